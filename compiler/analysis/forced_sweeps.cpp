@@ -29,6 +29,7 @@ struct Sink {
   std::optional<std::uint32_t> state;  // the state that it replaces
   bool is_awaited = false;             // a later sweep or another rank reads what is stored
   std::int64_t rounds = 1;             // how often it is met
+  dsl::Span span = {};                 // of a reduction; else the value's
 };
 
 constexpr std::int64_t kLineBytes = 64;
@@ -50,6 +51,7 @@ class Floor {
     delay_stores();
     keep_lists();
     ForcedSweeps found = gathered();
+    for (const Sink& sink : sinks_) found.ends.push_back(end_of(sink));
     if (!status_) return tl::unexpected<rt::Error>(status_.error());
     return found;
   }
@@ -168,7 +170,8 @@ class Floor {
   void add_reduction_sinks(const Op& op, std::size_t sweep) {
     for (const ValueId operand : op.operands) {
       if (!is_array(operand)) continue;
-      sinks_.push_back({operand, sweep, std::nullopt, std::nullopt, /*is_awaited=*/false, rounds_});
+      sinks_.push_back(
+          {operand, sweep, std::nullopt, std::nullopt, /*is_awaited=*/false, rounds_, op.span});
     }
   }
 
@@ -232,6 +235,13 @@ class Floor {
   std::int64_t scattered_bytes(ValueId value, std::int64_t elements) {
     const std::int64_t lines = std::min(elements, INT64_MAX / kLineBytes) * kLineBytes;
     return std::min(lines, size_bytes(value, num_elems(type(value))));
+  }
+
+  SweepEnd end_of(const Sink& sink) const {
+    const Op& def = ir::defining_op(function_, sink.value);
+    SweepEnd end{sink.span.has_file() ? sink.span : def.span, sink.sweep, "", 0};
+    if (sink.store) end.stored = sink.store->name, end.stored_bytes = sink.store->size_bytes;
+    return end;
   }
 
   // What a forced sweep makes lies at once where it ends.

@@ -26,9 +26,19 @@ struct SweepBytes {
   std::int64_t read = 0, written = 0;
 };
 
+/// What a sweep ends with: a reduction that forces it, or a value that it stores. `span`: the
+/// operation in the program's text.
+struct SweepEnd {
+  dsl::Span span;
+  std::size_t sweep = 0;  // of those that there are where loops run once
+  std::string stored;     // the stream that is written; empty for a reduction
+  std::int64_t stored_bytes = 0;
+};
+
 struct ForcedSweeps {
   std::vector<std::vector<Stream>> sweeps;  // in order
-  std::int64_t random_words = 0;            // u32 draws of all sweeps together
+  std::vector<SweepEnd> ends;
+  std::int64_t random_words = 0;  // u32 draws of all sweeps together
   SweepBytes bytes() const;
 };
 

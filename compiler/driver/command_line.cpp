@@ -1,143 +1,31 @@
-// The command line's grammar: sub-commands and options (CLI11 stands only here and in
-// command_tree.cpp). The longest
-// functions list options one per statement; nothing else happens in them.
+// The command line's grammar: sub-commands and their options, one statement each. Only this file,
+// command_tree.cpp and the files of arguments/ see the parser (CLI11).
 #include "compiler/driver/command_line.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <span>
 
+#include "compiler/driver/arguments/help.h"
+#include "compiler/driver/arguments/man_page.h"
+#include "compiler/driver/arguments/rank_commands.h"
+#include "compiler/driver/arguments/shared_options.h"
+#include "compiler/driver/arguments/wrong_words.h"
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/completion.h"
-#include "compiler/driver/target.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/ranks/child_process.h"
 #include "compiler/driver/version.h"
-#include "runtime/core/nearest_name.h"
 #include "runtime/exec/task_runner.h"
 
 namespace cinch::driver {
 
 namespace {
-
-using Action = std::function<ExitCode()>;
-
-// A sub-command: its options live as long as the parser; `action` is what the chosen one does.
-struct Registry {
-  CLI::App& app;
-  Action& action;
-  std::vector<std::string> words;  // of the command line
-
-  template <typename Options>
-  CLI::App* add(const std::string& name, const std::string& description,
-                ExitCode (*run)(const Options&), const std::shared_ptr<Options>& options) {
-    CLI::App* command = app.add_subcommand(name, description);
-    // The callback outlives a registry of a command's own sub-commands.
-    command->callback(
-        [chosen = &action, run, options] { *chosen = [run, options] { return run(*options); }; });
-    return command;
-  }
-};
-
-// What CLI11 reads into an unsigned number lets -1 pass, and its ranges are shown in full.
-CLI::Validator at_least(std::int64_t least,
-                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-  return CLI::Validator(
-      [least, most](const std::string& text) {
-        const std::int64_t value = std::strtoll(text.c_str(), nullptr, 0);
-        const bool is_below = (least >= 0 && text.starts_with('-')) || value < least;
-        if (is_below) return fmt::format("at least {}, found {}", least, text);
-        return value > most ? fmt::format("at most {}, found {}", most, text) : std::string();
-      },
-      "");
-}
-
-// Of numbers that may be fractions; what is no number at all is not between.
-CLI::Validator between(double least, double most) {
-  return CLI::Validator(
-      [least, most](const std::string& text) {
-        const double value = std::strtod(text.c_str(), nullptr);
-        const bool is_fine = value >= least && value <= most;
-        return is_fine ? std::string() : fmt::format("from {} to {}, found {}", least, most, text);
-      },
-      "");
-}
-
-void add_states(CLI::App* command, codegen::StateUpdate& states) {
-  const std::map<std::string, codegen::StateUpdate> names{
-      {"second-buffer", codegen::StateUpdate::SecondBuffer},
-      {"in-place", codegen::StateUpdate::InPlace}};
-  command
-      ->add_option_function<std::string>(
-          "--states", [&states, names](const std::string& name) { states = names.at(name); },
-          "where new states are written: beside the present ones, or over them where that is safe")
-      ->check(CLI::IsMember({"second-buffer", "in-place"}))
-      ->default_str("second-buffer");
-}
-
-void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
-  command
-      ->add_option("-I,--include", headers.include_folders,
-                   "where headers of `extern fn` are looked for, behind the program's own folder")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--compile-commands", headers.compile_commands,
-                   "a compile_commands.json, for their include paths and macros")
-      ->type_name("FILE");
-}
-
-void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
-  command
-      ->add_option("--set", bindings,
-                   "binds a parameter; a constant one is fixed for the compilation")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-}
-
-void add_program(CLI::App* command, ProgramOptions& options) {
-  command
-      ->add_option("program", options.program,
-                   "a path, path:name, or a name of the standard library")
-      ->required()
-      ->type_name("PROGRAM");
-  add_bindings(command, options.bindings);
-  add_states(command, options.states);
-  add_headers(command, options.headers);
-  command
-      ->add_option("--pass-limit", options.pass_limit,
-                   "stops after that many rewrites and fusion steps, for bisection")
-      ->check(at_least(0));
-}
-
-void add_execution(CLI::App* command, ExecutionOptions& options) {
-  command->add_option("--device", options.device, "cpu, cuda or emulated")
-      ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
-      ->capture_default_str();
-  command
-      ->add_option("--cpu", options.cpu,
-                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), x86-64-v2 and aarch64 "
-                   "(build only)")
-      ->check(CLI::IsMember(known_cpus()))
-      ->capture_default_str();
-  command
-      ->add_option("--seed-schedule", options.schedule_seed,
-                   "the order in which an emulated GPU's blocks and warps run; never changes a "
-                   "result")
-      ->capture_default_str();
-  command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
-      ->check(at_least(0, rt::kMaxThreads))
-      ->capture_default_str();
-}
-
-void add_json(CLI::App* command, bool& json) {
-  command->add_flag("--json", json, "prints one JSON object on standard output");
-}
 
 void add_check(Registry& registry) {
   auto options = std::make_shared<CheckOptions>();
@@ -170,19 +58,20 @@ void add_format(Registry& registry) {
   command->footer("Example: cinch fmt --check stdlib/sign/onebit.cinch");
 }
 
+void add_columns(CLI::App* command, std::optional<std::int64_t>& columns) {
+  add_count(command, "--columns", columns,
+            "columns of a matrix gradient; none: the divisor of --elements nearest its square root",
+            1);
+}
+
 void add_explain(Registry& registry) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command =
       registry.add("explain", "payload, kernels, bytes moved and workspace", run_explain, options);
   add_program(command, options->program);
-  command->add_option("--elements", options->elements, "elements of the gradient")
-      ->check(at_least(0))
+  add_count(command, "--elements", options->elements, "elements of the gradient")
       ->capture_default_str();
-  command
-      ->add_option("--columns", options->columns,
-                   "columns of a matrix gradient; none: the divisor of --elements nearest its "
-                   "square root")
-      ->check(at_least(1));
+  add_columns(command, options->columns);
   command
       ->add_option("--device", options->execution.device,
                    "cuda: also registers, shared memory and occupancy of each kernel")
@@ -191,12 +80,13 @@ void add_explain(Registry& registry) {
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
   command
-      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->add_option("--html", options->html,
+                   "writes a page with pictures, for a browser; it needs no other file")
       ->type_name("FILE");
   command->add_flag("--formulas", options->formulas,
-                    "sizes and bytes as formulas of n, the numbers behind them");
+                    "prints sizes and bytes as formulas of n and the parameters");
   command->add_flag("--fusion", options->fusion,
-                    "also says where in the text neighbouring sweeps part, and how many steps "
+                    "also says where in the program neighbouring sweeps part, and how many steps "
                     "fusion took");
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
@@ -205,24 +95,16 @@ void add_explain(Registry& registry) {
 void add_run_options(CLI::App* command, RunOptions& options) {
   command->add_option("--dtype", options.dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
-  command->add_option("--seed", options.seed, "of random draws")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command->add_option("--step", options.step, "number of the (first) step")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command->add_option("--worker", options.worker, "this rank's number")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command->add_option("--world", options.world, "number of ranks")
-      ->check(at_least(1))
-      ->capture_default_str();
+  add_count(command, "--seed", options.seed, "of random draws")->capture_default_str();
+  add_count(command, "--step", options.step, "number of the (first) step")->capture_default_str();
+  add_count(command, "--worker", options.worker, "this rank's number")->capture_default_str();
+  add_count(command, "--world", options.world, "number of ranks", 1)->capture_default_str();
   command->add_flag("--interpret", options.interpret,
                     "through the IR's sequential interpreter instead of compiled code (for tests)");
   add_json(command, options.json);
 }
 
-void add_states(CLI::App* command, RunOptions& options) {
+void add_state_files(CLI::App* command, RunOptions& options) {
   command->add_option("--state-in", options.state_in, "states to start from")->type_name("FILE");
   command->add_option("--state-out", options.state_out, "where to leave them")->type_name("FILE");
 }
@@ -238,15 +120,12 @@ void add_run(Registry& registry) {
   command->add_option("--payload", options->payload, "keeps the last payload")->type_name("FILE");
   command->add_option("--output", options->output, "keeps the last decoded gradient")
       ->type_name("X.npy");
-  add_states(command, *options);
+  add_state_files(command, *options);
   command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
   command->add_flag("--sum-payloads", options->sum_payloads,
                     "with --ranks: payloads are added field by field and decoded once");
-  command
-      ->add_option("--repeat-to", options->repeat_to_bytes,
-                   "repeats the gradient up to this many bytes")
-      ->check(at_least(0))
-      ->type_name("BYTES");
+  add_bytes(command, "--repeat-to", options->repeat_to_bytes,
+            "repeats the gradient up to this many bytes");
   add_run_options(command, *options);
   command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
 }
@@ -263,7 +142,7 @@ void add_encode(Registry& registry) {
   command->add_option("--payload", options->payload, "where the payload goes")
       ->required()
       ->type_name("FILE");
-  add_states(command, *options);
+  add_state_files(command, *options);
   add_run_options(command, *options);
   command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
 }
@@ -319,8 +198,7 @@ void add_opt(Registry& registry) {
       ->type_name("PASS")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites")
-      ->check(at_least(0));
+  add_count(command, "--pass-limit", options->pass_limit, "stops after that many rewrites");
   command->add_flag("--remarks", options->remarks, "prints what was not rewritten, and why");
   command->add_flag("--times", options->times, "prints the time of each pass");
   command->add_flag("--list", options->list_passes, "lists the passes");
@@ -354,9 +232,7 @@ void add_verify(Registry& registry) {
       ->type_name("G.npy");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
-  command->add_option("--seed", options->seed, "of random draws")
-      ->check(at_least(0))
-      ->capture_default_str();
+  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
   command->add_option("--budget", options->budget, "about so many seconds for all laws")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS")
@@ -379,14 +255,9 @@ void add_bench(Registry& registry) {
   add_headers(command, options->headers);
   add_states(command, options->states);
   add_execution(command, options->execution);
-  command->add_option("--elements", options->elements, "elements of the gradient")
-      ->check(at_least(1))
+  add_count(command, "--elements", options->elements, "elements of the gradient", 1)
       ->capture_default_str();
-  command
-      ->add_option("--columns", options->columns,
-                   "columns of a matrix gradient; none: the divisor of --elements nearest its "
-                   "square root")
-      ->check(at_least(1));
+  add_columns(command, options->columns);
   command->add_option("--input", options->input, "a gradient, repeated up to that length")
       ->type_name("G.npy");
   command->add_option("--seconds", options->seconds, "about so long for each call of each program")
@@ -406,7 +277,7 @@ void add_report(Registry& registry) {
       ->type_name("DIR");
   command
       ->add_option("--programs", options->programs,
-                   "what is tried; none: all of the standard library")
+                   "what is tried, separated by commas or blanks; none: all of the library")
       ->type_name("PROGRAM");
   command->add_option("--link", options->link, "the bandwidth of each rank's link, as 10Gbit/s")
       ->type_name("BANDWIDTH")
@@ -415,24 +286,20 @@ void add_report(Registry& registry) {
       ->check(between(0, 1e12))
       ->type_name("MICROSECONDS")
       ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "how many machines there are")
-      ->check(at_least(2, kMaxRanks))
+  add_count(command, "--ranks", options->ranks, "how many machines there are", 2, kMaxRanks)
       ->capture_default_str();
-  command
-      ->add_option("--threads", options->execution.threads,
-                   "threads of each rank; 0: as many as this machine has")
-      ->check(at_least(0, rt::kMaxThreads))
+  add_count(command, "--threads", options->execution.threads,
+            "threads of each rank; 0: as many as this machine has", 0, rt::kMaxThreads)
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "of random draws")
-      ->check(at_least(0))
-      ->capture_default_str();
+  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
   command->add_option("--seconds", options->seconds, "about so long for each program")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
   command
-      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->add_option("--html", options->html,
+                   "writes a page with pictures, for a browser; it needs no other file")
       ->type_name("FILE");
   add_json(command, options->json);
   command->footer("Example: cinch report gradients/ --link 10Gbit/s --ranks 8 --html report.html");
@@ -479,8 +346,21 @@ void add_cache(Registry& registry) {
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
+  inner.add("improve", "what compiler/service/improve.h starts", run_cache_improve, options)
+      ->group("");
   cache->footer(
       "Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3 --target cuda:sm_90");
+}
+
+void add_lsp(Registry& registry) {
+  auto options = std::make_shared<LspOptions>();
+  CLI::App* command = registry.add(
+      "lsp", "serves editors over standard input and output (Language Server Protocol)", run_lsp,
+      options);
+  add_headers(command, options->headers);
+  // Editors that know one way alone to talk to a server say so.
+  command->add_flag("--stdio", options->is_stdio, "the same: there is no other way");
+  command->footer("Example: cinch lsp -I include");
 }
 
 void add_completion(Registry& registry) {
@@ -498,204 +378,20 @@ void add_completion(Registry& registry) {
   command->footer("Example: source <(cinch completion bash)");
 }
 
-void add_ucx(CLI::App* command, TransportOptions& options) {
-  command
-      ->add_option("--rendezvous", options.rendezvous,
-                   "of ucx: where ranks meet; rank 0 listens there until all have come")
-      ->type_name("HOST:PORT");
-  command
-      ->add_option("--rank", options.rank, "of ucx: this process is that rank; else RANK says it")
-      ->check(at_least(0, kMaxRanks - 1));
-  command
-      ->add_option("--secret-file", options.secret_file,
-                   "of ucx: ranks know each other by what is in it, else by CINCH_SECRET")
-      ->type_name("FILE");
-  command
-      ->add_option("--interface", options.interface, "of ucx: the network interface that is used")
-      ->type_name("NAME");
-}
-
-void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
-  options.words = registry.words;
-  // What mpirun starts is a rank of its world.
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
-  command->add_option("--transport", options.transport, "how ranks reach each other")
-      ->check(CLI::IsMember({"loopback", "mpi", "nccl", "ucx"}))
-      ->capture_default_str();
-  command
-      ->add_option("--ranks", options.ranks,
-                   "number of ranks; 0: as many as inputs, or as were launched")
-      ->check(at_least(0, kMaxRanks))
-      ->capture_default_str();
-  command->add_option("--latency", options.latency_us, "of loopback's links; 0: none")
-      ->check(between(0, 1e12))
-      ->type_name("MICROSECONDS");
-  command
-      ->add_option("--bandwidth", options.megabits_per_second,
-                   "of loopback's links; 0: that of memory")
-      ->check(between(0, 1e12))
-      ->type_name("MBIT/S");
-  command->add_flag("--exact", options.is_exact,
-                    "floats are added in rank order, also where MPI or NCCL would choose its own");
-  command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
-      ->check(between(0.001, 1e6))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  add_ucx(command, options);
-}
-
-void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
-  command
-      ->add_option("--plan", options.plan,
-                   "auto, allreduce, allgather, two_shot, ring, ps, tree or hierarchical")
-      ->capture_default_str();
-  command
-      ->add_option("--machine-ranks", options.ranks_per_machine,
-                   "ranks of each machine, which follow one another; of plan hierarchical")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_option("--servers", options.servers, "ranks that serve in plan ps")->delimiter(',');
-  command
-      ->add_option(
-          "--piece-bytes", options.piece_bytes,
-          "of the gradient, encoded and sent at a time; else 4 MiB, or what plan auto finds")
-      ->check(at_least(1024));
-  command
-      ->add_option("--lengths", options.lengths,
-                   "of payloads whose length is known late: padded, exchanged or auto")
-      ->check(CLI::IsMember({"auto", "padded", "exchanged"}))
-      ->capture_default_str();
-  command
-      ->add_option("--probe", options.probe,
-                   "what `cinch probe` has kept of this transport; of plan auto")
-      ->type_name("NET.json");
-  command->add_flag("--explain", options.explain,
-                    "prints the plan of rank 0, and why it was chosen, and runs nothing");
-  command->add_option("--save-plan", options.save_plan, "writes the plan as JSON")
-      ->type_name("FILE");
-}
-
-void add_sync_files(CLI::App* command, SyncCommandOptions& options) {
-  command
-      ->add_option("--state-in", options.state_in,
-                   "states to start from, of all ranks: %r in the name is the rank")
-      ->type_name("FILE");
-  command->add_option("--state-out", options.state_out, "where each rank leaves its states")
-      ->type_name("FILE");
-  command->add_option("--output", options.output, "keeps the update of the last step")
-      ->type_name("X.npy");
-  command->add_option("--trace", options.trace, "writes a timeline of the last step for Perfetto")
-      ->type_name("FILE");
-}
-
-void add_sync(Registry& registry) {
-  auto options = std::make_shared<SyncCommandOptions>();
-  CLI::App* command =
-      registry.add("sync", "averages gradients over ranks by a plan", run_sync_command, options);
-  command
-      ->add_option("program", options->program.program,
-                   "a path, path:name, a name of the standard library, or none")
-      ->required()
-      ->type_name("PROGRAM");
-  add_bindings(command, options->program.bindings);
-  add_headers(command, options->program.headers);
-  add_states(command, options->program.states);
-  add_execution(command, options->execution);
-  command
-      ->add_option("--input", options->inputs,
-                   "a gradient, or a folder of them, for each rank, or one name in which %r is the "
-                   "rank; a profile alone has numbers made up")
-      ->type_name("G.npy");
-  command
-      ->add_option("--profile", options->profile,
-                   "when each tensor becomes ready in a backward pass, which exchanges hide behind")
-      ->type_name("MODEL.csv");
-  command->add_flag("--at-once", options->is_at_once,
-                    "with --profile: its tensors are all ready when a step begins, to compare");
-  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
-      ->check(CLI::IsMember({"bf16"}));
-  add_transport(registry, command, *options);
-  command
-      ->add_option("--cuda-aware", options->cuda_aware,
-                   "MPI takes messages of ranks on GPUs from their memory: yes, no, or as it says")
-      ->check(CLI::IsMember({"auto", "yes", "no"}))
-      ->capture_default_str();
-  add_sync_plan(command, *options);
-  command->add_option("--steps", options->num_steps, "how often, each time with the same gradient")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_option("--step", options->step, "number of the first step")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "of random draws")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command
-      ->add_option("--repeat-to", options->repeat_to_bytes,
-                   "repeats the gradient up to this many bytes")
-      ->check(at_least(0))
-      ->type_name("BYTES");
-  command
-      ->add_option("--policy", options->policy,
-                   "rules that say which tensor is compressed by which program")
-      ->type_name("POLICY.json");
-  add_sync_files(command, *options);
-  add_json(command, options->json);
-  command->footer(
-      "Example: cinch sync dgc --input a.npy b.npy c.npy d.npy --plan two_shot --trace sync.json");
-}
-
-void add_probe(Registry& registry) {
-  auto options = std::make_shared<ProbeCommandOptions>();
-  CLI::App* command = registry.add(
-      "probe", "measures how long exchanges between ranks take, for plans", run_probe, options);
-  add_transport(registry, command, *options);
-  command->add_option("--largest", options->largest_bytes, "most bytes that a rank sends at a time")
-      ->check(at_least(0, std::int64_t{1} << 32))
-      ->type_name("BYTES")
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "about so long for all of it")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--output", options->output, "keeps what was measured")
-      ->type_name("NET.json");
-  add_json(command, options->json);
-  command->footer("Example: mpirun -n 4 cinch probe --transport mpi --output net.json");
-}
-
-// Where a sub-command must stand, a word that is none: CLI11 only says that one is missing.
-// `path`: the words up to here.
-void refuse_unknown_command(const CLI::App& app, const std::string& path,
-                            std::span<char* const> words) {
-  const std::vector<const CLI::App*> commands =
-      app.get_subcommands([](const CLI::App*) { return true; });
-  if (commands.empty() || words.empty() || words.front()[0] == '-') return;
-  const std::string word = words.front();
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands) {
-    if (command->get_name() == word)
-      return refuse_unknown_command(*command, fmt::format("{} {}", path, word), words.subspan(1));
-    names.push_back(command->get_name());
-  }
-  const std::string_view near = nearest_name(word, {names.begin(), names.end()});
-  throw CommandError(ExitCode::Usage,
-                     "unknown command '" + word + "'" +
-                         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
-                         "\nsee: " + path + " --help");
-}
-
 }  // namespace
 
 ExitCode run_command_line(int argc, char** argv) {
   CLI::App app("Cinch compiles gradient compressors: check, explain, run.", "cinch");
+  app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cinch ") + kVersion);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return "error: " + std::string(error.what()) + "\nsee: " + failed->get_display_name() +
-           " --help\n";
-  });
+  app.footer("`cinch help COMMAND` shows the options of a command.");
   Action action;
   Registry registry{app, action, std::vector<std::string>(argv, argv + argc)};
+  OutputSettings& settings = output_settings();
+  settings.is_json = asks_for_json(registry.words);
+  settings.shows_progress = is_first_rank();
+  settings.prints_json_errors = is_first_rank() && !is_started_by_command();
   add_check(registry);
   add_format(registry);
   add_explain(registry);
@@ -710,14 +406,21 @@ ExitCode run_command_line(int argc, char** argv) {
   add_report(registry);
   add_tune(registry);
   add_cache(registry);
+  add_lsp(registry);
   add_completion(registry);
   add_sync(registry);
   add_probe(registry);
-  refuse_unknown_command(app, "cinch", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+  add_help(registry);
+  add_man_pages(registry);
+  add_output_options(app);
+  find_command(app, std::span(registry.words).subspan(1));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::Done : ExitCode::Usage;
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
+      refuse_words(app, error);
+    app.exit(error);  // prints help, or the version
+    return ExitCode::Done;
   }
   return action();
 }

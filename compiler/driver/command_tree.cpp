@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "compiler/driver/arguments/help.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/target.h"
 #include "compiler/pipeline/pipeline.h"
@@ -88,6 +89,8 @@ OptionShape shape_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return shape;
   const std::string type = option.get_type_name();
   shape.words = known_words(type);
+  shape.default_value = option.get_default_str();
+  shape.is_required = option.get_required();
   shape.value_name = shape.words.empty() || type.find('{') == std::string::npos ? type : "WORD";
   shape.takes_files = names_a_file(type);
   shape.is_repeatable = option.get_items_expected_max() > 1;
@@ -95,12 +98,41 @@ OptionShape shape_of(const CLI::Option& option) {
   return shape;
 }
 
+// Of `cinch help`: the commands beside it, and its pages.
+std::vector<std::string> words_for_help(const CLI::App& help) {
+  std::vector<std::string> words;
+  for (const CLI::App* command :
+       help.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) words.push_back(command->get_name());
+  }
+  for (const std::string& page : help_pages()) words.push_back(page);
+  return words;
+}
+
 }  // namespace
 
+std::vector<std::string> library_parameters(const std::string& compressor) {
+  std::set<std::string> all, own;
+  try {
+    for (const nlohmann::json& item : library_items()) {
+      for (const nlohmann::json& param : item["parameters"]) {
+        all.insert(param["name"]);
+        if (item["name"] == compressor) own.insert(param["name"]);
+      }
+    }
+  } catch (const service::ServiceError&) {
+    return {};  // guesses are not worth an error of their own
+  }
+  const std::set<std::string>& names = own.empty() ? all : own;
+  return {names.begin(), names.end()};
+}
+
 CommandShape shape_of(const CLI::App& app) {
-  CommandShape shape{app.get_name(), app.get_description(), {}, {}};
+  CommandShape shape{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) shape.options.push_back(shape_of(*option));
+    if (option->get_group().empty()) continue;
+    shape.options.push_back(shape_of(*option));
+    if (option->get_type_name() == "COMMAND") shape.options.back().words = words_for_help(app);
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (!command->get_group().empty()) shape.commands.push_back(shape_of(*command));

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/version.h"
 #include "dsl/diag/render.h"
@@ -17,6 +19,8 @@ std::string diagnostics_text(const dsl::DiagSink& sink, const dsl::SourceSet& so
 
 void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
                        DiagnosticsFormat format) {
+  const ProgressPause pause;
+  if (format != DiagnosticsFormat::Text) note_printed_result();
   switch (format) {
     case DiagnosticsFormat::Text:
       std::fputs(diagnostics_text(sink, sources).c_str(), stderr);
@@ -30,10 +34,29 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
   }
 }
 
+namespace {
+
+dsl::DiagSink errors_of(const dsl::DiagSink& diagnostics) {
+  dsl::DiagSink errors;
+  for (const dsl::Diagnostic& found : diagnostics.all()) {
+    if (found.severity() == dsl::Severity::Error) errors.add(found);
+  }
+  return errors;
+}
+
+}  // namespace
+
 FrontEnd::FrontEnd() {
   show = [](const dsl::DiagSink& diagnostics, const dsl::SourceSet& files) {
-    print_diagnostics(diagnostics, files);
+    if (output_settings().is_json) keep_diagnostics(dsl::render_json(diagnostics.all(), files));
+    print_diagnostics(output_settings().is_quiet ? errors_of(diagnostics) : diagnostics, files);
   };
+}
+
+rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOptions& program,
+                                 const codegen::Target& target) {
+  const Progress progress("compiling " + program.program);
+  return service::make_program_image(front_end, program, target);
 }
 
 std::vector<std::string> programs_or_library(const std::vector<std::string>& given) {

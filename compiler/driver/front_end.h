@@ -1,6 +1,7 @@
 // The service's front end for commands: diagnostics are printed.
 #pragma once
 #include "compiler/driver/options.h"
+#include "compiler/service/compile.h"
 #include "compiler/service/front_end.h"
 
 namespace cinch::driver {
@@ -21,6 +22,10 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
 struct FrontEnd : service::FrontEnd {
   FrontEnd();
 };
+
+// Compiles, and says so on a terminal if that takes long.
+rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOptions& program,
+                                 const codegen::Target& target);
 
 // The given ones, else the compressors of the library that stand alone, as path:name.
 std::vector<std::string> programs_or_library(const std::vector<std::string>& given);

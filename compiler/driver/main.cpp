@@ -8,6 +8,7 @@
 #include "compiler/driver/command_line.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/standard_streams.h"
 #include "compiler/driver/report/report.h"
 
@@ -23,6 +24,11 @@ int end_with_lost_output(ExitCode code, const std::string& reason) {
 int end_with(ExitCode code, const std::string& message) {
   cinch::driver::end_if_interrupted();
   if (!message.empty()) std::fprintf(stderr, "error: %s\n", message.c_str());
+  try {
+    if (code != ExitCode::Done) cinch::driver::print_failure(code, message);
+  } catch (const std::exception&) {
+    // No memory, or standard output cannot be written, which is told of below.
+  }
   const std::string unwritten = cinch::driver::flush_output();
   return unwritten.empty() ? static_cast<int>(code) : end_with_lost_output(code, unwritten);
 }

@@ -106,6 +106,11 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct LspOptions {
+  bool is_stdio = true;
+  rt::HeaderSearch headers;
+};
+
 struct CompletionOptions {
   std::string shell;
 };

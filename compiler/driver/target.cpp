@@ -9,6 +9,7 @@
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/standard_streams.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
@@ -19,7 +20,7 @@ namespace cinch::driver {
 void warn_of_tuning() {
   const rt::UserTuning& tuning = rt::user_tuning();
   static bool is_told = false;
-  if (!tuning.problem || is_told) return;
+  if (!tuning.problem || is_told || output_settings().is_quiet) return;
   is_told = true;
   print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
 }

@@ -167,9 +167,14 @@ void Evaluator::eval_check_index(const Op& op) {
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
     // A negative index is far above any limit as an unsigned number.
     if (index.bits[i] < static_cast<Element>(limit)) continue;
-    stop(rt::ErrorKind::CheckFailed,
-         fmt::format("{}: index {} at {} is not below {}", op.attrs.text,
-                     static_cast<std::int64_t>(index.bits[i]), i, limit));
+    const auto found = static_cast<std::uint32_t>(index.bits[i]);
+    const auto as_signed = static_cast<std::int32_t>(found);
+    // All bits are set also of a number that is no column: see Elaborator::places_in_rows.
+    const std::string negative = found == UINT32_MAX ? " (-1, or no column)"
+                                 : as_signed < 0     ? fmt::format(" (as i32 {})", as_signed)
+                                                     : "";
+    stop(rt::ErrorKind::CheckFailed, fmt::format("{}: index {}{} at {} is not below {}",
+                                                 op.attrs.text, found, negative, i, limit));
   }
 }
 

@@ -116,6 +116,7 @@ class BodyLowering {
   void check_index(Lowered index, const Type& index_type, HostExprId size, const std::string& text);
   void check_all(ValueId mask, const std::string& text);
   // What a check at this place says when it fails.
+  std::string index_text(const Expr& e) const;
   std::string located(const dsl::Span& span, const std::string& text) const;
   std::string describe(ExprId array) const;
   void lower_assign_indexed(const Stmt& s);

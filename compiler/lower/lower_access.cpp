@@ -37,6 +37,16 @@ std::string BodyLowering::describe(ExprId array) const {
   }
 }
 
+// What an index that is out of range is told as.
+std::string BodyLowering::index_text(const Expr& e) const {
+  const std::string array = describe(e.args[0]);
+  if (!e.size) return "an index of " + array + " is out of range";
+  const std::string columns = out_.info.exprs.print(e.size);
+  constexpr std::size_t kLong = 20;
+  const std::string figure = columns.size() < kLong ? " (of " + columns + ")" : "";
+  return "a column number of " + array + " is out of range" + figure;
+}
+
 std::string BodyLowering::located(const dsl::Span& span, const std::string& text) const {
   const dsl::SourceBuffer* file = sources_ == nullptr ? nullptr : sources_->find(span.file);
   if (file == nullptr) return text;
@@ -76,8 +86,7 @@ Lowered BodyLowering::lower_index(const Expr& e) {
   index.id = as_index(index.id);
   if (!e.proved_in_bounds) {
     const HostExprId size = base_expr.type.dims[0];
-    check_index(index, index_expr.type, size,
-                located(e.span, "an index of " + describe(e.args[0]) + " is out of range"));
+    check_index(index, index_expr.type, size, located(e.span, index_text(e)));
     if (lanes_.active) {
       index = guard_index(*lanes_.active, base, base_expr.type, index, index_expr.type);
     }

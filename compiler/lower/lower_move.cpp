@@ -145,7 +145,8 @@ ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
   const HostExprId size = e.type.dims[0];
   if (!e.proved_in_bounds) {
     check_index({index}, emit_.type(index), size,
-                located(e.span, "an index of scatter is out of range"));
+                located(e.span, e.axis == 1 ? "a column number of scatter is out of range"
+                                            : "an index of scatter is out of range"));
   }
   if (must_be_unique && !e.proved_unique) {
     emit_.check_unique(index, size, located(e.span, "an index of scatter repeats"));

@@ -13,6 +13,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/compile_cache.h"
+#include "compiler/service/improve.h"
 #include "compiler/service/service_error.h"
 #include "runtime/image/image_file.h"
 #include "runtime/tuning/tuning.h"
@@ -131,11 +132,15 @@ std::optional<rt::ProgramImage> find_code(const Compilation& compilation,
   return std::nullopt;
 }
 
-std::optional<rt::ProgramImage> find_kept(const Compilation& compilation,
-                                          const codegen::Target& target,
-                                          std::uint32_t block_warps) {
+struct KeptCode {
+  rt::ProgramImage image;
+  codegen::CudaEffort effort;
+};
+std::optional<KeptCode> find_kept(const Compilation& compilation, const codegen::Target& target,
+                                  std::uint32_t block_warps) {
   for (const codegen::CudaEffort effort : efforts_that_serve(compilation.request, target)) {
-    if (auto kept = find_code(compilation, target, {block_warps, effort})) return kept;
+    if (auto kept = find_code(compilation, target, {block_warps, effort}))
+      return KeptCode{std::move(*kept), effort};
   }
   return std::nullopt;
 }
@@ -149,8 +154,8 @@ std::optional<rt::ProgramImage> find_other_code(const Compilation& compilation,
     for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
       auto kept = find_kept(compilation, {target.kind, arch}, warps);
       if (!kept) continue;
-      kept->target = "cuda:" + target.arch;
-      return kept;
+      kept->image.target = "cuda:" + target.arch;
+      return std::move(kept->image);
     }
   }
   return std::nullopt;
@@ -179,6 +184,14 @@ rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
   return image;
 }
 
+// Code that was made quickly serves this time; better code is made when nobody waits.
+void improve_if_asked(const ProgramRequest& request, const codegen::Target& target,
+                      std::uint32_t block_warps) {
+  if (!request.is_improved_later || request.pass_limit) return;
+  const rt::CacheSettings settings = cache_settings();
+  if (settings.is_on && settings.improves) improve_later({request, target, block_warps});
+}
+
 rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
                                  const codegen::Target& target,
                                  std::optional<std::uint32_t> block_warps) {
@@ -190,13 +203,18 @@ rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
   if (effort == codegen::CudaEffort::Quick) options.compile_cuda = codegen::quick_nvrtc_binary;
   const bool is_limited = compilation.request.pass_limit.has_value();
   if (auto kept = is_limited ? std::nullopt : find_kept(compilation, target, options.block_warps)) {
-    return std::move(*kept);
+    if (kept->effort == codegen::CudaEffort::Quick)
+      improve_if_asked(compilation.request, target, options.block_warps);
+    return std::move(kept->image);
   }
   if (!block_warps && !is_limited) {
     if (auto kept = find_other_code(compilation, target)) return std::move(*kept);
   }
   const CompileCache cache = cache_of(compilation, target, {options.block_warps, effort});
-  return compile_and_keep(front_end, compilation, cache, target, options);
+  rt::ProgramImage image = compile_and_keep(front_end, compilation, cache, target, options);
+  if (effort == codegen::CudaEffort::Quick)
+    improve_if_asked(compilation.request, target, options.block_warps);
+  return image;
 }
 
 }  // namespace
@@ -242,7 +260,10 @@ std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramReq
     const std::uint32_t block_warps = tuned_cuda_options(target_of_code(target).arch).block_warps;
     for (const codegen::CudaEffort effort : efforts_that_serve(request, target)) {
       auto kept = cache_of(compilation, target, {block_warps, effort}).find_bytes();
-      if (kept) return std::move(*kept);
+      if (!kept) continue;
+      if (needs_nvrtc(target) && effort == codegen::CudaEffort::Quick)
+        improve_if_asked(request, target, block_warps);
+      return std::move(*kept);
     }
   }
   return rt::write_image(make_program_image(front_end, request, target));

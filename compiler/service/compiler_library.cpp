@@ -39,6 +39,7 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   if (request.program != nullptr) made.program = request.program;
   made.bindings.assign(request.bindings, request.bindings + request.num_bindings);
   if (request.states == CINCH_STATES_IN_PLACE) made.states = codegen::StateUpdate::InPlace;
+  made.is_improved_later = true;
   made.headers.include_folders.assign(request.include_folders,
                                       request.include_folders + request.num_include_folders);
   if (request.compile_commands != nullptr) made.headers.compile_commands = request.compile_commands;

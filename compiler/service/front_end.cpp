@@ -11,6 +11,7 @@
 #include "dsl/diag/render.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/file_bytes.h"
+#include "runtime/core/parse_count.h"
 #include "runtime/core/parse_number.h"
 
 namespace cinch::service {
@@ -70,6 +71,15 @@ bool is_name(const std::string& text) {
   return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, is_inside);
 }
 
+// A fraction, or a count such as 64k.
+std::optional<double> number_in(const std::string& text) {
+  if (const std::optional<double> number = parse_number(text)) return number;
+  const ParsedCount count = parse_count(text);
+  if (count.state != ParsedCount::State::Whole) return std::nullopt;
+  const auto magnitude = static_cast<double>(count.magnitude);
+  return count.is_negative ? -magnitude : magnitude;
+}
+
 }  // namespace
 
 double value_of(const sema::Binding& binding, const rt::ProgramInfo& info) {
@@ -86,7 +96,7 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     const std::string text = equals == std::string::npos ? "" : word.substr(equals + 1);
-    std::optional<double> value = parse_number(text);
+    std::optional<double> value = number_in(text);
     if (text == "true" || text == "false") value = text == "true" ? 1 : 0;
     const bool is_word = !value && is_name(text);
     if (equals == 0 || (!value && !is_word)) {

@@ -26,6 +26,8 @@ struct ProgramRequest {
   rt::HeaderSearch headers = {};  // of `extern fn`
   // Nobody waits: code for GPUs is optimised fully. The cache keeps either, and prefers this.
   bool is_ahead_of_time = false;
+  // Code for GPUs that is compiled quickly is compiled again in the background (improve.h).
+  bool is_improved_later = false;
 };
 
 struct ProgramText {

@@ -45,7 +45,8 @@ enum class ExprKind : std::uint8_t {
                // shapes broadcast
   Builtin,     // builtin over args (by the row's parameter order; absent optional args have invalid
                // ids) and attributes
-  Index,       // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix
+  Index,       // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix. size, where
+               // valid: the index holds places of column numbers, which are below it
   Slice,       // args[0][size .. size2): host expressions, or (args[1], args[2]) scalars when not
                // host-computable
   Lambda,      // only as an argument of a builtin: params, body in args[0]

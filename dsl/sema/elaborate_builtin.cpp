@@ -191,8 +191,9 @@ std::optional<HostExprId> Elaborator::size_arg(ast::ExprId id, std::string_view 
                                                "the most that " + what + " can be");
     return std::nullopt;
   }
-  require_nonnegative(*size, "the size " + size_text(*size) + " is not negative", tree()[id].span);
-  return size;
+  const bool is_possible = require_nonnegative(
+      *size, "the size " + size_text(*size) + " is not negative", tree()[id].span);
+  return is_possible ? size : std::nullopt;
 }
 
 std::optional<std::string_view> Elaborator::word(ast::ExprId id,
@@ -207,7 +208,9 @@ std::optional<std::string_view> Elaborator::word(ast::ExprId id,
     if (i > 0) wanted += i + 1 == words.size() ? " or " : ", ";
     wanted += fmt::format("`{}`", words[i]);
   }
-  auto& diag = reporter_.report<DiagKind::BadType>(given.span, wanted, "something else");
+  const std::string found(env_->unit->source->text(given.span));
+  auto& diag = reporter_.report<DiagKind::BadType>(given.span, wanted,
+                                                   "`" + found.substr(0, found.find('\n')) + "`");
   if (name != nullptr) {
     diag.suggest(given.span, std::string(dsl::nearest_name(name->name.text, words)));
   }

@@ -160,22 +160,51 @@ Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Cal
     const bool is_value = values.back().is_typed() || values.back().kind == ValueKind::Table;
     has_array |= is_value && value_type(values.back()).rank > 0;
   }
-  if (has_array && is_of_scalars(decl.unit->tree, fn)) return map_fn(decl, fn, values, span);
-  return inline_fn(decl, fn, values, span);
+  if (!has_array || !is_of_scalars(decl.unit->tree, fn)) return inline_fn(decl, fn, values, span);
+  const auto* several = std::get_if<ast::TupleType>(&decl.unit->tree[fn.result].node);
+  if (several == nullptr) return map_fn(decl, fn, values, {}, span);
+  return map_each(decl, fn, values, several->elements.count, span);
+}
+
+// A fn of scalars that gives several values, on arrays: an array for each of them. All of them see
+// the same draws.
+Value Elaborator::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                           std::size_t num_results, Span span) {
+  for (Value& value : values) {
+    if (value.is_typed() && value.type.rank > 0) value = shared(value, "operand");
+  }
+  Instance* const drawn = env_->draw_instance;
+  const std::uint32_t shared_draws = env_->shared_draws;
+  const std::uint32_t own_draws = drawn == nullptr ? 0 : drawn->own_draws;
+  Value results;
+  results.kind = ValueKind::Tuple;
+  results.span = span;
+  for (std::size_t i = 0; i < num_results; ++i) {
+    env_->shared_draws = shared_draws;
+    if (drawn != nullptr) drawn->own_draws = own_draws;
+    results.elements.push_back(map_fn(decl, fn, values, i, span));
+    if (results.elements.back().is_error()) return error(span);
+  }
+  return results;
 }
 
 bool Elaborator::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
   const auto is_scalar = [&](ast::TypeId id) {
     return std::holds_alternative<ast::ScalarType>(tree[id].node);
   };
-  return is_scalar(fn.result) && std::ranges::all_of(tree.list(fn.params), [&](ast::ParamId id) {
+  const auto* several = std::get_if<ast::TupleType>(&tree[fn.result].node);
+  const bool gives_scalars = several != nullptr
+                                 ? std::ranges::all_of(tree.list(several->elements), is_scalar)
+                                 : is_scalar(fn.result);
+  return gives_scalars && std::ranges::all_of(tree.list(fn.params), [&](ast::ParamId id) {
            return is_scalar(tree[id].type);
          });
 }
 
-// A fn of scalars on arrays: element by element, as `map` with a lambda.
+// A fn of scalars on arrays: element by element, as `map` with a lambda. `result`: which of several
+// values.
 Value Elaborator::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
-                         Span span) {
+                         std::optional<std::size_t> result, Span span) {
   const ast::Module& tree = decl.unit->tree;
   const auto params = tree.list(fn.params);
   Environment types{decl.unit, nullptr, {Scope{}}};
@@ -196,7 +225,12 @@ Value Elaborator::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Val
   }
   const bool has_arrays =
       std::ranges::none_of(values, [&](const Value& value) { return value_type(value).rank > 0; });
-  const Value body = has_arrays ? materialize(inline_fn(decl, fn, values, span)) : error(span);
+  const auto applied = [&] {
+    const Value given = inline_fn(decl, fn, values, span);
+    const bool is_one = !result || given.is_error();
+    return materialize(is_one ? given : given.elements[*result]);
+  };
+  const Value body = has_arrays ? in_block(span, applied) : error(span);
   --lambda_depth_;
   const auto shape = broadcast(arrays, span, fn.name.text);
   if (body.is_error() || !shape) return error(span);
@@ -334,6 +368,7 @@ bool Elaborator::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     Symbol symbol;
     symbol.value = shared(value, param.name.text);
     symbol.span = param.name.span;
+    symbol.noun = "an argument";
     inner.scopes.front().insert_or_assign(param.name.text, symbol);
   }
   return true;

@@ -79,6 +79,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
   const Use use(*this, fn.name.span);
   is_check_ = true;
+  is_of_fn_ = true;
   body_ = BodyKind::Encode;
   open_fns_.push_back(decl);
   Environment env{decl.unit, nullptr, {Scope{}}};
@@ -95,6 +96,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
       const auto type = checked_type(param);
       Symbol symbol;
       symbol.span = param.name.span;
+      symbol.noun = "an argument";
       if (type) {
         symbol.value = read_var(add_var(param.name.text, *type, false, symbol.span), symbol.span);
         // Whole numbers may stand in sizes.

@@ -139,8 +139,10 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
     made.has_quotient |= !is_choice && has_quotient(args[i]) && keeps_quotient(op);
     made.holds_data |= is_choice && args[i].is_typed();
     made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
+    made.holds_data |= args[i].is_typed() && !args[i].is_exact;
   }
   result.is_exact = false;
+  result.remake.reset();
   const bool has_quotient = made.has_quotient;
   made.in_type = [this, op, args, result, span, has_quotient](DType to) {
     const bool is_anew = is_float(to) ? has_quotient : works_on_low_bits(op);
@@ -148,11 +150,45 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
     const DType type = arithmetic_type(to);
     std::vector<Value> operands = args;
     for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < operands.size(); ++i) {
-      operands[i] = coerce(operands[i], type);
+      operands[i] = coerce(as_operand(op, operands[i], type), type);
     }
     return convert(typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
   };
   return std::make_shared<const Remake>(std::move(made));
+}
+
+// A size that was shifted, or is made of one: the host has 64 bits of it, the low ones of which are
+// not what a shift in a narrower or unsigned type gives.
+std::shared_ptr<const Remake> Elaborator::host_remake(ScalarOp op, const std::vector<Value>& args,
+                                                      const Value& result, Span span) {
+  if (in_host_ || pool().is_const(result.host) || pool().type(result.host) != HostType::Int) {
+    return nullptr;
+  }
+  const bool holds_shift = op == ScalarOp::shl || std::ranges::any_of(args, [](const Value& arg) {
+                             return arg.remake != nullptr;
+                           });
+  if (!holds_shift || !works_on_low_bits(op)) return nullptr;
+  Remake made = *remake_of(op, args, result, span);
+  made.has_quotient = false;  // that of a number of the host stands beside it
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// An integer whose type is that of a shift count, as nothing else was met: it still takes the type
+// that it meets.
+bool Elaborator::is_adaptable(const Value& value) {
+  return value.is_typed() && !value.is_exact && value.remake != nullptr;
+}
+
+// Is the result of an operator on these such an integer?
+bool Elaborator::stays_adaptable(ScalarOp op, std::span<const Value> args) {
+  const auto is_number = [&](const Value& arg) {
+    const bool has_no_type = !own_dtype(arg) && arg.kind != ValueKind::Table && !holds_big(arg);
+    return !has_quotient(arg) && ((has_no_type && !is_real(arg)) || is_adaptable(arg));
+  };
+  if (op == ScalarOp::shl) return is_number(args[0]) && own_dtype(args[1]).has_value();
+  const std::span<const Value> joined = args.subspan(op == ScalarOp::select ? 1 : 0);
+  return works_on_low_bits(op) && std::ranges::all_of(joined, is_number) &&
+         std::ranges::any_of(joined, [&](const Value& arg) { return is_adaptable(arg); });
 }
 
 // The quotient is computed where the number is: later its data may have changed.
@@ -191,18 +227,22 @@ Value Elaborator::as_named(const Value& value, Value read) {
   return read;
 }
 
-// `if` on the device, of which a branch holds a quotient: floats branch to it.
+// `if` on the device, of which a branch is made in the type that it meets: of such a type the
+// choice is one.
 std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
                                                         std::span<const Value> branches,
                                                         Value result, Span span) {
-  Remake made{{}, true, true};
+  const bool has_quotients = has_quotient(branches[0]) || has_quotient(branches[1]);
+  Remake made{{}, has_quotients, true};
   result.is_exact = false;
-  made.in_type = [this, test, a = branches[0], b = branches[1], result, span](DType to) {
-    if (!is_float(to)) return convert(result, to, span);
+  made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
+                  has_quotients](DType to) {
+    if (is_float(to) != has_quotients) return convert(result, to, span);
+    const DType type = is_float(to) ? to : arithmetic_type(to);
     Expr choice{ExprKind::If, result.type, span};
-    choice.type.dtype = to;
-    choice.args = {test.expr, coerce(a, to).expr, coerce(b, to).expr};
-    return typed(std::move(choice));
+    choice.type.dtype = type;
+    choice.args = {test.expr, coerce(a, type).expr, coerce(b, type).expr};
+    return convert(typed(std::move(choice)), to, span);
   };
   return std::make_shared<const Remake>(std::move(made));
 }
@@ -258,6 +298,41 @@ Value Elaborator::floor_div_call(const CallArgs& args) {
       apply(ScalarOp::select, {apply(ScalarOp::bit_and, {is_rest, differs}), below, down});
   result.quotient.reset();
   return result;
+}
+
+// An exact number as an operand of an operator of this type: where the low bits are all that
+// counts, what is negative has those of its two's complement.
+Value Elaborator::as_operand(ScalarOp op, const Value& value, DType type) {
+  const bool is_on_bits =
+      op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
+  const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
+  const bool is_modular = works_on_low_bits(op) && op != ScalarOp::select;
+  const Value mask = is_on_bits ? as_mask(value, type) : value;
+  return is_modular || is_equality ? as_low_bits(mask, type) : mask;
+}
+
+// A size that may be negative.
+Value Elaborator::as_low_bits(const Value& value, DType type) {
+  const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
+                       !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
+  if (!is_size || !is_unsigned_int(type) || sizes_.proves_nonnegative(value.host)) return value;
+  const bool is_wide = type.bits == 64;
+  Expr size{ExprKind::HostSize, scalar(is_wide ? kI64 : type), value.span};
+  size.size = value.host;
+  if (!is_wide) {
+    const HostExprId all = pool().const_int(static_cast<std::int64_t>(max_int(type)));
+    size.size = pool().make(HostOp::BitAnd, value.host, all);
+    return typed(std::move(size));
+  }
+  Expr bits{ExprKind::Bitcast, scalar(type), value.span};
+  bits.args = {typed(std::move(size)).expr};
+  return typed(std::move(bits));
+}
+
+// A size that is below zero wherever it is not zero is a mistake beside unsigned integers.
+bool Elaborator::is_never_positive(HostExprId size) {
+  const HostExprId opposite = pool().sub(pool().const_int(0), size);
+  return !sizes_.proves_nonnegative(size) && sizes_.proves_nonnegative(opposite);
 }
 
 // A constant of a mask: -1 has all bits of the type set.

@@ -14,6 +14,7 @@ Value Elaborator::expr(ast::ExprId id) {
   const Level level(*this);
   Value value = expr_node(id, node);
   if (!value.is_error() && !value.span.has_file()) value.span = node.span;
+  record_type(node.span, value);
   return value;
 }
 
@@ -274,12 +275,14 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   }
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
-  const bool has_quotients = has_quotient(a) || has_quotient(b);
+  const bool is_anew =
+      has_quotient(a) || has_quotient(b) || a.remake != nullptr || b.remake != nullptr;
+  const bool is_adaptable = stays_adaptable(ScalarOp::select, std::vector{chosen_by, a, b});
   const Value branches[] = {a, b};
   auto dtype = own_dtype(a);
   const auto other = own_dtype(b);
   if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
-  if (!dtype) dtype = meet(a, b);
+  if (!dtype) dtype = is_small_number(a) && is_small_number(b) ? kI32 : meet(a, b);
   const bool fits = a.kind != ValueKind::Payload && b.kind != ValueKind::Payload &&
                     a.kind != ValueKind::Wire && b.kind != ValueKind::Wire && dtype &&
                     can_coerce(a, *dtype) && can_coerce(b, *dtype);
@@ -299,7 +302,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   value.facts = common_facts(a.facts, b.facts);
   value.is_exact = is_exact;
   if (is_exact) value.chosen = constants_of(branches);
-  if (is_exact && has_quotients) value.remake = branch_remake(test, branches, value, span);
+  if (is_anew && (is_exact || is_adaptable)) {
+    value.remake = branch_remake(test, branches, value, span);
+  }
   return value;
 }
 
@@ -343,6 +348,7 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     Symbol symbol;
     symbol.value = read_var(add_var(param.text, params[i], false, param.span), param.span);
     symbol.span = param.span;
+    symbol.noun = "a parameter of the lambda";
     made.params.push_back(out_.exprs[symbol.value.expr.index()].var);
     declare(param, symbol);
   }

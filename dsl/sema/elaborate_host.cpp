@@ -1,6 +1,7 @@
 // Arithmetic on what the host knows: constants, sizes, and in sizes also parameters. Exact integers
 // stay integers; a float that meets a size in clamp, min or max is first made an integer.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "dsl/sema/elaborator.h"
@@ -136,6 +137,10 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
     all_const &= pool().is_const(value.host);
     args.push_back(value.host);
   }
+  if (op == ScalarOp::shl && !in_host_) {
+    if (const auto big = big_shift(args))
+      return {.host = *big, .span = span, .kind = ValueKind::Host, .is_big = true};
+  }
   const HostExprId result = host_op(op, std::move(args), span);
   if (!result) return error(span);
   if (all_const && !pool().is_const(result)) {
@@ -143,6 +148,19 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
     return error(span);
   }
   return host(result, span);
+}
+
+// A constant that is shifted to 2^63 or more, as the bits of the u64 that it is.
+std::optional<HostExprId> Elaborator::big_shift(std::span<const HostExprId> args) {
+  for (HostExprId arg : args) {
+    if (!pool().is_const(arg) || pool().type(arg) != HostType::Int) return std::nullopt;
+  }
+  const std::int64_t number = pool().const_value(args[0]).as_int();
+  const std::int64_t by = pool().const_value(args[1]).as_int();
+  if (number <= 0 || by < 0 || std::countl_zero(static_cast<std::uint64_t>(number)) != by) {
+    return std::nullopt;
+  }
+  return pool().const_int(static_cast<std::int64_t>(static_cast<std::uint64_t>(number) << by));
 }
 
 HostExprId Elaborator::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
@@ -250,7 +268,7 @@ Value Elaborator::as_table_op(ScalarOp op, std::span<const Value> args, Span spa
     }
     const Value element = host_scalar_op(op, elements, span);
     if (element.is_error()) return error(span);
-    add_element(result, element.host, false);
+    add_element(result, element.host, element.is_big);
   }
   return result;
 }

@@ -110,8 +110,10 @@ bool Elaborator::is_in_bounds(const Value& index, HostExprId size) {
 void Elaborator::check_host_index(const Value& index, HostExprId size, Span span) {
   const HostExprId at = index.host;
   const std::string what = "index " + size_text(at) + " is below " + size_text(size);
-  require_nonnegative(at, "index " + size_text(at) + " is not negative", span);
-  require_at_most(pool().add(at, pool().const_int(1)), size, what, span);
+  const bool is_natural =
+      require_nonnegative(at, "index " + size_text(at) + " is not negative", span);
+  if (!is_natural || sizes_.proves_less(at, size)) return;
+  require(pool().make(HostOp::Lt, at, size), what, span, size_text(at) + " >= " + size_text(size));
 }
 
 Value Elaborator::gather(const Value& base, const Value& index, Span span) {
@@ -216,6 +218,7 @@ Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) 
   if (at.is_error()) return at;
   const Value all = reshaped(base, vector(base.type.dtype, num_elems(base.type)), span);
   const Value found = gather(all, at, span);
+  if (!found.is_error()) out_.exprs[found.expr.index()].size = base.type.dims[1];
   Type type = index.type;
   type.dtype = base.type.dtype;
   return found.is_error() ? found : reshaped(found, type, span);

@@ -31,18 +31,18 @@ bool takes_matrix(const Spec& spec) {
 
 }  // namespace
 
-bool Elaborator::run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
+bool Elaborator::run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings,
                      bool is_check) {
   const std::size_t errors = reporter_.num_errors();
   const Use use(*this, spec.node->name.span);
   is_check_ = is_check;
-  out_.info.name = name;
+  out_.info.name = name.text;
   out_.info.source = spec.decl.unit->source->name();
   out_.name_span = spec.node->name.span;
   for (const OpenParam& open : open_params(spec)) {
     open_names_.push_back({open.param, {open.spec, open.name}});
   }
-  check_bindings(bindings, spec.node->name.span);
+  check_bindings(bindings, name.span);
   out_.info.is_matrix = takes_matrix(spec);
   sizes_.set_matrix(out_.info.is_matrix);
   Instance* root = add_instance(spec, "");
@@ -199,6 +199,7 @@ void Elaborator::declare_item(Instance& instance, const ast::Name& name, Symbol 
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
     return;
   }
+  record_type(name.span, symbol);
   const auto [at, is_new] = instance.names.try_emplace(name.text, symbol);
   if (is_new) return;
   reporter_.report<DiagKind::DuplicateName>(name.span, name.text)
@@ -249,6 +250,7 @@ void Elaborator::elaborate_items(Instance& instance) {
 void Elaborator::elaborate_const(Instance& instance, const ast::Const& node) {
   Symbol symbol;
   symbol.span = node.name.span;
+  symbol.noun = "a constant";
   in_constant_ = true;
   symbol.value = in_block(tree()[node.value].span, [&] { return expr(node.value); });
   in_constant_ = false;
@@ -263,6 +265,7 @@ void Elaborator::elaborate_const(Instance& instance, const ast::Const& node) {
 void Elaborator::elaborate_size(Instance& instance, const ast::SizeItem& node) {
   Symbol symbol;
   symbol.span = node.name.span;
+  symbol.noun = "a size";
   if (const auto size = host_size(node.value, "a size")) {
     sizes_.canonical(*size);  // later proofs begin from here
     symbol.value = host(*size, node.name.span);

@@ -68,6 +68,7 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
       Symbol symbol;
       symbol.value = arg.is_typed() ? shared(arg, param->name.text) : arg;
       symbol.span = param->name.span;
+      symbol.noun = "an argument";
       declare(param->name, symbol);
       if (arg.kind == ValueKind::Payload) {
         const Var& var = out_.vars[arg.var.index()];
@@ -77,6 +78,7 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
           Symbol count;
           count.value = host(var.count_sizes[at], instance.counts[i].span);
           count.span = instance.counts[i].span;
+          count.noun = "a count";
           env_->scopes.back().try_emplace(instance.counts[i].name, count);
         }
       }

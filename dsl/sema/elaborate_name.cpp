@@ -80,6 +80,7 @@ Value Elaborator::builtin_name(const ast::Name& name) {
 Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
   switch (symbol.kind) {
     case SymbolKind::Value: {
+      if (symbol.is_ambiguous) return ambiguous_word(name);
       if (in_leaves_ && symbol.leaf) return host(symbol.leaf, name.span);
       if (in_host_ && symbol.given) return host(symbol.given, name.span);
       Value value = symbol.value;

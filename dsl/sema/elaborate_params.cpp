@@ -189,21 +189,6 @@ std::string Elaborator::takes_text(const ParamType& type) {
   return fmt::format("{{{}}}", fmt::join(type.words, ", "));
 }
 
-// A word of a parameter means its number wherever the compressor's names are seen.
-void Elaborator::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
-  const ast::Name& word = std::get<ast::EnumType>(tree()[param.type].node).names[i];
-  const auto known = instance.names.find(word.text);
-  const HostExprId number = pool().const_int(static_cast<std::int64_t>(i));
-  const bool is_same =
-      known != instance.names.end() && known->second.is_word && known->second.value.host == number;
-  if (is_same) return;
-  Symbol symbol;
-  symbol.value = host(number, word.span);
-  symbol.span = word.span;
-  symbol.is_word = true;
-  declare_item(instance, word, std::move(symbol));
-}
-
 std::optional<Constant> Elaborator::default_of(const ast::Param& param, DType dtype) {
   if (const auto word = word_given(tree(), param, tree(), param.initial)) return word;
   if (is_wrong_word(tree(), param, *env_->unit, param.initial, reporter_)) return std::nullopt;

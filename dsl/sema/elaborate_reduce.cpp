@@ -26,6 +26,9 @@ std::optional<Value> Elaborator::mask(const CallArgs& args, const Type& shape) {
   if (at == args.named.end()) return Value{};
   Value value = bool_value(expr(at->second->value), "bools in `where:`");
   if (value.is_error() || check_lambda_array(value).is_error()) return std::nullopt;
+  if (value.type.rank == 1 && shape.rank == 2 && is_row_of(value.type, shape)) {
+    return as_row(value, shape);
+  }
   bool fits = value.type.rank == shape.rank;
   for (int i = 0; fits && i < shape.rank; ++i) {
     fits = sizes_.proves_equal(value.type.dims[i], shape.dims[i]) || is_one(value.type.dims[i]);

@@ -84,10 +84,6 @@ bool keeps_exactness(ScalarOp op) {
          op != ScalarOp::divide_or_zero;
 }
 
-bool is_on_bits(ScalarOp op) {
-  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
-}
-
 }  // namespace
 
 // The language rounds floats alone.
@@ -97,15 +93,21 @@ bool Elaborator::is_for_reals(ScalarOp op) {
 
 Value Elaborator::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
-  return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {expr(node.operand)}, span,
+  const Value operand = expr(node.operand);
+  // 2^63 alone is no i64, and -2^63 is one.
+  const bool is_least =
+      is_negation && operand.is_big && pool().const_value(operand.host).as_int() == min_int(kI64);
+  if (is_least) return host(operand.host, span);
+  return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {operand}, span,
                    is_negation ? "-" : "!");
 }
 
 Value Elaborator::binary(const ast::Binary& node, Span span) {
-  const Value a = expr(node.lhs);
-  const Value b = expr(node.rhs);
+  const bool is_compared = is_comparison(infix_of(node.op).op);
+  const Value a = is_compared ? compared(node.lhs, node.rhs) : expr(node.lhs);
+  const Value b = is_compared ? compared(node.rhs, node.lhs) : expr(node.rhs);
   if (a.is_error() || b.is_error()) return error(span);
-  if (is_comparison(infix_of(node.op).op) && own_dtype(b) != kBool) warn_of_chain(node, span);
+  if (is_compared && own_dtype(b) != kBool) warn_of_chain(node, span);
   return binary_op(node.op, a, b, span);
 }
 
@@ -165,6 +167,7 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
   if (!all_host && has_table && all_constant) result = as_table_op(op, args, span);
   if (!result.is_error()) {
     result.quotient = quotient_of(op, args, result, span);
+    if (result.is_host()) result.remake = host_remake(op, args, result, span);
     return result;
   }
   if (reporter_.num_errors() != errors) return error(span);
@@ -209,7 +212,14 @@ Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Va
 }
 
 std::optional<DType> Elaborator::cannot_apply(const Value& value, std::string_view name) {
-  reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+  auto& diag =
+      reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+  for (std::string_view of_bits : {"&", "|", "^", "<<", ">>", "popcount", "clz"}) {
+    const bool is_run_time_float = value.is_typed() && is_float(value.type.dtype);
+    if (name != of_bits || !is_run_time_float) continue;
+    diag.note("it takes integers; the bits of a float are `bitcast<u" +
+              std::to_string(value.type.dtype.bits) + ">(x)`");
+  }
   return std::nullopt;
 }
 
@@ -250,7 +260,8 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   if (is_logical && all_bool) return kBool;
   if (op == ScalarOp::shl || op == ScalarOp::shr) {
     const auto own = own_dtype(args[0]), by = own_dtype(args[1]);
-    const bool takes_other = !own && by && is_int(*by) && !is_real(args[0]) && !holds_big(args[0]);
+    const bool takes_other =
+        !own && by && is_int(*by) && !is_real(args[0]) && has_room(args[0], arithmetic_type(*by));
     const DType type = own           ? arithmetic_type(*own)
                        : takes_other ? arithmetic_type(*by)
                                      : materialize(args[0]).type.dtype;
@@ -339,6 +350,14 @@ std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span
   return shape;
 }
 
+// May the number be one of this type? A constant is looked at.
+bool Elaborator::has_room(const Value& number, DType type) {
+  if (holds_big(number)) return false;
+  const bool is_constant = number.is_host() && pool().is_const(number.host);
+  return !is_constant || pool().type(number.host) != HostType::Int ||
+         fits(pool().const_value(number.host).as_int(), type);
+}
+
 // What bounds the results of integer arithmetic, whatever the values are.
 IndexFacts Elaborator::facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type) {
   if (args.size() != 2 || !args[1].is_host() || pool().type(args[1].host) != HostType::Int)
@@ -404,15 +423,17 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
     const bool is_choice = op == ScalarOp::select && i == 0;
     const bool fits = is_choice || can_coerce(args[i], *type);
     if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
-    const Value operand = is_on_bits(op) ? as_mask(args[i], *type) : args[i];
-    const Value arg = as_row(is_choice ? operand : coerce(operand, *type), *shape);
+    const Value operand = is_choice ? args[i] : coerce(as_operand(op, args[i], *type), *type);
+    const Value arg = as_row(operand, *shape);
     if (arg.is_error()) return error(span);
     made.args.push_back(arg.expr);
   }
   Value value = typed(std::move(made));
   value.facts = facts_of_op(op, args, *type);
   value.is_exact = is_exact && !is_comparison(op) && (*type == kI64 || *type == kI32);
-  if (value.is_exact) value.remake = remake_of(op, args, value, span);
+  if (value.is_exact || (is_int(*type) && stays_adaptable(op, args))) {
+    value.remake = remake_of(op, args, value, span);
+  }
   if (value.is_exact && op == ScalarOp::select) {
     value.chosen = constants_of(std::span(args).subspan(1));
   }

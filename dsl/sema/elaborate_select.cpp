@@ -51,6 +51,10 @@ std::optional<std::uint32_t> Elaborator::count_of_mask(const Value& mask, HostEx
   const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
   out_.info.counts.push_back({"count" + std::to_string(index), bound});
   counts_by_mask_.emplace(key, index);
+  const HostExprId count = pool().count(index, bound);
+  if (size_names_.try_emplace(count, out_.info.counts[index].name, span).second) {
+    unnamed_counts_.insert(count);
+  }
   return index;
 }
 
@@ -144,15 +148,25 @@ Value Elaborator::top_k_call(BuiltinId id, const CallArgs& args) {
 
 Value Elaborator::top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k) {
   const auto along = axis(args, x);
-  if (!along || !is_known_line(x, *along, args.name)) return error(args.span);
-  if (*along == 0 || (x.type.rank == 2 && *along < 0)) {
+  if (!along) return error(args.span);
+  if (*along == 0) {
+    reporter_
+        .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
+                                   "`axis: 0`")
+        .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`");
+    return error(args.span);
+  }
+  if (!is_known_line(x, *along, args.name)) return error(args.span);
+  if (x.type.rank == 2 && *along < 0) {
     reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
         .note("of a matrix: per row, with `axis: 1`");
     return error(args.span);
   }
   const HostExprId len = x.type.dims[x.type.rank - 1];
-  require_at_most(k, len, "`" + args.name + "` takes at most " + size_text(len) + " of them",
-                  tree()[args.positional[1]].span);
+  const bool is_possible =
+      require_at_most(k, len, "`" + args.name + "` takes at most " + size_text(len) + " of them",
+                      tree()[args.positional[1]].span);
+  if (!is_possible) return error(args.span);
   Type type = vector(kU32, k);
   if (x.type.rank == 2) type = matrix(kU32, x.type.dims[0], k);
   if (id == BuiltinId::kth_largest) {

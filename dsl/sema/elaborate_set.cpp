@@ -114,10 +114,15 @@ void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const std::string& last = node.path.back().text;
   const bool is_param = (last == "r" || last == "step") && has_param(instance, node.path);
   const bool is_size = is_builtin_name(last) && !is_param;
+  const std::size_t before = reporter_.num_errors();
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
+  const bool is_open = !is_size && !target && reporter_.num_errors() == before;
+  if (is_open && may_be_word(node.value)) return;
   const bool outer_host = std::exchange(in_host_, true), outer_set = std::exchange(in_set_, true);
   const std::size_t errors = reporter_.num_errors();
-  const Value value = expr(node.value);
+  const auto word =
+      target ? word_given(target->owner->tree(), *target->param, tree(), node.value) : std::nullopt;
+  const Value value = word ? constant(*word, tree()[node.value].span) : expr(node.value);
   in_host_ = outer_host;
   in_set_ = outer_set;
   const bool is_number = value.is_host() && !value.is_big;
@@ -140,15 +145,15 @@ void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
     return;
   }
   Environment env = environment_of(*target->owner);
-  std::optional<DType> dtype;
-  with_environment(env, [&] { dtype = dtype_of(target->param->type); });
-  if (!dtype) return;
-  const HostExprId made = set_value(value, *dtype);
+  std::optional<ParamType> type;
+  with_environment(env, [&] { type = declared_type(*target->param); });
+  if (!type) return;
+  const HostExprId made = set_value(value, type->dtype);
   if (!made) return;
-  require_set_value(node, *target, made);
+  require_set_value(node, *type, made);
   symbol.kind = SymbolKind::Param;
   symbol.value = Value();
-  symbol.value.type = scalar(*dtype);
+  symbol.value.type = scalar(type->dtype);
   symbol.leaf = made;
 }
 
@@ -197,21 +202,15 @@ void Elaborator::check_set_elements(const Instance& instance) {
 }
 
 // In the parameter's range, and integers in that of its type: a check before launch.
-void Elaborator::require_set_value(const ast::SetItem& node, const InnerParam& target,
+void Elaborator::require_set_value(const ast::SetItem& node, const ParamType& target,
                                    HostExprId value) {
-  Environment env = environment_of(*target.owner);
-  std::optional<rt::ParamRange> range;
-  std::optional<DType> dtype;
-  with_environment(env, [&] {
-    dtype = dtype_of(target.param->type);
-    if (dtype) range = param_range(*target.param, *dtype);
-  });
-  if (!dtype || is_bool(*dtype)) return;
-  rt::ParamRange wanted = range.value_or(rt::ParamRange{});
-  if (is_int(*dtype)) {
-    const bool is_wide = dtype->bits >= 63;
-    const double most = is_wide ? 9.0e18 : std::ldexp(1.0, dtype->bits - is_signed_int(*dtype)) - 1;
-    const double least = is_signed_int(*dtype) ? -most : 0.0;
+  const DType dtype = target.dtype;
+  if (is_bool(dtype)) return;
+  rt::ParamRange wanted = target.range.value_or(rt::ParamRange{});
+  if (is_int(dtype)) {
+    const bool is_wide = dtype.bits >= 63;
+    const double most = is_wide ? 9.0e18 : std::ldexp(1.0, dtype.bits - is_signed_int(dtype)) - 1;
+    const double least = is_signed_int(dtype) ? -most : 0.0;
     if (!wanted.low || *wanted.low < least) wanted.low = least;
     if (!wanted.high || *wanted.high > most) wanted.high = most;
   }
@@ -224,7 +223,7 @@ void Elaborator::require_set_value(const ast::SetItem& node, const InnerParam& t
   if (wanted.low) add(value, wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
   if (wanted.high) add(value, wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
   // Rounding to the parameter's type may take a value onto an end that is left out.
-  if (is_float(*dtype) && *dtype != kF64) {
+  if (is_float(dtype) && dtype != kF64) {
     const HostExprId held = pool().cast(pool().cast(value, HostType::F32), type);
     if (wanted.low && wanted.low_open) add(held, HostOp::Gt, *wanted.low);
     if (wanted.high && wanted.high_open) add(held, HostOp::Lt, *wanted.high);

@@ -5,6 +5,12 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+namespace {
+
+constexpr const char* kLoopVariable = "a loop variable";
+
+}  // namespace
+
 void Elaborator::statement(ast::StmtId id) {
   const ast::Stmt& node = tree()[id];
   const Span span = node.span;
@@ -29,6 +35,7 @@ void Elaborator::declare(const ast::Name& name, Symbol symbol) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
   }
   symbol.lambda_depth = lambda_depth_;
+  record_type(name.span, symbol);
   Scope& scope = env_->scopes.back();
   const auto old = scope.find(name.text);
   if (old != scope.end()) {
@@ -54,11 +61,21 @@ void Elaborator::let_tuple(const ast::LetTuple& node, Span span) {
   }
 }
 
+// A count that a filter made has the name of the first array of that length that has one.
+void Elaborator::name_counts(const Type& type, const ast::Name& name) {
+  for (int i = 0; i < type.rank; ++i) {
+    const HostExprNode& node = pool().node(type.dims[i]);
+    if (node.op != HostOp::Count || !unnamed_counts_.erase(type.dims[i])) continue;
+    size_names_[type.dims[i]] = {"len(" + name.text + ")", name.span};
+  }
+}
+
 // `written`: where it may be a number that loop variables make.
 void Elaborator::bind(const ast::Name& name, bool is_mutable, Value value,
                       std::optional<ast::ExprId> written, Span span) {
   Symbol symbol;
   symbol.span = name.span;
+  symbol.is_let = written.has_value();
   if (value.kind == ValueKind::Tuple) {
     reporter_.report<DiagKind::BadType>(value.span, "one value", describe(value))
         .note("`let (a, b) = …` takes several");
@@ -84,6 +101,7 @@ void Elaborator::bind(const ast::Name& name, bool is_mutable, Value value,
     declare(name, std::move(symbol));
     return;
   }
+  name_counts(made.type, name);
   const VarId var = add_var(name.text, made.type, is_mutable, name.span);
   Stmt let{StmtKind::Let, span};
   let.var = var;
@@ -99,6 +117,21 @@ void Elaborator::bind(const ast::Name& name, bool is_mutable, Value value,
     variable_facts_[var.index()] = made.facts;
   }
   declare(name, std::move(symbol));
+}
+
+void Elaborator::report_not_mutable(const ast::Name& name, const Symbol& symbol) {
+  const char* noun = symbol.noun != nullptr             ? symbol.noun
+                     : symbol.kind == SymbolKind::Param ? "a parameter"
+                     : symbol.kind == SymbolKind::Inner ? "a wrapped compressor"
+                                                        : "not mutable";
+  auto& diag = reporter_.report<DiagKind::NotMutable>(name.span, name.text, noun);
+  if (symbol.is_let) {
+    diag.note(symbol.span, "`let mut` would let it change");
+  } else if (symbol.noun == kLoopVariable) {
+    diag.note(symbol.span, "the loop alone counts; a `while` counts with a `let mut`");
+  } else if (symbol.kind == SymbolKind::Value) {
+    diag.note("a copy can change: `let mut copy = " + name.text + "`");
+  }
 }
 
 const Symbol* Elaborator::assignable(const ast::Assign& node) {
@@ -119,18 +152,24 @@ const Symbol* Elaborator::assignable(const ast::Assign& node) {
   const bool can_change = symbol->kind == SymbolKind::State || symbol->kind == SymbolKind::Variable;
   if (!can_change) {
     if (symbol->value.is_error() && symbol->kind == SymbolKind::Value) return nullptr;
-    const char* noun = symbol->kind == SymbolKind::Param   ? "a parameter"
-                       : symbol->kind == SymbolKind::Inner ? "a wrapped compressor"
-                                                           : "not mutable";
-    auto& diag = reporter_.report<DiagKind::NotMutable>(name.span, name.text, noun);
-    if (symbol->kind == SymbolKind::Value) diag.note(symbol->span, "`let mut` would let it change");
+    report_not_mutable(name, *symbol);
     return nullptr;
   }
   if (lambda_depth_ > (symbol->kind == SymbolKind::State ? 0 : symbol->lambda_depth)) {
     reporter_.report<DiagKind::NotInLambda>(name.span, "an assignment to `" + name.text + "`");
     return nullptr;
   }
+  if (is_in_condition(*symbol)) {
+    reporter_.report<DiagKind::AssignInCondition>(name.span, name.text);
+    return nullptr;
+  }
   return symbol;
+}
+
+// What the condition of a loop changes outside of itself has no way into the loop's body.
+bool Elaborator::is_in_condition(const Symbol& symbol) const {
+  if (!condition_vars_) return false;
+  return symbol.kind == SymbolKind::State || symbol.value.var.index() < *condition_vars_;
 }
 
 void Elaborator::assign(const ast::Assign& node, Span span) {
@@ -155,7 +194,7 @@ void Elaborator::assign(const ast::Assign& node, Span span) {
   }
 }
 
-// A value for a place of this type: the elements widen, a number fills an array.
+// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
 Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
   if (value.is_error()) return value;
   const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
@@ -164,10 +203,16 @@ Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view 
   const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
   if (fills) return builtin(BuiltinId::fill, type, {made.expr}, span);
   if (made.is_typed() && same_shape(made.type, type)) return made;
+  const bool is_row =
+      made.is_typed() && made.type.rank == 1 && type.rank == 2 && is_row_of(made.type, type);
+  if (is_row) return builtin(BuiltinId::fill, type, {as_row(made, type).expr}, span);
   if (is_value && can_coerce(value, type.dtype) && made.is_error()) return made;
   auto& diag = reporter_.report<DiagKind::CannotAssignType>(value.span, describe(value),
                                                             std::string(name), type_text(type));
   note_sizes(diag, {&value});
+  const bool needs_as = value.is_typed() && !can_coerce(value, type.dtype) &&
+                        (value.type.rank == 0 || same_shape(value.type, type));
+  if (needs_as) diag.note("convert it: `as " + dtype_name(type.dtype) + "`");
   return error(value.span);
 }
 
@@ -193,7 +238,21 @@ Value Elaborator::updated(const ast::Assign& node, const Symbol& symbol, const V
                           Span span) {
   if (value.is_error()) return value;
   const Value before = symbol_value(symbol, node.target);
-  return before.is_error() ? before : binary_op(node.op, before, value, span);
+  return before.is_error() ? before : update(node.op, before, value, span);
+}
+
+// Bits of a narrow integer that are joined with others of its type stay within the type.
+Value Elaborator::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
+  const bool is_on_bits =
+      op == ast::BinaryOp::BitAnd || op == ast::BinaryOp::BitOr || op == ast::BinaryOp::BitXor;
+  const DType type = before.type.dtype;
+  const bool is_number = value.kind == ValueKind::Table || own_dtype(value).has_value() ||
+                         (value.is_host() && pool().is_const(value.host));
+  const bool stays = is_on_bits && is_int(type) && !(arithmetic_type(type) == type) && is_number &&
+                     can_coerce(value, type);
+  if (!stays) return binary_op(op, before, value, span);
+  const Value bits = coerce(as_mask(value, type), type);
+  return bits.is_error() ? bits : convert(binary_op(op, before, bits, span), type, span);
 }
 
 // x[a..b] = e stores at a, a + 1 … b - 1.
@@ -216,13 +275,28 @@ Value Elaborator::index_of_range(const ast::Range& range, const Type& type, Span
   return index;
 }
 
+void Elaborator::report_repeats(const ast::Assign& node, Span span) {
+  const std::string& name = node.target.text;
+  auto& diag = reporter_.report<DiagKind::IndexMayRepeat>(span);
+  if (node.is_update && node.op == ast::BinaryOp::Add) {
+    diag.note("where it may, `" + name + " += scatter_add(e, at: i, size: len(" + name +
+              "))` adds all that meets one place");
+  } else {
+    diag.note("where it may, `scatter(e, at: i, size: len(" + name +
+              "), keep: last)` is a new array with the last value at each place and 0 elsewhere");
+  }
+}
+
 void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type,
                                 Span span) {
   const auto indices = tree().list(node.indices);
   const Value value = expr(node.value);
   if (type.rank == 0 || indices.size() != 1) {
     reporter_.report<DiagKind::CannotIndex>(node.target.span, type_text(type))
-        .note("an assignment takes one index, of an element or a row");
+        .note(type.rank == 2 ? "an assignment to a matrix takes one index, of a row: change a copy "
+                               "of the row (`let mut row = " +
+                                   node.target.text + "[i]`) and store it"
+                             : "an assignment takes one index, of an element");
     return;
   }
   const auto* range = std::get_if<ast::Range>(&tree()[indices[0]].node);
@@ -236,8 +310,7 @@ void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     return;
   }
   if (index.type.rank == 1 && !index.facts.unique) {
-    reporter_.report<DiagKind::IndexMayRepeat>(index.span)
-        .note("`scatter_add` takes indices that repeat");
+    report_repeats(node, index.span);
     return;
   }
   Type stored = scalar(type.dtype);
@@ -251,7 +324,7 @@ void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     const Value whole = symbol_value(symbol, node.target);
     const Value before = range == nullptr ? gather(whole, raw, span) : slice(whole, *range, span);
     if (before.is_error()) return;
-    given = binary_op(node.op, before, value, span);
+    given = update(node.op, before, value, span);
   }
   const Value made = fit_to(given, stored, node.target.text + "[…]", span);
   if (made.is_error()) return;
@@ -286,6 +359,7 @@ void Elaborator::for_loop(const ast::For& node, Span span) {
   if (end && bounds.includes_hi) end = pool().add(*end, one);
   Symbol symbol;
   symbol.span = node.variable.span;
+  symbol.noun = kLoopVariable;
   const VarId var = add_var(node.variable.text, scalar(kI64), false, node.variable.span);
   if (begin && end) {
     symbol.value = read_var(var, node.variable.span);
@@ -323,7 +397,9 @@ void Elaborator::while_loop(const ast::While& node, Span span) {
   Value test = error(span);
   const Value body = in_loop([&] {
     test = in_block(tree()[node.condition].span, [&] {
+      const auto outer = std::exchange(condition_vars_, out_.vars.size());
       const auto holds = condition(node.condition);
+      condition_vars_ = outer;
       Value value = error(span);
       if (!holds) return value;
       value.kind = ValueKind::Typed;

@@ -56,6 +56,11 @@ std::string Elaborator::size_text_within(HostExprId id, int depth, int& left) {
   if (node.op == HostOp::Cast) return inner(node.args[0]);
   const int num_args = host_op_num_args(node.op);
   if (num_args == 0) return host_op_name(node.op);
+  if (node.op == HostOp::Neg) {
+    const bool needs =
+        infix_of(pool().node(node.args[0]).op) != nullptr && !size_names_.contains(node.args[0]);
+    return needs ? "-(" + inner(node.args[0]) + ")" : "-" + inner(node.args[0]);
+  }
   if (const char* infix = infix_of(node.op)) {
     const auto side = [&](HostExprId arg, bool is_right) {
       const HostOp op = pool().node(arg).op;
@@ -86,8 +91,10 @@ std::string Elaborator::type_text(const Type& type) {
 
 // A constant of the host.
 std::string Elaborator::number_text(const Value& value) {
-  return value.is_big ? std::to_string(pool().const_value(value.host).bits)
-                      : pool().print(value.host);
+  if (value.is_big) return std::to_string(pool().const_value(value.host).bits);
+  const std::string text = pool().print(value.host);
+  const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return pool().type(value.host) == HostType::F64 && looks_whole ? text + ".0" : text;
 }
 
 std::string Elaborator::describe(const Value& value) {
@@ -116,6 +123,36 @@ std::string Elaborator::describe(const Value& value) {
       return std::to_string(value.elements.size()) + " values";
   }
   return "";
+}
+
+// What is put in place elsewhere has the types of that place: only where a body is declared are
+// they those that it says.
+bool Elaborator::records_types(Span span) const {
+  const TypeRecord* types = module_.types;
+  if (types == nullptr || span.file != types->file || env_ == nullptr) return false;
+  if (env_->instance != nullptr && !env_->instance->prefix.empty()) return false;
+  if (open_fns_.size() > (is_of_fn_ ? 1u : 0u)) return false;
+  return !types->types.contains({span.begin, span.end});
+}
+
+void Elaborator::record_text(Span span, std::string text) const {
+  module_.types->types.emplace(std::pair(span.begin, span.end), std::move(text));
+}
+
+void Elaborator::record_type(Span span, const Value& value) {
+  const bool is_known = !value.is_error() && value.kind != ValueKind::Unit;
+  if (is_known && records_types(span)) record_text(span, describe(value));
+}
+
+void Elaborator::record_type(Span span, const Symbol& symbol) {
+  if (!records_types(span)) return;
+  if (symbol.kind == SymbolKind::State) {
+    record_text(span, type_text(out_.info.states[symbol.index].type));
+  } else if (symbol.kind == SymbolKind::Param) {
+    record_text(span, dtype_name(symbol.value.type.dtype));
+  } else {
+    record_type(span, symbol.value);
+  }
 }
 
 // The named sizes and leaves that a size is made of, each with the place it comes from.

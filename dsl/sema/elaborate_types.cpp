@@ -340,7 +340,8 @@ Value Elaborator::coerce(const Value& value, DType to) {
       return same;
     }
     if (value.is_exact && !is_every_choice_in(value, to)) return error(value.span);
-    if (value.is_exact && value.remake != nullptr) return value.remake->in_type(to);
+    const bool is_anew = value.remake != nullptr && (value.is_exact || is_int(to));
+    if (is_anew) return value.remake->in_type(to);
     Value result = convert(value, to, value.span);
     if (is_int(to)) result.facts = value.facts;  // no float is an index
     return result;
@@ -360,6 +361,12 @@ Value Elaborator::coerce(const Value& value, DType to) {
       return error(value.span);
     }
     return literal(value.host, to, value.span);
+  }
+  if (is_int(to) && value.remake != nullptr) return value.remake->in_type(to);
+  if (type == HostType::Int && is_unsigned_int(to) && is_never_positive(value.host)) {
+    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, size_text(value.host),
+                                                   dtype_name(to));
+    return error(value.span);
   }
   Expr size{ExprKind::HostSize, scalar(to), value.span};
   size.size = value.host;

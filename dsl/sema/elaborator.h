@@ -61,8 +61,7 @@ class Elaborator {
 
   /// elaborate_instance.cpp. A compressor with values for open parameters; `is_check`: parameters
   /// without a default get one.
-  bool run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
-           bool is_check);
+  bool run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings, bool is_check);
   /// A number of a file that is known when the program is compiled; reports.
   std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   /// Checks a fn with sizes of its own.
@@ -121,6 +120,11 @@ class Elaborator {
   std::string type_text(const Type& type);
   std::string describe(const Value& value);
   std::string number_text(const Value& value);
+  /// For editors: what is known of an expression or a name that is declared.
+  void record_type(Span span, const Value& value);
+  void record_type(Span span, const Symbol& symbol);
+  bool records_types(Span span) const;
+  void record_text(Span span, std::string text) const;
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                      std::set<HostExprId>& seen);
@@ -188,7 +192,14 @@ class Elaborator {
   std::shared_ptr<const Remake> branch_remake(const Value& test, std::span<const Value> branches,
                                               Value result, Span span);
   Value as_named(const Value& value, Value read);
+  std::shared_ptr<const Remake> host_remake(ScalarOp op, const std::vector<Value>& args,
+                                            const Value& result, Span span);
+  static bool is_adaptable(const Value& value);
+  bool stays_adaptable(ScalarOp op, std::span<const Value> args);
   Value named_quotient(const Value& value, Value read);
+  Value as_operand(ScalarOp op, const Value& value, DType type);
+  Value as_low_bits(const Value& value, DType type);
+  bool is_never_positive(HostExprId size);
   Value as_mask(const Value& value, DType type);
   bool is_bool_table(const Value& value) const;
 
@@ -200,6 +211,7 @@ class Elaborator {
   /// arithmetic, and the number stays known to the host where it is proved to fit.
   Value declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
                            std::string_view name);
+  std::optional<HostExprId> big_shift(std::span<const HostExprId> args);
   Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
   HostExprId to_int(HostExprId id);
   HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
@@ -240,6 +252,7 @@ class Elaborator {
   bool is_small_number(const Value& value);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
+  bool has_room(const Value& number, DType type);
   bool is_row_of(const Type& a, const Type& b);
   /// A vector as the row of a matrix that it meets.
   Value as_row(const Value& value, const Type& shape);
@@ -295,7 +308,10 @@ class Elaborator {
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
   static bool is_of_scalars(const ast::Module& tree, const ast::Fn& fn);
-  Value map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values, Span span);
+  Value map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+               std::optional<std::size_t> result, Span span);
+  Value map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                 std::size_t num_results, Span span);
   Value inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
                   Span span);
   Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
@@ -395,12 +411,17 @@ class Elaborator {
             Span span);
   void let_tuple(const ast::LetTuple& node, Span span);
   Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
+  Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
   void assign(const ast::Assign& node, Span span);
   IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                           Span span);
   void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
   const Symbol* assignable(const ast::Assign& node);
+  bool is_in_condition(const Symbol& symbol) const;
+  void report_not_mutable(const ast::Name& name, const Symbol& symbol);
+  void report_repeats(const ast::Assign& node, Span span);
+  void name_counts(const Type& type, const ast::Name& name);
   Value unused_block(ast::BlockId id);
   void for_loop(const ast::For& node, Span span);
   void while_loop(const ast::While& node, Span span);
@@ -426,7 +447,12 @@ class Elaborator {
   /// Of a declaration; reports.
   std::optional<ParamType> declared_type(const ast::Param& param);
   static std::string takes_text(const ParamType& type);
+  // elaborate_words.cpp
   void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  const ast::Param* words_param(ast::ExprId id) const;
+  Value compared(ast::ExprId id, ast::ExprId other);
+  Value ambiguous_word(const ast::Name& name);
+  bool may_be_word(ast::ExprId id);
   /// The value that stands behind `=` of a parameter.
   std::optional<Constant> default_of(const ast::Param& param, DType dtype);
   /// Reports a value that the parameter may not have.
@@ -473,7 +499,7 @@ class Elaborator {
   void check_set_elements(const Instance& instance);
   Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   HostExprId set_value(const Value& value, DType dtype);
-  void require_set_value(const ast::SetItem& node, const InnerParam& target, HostExprId value);
+  void require_set_value(const ast::SetItem& node, const ParamType& target, HostExprId value);
   void check_set_values();
   /// A host expression of which nothing is known.
   HostExprId opaque_number(HostType type);
@@ -558,6 +584,9 @@ class Elaborator {
   bool is_check_ = false;           // nothing will be compiled
   bool in_claim_ = false;           // whole numbers divide exactly
   bool in_constant_ = false;        // nothing but constants can be seen
+  /// In the condition of a `while`: variables from this number on are the condition's own.
+  std::optional<std::size_t> condition_vars_;
+  bool is_of_fn_ = false;           // a fn is checked with sizes of its own
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
   /// Holds an open level of expressions and blocks.
@@ -598,6 +627,7 @@ class Elaborator {
   std::vector<const void*> open_consts_;
   const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
   std::map<HostExprId, std::pair<std::string, Span>> size_names_;
+  std::set<HostExprId> unnamed_counts_;          // whose name is still the compiler's
   std::map<HostExprId, HostExprId> size_forms_;  // normal form: the one that was met first
   std::uint32_t next_placeholder_ = 1u << 20;
   std::uint32_t next_generic_ = 0;

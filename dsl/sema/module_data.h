@@ -77,6 +77,7 @@ struct ModuleData {
 
   Loader load;
   ExternReader read_extern;
+  TypeRecord* types = nullptr;
   // By declaration; nothing where a mistake was reported.
   std::map<const ast::ExternFn*, std::unique_ptr<const rt::ExternInfo>> externs;
 

@@ -39,7 +39,7 @@ void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
     const auto spec = make_spec(data, decl, reporter);
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
-    Elaborator(data, reporter).run(*spec, declared_name(node)->text, {}, true);
+    Elaborator(data, reporter).run(*spec, *declared_name(node), {}, true);
   }
 }
 
@@ -133,11 +133,13 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
 }
 
 CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
-                           dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern) {
+                           dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern,
+                           TypeRecord* types) {
   const std::size_t errors = sink.num_errors();
   std::shared_ptr<ModuleData> data = load_files(sources, file, loader, sink);
   data->load = loader;
   data->read_extern = std::move(read_extern);
+  data->types = types;
   load_stand_in(*data, sink);
   if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
     Reporter reporter(sink);
@@ -174,7 +176,7 @@ std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string
     return std::nullopt;
   }
   Elaborator elaborator(data, reporter);
-  if (!elaborator.run(*spec, std::string(compressor), bindings, false)) return std::nullopt;
+  if (!elaborator.run(*spec, *declared_name(*decl), bindings, false)) return std::nullopt;
   CheckedProgram program = elaborator.take();
   program.info.doc = (*decl).doc;
   program.name_span = declared_name(*decl)->span;

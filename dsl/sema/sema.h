@@ -13,6 +13,7 @@
 
 #include "dsl/diag/diag.h"
 #include "dsl/sema/checked.h"
+#include "dsl/sema/type_record.h"
 #include "dsl/source/source.h"
 #include "runtime/core/extern_function.h"
 
@@ -90,10 +91,11 @@ enum class CheckDepth : std::uint8_t {
 
 /// Parses `file` of `sources` and what it imports (added to `sources`, as are the headers of
 /// `extern fn`), and checks it. With errors
-/// in `sink` the module is fit for nothing but compressors().
+/// in `sink` the module is fit for nothing but compressors(). `types`: takes what is known of the
+/// file that it names; it must outlive the module.
 CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
                            dsl::DiagSink& sink, CheckDepth depth = CheckDepth::Everything,
-                           ExternReader read_extern = {});
+                           ExternReader read_extern = {}, TypeRecord* types = nullptr);
 
 /// A value given from outside (`--set bits=4`): for a constant parameter its value, for a run-time
 /// parameter its new default.

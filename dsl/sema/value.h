@@ -90,11 +90,14 @@ struct Symbol {
   Span span;
   std::uint32_t index = 0;
   Instance* inner = nullptr;
-  int lambda_depth = 0;  // lambdas open where it was declared
-  bool is_word = false;  // of a parameter that takes words
-  HostExprId leaf;       // loop variables: what stands for them in host expressions; Param: the
-                         // value that a wrapper sets
-  HostExprId given;      // a fixed run-time parameter: what sizes see, not rounded to its type
+  int lambda_depth = 0;        // lambdas open where it was declared
+  bool is_let = false;         // a `let` of its own, which might have been `let mut`
+  const char* noun = nullptr;  // what it is, where it is no `let`
+  bool is_word = false;        // of a parameter that takes words
+  bool is_ambiguous = false;   // of several, which give it different numbers
+  HostExprId leaf;   // loop variables: what stands for them in host expressions; Param: the
+                     // value that a wrapper sets
+  HostExprId given;  // a fixed run-time parameter: what sizes see, not rounded to its type
 };
 
 using Scope = std::map<std::string, Symbol, std::less<>>;

@@ -1,11 +1,11 @@
 // The environment's word on the cache.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "runtime/cache/image_cache.h"
+#include "runtime/core/parse_count.h"
 
 namespace cinch::rt {
 namespace {
@@ -13,6 +13,11 @@ namespace {
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+bool is_on(const char* name) {
+  const auto word = variable(name);
+  return word != "off" && word != "0";
 }
 
 std::filesystem::path default_folder() {
@@ -30,8 +35,8 @@ std::filesystem::path default_folder() {
 
 CacheSettings cache_settings_from_environment() {
   CacheSettings settings;
-  const auto word = variable("CINCH_CACHE");
-  settings.is_on = word != "off" && word != "0";
+  settings.is_on = is_on("CINCH_CACHE");
+  settings.improves = is_on("CINCH_BACKGROUND");
   settings.folder = default_folder();
   auto shared = variable("CINCH_CACHE_SHARED");
   while (!shared.empty()) {
@@ -40,11 +45,9 @@ CacheSettings cache_settings_from_environment() {
     shared.remove_prefix(std::min(colon + 1, shared.size()));
   }
   const auto limit = variable("CINCH_CACHE_MAX_BYTES");
-  std::uint64_t bytes = 0;
-  const auto parsed = std::from_chars(limit.data(), limit.data() + limit.size(), bytes);
-  const bool is_number = parsed.ec == std::errc() && parsed.ptr == limit.data() + limit.size();
-  if (!limit.empty() && is_number) {
-    settings.max_bytes = bytes;
+  const ParsedCount bytes = parse_count(limit, "B");
+  if (bytes.state == ParsedCount::State::Whole && !bytes.is_negative) {
+    settings.max_bytes = bytes.magnitude;
   } else if (!limit.empty()) {
     settings.problem =
         fmt::format("CINCH_CACHE_MAX_BYTES is '{}', which is no number of bytes", limit);

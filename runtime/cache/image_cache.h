@@ -24,12 +24,14 @@ struct CacheSettings {
   std::filesystem::path folder;               // written to; empty: nothing is kept
   std::vector<std::filesystem::path> shared;  // looked at next, never written to
   std::uint64_t max_bytes = std::uint64_t{256} << 20;
-  std::string problem;  // what of the environment is not understood, and so not followed
+  bool improves = true;  // code that was compiled quickly, in the background
+  std::string problem;   // what of the environment is not understood, and so not followed
 };
 
 /// From the environment: CINCH_CACHE=off (or 0) turns the cache off; CINCH_CACHE_DIR is its folder,
 /// else $XDG_CACHE_HOME/cinch, else $HOME/.cache/cinch; CINCH_CACHE_SHARED lists read-only folders,
-/// separated by colons; CINCH_CACHE_MAX_BYTES is the size that is kept.
+/// separated by colons; CINCH_CACHE_MAX_BYTES is the size that is kept; CINCH_BACKGROUND=off (or 0)
+/// leaves code as it was compiled first.
 CacheSettings cache_settings_from_environment();
 
 /// A text that a program was made from beside its own file.

@@ -2,6 +2,7 @@
 // stop at any step and go on later. Status words are looked at after each launch, so that no kernel
 // runs on what a failed check was to keep from it.
 #include "runtime/exec/executor.h"
+#include "runtime/core/shape_text.h"
 
 #include <fmt/format.h>
 
@@ -329,7 +330,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto value = image_.info.exprs.eval(step.expr, inputs_.env);
     if (!value) return tl::unexpected<Error>(value.error());
     if (value->as_bool()) return Next::Go;
-    return fail(ErrorKind::CheckFailed, "this does not hold: " + image_.messages[step.index]);
+    return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) + ": " +
+                                            image_.messages[step.index]);
   }
 
   bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }

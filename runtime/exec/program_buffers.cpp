@@ -1,5 +1,6 @@
 // Own memory by role: states live in two vectors by state, all else by buffer.
 #include "runtime/exec/program_buffers.h"
+#include "runtime/core/shape_text.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +33,8 @@ Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv&
     if (step.kind != StepKind::CheckHost) continue;
     const auto holds = image.info.exprs.eval(step.expr, env);
     if (!holds || holds->as_bool()) continue;
-    return fail(ErrorKind::CheckFailed, "this does not hold: " + image.messages[step.index]);
+    return fail(ErrorKind::CheckFailed,
+                "this does not hold for " + shape_text(env) + ": " + image.messages[step.index]);
   }
   return Ok{};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/core/shape_text.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
 
@@ -217,8 +218,9 @@ Status GpuSession::Impl::check_host_conditions(EntryKind kind, std::uint64_t ste
       const auto value = info().exprs.eval(check.expr, env(t, step));
       if (!value) return tl::unexpected<Error>(value.error());
       if (value->as_bool()) continue;
-      return fail(ErrorKind::CheckFailed, fmt::format("tensor {}: this does not hold: {}", t,
-                                                      image().messages[check.index]));
+      return fail(ErrorKind::CheckFailed,
+                  fmt::format("tensor {}: this does not hold for {}: {}", t,
+                              shape_text(env(t, step)), image().messages[check.index]));
     }
   }
   return Ok{};

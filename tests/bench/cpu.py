@@ -25,21 +25,21 @@ TINY = 1 << 10
 # What sets the pace in the caches. Instructions are those of the inner loops that `cinch build --emit=asm --target cpu:x86-64-v3` prints, packing of
 # codes not counted; shares of time are from profiles (perf record). The machine offered no counters of cycles or cache misses, so how many
 # instructions end in a cycle, and whether stores or instructions limit where both are few, is not known.
-FILLING = "in decode, filling with zeros (two thirds) and the constant cost of a call"
+FILLING = "Decode: filling with zeros (two thirds), and the constant cost of a call."
 LIMITED_BY = {
-    "fp16": "instructions: 1.3 an element in encode, 0.8 in decode, where stores may limit",
-    "bf16": "instructions: 2.1 an element in encode, a third of them for NaN; 1.1 in decode, where stores may limit",
-    "onebit": "instructions: 2.5 an element in encode, 1.1 in decode",
-    "tbq": "instructions: 2.7 an element in encode, 0.8 in decode",
-    "minmax": "instructions: 7.2 an element in the two sweeps of encode, 3.4 of them draws; 1.1 in decode",
-    "ef_sign": "instructions: 3.6 an element in the two sweeps of encode, 1.1 in decode",
-    "qsgd": "instructions: 8.2 an element in encode, 3.4 of them draws; 1.8 in decode",
-    "terngrad": "instructions: 5.8 an element in the second sweep of encode, 3.4 of them draws, and the moments of the first; 1.2 in decode",
-    "natural": "instructions: 8.0 an element in encode, 3.4 of them draws; 1.9 in decode",
-    "threshold": f"instructions in encode, 1.3 an element; {FILLING}",
-    "topk": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
-    "graddrop": f"kernels (seven eighths of encode): scattered reads of the sample, sweeps; {FILLING}",
-    "dgc": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
+    "fp16": "Instructions: 1.3 per element in encode, 0.8 in decode, where stores may limit too.",
+    "bf16": "Instructions: 2.1 per element in encode, a third of them for NaN; 1.1 in decode, where stores may limit too.",
+    "onebit": "Instructions: 2.5 per element in encode, 1.1 in decode.",
+    "tbq": "Instructions: 2.7 per element in encode, 0.8 in decode.",
+    "minmax": "Instructions: 7.2 per element in the two sweeps of encode, 3.4 of them for draws; 1.1 in decode.",
+    "ef_sign": "Instructions: 3.6 per element in the two sweeps of encode, 1.1 in decode.",
+    "qsgd": "Instructions: 8.2 per element in encode, 3.4 of them for draws; 1.8 in decode.",
+    "terngrad": "Instructions: 5.8 per element in the second sweep of encode, 3.4 of them for draws, and the moments of the first sweep; 1.2 in decode.",
+    "natural": "Instructions: 8.0 per element in encode, 3.4 of them for draws; 1.9 in decode.",
+    "threshold": f"Encode: instructions, 1.3 per element. {FILLING}",
+    "topk": f"Encode: kernels (seven eighths), also those of constant size: histograms and a sample. {FILLING}",
+    "graddrop": f"Encode: kernels (seven eighths), scattered reads of the sample, sweeps. {FILLING}",
+    "dgc": f"Encode: kernels (seven eighths), also those of constant size: histograms and a sample. {FILLING}",
 }
 
 
@@ -102,16 +102,16 @@ def peers_text(build, elements, seconds):
     large = compare(peers.Comparison(build, elements, peers.cores()), seconds)
     tiny, small = (compare(peers.Comparison(build, size, threads=1, with_torch=False), seconds / 4) for size in (TINY, IN_CACHE))
     version = peers.torch_version()
-    torch = (f"PyTorch {version}, eager, makes new tensors as such code does and neither looks for non-finite values nor sorts what it selects, "
-             "which Cinch's programs do" if version else "PyTorch was not installed, so its columns are empty")
+    torch = (f"**PyTorch** {version}, eager, makes new tensors as such code does. It neither looks for non-finite values nor sorts what it selects; "
+             "Cinch's programs do both" if version else "**PyTorch** was not installed, so its columns are empty")
     return [f"## Beside other implementations: {elements} elements", "",
-            "Ratios are a peer's time over Cinch's: above 1, Cinch is faster. Before anything is timed, decoded gradients of three steps are compared. "
-            f"Loops are written by hand ([`tests/bench/loops`](../../tests/bench/loops)): the same algorithm, draws, states and check for non-finite "
-            f"values, compiled by the same Clang with `-O3 -march=native`; the goal is {LOOP_GOAL}. {torch} "
-            "([`tests/bench/torch_peers.py`](../../tests/bench/torch_peers.py)).", "",
+            "Ratios are a peer's time over Cinch's. Above 1, Cinch is faster. Before anything is timed, the decoded gradients of three steps are compared.", "",
+            "- **Loops** are written by hand ([`tests/bench/loops`](../../tests/bench/loops)). They have the same algorithm, draws, states and check for "
+            f"non-finite values, and are compiled by the same Clang with `-O3 -march=native`. The goal is {LOOP_GOAL}.",
+            f"- {torch} ([`tests/bench/torch_peers.py`](../../tests/bench/torch_peers.py)).", "",
             *peers_table(large), "",
             "## In the caches: what limits", "",
-            f"One thread; in brackets the hand-written loop. Of {TINY} elements a call costs little more than what it costs at all.", "",
+            f"Times of one thread. The hand-written loop's time is in brackets. A call on {TINY} elements is little more than the constant cost of a call.", "",
             *limits_table(tiny, small), ""]
 
 
@@ -136,9 +136,10 @@ def list_row(report):
 def list_text(reports):
     """The part of the page that bench_list fills."""
     return [f"## A list of tensors: BERT-large's {reports[0]['tensors']}, {reports[0]['elements']} elements", "",
-            "All tensors of the list in one call, in ms, beside one tensor of the same total, and a call for each tensor beside the list: a ratio "
-            "above 1 is what calls one by one cost more. Medians of calls that take turns (`bench_list`, "
+            "How long one call for a whole list of tensors takes. Medians of calls that take turns (`bench_list`, "
             "[`tests/bench/list_bench.cpp`](../../tests/bench/list_bench.cpp)).", "",
+            "- **List / one tensor:** the time over that of one tensor with the same number of elements.",
+            "- **One by one / list:** the time of a call for each tensor, over that of one call for the list. Above 1, the list is faster.", "",
             "| program | encode ms | list / one tensor | one by one / list | decode ms | list / one tensor | one by one / list |",
             "| --- | --- | --- | --- | --- | --- | --- |", *map(list_row, reports), ""]
 
@@ -152,16 +153,18 @@ def main_text(options):
     others = peers_text(build, options.elements, 3 * options.seconds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     return ["# Speed on a CPU", "",
-            f"{processor()}, {peers.cores()} threads, {target}; {datetime.date.today()}; at or after commit {commit}. Plain reading "
-            f"{min(bandwidths):.1f} to {max(bandwidths):.1f} GB/s over these runs: where that spreads, others used the machine.", "",
+            "How fast compiled programs run on a CPU, beside the floor that memory sets, and beside other implementations.", "",
+            f"Measured {datetime.date.today()} at or after commit {commit}, on an {processor()} with {peers.cores()} threads, for {target}. Plain reading ran "
+            f"at {min(bandwidths):.1f} to {max(bandwidths):.1f} GB/s during these runs. A wide spread means that others used the machine.", "",
             f"    ./dev bench          (tests/bench/cpu.py, {options.seconds} s for each call)", "",
-            "The floor of a program is the time that plain vector loops take over the same streams, sweep by sweep, on the same threads, in the same "
-            "run, and a bare generator for its random words (`docs/notes/fusion.md`, The floor). Shares are medians over medians of calls that take "
-            "turns; a goal is named where it is not reached. GB/s count the gradient's bytes. Compiling is cold (the first row opens the compiler's "
-            "libraries) and from a warm cache, from source to callable.", "",
+            "- **Floor.** The time that plain vector loops take over the same streams, sweep by sweep, on the same threads, in the same run, plus a bare "
+            "generator for the program's random words ([the floor](../notes/fusion.md#the-floor)).",
+            "- **Of the floor.** The floor's time over the program's: medians of calls that take turns. If a goal is not reached, it is named.",
+            "- **GB/s** count the gradient's bytes.",
+            "- **Compiled** is the time from source to callable, cold. The first row also opens the compiler's libraries. **From the cache** is the same "
+            "from a warm cache.", "",
             f"## {options.elements} elements", "", *large, "", f"## {IN_CACHE} elements: in the caches", "",
-            "Arrays stay in the second-level cache, so that instructions set the pace, not memory, and starting threads costs a few microseconds of "
-            "each call.", "", *small, "", *lists, *others, ""]
+            "Arrays stay in the second-level cache. So instructions set the pace, not memory. Starting threads costs a few microseconds of each call.", "", *small, "", *lists, *others, ""]
 
 
 def main():

@@ -60,12 +60,12 @@ def selectors_text(comparison, seconds):
     times = comparison.compare_encodes(SELECTORS, 3 * seconds, CALLS_BEFORE)
     sidco, topk = times["sidco"], times["topk"]
     figures = (f"`sidco` encodes in {sidco:.2f} ms where exact `topk` takes {topk:.2f} ms, both at ratio=0.001, in turns, after {CALLS_BEFORE} calls "
-               f"each: {topk / sidco:.2f} times the speed.")
+               f"each. That is {topk / sidco:.2f} times the speed.")
     if sidco < topk:
         return figures
-    return figures + (" A fit needs the moments of all magnitudes before the first threshold, those of what exceeds it before each further one, and "
-                      "then a sweep that selects: with s stages at least s + 1 sweeps. Exact selection guided by a sample needs one where k is small "
-                      "(`docs/notes/fusion.md`, Exact selection), so the estimate has nothing left to save.")
+    return figures + (" The reason: a fit with s stages needs at least s + 1 sweeps. The first takes the moments of all magnitudes, each further one those "
+                      "of the elements above the last threshold, and the last one selects. [Exact selection](../notes/fusion.md#exact-selection) guided by "
+                      "a sample needs one sweep if k is small, so the estimate has nothing left to save.")
 
 
 def text(cinch, seconds):
@@ -73,16 +73,18 @@ def text(cinch, seconds):
     rows = tables(cinch, comparison, seconds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=peers.ROOT, capture_output=True, text=True).stdout.strip()
     return [f"{HEADING}: {ELEMENTS} elements", "",
-            f"Measured {datetime.date.today()} at or after commit {commit}, {seconds} s for each call (`./dev bench --library`). Floors and shares as "
-            "above; ratios are PyTorch's time over Cinch's, of the same algorithm in eager operations "
+            f"Measured {datetime.date.today()} at or after commit {commit}, {seconds} s for each call (`./dev bench --library`). Floors and shares are as "
+            "above.", "",
+            "- **PyTorch / Cinch** is PyTorch's time over Cinch's, for the same algorithm in eager operations "
             "([`torch_quantize.py`](../../tests/bench/torch_quantize.py), [`torch_select.py`](../../tests/bench/torch_select.py), "
-            f"[`torch_transform.py`](../../tests/bench/torch_transform.py)). What is decoded of {CHECKED_ELEMENTS} elements is compared before: by its "
-            "distance, where both draw alike or nothing at all, else by its length and by what it loses. A floor counts bytes: neither the arithmetic "
-            "of a transform nor scattered reads, of which each takes a line of the cache, are in it (`randomk`, `count_sketch`). Bodies of loops count "
-            "as often as they run (`redsync`, `sidco`). `qsgd_elias` is only encoded in PyTorch.", "",
+            "[`torch_transform.py`](../../tests/bench/torch_transform.py)). In PyTorch, `qsgd_elias` is only encoded.",
+            f"- **Agreement.** Before that, the decoded gradients of {CHECKED_ELEMENTS} elements are compared. If both draw alike, or draw nothing, their "
+            "distance is compared; otherwise their length and their loss.",
+            "- **Floors count bytes.** They contain neither the arithmetic of a transform nor scattered reads, each of which takes a cache line (`randomk`, "
+            "`count_sketch`). Bodies of loops count as often as they run (`redsync`, `sidco`).", "",
             *CODEC_HEAD, *rows[("encode", "decode")], "",
-            "Programs with a `sync` body are called in a world of one rank, where nothing is reduced; what a collective takes and gives lies in memory "
-            "all the same, and counts in the floor. `powersgd` has a square matrix and rank 4, and beside it stands PyTorch's own hook "
-            "(`torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook`) on a bucket with that matrix, in a group of one process.", "",
+            "Programs with a `sync` body are called on one rank, where nothing is reduced. The buffers of a collective are in memory all the same, and "
+            "count in the floor. `powersgd` has a square matrix and rank 4. It is compared with PyTorch's own hook too "
+            "(`torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook`), on a bucket with that matrix, in a group of one process.", "",
             *SYNC_HEAD, *rows[("sync",)], "",
             selectors_text(comparison, seconds), ""]

@@ -1,12 +1,17 @@
-"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor, adding_a_target, python and jax.
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, command_line, the language
+reference, adding_a_compressor, adding_a_target, python and jax.
 
 In a document, a block with file=NAME (```cinch file=NAME) is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
-folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines)."""
+folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines). Other blocks of
+```cinch must be programs that `cinch check` accepts. In a block ```cinch values each line `EXPRESSION // RESULT` must hold (values.py)."""
+import glob
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+from values import Wrong, check_values
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
@@ -54,11 +59,43 @@ def environment(build):
                 CINCH_LIBRARY=os.path.join(build, "lib", "libcinch.so"))
 
 
+def wrong_commands(body, line, where, folder, env):
+    """How many commands of a console block print something else than the document says."""
+    wrong = 0
+    for command, expected, at in commands(body, line):
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        output = "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
+        if not pattern(expected).fullmatch(output):
+            wrong += 1
+            print(f"{where}:{at}: `{command}` (exit {done.returncode}) printed\n{output}instead of\n" + "\n".join(expected) + "\n")
+    return wrong
+
+
+def is_program(body, line, where, folder, env):
+    """Whether `cinch check` accepts a block without a word."""
+    with open(os.path.join(folder, "block.cinch"), "w", encoding="utf-8") as file:
+        file.write("\n".join(body) + "\n")
+    done = subprocess.run(["cinch", "check", "block.cinch"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0 or done.stdout:
+        print(f"{where}:{line}: this is no program that `cinch check` accepts\n{done.stdout}")
+    return done.returncode == 0 and not done.stdout
+
+
+def do_values_hold(body, line, where, words, build):
+    ranks = next((int(word[6:]) for word in words if word.startswith("ranks=")), 1)
+    try:
+        return check_values(os.path.join(build, "bin", "cinch"), body, line, ranks) > 0
+    except Wrong as error:
+        print(f"{where}:{line}: {error}")
+        return False
+
+
 def run_document(path, build):
     failures = count = 0
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    env = environment(build)
+    env, where = environment(build), os.path.relpath(path, ROOT)
     with tempfile.TemporaryDirectory() as folder:
         for info, body, line in blocks(text):
             words = info.split()
@@ -66,29 +103,29 @@ def run_document(path, build):
             if name:
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                     file.write("\n".join(body) + "\n")
-            if words[0] != "console":
-                continue
-            for command, expected, at in commands(body, line):
+            elif words[0] == "console":
+                count += len(commands(body, line))
+                failures += wrong_commands(body, line, where, folder, env)
+            elif words[:2] == ["cinch", "values"]:
                 count += 1
-                done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                output = "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
-                if not pattern(expected).fullmatch(output):
-                    failures += 1
-                    print(f"{os.path.relpath(path, ROOT)}:{at}: `{command}` (exit {done.returncode}) printed\n{output}instead of\n" +
-                          "\n".join(expected) + "\n")
-    print(f"{os.path.relpath(path, ROOT)}: {count} commands, {failures} wrong")
+                failures += not do_values_hold(body, line, where, words, build)
+            elif words[0] == "cinch":
+                count += 1
+                failures += not is_program(body, line, where, folder, env)
+    print(f"{where}: {count} steps, {failures} wrong")
     return failures + (count == 0)
 
 
 def default_documents(build):
-    names = ["tutorial", "adding_a_compressor", "adding_a_target"]
+    names = ["tutorial", "command_line", "adding_a_compressor", "adding_a_target"]
     for name, module in (("python", "numpy"), ("jax", "jax")):
         if subprocess.run(["python3", "-c", f"import {module}"], env=environment(build), stderr=subprocess.DEVNULL).returncode == 0:
             names.append(name)
         else:
             print(f"{module} is not installed: docs/{name}.md is left out")
-    return [os.path.join(ROOT, "docs", name + ".md") for name in names]
+    pages = sorted(glob.glob(os.path.join(ROOT, "docs", "language", "*.md")))
+    language = [os.path.join(ROOT, "docs", "language.md"), *(page for page in pages if not page.endswith("grammar.md"))]
+    return [os.path.join(ROOT, "docs", name + ".md") for name in names] + language
 
 
 def main():

@@ -23,23 +23,24 @@ PICTURES = """## What is lost, by what is saved
 
 ![Ratio against error of all programs](gallery/ratio_and_error.svg)
 
-The error is that of one step with fresh states. An unbiased compressor has a large one, as its noise averages out over ranks and steps; a sign without a magnitude (`signsgd`) has a huge one, as the learning rate gives the
+The error is that of one step with fresh states. An unbiased compressor may have a large error, because its noise averages out over ranks and steps. A sign without a magnitude (`signsgd`) has a huge one: there, the learning rate gives the
 magnitude. Each point is `cinch run NAME --input {gradient}`.
 
 ## What it costs to encode
 
 ![Encode time against ratio of all programs](gallery/time_and_ratio.svg)
 
-The gradient is repeated as often as 64 MiB hold it, here and in the tables below. Programs with a `sync` are shown with their whole call in a world of one. The dashed line is what it takes to read the gradient once. Each point is
+Here and below, the gradient is repeated to fill 64 MiB. Programs with a `sync` body are shown with their whole call, on one rank. The dashed line is the time to read the gradient once. Each point is
 `cinch bench NAME --elements {elements} --input {gradient}`.
 
 ## Error feedback: look at the sum
 
 ![Errors with and without error feedback over 50 steps](gallery/feedback.svg)
 
-The error of one step *rises* when `error_feedback` is put around a compressor, which puzzles newcomers. The reason: each step also sends what earlier steps lost, so what is decoded is no longer near the gradient of
-that step alone. Training adds up steps, so the error that counts is that of the sum. Without feedback an element that is never sent is lost in every step. With feedback
-what is missing of the sum is the residual alone, which grows more slowly than the sum. Each step here has the real gradient, every element times 1 and normal noise as large. The figures are printed by
+If you put `error_feedback` around a compressor, the error of one step *rises*. The reason: each step also sends what earlier steps lost, so the decoded gradient is no longer near the gradient of
+that step alone. Training adds up steps, so the error of the sum counts. Without feedback, an element that is never sent is lost in every step. With feedback, only the residual is missing from the sum, and it grows more slowly than the sum.
+
+Each step here has the real gradient. Each element is multiplied by 1 plus normal noise with a standard deviation of 1. This prints the figures:
 
     build/venv/bin/python tests/gallery/feedback.py build/release
 
@@ -48,10 +49,6 @@ what is missing of the sum is the residual alone, which grows more slowly than t
 
 def number(value):
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def formula(text):
-    return text.replace("|", "\\|")
 
 
 def span(least, most):
@@ -63,12 +60,12 @@ def several(least, most, noun):
     return f"{amount} {noun}{'' if most == 1 else 's'}"
 
 
-def call_text(name, call):
+def call_text(call):
     kernels, sweeps = several(call["kernels"], call["kernels"], "kernel"), several(call["sweeps_least"], call["sweeps_most"], "sweep")
     moved = (f"{span(call['read_per_element_least'], call['read_per_element'])} B read and "
              f"{span(call['written_per_element_least'], call['written_per_element'])} B written per element")
     floor = f"floor {several(call['floor_sweeps'], call['floor_sweeps'], 'sweep')}, {call['floor_read_per_element'] + call['floor_written_per_element']:.2f} B"
-    return f"{name}: {kernels}, {sweeps}, {moved} ({floor})"
+    return f"{kernels}, {sweeps}, {moved} ({floor})"
 
 
 def parameter_text(param):
@@ -79,9 +76,9 @@ def parameter_text(param):
 
 def payload_text(facts):
     if "collectives" in facts:
-        return "none; collectives: " + ", ".join(f"`{each}`" for each in facts["collectives"])
+        return "none. Collectives: " + ", ".join(f"`{each}`" for each in facts["collectives"])
     payload = facts["payload"]
-    parts = [f"count `{count['name']}` at most `{formula(count['bound'])}`" for count in payload["counts"]]
+    parts = [f"count `{count['name']}` at most `{count['bound']}`" for count in payload["counts"]]
     parts += [f"`{field['name']}: {field['type']}`" + (f" by {field['by']}" if field["by"] else "") for field in payload["fields"]]
     return "; ".join(parts)
 
@@ -89,7 +86,7 @@ def payload_text(facts):
 def bound_text(facts):
     if "collectives" in facts:
         return None
-    bound = f"`{formula(facts['payload_bound'])}` bytes; " if facts["payload_bound"] else ""
+    bound = f"`{facts['payload_bound']}` bytes; " if facts["payload_bound"] else ""
     return f"{bound}{8 * facts['payload']['bound_bytes'] / ELEMENTS:.3f} bits per element of {ELEMENTS:,}"
 
 
@@ -109,17 +106,17 @@ def gpu_text(gpu):
 def section(name, program):
     facts, run = program["facts"], program["run"]
     title = facts["example"]["program"] if is_wrapper(facts) else name
-    rows = [("parameters", ", ".join(parameter_text(param) for param in facts["parameters"] if param["type"] != "compressor") or "none"),
-            ("keeps", facts["stores"]),
-            ("payload", payload_text(facts)), ("at most", bound_text(facts)), ("adds up", ADDS_UP.get(facts["aggregation"])),
-            ("real gradient", f"ratio {number(run['ratio'])}, relative error {number(run['relative_error'])}"),
-            ("laws", laws_text(program["laws"])),
-            ("CPU and GPU", "<br>".join(call_text(*call) for call in facts["calls"].items())),
-            ("GPU, sm_90", gpu_text(program["gpu"]) if "gpu" in program else None),
-            ("CPU", time_text(program["bench"]))]
-    lines = [f"### {title}", "", f"{facts['summary']} [Source](../{facts['source']}). Paper: {facts['paper']}", "", "| | |", "| --- | --- |"]
-    lines += [f"| {heading} | {text} |" for heading, text in rows if text]
-    return [*lines, "", f"    {facts['example']['command']}", ""]
+    rows = [("Parameters", ", ".join(parameter_text(param) for param in facts["parameters"] if param["type"] != "compressor") or "none"),
+            ("Keeps", facts["stores"]),
+            ("Payload", payload_text(facts)), ("At most", bound_text(facts)), ("Adds up", ADDS_UP.get(facts["aggregation"])),
+            ("Real gradient", f"ratio {number(run['ratio'])}, relative error {number(run['relative_error'])}"),
+            ("Laws", laws_text(program["laws"])),
+            *((f"Kernels of {call}", call_text(figures)) for call, figures in facts["calls"].items()),
+            ("GPU code, sm_90", gpu_text(program["gpu"]) if "gpu" in program else None),
+            ("Time on a CPU", time_text(program["bench"]))]
+    lines = [f"### {title}", "", f"{facts['summary']} [Source](../{facts['source']}). Paper: {facts['paper']}", ""]
+    lines += [f"- **{heading}:** {text}" for heading, text in rows if text]
+    return [*lines, "", "```", facts["example"]["command"], "```", ""]
 
 
 def table(programs):
@@ -147,7 +144,7 @@ def notes(data):
 
 def text(data):
     lines = [notes(data).rstrip("\n"), "", *table(data["programs"]),
-             "In the tables below, bytes per element are those of 2^20 elements (`cinch explain NAME`), laws are `cinch verify NAME`: a figure stands beside the bound that the program claims. GPU kernels are "
+             "Below, bytes per element are those of 2^20 elements (`cinch explain NAME`). Laws are those of `cinch verify NAME`, each with its figure and the bound that the program claims. GPU code is that of "
              f"`cinch explain NAME --device cuda --target {GPU}`.", ""]
     family = None
     for name, program in data["programs"].items():

@@ -33,7 +33,8 @@ FILES = ["bin/cinch", "lib/libcinch.so", "lib/libcinch.so.1", "lib/cinch/libcinc
          "include/cinch.h", "include/cinch.hpp", "include/cinch_library.h", "include/cinch_sync.h", "include/cinch_transport.h",
          "share/cinch/stdlib/sparsify/topk.cinch", "lib/pkgconfig/cinch.pc", "lib/cmake/Cinch/CinchConfig.cmake",
          "lib/cmake/Cinch/CinchConfigVersion.cmake", "lib/cmake/Cinch/CinchAddLibrary.cmake", "share/bash-completion/completions/cinch",
-         "share/zsh/site-functions/_cinch", "share/fish/vendor_completions.d/cinch.fish", "share/doc/cinch/copyright"]
+         "share/zsh/site-functions/_cinch", "share/fish/vendor_completions.d/cinch.fish", "share/man/man1/cinch.1",
+         "share/man/man1/cinch-run.1", "share/doc/cinch/copyright"]
 
 
 def run(command, **options):

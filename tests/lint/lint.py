@@ -72,6 +72,7 @@ LAYERS = {
     "compiler/interp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes", "compiler/pipeline"],
     "compiler/kernelize": ["compiler/ir", "compiler/analysis", "codegen/kir", "codegen/passes", "codegen/tuning", "runtime"],
     "compiler/service": ["runtime", "dsl", "compiler", "codegen"],
+    "compiler/lsp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/service", "runtime"],
     "compiler/bench": ["compiler/ir", "compiler/analysis", "runtime"],
     "compiler/verify": DSL + ["compiler/ir", "compiler/interp", "runtime"],
     "compiler/driver": ["runtime", "dsl", "compiler", "codegen"],

@@ -48,9 +48,9 @@ if glob.glob(os.path.join(build, "lib", "libcinch_ucx.*")):
 # A driver and NCCL that are doubles (tests/collective/nccl/double).
 if os.path.exists(os.path.join(build, "tests", "double_gpus", "libnccl.so.2")):
     config.available_features.add("double-gpus")
-for shell in ("zsh", "fish"):
-    if shutil.which(shell):
-        config.available_features.add(shell)
+for program in ("zsh", "fish", "groff", "mandoc"):
+    if shutil.which(program):
+        config.available_features.add(program)
 try:
     for descriptor in os.openpty():
         os.close(descriptor)

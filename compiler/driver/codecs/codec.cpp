@@ -50,8 +50,9 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
     if (image) {
       bindings_ = service::parse_bindings(options.program.bindings);
     } else {
-      image = service::make_program_image(front_end, options.program,
-                                          find_target(options.execution, true));
+      ProgramOptions program = options.program;
+      program.is_improved_later = true;
+      image = compile_program(front_end, program, find_target(options.execution, true));
     }
     if (is_gpu(options.execution)) {
       on_gpu_ =

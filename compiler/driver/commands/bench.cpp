@@ -13,8 +13,9 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/temporary_folder.h"
-#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 
@@ -40,8 +41,7 @@ std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& pro
   std::shared_ptr<const rt::LoadedProgram> loaded;
   const auto make = [&] {
     FrontEnd front_end;
-    loaded = value_or_throw(
-        rt::LoadedProgram::load(service::make_program_image(front_end, program, target)));
+    loaded = value_or_throw(rt::LoadedProgram::load(compile_program(front_end, program, target)));
   };
   times.cold_ms = bench::timed_ms(make);
   times.cached_ms = bench::timed_ms(make);
@@ -147,9 +147,9 @@ ExitCode run_bench(const BenchOptions& options) {
   unsetenv("CINCH_CACHE_SHARED");
   const std::vector<float> elements = bench_gradient(options);
   const std::vector<std::string> programs = programs_or_library(options.programs);
+  Progress progress("programs measured");
   const double bandwidth = read_bandwidth(elements.size(), options);
   json list = json::array();
-  Progress progress("programs measured", reader_of(options.json));
   for (const std::string& program : programs) {
     json report = bench_one({program, options.bindings, {}, options.states, {}, options.headers},
                             elements, options);
@@ -159,7 +159,7 @@ ExitCode run_bench(const BenchOptions& options) {
     end_if_interrupted();
   }
   if (options.json) {
-    fmt::print("{}\n", list.dump());
+    print_result(list);
     return ExitCode::Done;
   }
   fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),

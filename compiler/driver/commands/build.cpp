@@ -10,6 +10,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/library/build_library.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/printer.h"
 #include "compiler/service/compile.h"
@@ -137,6 +138,11 @@ Bytes emit_stage(const BuildOptions& options) {
   return emit_image(options);
 }
 
+Bytes emit_with_progress(const BuildOptions& options) {
+  const Progress progress("compiling " + options.program.program);
+  return emit_stage(options);
+}
+
 bool is_binary(const std::string& stage) {
   return stage == "object" || stage == "cubin" || stage == "image";
 }
@@ -153,7 +159,7 @@ ExitCode run_build(const BuildOptions& options) {
   if (is_binary(options.emit) && options.output.empty()) {
     throw CommandError(ExitCode::Usage, "--emit=" + options.emit + " needs --output FILE");
   }
-  const Bytes bytes = emit_stage(options);
+  const Bytes bytes = emit_with_progress(options);
   if (options.output.empty()) {
     fmt::print("{}", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   } else {

@@ -1,15 +1,22 @@
 // cinch cache: what was compiled before, and compiling ahead of time.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
+#include "compiler/service/improve.h"
 #include "runtime/cache/image_cache.h"
 
 namespace cinch::driver {
@@ -60,12 +67,29 @@ void print_for_people(const json& report) {
              report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());
 }
 
+// In a process that outlives this one, and keeps nothing of who started it.
+bool goes_on_alone() {
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  if (::fork() != 0) return false;
+  ::setsid();
+  ::setpriority(PRIO_PROCESS, 0, 19);
+  return true;
+}
+
+// One such process compiles at a time, for the same GPUs' ranks begin with the same programs. Where
+// files cannot be locked, several do.
+void wait_for_turn(const std::filesystem::path& folder) {
+  const int lock = ::open((folder / "improving").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                          S_IRUSR | S_IWUSR);
+  if (lock >= 0) ::flock(lock, LOCK_EX);  // held until this process ends
+}
+
 }  // namespace
 
 ExitCode run_cache_show(const CacheOptions& options) {
   const json report = report_of(rt::ImageCache(service::cache_settings()));
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else {
     print_for_people(report);
   }
@@ -90,7 +114,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
   const std::vector<std::string> programs = programs_or_library(options.programs);
-  Progress progress("programs compiled", reader_of(false));
+  Progress progress("programs compiled");
   std::size_t done = 0;
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
@@ -102,11 +126,23 @@ ExitCode run_cache_warm(const CacheOptions& options) {
                                       .states = options.states,
                                       .headers = options.headers,
                                       .is_ahead_of_time = true};
-      service::make_program_image(front_end, request, target);
+      compile_program(front_end, request, target);
       progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }
   }
+  return ExitCode::Done;
+}
+
+ExitCode run_cache_improve(const CacheOptions&) {
+  const auto improvement =
+      service::value_or_throw(service::read_improvement(read_text_or_input("-")));
+  const rt::ImageCache cache(service::cache_settings());
+  if (!cache.check_writable() || !goes_on_alone()) return ExitCode::Done;
+  wait_for_turn(cache.settings().folder);
+  FrontEnd front_end;
+  service::make_program_image(front_end, improvement.request, improvement.target,
+                              improvement.block_warps);
   return ExitCode::Done;
 }
 

@@ -16,6 +16,7 @@ ExitCode run_build(const BuildOptions& options);
 ExitCode run_opt(const OptOptions& options);
 ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
+ExitCode run_lsp(const LspOptions& options);
 ExitCode run_report(const SurveyOptions& options);
 ExitCode run_bench(const BenchOptions& options);
 ExitCode run_tune(const TuneOptions& options);
@@ -24,6 +25,7 @@ ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_pack(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
+ExitCode run_cache_improve(const CacheOptions& options);
 ExitCode run_probe(const ProbeCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);
 

@@ -6,6 +6,7 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "runtime/payload/payload.h"
 #include "runtime/payload/payload_file.h"
 
@@ -49,7 +50,7 @@ ExitCode run_decode(const RunOptions& options) {
                                    {"elements", shape.num_elems()},
                                    {"payload_bytes", payload.size()},
                                    {"non_finite", header.is_non_finite()}};
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else {
     fmt::print("{}: {} elements\n", options.output, shape.num_elems());
   }

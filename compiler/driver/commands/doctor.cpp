@@ -10,6 +10,7 @@
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/version.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
@@ -151,7 +152,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
                                  tuning_item(), cache_item(), nccl_item(),
                                  library("MPI", "libmpi.so", "ranks on several machines")});
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
     return ExitCode::Done;
   }
   fmt::print("cinch {}\nprocessor: {}, {} threads\n", kVersion, report["cpu"].get<std::string>(),

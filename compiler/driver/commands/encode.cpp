@@ -6,6 +6,7 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 
 namespace cinch::driver {
@@ -31,7 +32,7 @@ ExitCode run_encode(const RunOptions& options) {
                                    {"payload_bytes", payload.size()},
                                    {"bound_bytes", codec->payload_bound(options.step)},
                                    {"fingerprint", factory.fingerprint()}};
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else {
     fmt::print("{}: {} elements, {} bytes\n", options.payload, shape.num_elems(), payload.size());
   }

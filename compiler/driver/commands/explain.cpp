@@ -7,6 +7,7 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/page/explain_page.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain_formulas.h"
@@ -49,7 +50,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
   if (!options.html.empty()) write_file(options.html, explain_page(report));
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else if (options.html.empty()) {
     print_explained(report, options);
     if (options.execution.device == "cuda") print_gpu_report(report);

@@ -7,6 +7,7 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/service/library_list.h"
@@ -166,7 +167,7 @@ ExitCode run_list(const ListOptions& options) {
   front_end.end_if_errors();
   const json items = options.names.empty() ? all : chosen(all, options);
   if (options.json) {
-    fmt::print("{}\n", items.dump());
+    print_result(items);
   } else if (options.names.empty()) {
     print_list(all);
   } else {

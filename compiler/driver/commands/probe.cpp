@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/mpi_ranks.h"
 #include "compiler/driver/ranks/nccl_ranks.h"
 #include "compiler/driver/ranks/rank_threads.h"
@@ -94,6 +96,14 @@ void print_model(const rt::NetworkModel& model) {
   }
 }
 
+std::optional<rt::NetworkModel> probe(const ProbeCommandOptions& options) {
+  const Progress progress("measuring exchanges");
+  if (options.transport == "loopback") return probe_loopback(options);
+  if (options.transport == "nccl") return probe_nccl(options);
+  if (options.transport == "ucx") return probe_ucx(options);
+  return probe_mpi(options);
+}
+
 }  // namespace
 
 ExitCode run_probe(const ProbeCommandOptions& options) {
@@ -103,21 +113,12 @@ ExitCode run_probe(const ProbeCommandOptions& options) {
   if (options.transport == "ucx" && options.ranks > 1 && !is_ucx_rank(options)) {
     return launch_ucx_ranks(options, options.ranks);
   }
-  std::optional<rt::NetworkModel> model;
-  if (options.transport == "loopback") {
-    model = probe_loopback(options);
-  } else if (options.transport == "nccl") {
-    model = probe_nccl(options);
-  } else if (options.transport == "ucx") {
-    model = probe_ucx(options);
-  } else {
-    model = probe_mpi(options);
-  }
+  const std::optional<rt::NetworkModel> model = probe(options);
   if (!model) return ExitCode::Done;
   const std::string text = rt::network_to_json(*model);
   if (!options.output.empty()) write_file(options.output, text);
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json::parse(text).dump());
+    print_result(nlohmann::json::parse(text));
   } else {
     print_model(*model);
   }

@@ -12,7 +12,9 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/page/survey_page.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/step_prediction.h"
 #include "compiler/driver/ranks/sync_tensors.h"
@@ -108,7 +110,7 @@ class Survey {
 
   json whole() {
     const std::vector<Candidate> candidates = candidates_of(options_);
-    Progress progress("programs tried", reader_of(options_.json));
+    Progress progress("programs tried");
     json tried = json::array(), not_tried = json::array();
     for (const Candidate& candidate : candidates) {
       try {
@@ -207,8 +209,7 @@ ExitCode run_report(const SurveyOptions& options) {
   const json report = Survey(options, tensors).whole();
   if (!options.html.empty()) write_file(options.html, survey_page(report));
   if (options.json) {
-    // Names of files may be no UTF-8.
-    fmt::print("{}\n", report.dump(-1, ' ', false, json::error_handler_t::replace));
+    print_result(report);
   } else {
     fmt::print("{}", survey_text(report, std::max(text_width(), kLeastTableWidth)));
   }

@@ -12,8 +12,9 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
-#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/rank_group.h"
 #include "runtime/core/same_bits.h"
 
@@ -74,7 +75,7 @@ Outcome run_steps(const CodecFactory& factory, const RunOptions& options,
   Outcome outcome;
   const auto codec = factory.open(shape, options.worker, options.world);
   if (!options.state_in.empty()) codec->load_states(options.state_in);
-  Progress progress("steps", reader_of(options.json));
+  Progress progress("steps");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     encode_and_decode(*codec, view_of(inputs[i]), options.step + i, outcome);
     progress.update(i + 1, inputs.size());
@@ -140,7 +141,7 @@ Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
   const auto world = static_cast<std::uint32_t>(inputs.size());
   std::vector<float> sum(static_cast<std::size_t>(shape.num_elems()), 0.0f);
   std::vector<std::vector<std::uint8_t>> payloads;
-  Progress progress("ranks", reader_of(options.json));
+  Progress progress("ranks");
   std::unique_ptr<Codec> codec;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     codec = factory.open(shape, rank, world);
@@ -165,7 +166,7 @@ Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
 // up.
 void time_steps(Codec& codec, const RunOptions& options, const rt::NpyArray& input,
                 Outcome& timed) {
-  Progress progress("timing", reader_of(options.json));
+  Progress progress("timing");
   const Clock::time_point start = Clock::now();
   for (int i = 1; i <= kMostTimedCalls; ++i) {
     encode_and_decode(codec, view_of(input), options.step + static_cast<std::uint64_t>(i), timed);
@@ -307,7 +308,7 @@ ExitCode run_run(const RunOptions& options) {
   const nlohmann::json report =
       report_of(factory, options, outcome, options.ranks ? 1 : inputs.size());
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else {
     print_run(report);
   }

@@ -9,7 +9,10 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/mpi_ranks.h"
 #include "compiler/driver/ranks/nccl_ranks.h"
 #include "compiler/driver/ranks/plan_choice.h"
@@ -40,11 +43,6 @@ rt::CudaAware cuda_aware(const std::string& name) {
   return name == "yes"  ? rt::CudaAware::Yes
          : name == "no" ? rt::CudaAware::No
                         : rt::CudaAware::Auto;
-}
-
-// Names of files may be no UTF-8.
-void print_json(const json& written) {
-  fmt::print("{}\n", written.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubject& subject,
@@ -236,6 +234,11 @@ class SyncCommand {
 
   using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;
 
+  static rt::AutoPlan measured(const Choose& choose, const rt::PlanRequest& request) {
+    const Progress progress("measuring plans");
+    return choose(request);
+  }
+
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
     check_state_names(options_, world);
@@ -243,7 +246,7 @@ class SyncCommand {
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {
-      rt::AutoPlan chosen = choose(request);
+      rt::AutoPlan chosen = measured(choose, request);
       request = std::move(chosen.request);
       choice_ = std::move(chosen.choice);
     }
@@ -337,7 +340,7 @@ class SyncCommand {
     if (options_.json) {
       json written = {{"plan", json::parse(rt::plan_to_json(*plan_))}};
       if (choice_) written["auto"] = choice_json(*choice_);
-      print_json(written);
+      print_result(written);
       return ExitCode::Done;
     }
     if (choice_) fmt::print("{}\n", choice_text(*choice_));
@@ -354,11 +357,10 @@ class SyncCommand {
     if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
     json written = report_of(options_, subject_, *plan_, report);
     if (choice_) written["auto"] = choice_json(*choice_);
-    if (options_.json) {
-      print_json(written);
-    } else {
-      print_sync_report(written);
-    }
+    // The command that has started the ranks prints an error where this one does not.
+    const bool is_error = !report.same_bits && !output_settings().prints_json_errors;
+    if (options_.json && !is_error) print_result(written);
+    if (!options_.json) print_sync_report(written);
     if (report.same_bits) return ExitCode::Done;
     throw CommandError(ExitCode::Internal, "ranks hold different bits");
   }

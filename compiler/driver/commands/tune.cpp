@@ -8,7 +8,8 @@
 #include "compiler/driver/codecs/tune_workloads.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/tuning/tuning.h"
@@ -56,7 +57,7 @@ std::string command_text(const TuneOptions& options) {
 template <typename Tuning>
 json search(const std::vector<bench::TuningWorkload<Tuning>>& workloads, const Tuning& before,
             const TuneOptions& options, rt::TuningEntry& entry) {
-  Progress progress("comparisons made", reader_of(options.json));
+  Progress progress("comparisons made");
   bench::TuningSearchOptions search;
   search.seconds = options.budget;
   search.progress = [&](std::size_t done, std::size_t total) {
@@ -138,7 +139,7 @@ ExitCode run_tune(const TuneOptions& options) {
   report["file"] = output;
   if (!output.empty()) value_or_throw(rt::put_tuning(output, std::move(entry)));
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
     return ExitCode::Done;
   }
   print_tuning_report(report);

@@ -13,6 +13,8 @@
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
 
 namespace cinch::driver {
@@ -116,7 +118,7 @@ ExitCode run_verify(const VerifyOptions& options) {
   const VerifiedProgram program(options);
   const rt::ProgramInfo& info = program.subject.info();
   const verify::Options wanted{options.budget, options.seed, read_inputs(options, info.is_matrix)};
-  Progress progress("laws tried", reader_of(options.json));
+  Progress progress("laws tried");
   const verify::Report report = verify::verify(
       program.subject, wanted, [&](const std::string&, std::size_t done, std::size_t of) {
         end_if_interrupted();
@@ -131,7 +133,7 @@ ExitCode run_verify(const VerifyOptions& options) {
     for (std::size_t i = 0; i < files.size(); ++i) {
       laws.push_back(as_json(report.findings[i], files[i]));
     }
-    fmt::print("{}\n", laws.dump());
+    print_result(laws);
   } else {
     print_report(report, files, info, options);
   }

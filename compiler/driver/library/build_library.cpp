@@ -18,7 +18,7 @@
 #include "compiler/driver/library/library_report.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/output_file.h"
-#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/version.h"
 #include "compiler/service/compile.h"
@@ -200,7 +200,7 @@ ExitCode build_library(const BuildOptions& options) {
   request.made_by = kVersion;
   if (!request.name.empty())
     require_name(codegen::why_no_library_name(request.name), "--name", request.name);
-  Progress progress("parts compiled", Progress::Reader::People);
+  Progress progress("parts compiled");
   request.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
   LibraryFrontEnds programs(options, [&] { progress.clear(); });
   if (request.name.empty()) {

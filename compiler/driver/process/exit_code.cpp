@@ -1,7 +1,34 @@
-// From errors of runtime and service to exit codes; see exit_code.h.
+// What exit codes mean, and from errors of runtime and service to them; see exit_code.h.
 #include "compiler/driver/process/exit_code.h"
 
+#include <iterator>
+
 namespace cinch::driver {
+
+namespace {
+
+constexpr ExitCodeMeaning kExitCodes[] = {
+    {ExitCode::Done, "done", "The command did what it was asked to do."},
+    {ExitCode::AtFault, "input",
+     "The program, a file or a payload is wrong, or a file or the output could not be written. The "
+     "message says which."},
+    {ExitCode::Usage, "usage", "The command line is wrong."},
+    {ExitCode::Unavailable, "unavailable",
+     "The machine or this version lacks something: a device, a library, memory, file descriptors."},
+    {ExitCode::Internal, "internal",
+     "Cinch itself is at fault. A report is left in the folder for temporary files."},
+};
+
+}  // namespace
+
+std::span<const ExitCodeMeaning> exit_code_meanings() {
+  return kExitCodes;
+}
+
+const ExitCodeMeaning& meaning_of(ExitCode code) {
+  const auto index = static_cast<std::size_t>(code);
+  return kExitCodes[index < std::size(kExitCodes) ? index : std::size(kExitCodes) - 1];
+}
 
 ExitCode exit_code_of(service::Fault fault) {
   switch (fault) {

@@ -4,7 +4,9 @@
 #pragma once
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "compiler/service/service_error.h"
@@ -19,6 +21,14 @@ enum class ExitCode : int {
   Unavailable = 3,  // the machine or this version lacks what was asked for
   Internal = 4,     // a fault of Cinch itself
 };
+
+// A code for people and scripts: `cinch help exit-codes`, and the `kind` of an error as JSON.
+struct ExitCodeMeaning {
+  ExitCode code;
+  std::string_view kind, text;
+};
+std::span<const ExitCodeMeaning> exit_code_meanings();
+const ExitCodeMeaning& meaning_of(ExitCode code);
 
 class CommandError : public std::exception {
  public:

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/child_process.h"
 
 namespace cinch::driver {
@@ -21,6 +22,7 @@ std::atomic<int> num_scopes{0};
 std::atomic<int> signal_seen{0};
 
 void end_by(int signal) {
+  erase_progress_at_end();
   if (has_unfinished_file) unlink(unfinished_file);
   std::signal(signal, SIG_DFL);
   raise(signal);

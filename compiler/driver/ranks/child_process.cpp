@@ -6,10 +6,27 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
 
 #include "compiler/driver/process/exit_code.h"
 
 namespace cinch::driver {
+
+bool is_started_by_command() {
+  return std::getenv(kLaunched) != nullptr;
+}
+
+bool is_first_rank() {
+  const auto is_other = [](const char* name) {
+    const char* const rank = std::getenv(name);
+    return rank != nullptr && std::string_view(rank) != "0";
+  };
+  if (is_other("OMPI_COMM_WORLD_RANK") || is_other("PMIX_RANK") || is_other("PMI_RANK"))
+    return false;
+  // Launchers of other programs set it, too.
+  return !is_started_by_command() || !is_other("RANK");
+}
 
 pid_t start_child(std::vector<std::string> command) {
   std::vector<char*> words;

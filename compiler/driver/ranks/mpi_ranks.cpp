@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
 #include "runtime/transports/mpi/mpi_library.h"
 
@@ -108,6 +109,7 @@ ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t w
   if (child < 0) throw CommandError(ExitCode::Unavailable, "no process for mpirun can be made");
   const int status = wait_for(child);
   end_if_interrupted();
+  keep_failure_message("a rank failed; its message is on standard error");
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
   throw CommandError(ExitCode::Unavailable,
                      fmt::format("mpirun was ended by signal {}", WTERMSIG(status)));

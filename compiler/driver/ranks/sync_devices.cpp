@@ -4,7 +4,6 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 
 namespace cinch::driver {
 
@@ -28,10 +27,11 @@ int count_devices(const rt::GpuDevice& device) {
 rt::SyncDevice SyncDevices::open(int ordinal) {
   const auto device = open_gpu(execution_, ordinal);
   const codegen::Target target{codegen::TargetKind::Cuda, device->arch()};
-  const auto load = [&](const ProgramOptions& program) {
+  const auto load = [&](ProgramOptions program) {
     FrontEnd front_end;
+    program.is_improved_later = true;
     return value_or_throw(
-        rt::GpuProgram::load(device, service::make_program_image(front_end, program, target)));
+        rt::GpuProgram::load(device, compile_program(front_end, program, target)));
   };
   rt::SyncDevice made;
   for (const ProgramOptions& program : programs_) made.programs.push_back(load(program));

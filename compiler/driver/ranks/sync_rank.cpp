@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/progress.h"
 #include "runtime/core/hash.h"
 
 namespace cinch::driver {
@@ -34,7 +36,10 @@ class SyncRank {
     if (!options_.saved_states.empty()) {
       report_.restored = value_or_throw(session_->restore_states(options_.saved_states));
     }
+    std::optional<Progress> progress;
+    if (transport_.rank() == 0) progress.emplace("steps");
     for (std::uint64_t i = 0; i < options_.num_steps && !report_.was_stopped; ++i) {
+      if (progress) progress->update(i, options_.num_steps);
       take_step(options_.first_step + i);
     }
     if (options_.saves_states) report_.saved_states = value_or_throw(session_->save_states());

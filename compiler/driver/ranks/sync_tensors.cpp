@@ -40,8 +40,7 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   }
   if (!image) {
     const codegen::Target target = find_target(execution, true);
-    return value_or_throw(
-        rt::LoadedProgram::load(service::make_program_image(front_end, of, target)));
+    return value_or_throw(rt::LoadedProgram::load(compile_program(front_end, of, target)));
   }
   for (const sema::Binding& binding : service::parse_bindings(of.bindings)) {
     rt::ParameterValues values(image->info);

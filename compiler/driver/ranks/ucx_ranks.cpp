@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_library.h"
@@ -194,6 +195,7 @@ ExitCode launch_ucx_ranks(const TransportOptions& options, std::uint32_t world) 
   value_or_throw(rt::ucx_library());
   const auto [status, rank] = LaunchedRanks(options, world).wait();
   end_if_interrupted();
+  keep_failure_message("a rank failed; its message is on standard error");
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
   throw CommandError(ExitCode::Unavailable,
                      fmt::format("rank {} was ended by signal {}", rank, WTERMSIG(status)));

@@ -55,6 +55,9 @@ QUOTIENTS = [
     ("g[7 / 2]", GRADIENT[3]),
     ("len(g[0..n / 3]) as f32", f32(13)),
     ("(1 << 7 / 2) as f32", f32(8)),
+    ("-9223372036854775808 * g[1]", f32(-2.0**63) * ONE),
+    ("(-9223372036854775808 / 2) as f32", f32(-2.0**62)),
+    ("((all as i64) + -9223372036854775808) as f32", f32(-2.0**63)),
     ("floor_div(7, 2) * g[1]", f32(3) * ONE),
     ("floor_div(-7, 2) * g[1]", f32(-4) * ONE),
     ("ceil_div(7, 2) * g[1]", f32(4) * ONE),
@@ -73,6 +76,25 @@ MASKS = [
     ("u ^ marks[(u % 3)]", WORDS ^ np.array([0x80000000, 0x7f, 0xffffffff], np.uint32)[WORDS % 3]),
     ("shifted", WORDS ^ np.uint32(0b111111)),
     ("select(odd[iota(n) % 4], u, 1)", np.where(np.arange(SIZE) % 4 % 3 != 0, WORDS, 1).astype(np.uint32)),
+    # A shift by a count or a size is made in the type that it meets, not in that of the count.
+    ("u ^ (1 << all)", WORDS ^ np.uint32(1 << 8)),
+    ("u ^ (1 << n)", WORDS ^ np.uint32(1 << 8)),
+    ("u ^ (1 << len(kept))", WORDS ^ np.uint32(1 << 8)),
+    ("(((u as u64) ^ (1 << all)) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
+    ("(((u as u64) ^ ((1 << all) - 1)) >> 32) as u32", np.full(SIZE, (1 << 8) - 1, np.uint32)),
+    ("(((u as u64) ^ (if all > 3 { 1 << all } else { 1 })) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
+    ("(((u as u64) ^ (1 << n)) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
+    ("(((u as u64) ^ ((1 << n) - 1)) >> 32) as u32", np.full(SIZE, (1 << 8) - 1, np.uint32)),
+    ("(((u as u64) ^ (1 << len(kept))) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
+    ("(((u as u64) | (1 << n + 23)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    ("(((u as u64) | (1 << 63)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    ("(((u as u64) + top) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    # Sizes that may be negative have the bits of their two's complement.
+    ("u ^ -n", WORDS ^ np.uint32(2**32 - SIZE)),
+    ("u + (n - 45)", WORDS + np.uint32(2**32 - 5)),
+    ("u & (len(kept) - 50)", WORDS & np.uint32(2**32 - 10)),
+    ("select(iota(n) == n - 45, 0, u)", WORDS),
+    ("(((u as u64) ^ -n) >> 32) as u32", np.full(SIZE, 2**32 - 1, np.uint32)),
     ("(wide >> 32) as u32", ((WORDS.astype(np.uint64) ^ np.uint64(sum(1 << s for s in range(30, 40)))) >> np.uint64(32)).astype(np.uint32)),
 ]
 
@@ -81,6 +103,7 @@ const third = 1 / 3
 const table = [1 / 2, 1 / 4]
 const marks = [0x80000000, 0x7f, 0xffffffff]
 const odd = [0, 1, 1, 0] == 1
+const top = 1 << 63
 
 fn of_f32(x: f32) -> f32 {{ x + x }}
 fn of_i32(x: i32) -> f32 {{ (x + x) as f32 }}
@@ -89,6 +112,8 @@ compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
   wire {{ {fields} }}
   encode(g: [f32; n]) {{
     let u = bitcast<u32>(g)
+    let kept = filter(g, where: g < 1000)
+    let all = count(g < 1000)
     let mut halves = 0.0
     for i in 0..4 {{ halves += g[0] * (i / 2) }}
     let mut shifted = u

@@ -168,6 +168,45 @@ TEST(SemaDiagnostics, EveryKindIsProducedByATest) {
   }
 }
 
+TEST(SemaDiagnostics, NotesSayWhatHelps) {
+  const char* const copy = "a copy can change: `let mut copy = ";
+  const struct {
+    std::string statements, line, note;
+  } cases[] = {
+      {"for i in 0..3 { i = 4 }", "`i` cannot be assigned: it is a loop variable",
+       "the loop alone counts"},
+      {"let x = map(g, |a| { a = 1.0; a })",
+       "`a` cannot be assigned: it is a parameter of the lambda", copy},
+      {"g = g + 1", "`g` cannot be assigned: it is an argument", copy},
+      {"let x = 1.0\nx = 2.0", "`x` cannot be assigned: it is not mutable",
+       "`let mut` would let it change"},
+      {"let mut x = g\nx[bitcast<u32>(g)] += 1.0", "an index of this store may repeat",
+       "`x += scatter_add(e, at: i, size: len(x))`"},
+      {"let mut x = g\nx[bitcast<u32>(g)] = 1.0", "an index of this store may repeat",
+       "`scatter(e, at: i, size: len(x), keep: last)`"},
+      {"let mut x = chunk(g, 4)\nx[0, 1] = 1.0", "cannot index", "`let mut row = x[i]`"},
+      {"let mut x = g as u8\nx[0] += 1", "cannot assign i32 to `x[…]`, which is u8",
+       "convert it: `as u8`"},
+      {"let mut x = g as f16\nx[0] &= 0xf", "cannot apply `&` to f16", "`bitcast<u16>(x)`"},
+      {"let x = kth_largest(chunk(g, 4), 2, axis: 0)", "expected `axis: 1`, rows, found `axis: 0`",
+       "`kth_largest(transpose(m), k, axis: 1)`"},
+      {"let m = chunk(g, 4)\nlet x = transpose(m)[5]", "this cannot hold: index 5 is below 4",
+       "here 5 >= 4"},
+      {"let a = filter(g, where: g > 0)\nlet b = filter(g, where: g < 0)\nlet x = a + b",
+       "cannot add [f32; len(a)] and [f32; len(b)]", "`len(a)` comes from here"},
+      {"let x = top_k(g, -1)[0]", "the size -1 is not negative", "here -1 < 0"},
+  };
+  for (const auto& each : cases) {
+    const Checked checked = check(in_encode(each.statements));
+    ASSERT_EQ(checked.sink->all().size(), 1u) << each.statements << "\n" << checked.all_lines();
+    EXPECT_TRUE(contains(checked.all_lines(), each.line)) << checked.all_lines();
+    const auto& notes = checked.sink->all()[0].notes;
+    EXPECT_TRUE(std::ranges::any_of(notes, [&](const auto& note) {
+      return contains(note.text, each.note);
+    })) << each.statements;
+  }
+}
+
 TEST(SemaDiagnostics, NotesSayWhereSizesComeFrom) {
   const Checked checked =
       check(in_encode("let a = fill(0.5, k)\nlet x = g + a", "size k = clamp(n / 2, 1, n)\n"));

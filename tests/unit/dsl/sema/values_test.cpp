@@ -42,6 +42,36 @@ TEST(SemaValues, NarrowTypesEnterArithmeticWider) {
 TEST(SemaValues, ChoicesAmongNumbersAreSmall) {
   EXPECT_DUMP("let x = select(g > 0, 1, select(g < 0, -1, 0)) as i2",
               "select(gt(gradient, 0_f32), 1_i32, select(lt(gradient, 0_f32), -1_i32, 0_i32))");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { 2 }", "let mut x.0: i32 = ");
+  EXPECT_DUMP("let x = fill(if g[0] > 0 { 1 } else { 2 }, 3)", "let x.0: [i32; 3] = ");
+  EXPECT_DUMP("let x = map(g, |a| if a > 0 { 1 } else { 2 })", "let x.1: [i32; n] = ");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { 3000000000 }", "let mut x.0: i64 = ");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { n }", "let mut x.0: i64 = ");
+}
+
+TEST(SemaValues, ShiftsOfNumbersTakeTheTypeTheyMeetNotThatOfTheCount) {
+  const std::string wide = "let u = bitcast<u32>(g) as u64\nlet c = count(g > 0)\n";
+  EXPECT_DUMP(wide + "let x = u ^ (1 << c)", "shl(1_u64, convert<u64>(c.1))");
+  EXPECT_DUMP(wide + "let x = u ^ ((1 << c) - 1)", "sub(shl(1_u64, convert<u64>(c.1)), 1_u64)");
+  EXPECT_DUMP(wide + "let x = u ^ (1 << n)", "shl(1_u64, n_u64)");
+  EXPECT_DUMP(wide + "let x = u ^ (1 << 63)", "9223372036854775808_u64");
+  // Of nothing that is met the count's type is as good as another.
+  EXPECT_DUMP("let c = count(g > 0)\nlet mut x = 1 << c", "shl(1_u32, c.0)");
+}
+
+TEST(SemaValues, WordsAreThoseOfTheParameterBesideThem) {
+  Checked checked = check(
+      "compressor t(a: {x, y} = x, b: {z, x} = x) {\n  wire { value: [f32; n] }\n"
+      "  encode(g: [f32; n]) { wire { value: if a == x && x == b { g } else { -g } } }\n"
+      "  decode(w) { w.value }\n}\n"
+      "compressor outer(inner: compressor) {\n  set inner.b = x\n  wire inner.wire\n"
+      "  encode(g: [f32; n]) { inner.encode(g) }\n  decode(w) { inner.decode(w) }\n}\n"
+      "compressor set_by_word = outer(t)\n");
+  EXPECT_EQ(checked.all_lines(), "");
+  const std::string text = dump(checked.program("t"));
+  EXPECT_TRUE(contains(text, "bit_and(eq(param a, 0_u32), eq(1_u32, param b))")) << text;
+  const std::string set = dump(checked.program("set_by_word"));
+  EXPECT_TRUE(contains(set, "eq(1_u32, 1_u32)")) << set;
 }
 
 TEST(SemaValues, SizesAreComputedOnTheHost) {

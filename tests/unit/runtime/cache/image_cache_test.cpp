@@ -189,14 +189,17 @@ TEST_F(ImageCacheTest, SharesOneKeyAmongProcesses) {
 TEST(CacheSettings, ComeFromTheEnvironment) {
   ::setenv("CINCH_CACHE_DIR", "/a/b", 1);
   ::setenv("CINCH_CACHE_SHARED", "/c::/d e", 1);
-  ::setenv("CINCH_CACHE_MAX_BYTES", "123", 1);
+  ::setenv("CINCH_CACHE_MAX_BYTES", "64KiB", 1);
   ::setenv("CINCH_CACHE", "off", 1);
+  ::setenv("CINCH_BACKGROUND", "0", 1);
   auto settings = cache_settings_from_environment();
   EXPECT_EQ(settings.folder, "/a/b");
   EXPECT_THAT(settings.shared, ElementsAre("/c", "/d e"));
-  EXPECT_EQ(settings.max_bytes, 123u);
+  EXPECT_EQ(settings.max_bytes, 65536u);
   EXPECT_FALSE(settings.is_on);
-  for (const char* name : {"CINCH_CACHE_DIR", "CINCH_CACHE_SHARED", "CINCH_CACHE"})
+  EXPECT_FALSE(settings.improves);
+  for (const char* name :
+       {"CINCH_CACHE_DIR", "CINCH_CACHE_SHARED", "CINCH_CACHE", "CINCH_BACKGROUND"})
     ::unsetenv(name);
   ::setenv("CINCH_CACHE_MAX_BYTES", "12 MB", 1);
   ::setenv("XDG_CACHE_HOME", "/x", 1);
@@ -205,6 +208,7 @@ TEST(CacheSettings, ComeFromTheEnvironment) {
   EXPECT_EQ(settings.max_bytes, CacheSettings().max_bytes);
   EXPECT_EQ(settings.problem, "CINCH_CACHE_MAX_BYTES is '12 MB', which is no number of bytes");
   EXPECT_TRUE(settings.is_on);
+  EXPECT_TRUE(settings.improves);
   ::unsetenv("XDG_CACHE_HOME");
   ::setenv("HOME", "/home/me", 1);
   EXPECT_EQ(cache_settings_from_environment().folder, "/home/me/.cache/cinch");

@@ -359,7 +359,7 @@ TEST(Executor, HostChecksHoldOrFail) {
       program.pool().make(HostOp::Ne, program.pool().n(), program.number(0));
   const auto outcome = run(program, buffers);
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().message, "this does not hold: n must be zero");
+  EXPECT_EQ(outcome.error().message, "this does not hold for n = 0: n must be zero");
 }
 
 TEST(Executor, SizesReachKernelsAsBits) {

@@ -1,0 +1,118 @@
+// Bodies of help.h.
+#include "compiler/driver/arguments/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/driver/arguments/environment.h"
+#include "compiler/driver/arguments/wrong_words.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text_layout.h"
+
+namespace cinch::driver {
+
+namespace {
+
+// CLI11 indents the lines of a description and breaks none.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return in_column(option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream text;
+    CLI::detail::format_help(text, command->get_name(), in_column(command->get_description()),
+                             get_column_width());
+    return text.str();
+  }
+
+ private:
+  std::string in_column(const std::string& text) const {
+    constexpr std::size_t kNarrowest = 20;
+    const std::size_t left = text_width() - std::min(text_width(), get_column_width());
+    return wrapped(text, 0, std::max(left, kNarrowest));
+  }
+};
+
+struct Topic {
+  std::string_view name;
+  void (*print)();
+};
+
+void print_entry(std::string_view name, std::size_t indent, std::string_view text) {
+  const std::string start = padded(std::string(name), indent - 2) + "  ";
+  const bool is_long = num_characters(std::string(name)) + 2 > indent;
+  fmt::print("{}{}{}\n", is_long ? std::string(name) : start,
+             is_long ? "\n" + std::string(indent, ' ') : "",
+             wrapped(std::string(text), indent, text_width()));
+}
+
+void print_environment() {
+  constexpr std::size_t kIndent = 24;
+  fmt::print("Environment variables that Cinch reads.\n\n");
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    print_entry(variable.name, kIndent, variable.meaning);
+  }
+}
+
+void print_exit_codes() {
+  constexpr std::size_t kIndent = 16;
+  fmt::print("How a command ends: its exit status, and the `kind` of the error with --json.\n\n");
+  for (const ExitCodeMeaning& meaning : exit_code_meanings()) {
+    print_entry(fmt::format("{} {}", static_cast<int>(meaning.code), meaning.kind), kIndent,
+                meaning.text);
+  }
+}
+
+constexpr Topic kTopics[] = {{"environment", print_environment}, {"exit-codes", print_exit_codes}};
+
+std::size_t depth_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? 0 : 1 + depth_of(*app.get_parent());
+}
+
+ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words) {
+  const auto* const topic = std::ranges::find_if(
+      kTopics, [&](const Topic& t) { return words.size() == 1 && t.name == words[0]; });
+  if (topic != std::end(kTopics)) {
+    topic->print();
+    return ExitCode::Done;
+  }
+  const CLI::App& command = find_command(root, words);
+  if (const std::size_t depth = depth_of(command); depth < words.size()) {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("`{}` has no command '{}'", path_of(command), words[depth]));
+  }
+  fmt::print("{}", command.get_formatter()->make_help(&command, path_of(command),
+                                                      CLI::AppFormatMode::Normal));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<HelpFormatter>();
+}
+
+std::vector<std::string> help_pages() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  return names;
+}
+
+void add_help(Registry& registry) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
+  command
+      ->add_option(
+          "command", *words,
+          "a command, such as `run` or `cache show`, or one of the pages `environment` and "
+          "`exit-codes`; none: all commands")
+      ->type_name("COMMAND");
+  command->callback([root = &registry.app, action = &registry.action, words] {
+    *action = [root, words] { return print_help(*root, *words); };
+  });
+  command->footer("Example: cinch help cache warm");
+}
+
+}  // namespace cinch::driver

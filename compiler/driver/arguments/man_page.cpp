@@ -1,0 +1,197 @@
+// Bodies of man_page.h.
+#include "compiler/driver/arguments/man_page.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "compiler/driver/arguments/environment.h"
+#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/version.h"
+
+namespace cinch::driver {
+
+namespace {
+
+// As text of a page: no character has a meaning to the formatter.
+std::string escaped(std::string_view text) {
+  std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        out += "\\e";
+        break;
+      case '-':
+        out += "\\-";
+        break;
+      case '`':
+        out += "\\(ga";
+        break;
+      case '\'':
+        out += "\\(aq";
+        break;
+      case '^':
+        out += "\\(ha";
+        break;
+      case '~':
+        out += "\\(ti";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string bold(std::string_view text) {
+  return "\\fB" + escaped(text) + "\\fR";
+}
+
+std::string italic(std::string_view text) {
+  return "\\fI" + escaped(text) + "\\fR";
+}
+
+std::string section(std::string_view title) {
+  return fmt::format(".SH {}\n", title);
+}
+
+// A term and, indented, what is said of it.
+std::string entry(const std::string& term, const std::string& text) {
+  return fmt::format(".TP\n{}\n{}\n", term, text);
+}
+
+std::string value_of(const OptionShape& option) {
+  return italic(option.value_name) + (option.is_repeatable ? " ..." : "");
+}
+
+std::string option_term(const OptionShape& option) {
+  std::string term;
+  for (const std::string& name : option.names) term += (term.empty() ? "" : ", ") + bold(name);
+  if (option.names.empty()) return value_of(option);
+  return option.value_name.empty() ? term : term + " " + value_of(option);
+}
+
+std::string option_text(const OptionShape& option) {
+  std::string text = escaped(option.description);
+  if (option.is_required) text += " (required)";
+  if (option.value_name == "WORD") {
+    text += ".\nOne of:";
+    for (const std::string& word : option.words)
+      text += (&word == option.words.data() ? " " : ", ") + bold(word);
+  }
+  if (!option.default_value.empty()) text += ".\nDefault: " + escaped(option.default_value);
+  return text + ".";
+}
+
+std::string options_of(const CommandShape& command) {
+  std::string text;
+  for (const OptionShape& option : command.options) {
+    text += entry(option_term(option), option_text(option));
+  }
+  return text;
+}
+
+std::string synopsis(const CommandShape& command, const std::string& path) {
+  std::string text = bold(path) + " [" + italic("options") + "]";
+  if (!command.commands.empty()) return text + " " + italic("command") + "\n";
+  for (const OptionShape& option : command.options) {
+    if (!option.names.empty()) continue;
+    text += " " + (option.is_required ? value_of(option) : "[" + value_of(option) + "]");
+  }
+  return text + "\n";
+}
+
+std::string header(const std::string& name, const std::string& description) {
+  return fmt::format(
+      ".\\\" Written by `cinch man-pages`.\n.TH {0} 1 \"\" \"Cinch {1}\" \"Cinch\"\n"
+      ".SH NAME\n{2} \\- {3}\n",
+      escaped(name), kVersion, escaped(name), escaped(description));
+}
+
+// "Example: cinch list topk" as a section.
+std::string example(const CommandShape& command) {
+  constexpr std::string_view kPrefix = "Example: ";
+  if (!command.footer.starts_with(kPrefix)) return {};
+  return fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", escaped(command.footer.substr(kPrefix.size())));
+}
+
+std::string exit_statuses() {
+  std::string text = section("EXIT STATUS");
+  for (const ExitCodeMeaning& meaning : exit_code_meanings()) {
+    text += entry(bold(std::to_string(static_cast<int>(meaning.code))), escaped(meaning.text));
+  }
+  return text;
+}
+
+std::string environment() {
+  std::string text = section("ENVIRONMENT");
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    text += entry(bold(variable.name), escaped(variable.meaning));
+  }
+  return text;
+}
+
+// "cache show", whose options are on the page of "cache".
+std::string inner_commands(const CommandShape& command) {
+  std::string text = section("COMMANDS");
+  for (const CommandShape& inner : command.commands) {
+    const std::string path = fmt::format("cinch {} {}", command.name, inner.name);
+    text += fmt::format(".SS {}\n{}.PP\n{}.\n", escaped(path), synopsis(inner, path),
+                        escaped(inner.description));
+    text += options_of(inner);
+  }
+  return text;
+}
+
+ManPage command_page(const CommandShape& command) {
+  const std::string path = "cinch " + command.name;
+  std::string text = header("cinch-" + command.name, command.description);
+  text += section("SYNOPSIS") + synopsis(command, path);
+  text += section("OPTIONS") + options_of(command);
+  if (!command.commands.empty()) text += inner_commands(command);
+  text += example(command);
+  text += section("SEE ALSO") + ".BR cinch (1)\n";
+  return {fmt::format("cinch-{}.1", command.name), text};
+}
+
+ManPage root_page(const CommandShape& root) {
+  std::string text = header("cinch", "compiler of gradient compressors");
+  text += section("SYNOPSIS") + synopsis(root, "cinch");
+  text += section("DESCRIPTION") + escaped(root.description) + "\n";
+  text += section("OPTIONS") + options_of(root);
+  text += section("COMMANDS");
+  for (const CommandShape& command : root.commands) {
+    text += entry(fmt::format("\\fBcinch\\-{}\\fR(1)", escaped(command.name)),
+                  escaped(command.description));
+  }
+  return {"cinch.1", text + exit_statuses() + environment()};
+}
+
+ExitCode write_man_pages(const CommandShape& root, const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw CommandError(ExitCode::AtFault, folder.string() + ": " + error.message());
+  for (const ManPage& page : man_pages(root))
+    write_file((folder / page.file_name).string(), page.text);
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+std::vector<ManPage> man_pages(const CommandShape& root) {
+  std::vector<ManPage> pages = {root_page(root)};
+  for (const CommandShape& command : root.commands) pages.push_back(command_page(command));
+  return pages;
+}
+
+void add_man_pages(Registry& registry) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* command = registry.app.add_subcommand("man-pages", "writes the manual pages");
+  command->group("");
+  command->add_option("folder", *folder, "where they go")->required()->type_name("DIR");
+  command->callback([root = &registry.app, action = &registry.action, folder] {
+    *action = [root, folder] { return write_man_pages(shape_of(*root), *folder); };
+  });
+}
+
+}  // namespace cinch::driver

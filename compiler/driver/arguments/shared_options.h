@@ -1,0 +1,86 @@
+// The options that several sub-commands have, and how a sub-command joins the parser.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "compiler/driver/process/exit_code.h"
+
+namespace cinch::driver {
+
+using Action = std::function<ExitCode()>;
+
+// A sub-command: its options live as long as the parser; `action` is what the chosen one does.
+struct Registry {
+  CLI::App& app;
+  Action& action;
+  std::vector<std::string> words;  // of the command line
+
+  template <typename Options>
+  CLI::App* add(const std::string& name, const std::string& description,
+                ExitCode (*run)(const Options&), const std::shared_ptr<Options>& options) {
+    CLI::App* command = app.add_subcommand(name, description);
+    // The callback outlives a registry of a command's own sub-commands.
+    command->callback(
+        [chosen = &action, run, options] { *chosen = [run, options] { return run(*options); }; });
+    return command;
+  }
+};
+
+// For an option that takes a whole number: reads 1e6, 64k and 1Gi (and 64KiB with the unit "B"),
+// and hands plain digits to CLI11, which itself would let -1 pass for an unsigned number.
+CLI::Validator count_between(std::int64_t least, std::uint64_t most, std::string_view unit);
+// For numbers that may be fractions; NaN is in no range.
+CLI::Validator between(double least, double most);
+
+template <typename T>
+struct CountOf {
+  using Type = T;
+};
+template <typename T>
+struct CountOf<std::optional<T>> {
+  using Type = T;
+};
+template <typename T>
+struct CountOf<std::vector<T>> {
+  using Type = T;
+};
+template <typename T>
+inline constexpr std::uint64_t kLargestOf = std::numeric_limits<typename CountOf<T>::Type>::max();
+
+// Every option that takes a whole number is added by one of these two.
+template <typename T>
+CLI::Option* add_count(CLI::App* command, const std::string& names, T& value,
+                       const std::string& description, std::int64_t least = 0,
+                       std::uint64_t most = kLargestOf<T>) {
+  return command->add_option(names, value, description)
+      ->transform(count_between(least, most, ""))
+      ->type_name("COUNT");
+}
+template <typename T>
+CLI::Option* add_bytes(CLI::App* command, const std::string& names, T& value,
+                       const std::string& description, std::int64_t least = 0,
+                       std::uint64_t most = kLargestOf<T>) {
+  return command->add_option(names, value, description)
+      ->transform(count_between(least, most, "B"))
+      ->type_name("BYTES");
+}
+
+void add_states(CLI::App* command, codegen::StateUpdate& states);
+void add_headers(CLI::App* command, rt::HeaderSearch& headers);
+void add_bindings(CLI::App* command, std::vector<std::string>& bindings);
+// The program, its parameters, and how it is compiled.
+void add_program(CLI::App* command, ProgramOptions& options);
+void add_execution(CLI::App* command, ExecutionOptions& options);
+void add_json(CLI::App* command, bool& json);
+// --quiet and --color, for every command below `app`.
+void add_output_options(CLI::App& app);
+
+}  // namespace cinch::driver

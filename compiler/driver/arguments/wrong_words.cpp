@@ -1,0 +1,123 @@
+// Bodies of wrong_words.h.
+#include "compiler/driver/arguments/wrong_words.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "compiler/driver/command_tree.h"
+#include "compiler/driver/process/exit_code.h"
+#include "runtime/core/nearest_name.h"
+
+namespace cinch::driver {
+
+std::string path_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+}
+
+namespace {
+
+[[noreturn]] void refuse(const CLI::App& app, const std::string& message) {
+  throw CommandError(ExitCode::Usage, fmt::format("{}\nsee: {} --help", message, path_of(app)));
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// The innermost command that the parser went into.
+const CLI::App& parsed_command(const CLI::App& app) {
+  const std::vector<CLI::App*> inner = app.get_subcommands();
+  return inner.empty() ? app : parsed_command(*inner.back());
+}
+
+struct UnknownWord {
+  const CLI::App* command;
+  std::string word;
+};
+
+// The first word that no command took, and in which command that was.
+std::optional<UnknownWord> find_unknown(const CLI::App& app, bool wants_option) {
+  for (const std::string& word : app.remaining()) {
+    const bool is_option = word.starts_with('-') && word != "-" && word != "--";
+    if (is_option == wants_option && word != "--") return UnknownWord{&app, word};
+  }
+  for (const CLI::App* inner : app.get_subcommands()) {
+    if (auto found = find_unknown(*inner, wants_option)) return found;
+  }
+  return std::nullopt;
+}
+
+// Without their dashes, which would make any two of them alike.
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+  }
+  return names;
+}
+
+// Also the word itself, which may be known in another place.
+std::string nearest(const std::string& word, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, word) != names.end()) return word;
+  return std::string(nearest_name(word, {names.begin(), names.end()}));
+}
+
+// The name as it was given; empty where there is none.
+std::string given_program(const CLI::App& command) {
+  const CLI::Option* const option = command.get_option_no_throw("program");
+  return option == nullptr || option->count() == 0 ? std::string() : option->results().front();
+}
+
+// What may have been meant: another option, or a parameter of a program. Empty: no idea.
+std::string meant_instead(const CLI::App& command, const std::string& option) {
+  const std::string plain = option.substr(option.find_first_not_of('-'));
+  const std::string near = nearest(plain, option_names(command));
+  if (!near.empty()) return "--" + near;
+  if (command.get_option_no_throw("--set") == nullptr) return {};
+  const std::string parameter = nearest(plain, library_parameters(given_program(command)));
+  return parameter.empty() ? std::string() : "--set " + parameter + "=VALUE";
+}
+
+[[noreturn]] void refuse_option(const UnknownWord& unknown) {
+  const std::string option = unknown.word.substr(0, unknown.word.find('='));
+  const std::string meant = meant_instead(*unknown.command, option);
+  refuse(*unknown.command,
+         fmt::format("unknown option '{}'{}", option,
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+}
+
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  const std::string near = nearest(word, names);
+  refuse(app, fmt::format("unknown command '{}'{}", word,
+                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+}  // namespace
+
+const CLI::App& find_command(const CLI::App& app, std::span<const std::string> words) {
+  const std::vector<const CLI::App*> commands = commands_of(app);
+  if (commands.empty() || words.empty() || words.front().starts_with('-')) return app;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == words.front()) return find_command(*command, words.subspan(1));
+  }
+  refuse_command(app, words.front());
+}
+
+void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
+  if (const auto unknown = find_unknown(app, /*wants_option=*/true)) refuse_option(*unknown);
+  if (const auto unknown = find_unknown(app, /*wants_option=*/false)) {
+    refuse(*unknown->command, fmt::format("'{}': no argument is expected here", unknown->word));
+  }
+  refuse(parsed_command(app), error.what());
+}
+
+}  // namespace cinch::driver

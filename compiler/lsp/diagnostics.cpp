@@ -1,0 +1,125 @@
+// Diagnostics of the checker, and what they offer, in the protocol's form.
+#include <string>
+
+#include "compiler/lsp/features.h"
+#include "compiler/lsp/uri.h"
+#include "dsl/diag/diag.h"
+#include "dsl/diag/shown.h"
+
+namespace cinch::lsp {
+
+namespace {
+
+// DiagnosticSeverity of the protocol.
+int severity_number(dsl::Severity severity) {
+  if (severity == dsl::Severity::Error) return 1;
+  return severity == dsl::Severity::Warning ? 2 : 3;
+}
+
+Json location_json(const dsl::SourceBuffer& source, Span span) {
+  return {{"uri", uri_of_path(source.name())},
+          {"range", range_json(TextPositions(source.text()), span)}};
+}
+
+// Labels and notes that have a place.
+Json related_json(const Analysis& analysis, const dsl::Diagnostic& diag) {
+  Json list = Json::array();
+  const auto add = [&](Span span, const std::string& text) {
+    const dsl::SourceBuffer* source = analysis.sources().find(span.file);
+    if (source == nullptr) return;
+    list.push_back({{"location", location_json(*source, span)}, {"message", text}});
+  };
+  for (const dsl::Label& label : diag.labels) add(label.span, label.text);
+  for (const dsl::Note& note : diag.notes) {
+    if (note.span) add(*note.span, note.text);
+  }
+  return list;
+}
+
+std::string text_with_notes(const dsl::Diagnostic& diag) {
+  std::string text = dsl::message(diag);
+  for (const dsl::Note& note : diag.notes) {
+    if (!note.span) text += "\nnote: " + note.text;
+  }
+  if (diag.suggestion) text += "\ndid you mean `" + diag.suggestion->replacement + "`?";
+  return text;
+}
+
+Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
+                     const dsl::Diagnostic& diag) {
+  Json json = {{"severity", severity_number(diag.severity())},
+               {"code", diag.code()},
+               {"source", "cinch"},
+               {"message", text_with_notes(diag)}};
+  Json related = related_json(analysis, diag);
+  const dsl::SourceBuffer* source = analysis.sources().find(diag.span.file);
+  Span span = diag.span;
+  if (source == nullptr) {
+    span = {analysis.source().id(), 0, 0};
+  } else if (source != &analysis.source()) {
+    // In a file that this one imports.
+    span = analysis.import_of(source->name()).value_or(Span{analysis.source().id(), 0, 0});
+    const Json place = {{"location", location_json(*source, diag.span)},
+                        {"message", "the mistake is here"}};
+    related.insert(related.begin(), place);
+  }
+  json["range"] = range_json(positions, span);
+  if (!related.empty()) json["relatedInformation"] = std::move(related);
+  return json;
+}
+
+// An edit of this document alone.
+Json quick_fix(const Query& query, const dsl::Diagnostic& diag, const std::string& title, Span span,
+               const std::string& text) {
+  const Json edit = {{"range", range_json(query.positions, span)}, {"newText", text}};
+  return {{"title", title},
+          {"kind", "quickfix"},
+          {"isPreferred", true},
+          {"diagnostics", {diagnostic_json(query.analysis, query.positions, diag)}},
+          {"edit", {{"changes", {{query.document.uri, {edit}}}}}}};
+}
+
+// Of a conversion that is missing: `e as T`, in parentheses where `e` would not be one operand.
+Json conversion(const Query& query, const dsl::Diagnostic& diag) {
+  const auto* type = diag.args.size() > 1 ? std::get_if<std::string>(&diag.args[1]) : nullptr;
+  const bool is_scalar = type != nullptr && type->find_first_of(" [") == std::string::npos;
+  if (!is_scalar) return {};
+  const std::string text(query.analysis.source().text(diag.span));
+  const bool is_operand = text.find_first_of(" \n") == std::string::npos;
+  const std::string converted = (is_operand ? text : "(" + text + ")") + " as " + *type;
+  return quick_fix(query, diag, "Convert with `as " + *type + "`", diag.span, converted);
+}
+
+}  // namespace
+
+Json diagnostics(const Analysis& analysis) {
+  const TextPositions positions(analysis.source().text());
+  Json list = Json::array();
+  const dsl::Shown shown = dsl::choose_shown(analysis.sink().all());
+  for (const dsl::Diagnostic* diag : shown.diags) {
+    list.push_back(diagnostic_json(analysis, positions, *diag));
+  }
+  return list;
+}
+
+Json code_actions(const Query& query, std::uint32_t end) {
+  Json actions = Json::array();
+  for (const dsl::Diagnostic& diag : query.analysis.sink().all()) {
+    const bool is_here = diag.span.file == query.analysis.source().id() && diag.span.begin <= end &&
+                         query.offset <= diag.span.end;
+    if (!is_here) continue;
+    if (diag.suggestion && diag.suggestion->span.file == diag.span.file) {
+      const std::string& text = diag.suggestion->replacement;
+      actions.push_back(
+          quick_fix(query, diag, "Change to `" + text + "`", diag.suggestion->span, text));
+    }
+    if (diag.kind == dsl::DiagKind::CannotConvert) {
+      if (Json action = conversion(query, diag); !action.is_null()) {
+        actions.push_back(std::move(action));
+      }
+    }
+  }
+  return actions;
+}
+
+}  // namespace cinch::lsp

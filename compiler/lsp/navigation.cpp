@@ -1,0 +1,84 @@
+// Where a name is declared and where it is used.
+#include <filesystem>
+#include <string>
+
+#include "compiler/lsp/features.h"
+#include "compiler/lsp/uri.h"
+
+namespace cinch::lsp {
+
+namespace {
+
+Json place_json(const dsl::SourceBuffer& source, Span span) {
+  return {{"uri", uri_of_path(source.name())},
+          {"range", range_json(TextPositions(source.text()), span)}};
+}
+
+std::string qualifier_of(const ast::Import& import) {
+  if (!import.is_file()) return import.path.back().text;
+  return std::filesystem::path(import.file).stem().string();
+}
+
+// An `import` under the cursor leads to the files that it brings in.
+Json imported_files(const Query& query) {
+  Json list = Json::array();
+  const ast::Module& tree = query.analysis.root().tree;
+  for (const ast::DeclId id : tree.decls) {
+    const auto* import = std::get_if<ast::Import>(&tree[id].node);
+    const Span span = tree[id].span;
+    const bool is_here = span.begin <= query.offset && query.offset <= span.end;
+    if (import == nullptr || !is_here) continue;
+    for (const sema::ImportedFiles& found : query.analysis.imports().imports) {
+      if (found.qualifier != qualifier_of(*import)) continue;
+      for (const sema::FileUnit* file : found.files) {
+        list.push_back(place_json(*file->source, {file->source->id(), 0, 0}));
+      }
+    }
+  }
+  return list;
+}
+
+// DocumentHighlightKind: a declaration is written to, uses are read.
+constexpr int kRead = 2, kWrite = 3;
+
+}  // namespace
+
+Json definition(const Query& query) {
+  Json list = Json::array();
+  for (const NameUse& use : query.analysis.names().uses_at(query.offset)) {
+    list.push_back(place_json(*use.declared.unit->source, use.declared.name));
+  }
+  return list.empty() ? imported_files(query) : list;
+}
+
+Json references(const Query& query, bool with_declaration) {
+  Json list = Json::array();
+  const NameIndex& names = query.analysis.names();
+  for (const NameUse& at : names.uses_at(query.offset)) {
+    for (const NameUse& use : names.uses) {
+      const bool is_declaration = use.span == at.declared.name;
+      if (use.declared != at.declared || (is_declaration && !with_declaration)) continue;
+      list.push_back(place_json(query.analysis.source(), use.span));
+    }
+    const bool is_elsewhere = at.declared.unit != &query.analysis.root();
+    if (is_elsewhere && with_declaration) {
+      list.push_back(place_json(*at.declared.unit->source, at.declared.name));
+    }
+  }
+  return list;
+}
+
+Json highlights(const Query& query) {
+  Json list = Json::array();
+  const NameIndex& names = query.analysis.names();
+  for (const NameUse& at : names.uses_at(query.offset)) {
+    for (const NameUse& use : names.uses) {
+      if (use.declared != at.declared) continue;
+      list.push_back({{"range", range_json(query.positions, use.span)},
+                      {"kind", use.span == at.declared.name ? kWrite : kRead}});
+    }
+  }
+  return list;
+}
+
+}  // namespace cinch::lsp

@@ -1,0 +1,121 @@
+// Renaming. A name of a compressor's inside changes in its file; one that other files can import,
+// in all Cinch files of the editor's folders. What would change the meaning of a program is
+// refused.
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "compiler/lsp/features.h"
+#include "compiler/lsp/uri.h"
+#include "compiler/service/program_lookup.h"
+#include "dsl/sema/module_data.h"
+#include "dsl/syntax/token.h"
+
+namespace cinch::lsp {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& reason) {
+  throw RequestError{ErrorCode::RequestFailed, reason};
+}
+
+// The name under the cursor. Of `value` in `wire { value }` that of the value: the field keeps its
+// name.
+NameUse name_to_change(const Query& query) {
+  const auto uses = query.analysis.names().uses_at(query.offset);
+  if (uses.empty()) refuse("no name of the program is here");
+  const NameUse use = uses.back();
+  const std::string library = service::stdlib_folder();
+  const std::string& file = use.declared.unit->source->name();
+  const bool is_elsewhere = use.declared.unit != &query.analysis.root();
+  if (is_elsewhere && !library.empty() && file.starts_with(library + "/")) {
+    refuse("this name belongs to the standard library");
+  }
+  return use;
+}
+
+bool is_name(const std::string& text) {
+  const auto is_inside = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  const bool is_word = !text.empty() && std::ranges::all_of(text, is_inside) &&
+                       std::isdigit(static_cast<unsigned char>(text.front())) == 0;
+  return is_word && dsl::word_kind(text) == dsl::TokenKind::Name;
+}
+
+bool can_be_imported(NameKind kind) {
+  return kind == NameKind::Const || kind == NameKind::Fn || kind == NameKind::ExternFn ||
+         kind == NameKind::Compressor || kind == NameKind::Parameter ||
+         kind == NameKind::InnerCompressor;
+}
+
+bool overlap(Span a, Span b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+// Would the new name mean something else at one of the uses, or hide it? Fields have names of their
+// own.
+void check_free(const NameIndex& names, const Declaration& decl, const std::string& name) {
+  for (const Declaration& other : names.declarations) {
+    const bool are_fields = (other.kind == NameKind::Field) == (decl.kind == NameKind::Field);
+    if (other.name.text != name || !are_fields || !overlap(other.scope, decl.scope)) continue;
+    refuse("`" + name + "` is declared here already");
+  }
+}
+
+std::string new_text(const Analysis& analysis, const NameUse& use, const Declaration& decl,
+                     const std::string& name) {
+  if (!use.is_shorthand) return name;
+  // `wire { value }` is short for `wire { value: value }`.
+  const std::string old(analysis.source().text(use.span));
+  return decl.kind == NameKind::Field ? name + ": " + old : old + ": " + name;
+}
+
+Json edits_in(const Analysis& analysis, const NameUse& changed, const Declaration& decl,
+              const std::string& name) {
+  const TextPositions positions(analysis.source().text());
+  Json edits = Json::array();
+  for (const NameUse& use : analysis.names().uses) {
+    const bool is_same = use.declared.name.begin == changed.declared.name.begin &&
+                         use.declared.unit->source->name() == changed.declared.unit->source->name();
+    if (!is_same) continue;
+    edits.push_back({{"range", range_json(positions, use.span)},
+                     {"newText", new_text(analysis, use, decl, name)}});
+  }
+  return edits;
+}
+
+}  // namespace
+
+Json prepare_rename(const Query& query) {
+  const NameUse use = name_to_change(query);
+  return {{"range", range_json(query.positions, use.span)},
+          {"placeholder", std::string(query.analysis.source().text(use.span))}};
+}
+
+Json rename(const Query& query, const std::string& name) {
+  const NameUse use = name_to_change(query);
+  const Declaration* decl = query.analysis.find(use.declared);
+  if (decl == nullptr) refuse("no name of the program is here");
+  if (!is_name(name)) refuse("`" + name + "` is no name");
+  if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
+  if (name == decl->name.text) return {{"changes", Json::object()}};
+  check_free(query.analysis.names_of(*use.declared.unit), *decl, name);
+  Json changes = Json::object();
+  changes[query.document.uri] = edits_in(query.analysis, use, *decl, name);
+  if (can_be_imported(decl->kind)) {
+    for (const std::string& path : query.workspace.files()) {
+      if (path == query.document.path) continue;
+      const auto text = query.workspace.text_of(path);
+      if (!text || text->find(decl->name.text) == std::string::npos) continue;
+      const auto other = query.workspace.read(path, *text);
+      Json edits = edits_in(*other, use, *decl, name);
+      if (!edits.empty()) changes[uri_of_path(path)] = std::move(edits);
+    }
+  }
+  return {{"changes", std::move(changes)}};
+}
+
+}  // namespace cinch::lsp

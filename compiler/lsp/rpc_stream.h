@@ -1,0 +1,37 @@
+// JSON-RPC over two file descriptors: each message is a header with its length, an empty line and
+// the JSON text.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace cinch::lsp {
+
+/// A longer message is skipped: no editor sends one.
+inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20;
+
+class RpcStream {
+ public:
+  RpcStream(int input, int output) : input_(input), output_(output) {}
+
+  /// The JSON text of the next message, which is waited for; nothing at the end of the input. A
+  /// header without a length is skipped.
+  std::optional<std::string> read();
+  /// Has a message begun to arrive, so that read() would not wait for long?
+  bool has_input();
+  /// Sends a message. What cannot be written, as the other end has gone, sets is_broken().
+  void write(const std::string& text);
+  bool is_broken() const { return is_broken_; }
+
+ private:
+  bool fill();
+  std::optional<std::string> read_line();
+  std::optional<std::string> take(std::size_t num_bytes);
+  bool skip(std::size_t num_bytes);
+
+  int input_, output_;
+  std::string buffer_;  // read and not yet given out
+  bool is_broken_ = false;
+};
+
+}  // namespace cinch::lsp

@@ -1,0 +1,335 @@
+// The server's loop: messages that have arrived are read before the first of them is handled, so
+// that a request can still be cancelled, and documents are checked when no message waits, so that
+// of many changes in a row only the last text is.
+#include "compiler/lsp/server.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "compiler/lsp/features.h"
+#include "compiler/lsp/rpc_stream.h"
+#include "compiler/lsp/uri.h"
+#include "compiler/lsp/workspace.h"
+
+namespace cinch::lsp {
+
+namespace {
+
+enum class MessageType { Error = 1, Warning = 2, Info = 3, Log = 4 };
+
+Json capabilities() {
+  const Json sync = {{"openClose", true}, {"change", 2}, {"save", true}};
+  return {{"positionEncoding", "utf-16"},
+          {"textDocumentSync", sync},
+          {"hoverProvider", true},
+          {"definitionProvider", true},
+          {"referencesProvider", true},
+          {"documentHighlightProvider", true},
+          {"documentSymbolProvider", true},
+          {"documentFormattingProvider", true},
+          {"inlayHintProvider", true},
+          {"completionProvider", {{"triggerCharacters", {".", ":"}}}},
+          {"codeActionProvider", {{"codeActionKinds", {"quickfix"}}}},
+          {"renameProvider", {{"prepareProvider", true}}}};
+}
+
+// Discarded where it is no JSON. No message of the protocol is deep, and a value that is could not
+// be copied on the stack.
+Json parse_message(const std::string& text) {
+  constexpr int kMaxDepth = 200;
+  bool is_too_deep = false;
+  const auto note_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    is_too_deep |= depth > kMaxDepth;
+    return !is_too_deep;
+  };
+  Json message = Json::parse(text, note_depth, false);
+  return is_too_deep ? Json(Json::value_t::discarded) : message;
+}
+
+class Server {
+ public:
+  explicit Server(const ServerOptions& options)
+      : stream_(options.input, options.output),
+        version_(options.version),
+        workspace_(options.headers, [this](const std::string& text) { log(text); }) {
+    add_lifecycle();
+    add_documents();
+    add_features();
+  }
+
+  bool run() {
+    while (!is_over_ && !stream_.is_broken()) {
+      if (!receive()) break;
+      if (queue_.empty()) {
+        publish_next();
+        continue;
+      }
+      const Json message = std::move(queue_.front());
+      queue_.pop_front();
+      handle(message);
+    }
+    return is_shut_down_ && is_over_;
+  }
+
+ private:
+  using Request = std::function<Json(const Json&)>;
+  using Notification = std::function<void(const Json&)>;
+
+  // ---- messages
+
+  // Reads what has arrived; waits for a message where there is nothing else to do. False at the end
+  // of the input.
+  bool receive() {
+    while (stream_.has_input() || (queue_.empty() && !has_work())) {
+      const auto text = stream_.read();
+      if (!text) {
+        is_at_end_ = true;
+        break;
+      }
+      Json message = parse_message(*text);
+      if (message.is_discarded()) {
+        respond_error(nullptr, {ErrorCode::ParseError, "the message is no JSON, or too deep"});
+      } else if (is_cancellation(message)) {
+        cancel(message);
+      } else {
+        queue_.push_back(std::move(message));
+      }
+    }
+    return !is_at_end_ || !queue_.empty();
+  }
+
+  static bool is_cancellation(const Json& message) {
+    return message.is_object() && message.value("method", Json()) == "$/cancelRequest";
+  }
+
+  void cancel(const Json& message) {
+    const Json id = message.value("params", Json::object()).value("id", Json());
+    const auto at = std::ranges::find_if(queue_, [&](const Json& waiting) {
+      return waiting.is_object() && waiting.value("id", Json()) == id;
+    });
+    if (id.is_null() || at == queue_.end()) return;  // it was answered already
+    queue_.erase(at);
+    respond_error(id, {ErrorCode::RequestCancelled, "cancelled"});
+  }
+
+  void send(Json message) {
+    message["jsonrpc"] = "2.0";
+    // Texts may hold bytes that are no UTF-8.
+    stream_.write(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  void respond_error(const Json& id, const RequestError& error) {
+    send({{"id", id},
+          {"error", {{"code", static_cast<int>(error.code)}, {"message", error.message}}}});
+  }
+  void notify(const std::string& method, Json params) {
+    send({{"method", method}, {"params", std::move(params)}});
+  }
+  void log(const std::string& text, MessageType type = MessageType::Warning) {
+    notify("window/logMessage", {{"type", static_cast<int>(type)}, {"message", text}});
+  }
+
+  // ---- dispatch
+
+  void handle(const Json& message) {
+    const bool has_method =
+        message.is_object() && message.contains("method") && message["method"].is_string();
+    // A response: the server asks nothing that it needs an answer to.
+    if (message.is_object() && !message.contains("method") && message.contains("id")) return;
+    if (!has_method) {
+      return respond_error(nullptr, {ErrorCode::InvalidRequest, "a message without a method"});
+    }
+    const auto method = message["method"].get<std::string>();
+    const Json params = message.value("params", Json::object());
+    const auto id = message.find("id");
+    if (id != message.end()) return answer_checked(*id, method, params);
+    const auto at = notifications_.find(method);
+    if (at == notifications_.end() || (!is_initialized_ && method != "exit")) return;
+    guarded([&] { at->second(params); },
+            [&](const RequestError& error) { log(method + ": " + error.message); });
+  }
+
+  void answer_checked(const Json& id, const std::string& method, const Json& params) {
+    if (id.is_string() || id.is_number()) return answer(id, method, params);
+    respond_error(nullptr, {ErrorCode::InvalidRequest, "an id is a number or a string"});
+  }
+
+  void answer(const Json& id, const std::string& method, const Json& params) {
+    const auto fail = [&](const RequestError& error) { respond_error(id, error); };
+    if (is_shut_down_) return fail({ErrorCode::InvalidRequest, "the server was shut down"});
+    if (!is_initialized_ && method != "initialize") {
+      return fail({ErrorCode::ServerNotInitialized, "the server was not initialized"});
+    }
+    const auto at = requests_.find(method);
+    if (at == requests_.end())
+      return fail({ErrorCode::MethodNotFound, "unknown method: " + method});
+    guarded(
+        [&] {
+          Json result = at->second(params);
+          send({{"id", id}, {"result", std::move(result)}});
+        },
+        fail);
+  }
+
+  // Runs what a message asks for. Neither a message that is wrong nor a fault of Cinch ends the
+  // server.
+  void guarded(const std::function<void()>& run,
+               const std::function<void(const RequestError&)>& fail) {
+    try {
+      run();
+    } catch (const RequestError& error) {
+      fail(error);
+    } catch (const Json::exception& error) {
+      fail({ErrorCode::InvalidParams, error.what()});
+    } catch (const std::exception& error) {
+      log(error.what(), MessageType::Error);
+      fail({ErrorCode::InternalError, error.what()});
+    }
+  }
+
+  // ---- checking
+
+  bool has_work() { return workspace_.next_stale() != nullptr; }
+
+  void publish_next() {
+    Document* document = workspace_.next_stale();
+    if (document != nullptr) check(*document);
+  }
+
+  void check(Document& document) {
+    if (!document.is_stale) return;
+    guarded(
+        [&] {
+          workspace_.check(document);
+          publish(document, diagnostics(*document.analysis));
+        },
+        [&](const RequestError& error) {
+          notify("window/showMessage",
+                 {{"type", static_cast<int>(MessageType::Error)},
+                  {"message", "cinch: a fault of the checker: " + error.message}});
+        });
+  }
+
+  void publish(const Document& document, Json list) {
+    notify(
+        "textDocument/publishDiagnostics",
+        {{"uri", document.uri}, {"version", document.version}, {"diagnostics", std::move(list)}});
+  }
+
+  // ---- what the editor may say
+
+  void add_lifecycle() {
+    requests_["initialize"] = [this](const Json& params) { return initialize(params); };
+    requests_["shutdown"] = [this](const Json&) {
+      is_shut_down_ = true;
+      return Json();
+    };
+    notifications_["exit"] = [this](const Json&) { is_over_ = true; };
+    notifications_["initialized"] = [](const Json&) {};
+  }
+
+  Json initialize(const Json& params) {
+    if (is_initialized_) throw RequestError{ErrorCode::InvalidRequest, "initialized already"};
+    is_initialized_ = true;
+    std::vector<std::string> folders;
+    const Json given = params.value("workspaceFolders", Json());
+    for (const Json& folder : given.is_array() ? given : Json::array()) {
+      folders.push_back(path_of_uri(folder.at("uri").get<std::string>()));
+    }
+    const Json root = params.value("rootUri", Json());
+    if (folders.empty() && root.is_string())
+      folders.push_back(path_of_uri(root.get<std::string>()));
+    workspace_.set_folders(std::move(folders));
+    return {{"capabilities", capabilities()},
+            {"serverInfo", {{"name", "cinch"}, {"version", version_}}}};
+  }
+
+  void add_documents() {
+    notifications_["textDocument/didOpen"] = [this](const Json& params) {
+      const Json& document = params.at("textDocument");
+      workspace_.open(document.at("uri"), document.value("version", 0), document.at("text"));
+    };
+    notifications_["textDocument/didChange"] = [this](const Json& params) {
+      const Json& document = params.at("textDocument");
+      const Json version = document.value("version", Json());
+      workspace_.change(document.at("uri"), version.is_number() ? version.get<std::int64_t>() : 0,
+                        params.at("contentChanges"));
+    };
+    notifications_["textDocument/didClose"] = [this](const Json& params) {
+      const Document closed = workspace_.document(params.at("textDocument").at("uri"));
+      workspace_.close(closed.uri);
+      notify("textDocument/publishDiagnostics",
+             {{"uri", closed.uri}, {"diagnostics", Json::array()}});
+    };
+    notifications_["textDocument/didSave"] = [](const Json&) {};
+    notifications_["workspace/didChangeWatchedFiles"] = [this](const Json&) {
+      workspace_.touch_all();
+    };
+  }
+
+  // A request about a place in a document, which is checked first.
+  template <class Feature>
+  void add_feature(const std::string& method, Feature feature) {
+    requests_[method] = [this, feature](const Json& params) {
+      Document& document = workspace_.document(params.at("textDocument").at("uri"));
+      check(document);
+      if (document.analysis == nullptr) return Json();
+      const TextPositions positions(document.analysis->source().text());
+      Query query{workspace_, document, *document.analysis, positions};
+      if (params.contains("position"))
+        query.offset = positions.offset(position_of(params["position"]));
+      return Json(feature(query, params));
+    };
+  }
+
+  // The begin of the range is the query's offset.
+  template <class Feature>
+  void add_range_feature(const std::string& method, Feature feature) {
+    add_feature(method, [feature](Query query, const Json& params) {
+      const Json& range = params.at("range");
+      query.offset = query.positions.offset(position_of(range.at("start")));
+      return feature(query, query.positions.offset(position_of(range.at("end"))));
+    });
+  }
+
+  void add_features() {
+    const auto add = [this](const std::string& method, Json (*feature)(const Query&)) {
+      add_feature(method, [feature](const Query& query, const Json&) { return feature(query); });
+    };
+    add("textDocument/hover", hover);
+    add("textDocument/definition", definition);
+    add("textDocument/documentHighlight", highlights);
+    add("textDocument/prepareRename", prepare_rename);
+    add("textDocument/completion", completion);
+    add("textDocument/documentSymbol", document_symbols);
+    add_range_feature("textDocument/inlayHint", inlay_hints);
+    add_range_feature("textDocument/codeAction", code_actions);
+    add_feature("textDocument/references", [](const Query& query, const Json& params) {
+      return references(query, params.at("context").value("includeDeclaration", true));
+    });
+    add_feature("textDocument/rename", [](const Query& query, const Json& params) {
+      return rename(query, params.at("newName").get<std::string>());
+    });
+    requests_["textDocument/formatting"] = [this](const Json& params) {
+      return formatting(workspace_.document(params.at("textDocument").at("uri")));
+    };
+  }
+
+  RpcStream stream_;
+  std::string version_;
+  Workspace workspace_;
+  std::map<std::string, Request> requests_;
+  std::map<std::string, Notification> notifications_;
+  std::deque<Json> queue_;
+  bool is_initialized_ = false, is_shut_down_ = false, is_over_ = false, is_at_end_ = false;
+};
+
+}  // namespace
+
+bool serve(const ServerOptions& options) {
+  return Server(options).run();
+}
+
+}  // namespace cinch::lsp

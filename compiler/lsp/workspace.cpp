@@ -1,0 +1,182 @@
+// Bodies of workspace.h.
+#include "compiler/lsp/workspace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "compiler/lsp/uri.h"
+#include "compiler/service/front_end.h"
+#include "compiler/service/service_error.h"
+#include "runtime/core/file_bytes.h"
+
+namespace cinch::lsp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMaxFiles = 4000;
+
+std::string normal_path(const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+// A machine without a compiler cannot read headers: the `import` of one says so.
+sema::ExternReader reader_that_returns(const rt::HeaderSearch& headers) {
+  return [read = service::extern_reader(headers)](const rt::ExternRequest& request) {
+    try {
+      return read(request);
+    } catch (const service::ServiceError& error) {
+      rt::ExternReply reply;
+      reply.message = error.what();
+      return reply;
+    }
+  };
+}
+
+}  // namespace
+
+Workspace::Workspace(const rt::HeaderSearch& headers, std::function<void(const std::string&)> log)
+    : log_(std::move(log)), read_extern_(reader_that_returns(headers)) {}
+
+void Workspace::open(const std::string& uri, std::int64_t version, std::string text) {
+  Document& document = documents_[uri];
+  document.uri = uri;
+  document.path = path_of_uri(uri);
+  document.text = std::move(text);
+  document.version = version;
+  document.is_stale = true;
+  touch(document.path);
+}
+
+void Workspace::change(const std::string& uri, std::int64_t version, const Json& changes) {
+  Document& changed = document(uri);
+  for (const Json& change : changes) {
+    auto text = change.at("text").get<std::string>();
+    if (!change.contains("range")) {
+      changed.text = std::move(text);
+      continue;
+    }
+    const TextPositions positions(changed.text);
+    const Json& range = change["range"];
+    const std::uint32_t begin = positions.offset(position_of(range.at("start")));
+    const std::uint32_t end = positions.offset(position_of(range.at("end")));
+    if (end < begin) throw RequestError{ErrorCode::InvalidParams, "a range ends before it begins"};
+    changed.text.replace(begin, end - begin, text);
+  }
+  changed.version = version;
+  changed.is_stale = true;
+  touch(changed.path);
+}
+
+void Workspace::close(const std::string& uri) {
+  const std::string path = document(uri).path;
+  documents_.erase(uri);
+  touch(path);
+}
+
+void Workspace::touch(const std::string& path) {
+  for (auto& [uri, document] : documents_) {
+    document.is_stale |= document.analysis == nullptr || document.analysis->depends_on(path);
+  }
+}
+
+void Workspace::touch_all() {
+  for (auto& [uri, document] : documents_) document.is_stale = true;
+}
+
+Document& Workspace::document(const std::string& uri) {
+  const auto at = documents_.find(uri);
+  if (at == documents_.end()) {
+    throw RequestError{ErrorCode::InvalidParams, "the document is not open: " + uri};
+  }
+  return at->second;
+}
+
+Document* Workspace::next_stale() {
+  for (auto& [uri, document] : documents_) {
+    if (document.is_stale) return &document;
+  }
+  return nullptr;
+}
+
+AnalysisRequest Workspace::request(const std::string& path, std::string text) const {
+  AnalysisRequest made;
+  made.path = path;
+  made.text = std::move(text);
+  made.load = [this](const sema::ImportRequest& import) { return load(import); };
+  return made;
+}
+
+void Workspace::check(Document& document) {
+  if (!document.is_stale) return;
+  document.is_stale = false;
+  document.analysis = nullptr;
+  AnalysisRequest wanted = request(document.path, document.text);
+  wanted.read_extern = read_extern_;
+  wanted.earlier = document.last_with_imports;
+  document.analysis = std::make_shared<const Analysis>(std::move(wanted));
+  if (document.analysis->has_imports()) document.last_with_imports = document.analysis;
+}
+
+std::shared_ptr<const Analysis> Workspace::read(const std::string& path, std::string text) const {
+  AnalysisRequest wanted = request(path, std::move(text));
+  wanted.depth = sema::CheckDepth::Names;
+  return std::make_shared<const Analysis>(std::move(wanted));
+}
+
+// ---- files
+
+const Document* Workspace::find_path(const std::string& path) const {
+  const auto at =
+      std::ranges::find(documents_, normal_path(path),
+                        [](const auto& entry) -> const std::string& { return entry.second.path; });
+  return at == documents_.end() ? nullptr : &at->second;
+}
+
+std::optional<std::string> Workspace::text_of(const std::string& path) const {
+  if (const Document* open = find_path(path)) return open->text;
+  const auto text = rt::read_text_file(path);
+  return text ? std::optional(*text) : std::nullopt;
+}
+
+std::vector<sema::LoadedText> Workspace::load(const sema::ImportRequest& request) const {
+  if (request.std_path.empty()) {
+    const std::string path =
+        (fs::path(request.from).parent_path() / request.file).lexically_normal().string();
+    if (const Document* open = find_path(path)) return {{path, open->text}};
+  }
+  try {
+    std::vector<sema::LoadedText> texts = service::load_import(request);
+    for (sema::LoadedText& loaded : texts) {
+      if (const Document* open = find_path(loaded.name)) loaded.text = open->text;
+    }
+    return texts;
+  } catch (const service::ServiceError& error) {
+    log_(error.what());
+    return {};
+  }
+}
+
+std::vector<std::string> Workspace::files() const {
+  std::set<std::string> found;
+  for (const auto& [uri, document] : documents_) found.insert(document.path);
+  for (const std::string& folder : folders_) {
+    std::error_code error;
+    const auto options = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator next(folder, options, error), end;
+         !error && next != end && found.size() < kMaxFiles; next.increment(error)) {
+      // Folders like `.git` hold nothing that anybody edits.
+      if (next->path().filename().string().starts_with('.')) next.disable_recursion_pending();
+      if (next->path().extension() == ".cinch") found.insert(normal_path(next->path()));
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+}  // namespace cinch::lsp

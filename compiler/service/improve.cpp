@@ -1,0 +1,170 @@
+// Body of improve.h.
+#include "compiler/service/improve.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "codegen/jit/nvrtc.h"
+#include "runtime/module/library_path.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
+
+namespace cinch::service {
+namespace {
+
+using nlohmann::json;
+
+// Installed, in a build tree, or this executable itself.
+std::string find_command() {
+  const std::filesystem::path own = rt::own_folder();
+  for (const char* step : {"../../bin/cinch", "../bin/cinch", "cinch"}) {
+    const std::filesystem::path path = (own / step).lexically_normal();
+    std::error_code error;
+    if (!own.empty() && std::filesystem::is_regular_file(path, error)) return path.string();
+  }
+  return {};
+}
+
+// The NVRTC that this process has may be one that only its framework finds.
+std::vector<std::string> environment_with_nvrtc() {
+  constexpr std::string_view kName = "CINCH_NVRTC=";
+  std::vector<std::string> words;
+  for (char** word = environ; *word != nullptr; ++word)
+    if (!std::string_view(*word).starts_with(kName)) words.emplace_back(*word);
+  words.push_back(std::string(kName) + codegen::nvrtc_report().path);
+  return words;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// A file without a name, read from its start.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text)
+      : descriptor_(::memfd_create("cinch_improvement", MFD_CLOEXEC)) {
+    const auto size = static_cast<ssize_t>(text.size());
+    is_whole_ = descriptor_ >= 0 && ::write(descriptor_, text.data(), text.size()) == size &&
+                ::lseek(descriptor_, 0, SEEK_SET) == 0;
+  }
+  ~TextFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+
+  bool is_whole() const { return is_whole_; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+  bool is_whole_ = false;
+};
+
+// What the process begins with: the text as its input, no output, no signal blocked.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(const TextFile& input) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, input.descriptor(), STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+void start(const std::string& command, const std::string& text) {
+  const TextFile input(text);
+  if (!input.is_whole()) return;
+  const SpawnSettings settings(input);
+  std::vector<std::string> words = {command, "cache", "improve"};
+  std::vector<std::string> environment = environment_with_nvrtc();
+  pid_t process = 0;
+  const int code = posix_spawn(&process, command.c_str(), settings.actions(), settings.attributes(),
+                               pointers(words).data(), pointers(environment).data());
+  // It forks what compiles and ends at once. A host program that waits for all of its children may
+  // have been first.
+  if (code == 0) ::waitpid(process, nullptr, 0);
+}
+
+bool is_new(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> started;
+  const std::lock_guard lock(mutex);
+  return started.insert(text).second;
+}
+
+}  // namespace
+
+std::string write_improvement(const Improvement& improvement) {
+  const ProgramRequest& request = improvement.request;
+  json value = {{"program", request.program},
+                {"bindings", request.bindings},
+                {"in_place", request.states == codegen::StateUpdate::InPlace},
+                {"include_folders", request.headers.include_folders},
+                {"compile_commands", request.headers.compile_commands},
+                {"arch", improvement.target.arch},
+                {"block_warps", improvement.block_warps}};
+  if (request.text) value["text"] = *request.text;
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+rt::Result<Improvement> read_improvement(std::string_view text) {
+  Improvement improvement;
+  ProgramRequest& request = improvement.request;
+  try {
+    const json value = json::parse(text);
+    value.at("program").get_to(request.program);
+    value.at("bindings").get_to(request.bindings);
+    if (value.at("in_place").get<bool>()) request.states = codegen::StateUpdate::InPlace;
+    value.at("include_folders").get_to(request.headers.include_folders);
+    value.at("compile_commands").get_to(request.headers.compile_commands);
+    if (value.contains("text")) request.text = value["text"].get<std::string>();
+    improvement.target = {codegen::TargetKind::Cuda, value.at("arch").get<std::string>()};
+    value.at("block_warps").get_to(improvement.block_warps);
+  } catch (const json::exception& error) {
+    return rt::fail(rt::ErrorKind::InvalidArgument, std::string("no improvement: ") + error.what());
+  }
+  request.is_ahead_of_time = true;
+  return improvement;
+}
+
+void improve_later(const Improvement& improvement) {
+  const std::string command = find_command();
+  const std::string text = write_improvement(improvement);
+  if (!command.empty() && is_new(text)) start(command, text);
+}
+
+}  // namespace cinch::service

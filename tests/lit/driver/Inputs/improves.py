@@ -1,0 +1,33 @@
+"""Compiles a program for a GPU through the C API and waits until better code is in the cache; prints what is there.
+
+    improves.py CINCH PROGRAM [TEXT_FILE]
+
+CINCH_CACHE_DIR names the cache. With TEXT_FILE its text is what is compiled, under the name PROGRAM. Nothing is waited for where
+CINCH_BACKGROUND turns that off.
+"""
+import ctypes
+import os
+import subprocess
+import sys
+import time
+
+cinch, program, *texts = sys.argv[1:]
+os.environ["CINCH_LIBRARY"] = os.path.join(os.path.dirname(cinch), "..", "lib", "libcinch.so")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "..", "runtime", "python"))
+from cinch import _abi, _library  # noqa: E402
+
+options = _abi.sized(_abi.CompileOptions, program=program.encode(), device=1, arch=b"sm_90")
+if texts:
+    with open(texts[0], "rb") as file:
+        options.text = file.read()
+    options.text_size = len(options.text)
+handle = ctypes.c_void_p()
+_library.call("cinch_program_compile", ctypes.byref(options), ctypes.byref(handle))
+waits = os.environ.get("CINCH_BACKGROUND") != "off"
+until = time.monotonic() + (300 if waits else 1)
+while True:
+    shown = subprocess.run([cinch, "cache", "show"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if "2 entries" in shown or time.monotonic() > until:
+        break
+    time.sleep(0.2)
+print(shown)
