@@ -110,7 +110,8 @@ class SurveyPage {
     std::ranges::stable_sort(bars, {}, [](const Bar& bar) { return bar.parts[0].amount; });
     body_ += html_heading(2, "Time of a step");
     body_ += bar_chart(bars, "predicted time of a step with every program");
-    body_ += html_paragraph(survey_caption(report_), "soft");
+    for (const ColumnNote& note : survey_notes(report_))
+      body_ += html_paragraph(note.column + ": " + note.text + ".", "soft");
   }
 
   void add_table() {

@@ -41,20 +41,21 @@ std::string survey_ranks(const json& report) {
                      report["link"].get<std::string>(), report["latency_us"].get<double>());
 }
 
-std::string survey_caption(const json& report) {
-  std::string text = fmt::format(
-      "step: predicted for the best plan of {}; as `cinch sync --plan auto` does it, from times of "
-      "calls on {} here. error: |x - decoded| / |x| of the first step; error feedback makes up for "
-      "it in later ones. encode and decode: all tensors, one after the other, measured here.",
-      survey_ranks(report), counted(report["threads"].get<std::int64_t>(), "thread"));
+std::vector<ColumnNote> survey_notes(const json& report) {
   const json& rows = report["programs"];
-  const bool has_exact = std::ranges::any_of(
-      rows, [](const json& row) { return row["exact_tensors"].get<std::size_t>() > 0; });
-  const bool has_protocol =
-      std::ranges::any_of(rows, [](const json& row) { return row["decode_ms"].is_null(); });
-  if (has_protocol) text += " A `sync` body has one call for both.";
-  if (has_exact) text += " Programs on matrices leave tensors of one dimension as they are.";
-  return text;
+  const auto any = [&](const auto& holds) { return std::ranges::any_of(rows, holds); };
+  std::vector<ColumnNote> notes = {
+      {"error", "|x - decoded| / |x| of the first step; error feedback makes up for it later"},
+      {"encode", "and decode: all tensors, one after the other, measured here"},
+      {"step", fmt::format("predicted for the best plan of {}, from times of calls on {} of this "
+                           "machine; nothing was sent",
+                           survey_ranks(report),
+                           counted(report["threads"].get<std::int64_t>(), "thread"))}};
+  if (any([](const json& row) { return row["decode_ms"].is_null(); }))
+    notes[1].text += "; a `sync` body has one call for both";
+  if (any([](const json& row) { return row["exact_tensors"].get<std::size_t>() > 0; }))
+    notes.push_back({"payload", "programs on matrices leave tensors of one dimension as they are"});
+  return notes;
 }
 
 std::string survey_text(const json& report, std::size_t width) {
@@ -92,7 +93,11 @@ std::string survey_text(const json& report, std::size_t width) {
     add(row);
   }
   if (!is_told) add(plain);
-  text += table.text() + "\n" + wrapped(survey_caption(report), 0, width) + "\n";
+  text += table.text() + "\n";
+  for (const ColumnNote& note : survey_notes(report)) {
+    const std::string start = padded(note.column, 8);
+    text += start + wrapped(note.text, num_characters(start), width) + "\n";
+  }
   for (const json& row : report["programs"]) {
     if (row["note"].is_null()) continue;
     const std::string start = row["program"].get<std::string>() + ": no prediction: ";

@@ -6,14 +6,18 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace cinch::driver {
 
 /// No line is longer than `width` (at least 75).
 std::string survey_text(const nlohmann::json& report, std::size_t width);
 
-/// How the numbers of the columns came to be: a sentence each.
-std::string survey_caption(const nlohmann::json& report);
+/// How the numbers of a column came to be.
+struct ColumnNote {
+  std::string column, text;
+};
+std::vector<ColumnNote> survey_notes(const nlohmann::json& report);
 
 /// "4 ranks, each with a link of 1Gbit/s and 50 µs".
 std::string survey_ranks(const nlohmann::json& report);
