@@ -66,8 +66,9 @@ void SvgDrawing::title(std::string_view text) {
 
 std::string SvgDrawing::done(double height, std::string_view label) const {
   return fmt::format(
-      "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n", width_,
-      height, escaped(label), shapes_);
+      "<div class=\"scroll\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
+      "aria-label=\"{}\">\n{}</svg></div>\n",
+      width_, height, escaped(label), shapes_);
 }
 
 double text_width_of(std::string_view text) {

@@ -46,7 +46,7 @@ std::vector<ColumnNote> survey_notes(const json& report) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(rows, holds); };
   std::vector<ColumnNote> notes = {
       {"error", "|x - decoded| / |x| of the first step; error feedback makes up for it later"},
-      {"encode", "and decode: all tensors, one after the other, measured here"},
+      {"encode, decode", "all tensors, one after the other, measured here"},
       {"step", fmt::format("predicted for the best plan of {}, from times of calls on {} of this "
                            "machine; nothing was sent",
                            survey_ranks(report),
@@ -94,8 +94,9 @@ std::string survey_text(const json& report, std::size_t width) {
   }
   if (!is_told) add(plain);
   text += table.text() + "\n";
+  constexpr std::size_t kColumnWidth = 16;
   for (const ColumnNote& note : survey_notes(report)) {
-    const std::string start = padded(note.column, 8);
+    const std::string start = padded(note.column, kColumnWidth);
     text += start + wrapped(note.text, num_characters(start), width) + "\n";
   }
   for (const json& row : report["programs"]) {
