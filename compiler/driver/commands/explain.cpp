@@ -23,12 +23,12 @@ namespace {
 
 using nlohmann::json;
 
-// Tables have no room in less.
-constexpr std::size_t kLeastWidth = 60;
+// Tables have no room in less, and lines are hard to read in more.
+constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 
 void print_explained(const json& report, const ExplainOptions& options) {
   if (options.formulas) return print_formulas(report, options.fusion);
-  const std::size_t width = std::max(text_width(), kLeastWidth);
+  const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
   fmt::print("{}", explanation_text(report, width, options.fusion));
 }
 

@@ -68,8 +68,10 @@ class Explanation {
       shape = fmt::format(", a matrix of {} x {}", elements / columns, columns);
     }
     const char* other = elements == ExplainOptions{}.elements ? " (or --elements N)" : "";
-    text_ += fmt::format("for {}{}{}: {} bytes\n\n", counted(elements, "element"), other, shape,
-                         grouped(4 * elements));
+    text_ += wrapped(fmt::format("for {}{}{}: {} bytes", counted(elements, "element"), other, shape,
+                                 grouped(4 * elements)),
+                     0, width_) +
+             "\n\n";
   }
 
   // "payload    8,544 bytes, ratio 491", or from the shortest to the longest.
