@@ -72,6 +72,7 @@ class CostCounter {
   KernelBytes all() { return all_.bytes(); }
   std::vector<BufferBytes> by_buffer() {
     std::vector<BufferBytes> list;
+    list.reserve(by_buffer_.size());
     for (auto& [buffer, ways] : by_buffer_) list.push_back({buffer, ways.bytes()});
     return list;
   }

@@ -21,6 +21,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/child_process.h"
 #include "compiler/driver/version.h"
+#include "runtime/exec/task_runner.h"
 
 namespace cinch::driver {
 
@@ -81,12 +82,13 @@ void add_explain(Registry& registry) {
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
   command
-      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->add_option("--html", options->html,
+                   "writes a page with pictures, for a browser; it needs no other file")
       ->type_name("FILE");
   command->add_flag("--formulas", options->formulas,
-                    "sizes and bytes as formulas of n, the numbers behind them");
+                    "prints sizes and bytes as formulas of n and the parameters");
   command->add_flag("--fusion", options->fusion,
-                    "also says where in the text neighbouring sweeps part, and how many steps "
+                    "also says where in the program neighbouring sweeps part, and how many steps "
                     "fusion took");
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
@@ -309,6 +311,44 @@ void add_bench(Registry& registry) {
   command->footer("Example: cinch bench onebit topk --elements 67108864");
 }
 
+void add_report(Registry& registry) {
+  auto options = std::make_shared<SurveyOptions>();
+  CLI::App* command = registry.add(
+      "report", "programs beside each other on a folder of gradients, and what a step would take",
+      run_report, options);
+  command->add_option("folder", options->folder, "a folder with an .npy file for each tensor")
+      ->required()
+      ->type_name("DIR");
+  command
+      ->add_option("--programs", options->programs,
+                   "what is tried, separated by commas or blanks; none: all of the library")
+      ->type_name("PROGRAM");
+  command->add_option("--link", options->link, "the bandwidth of each rank's link, as 10Gbit/s")
+      ->type_name("BANDWIDTH")
+      ->capture_default_str();
+  command->add_option("--latency", options->latency_us, "of each link")
+      ->check(between(0, 1e12))
+      ->type_name("MICROSECONDS")
+      ->capture_default_str();
+  add_count(command, "--ranks", options->ranks, "how many machines there are", 2, kMaxRanks)
+      ->capture_default_str();
+  add_count(command, "--threads", options->execution.threads,
+            "threads of each rank; 0: as many as this machine has", 0, rt::kMaxThreads)
+      ->capture_default_str();
+  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "about so long for each program")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+      ->check(CLI::IsMember({"bf16"}));
+  command
+      ->add_option("--html", options->html,
+                   "writes a page with pictures, for a browser; it needs no other file")
+      ->type_name("FILE");
+  add_json(command, options->json);
+  command->footer("Example: cinch report gradients/ --link 10Gbit/s --ranks 8 --html report.html");
+}
+
 void add_tune(Registry& registry) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* command = registry.add(
@@ -415,6 +455,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_list_and_doctor(registry);
   add_verify(registry);
   add_bench(registry);
+  add_report(registry);
   add_tune(registry);
   add_cache(registry);
   add_lsp(registry);

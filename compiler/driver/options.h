@@ -88,6 +88,21 @@ struct ListOptions {
   bool json = false;
 };
 
+// cinch report: programs on a folder of gradients.
+struct SurveyOptions {
+  std::string folder;
+  std::vector<std::string> programs;  // none: the standard library
+  ExecutionOptions execution;         // its device is the CPU
+  std::string dtype;                  // of files that do not say: "bf16" for uint16
+  std::string link = "1Gbit/s";
+  double latency_us = 50;
+  std::uint32_t ranks = 4;
+  std::uint64_t seed = 0;
+  double seconds = 0.2;  // about, of measuring each program
+  std::string html;      // where a page goes; empty: nowhere
+  bool json = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };

@@ -47,6 +47,8 @@ class CodecFactory {
   explicit CodecFactory(const RunOptions& options);
   const rt::ProgramInfo& info() const { return *info_; }
   std::string fingerprint() const;  // 32 hexadecimal digits
+  // None where the program is interpreted or on a GPU.
+  std::shared_ptr<const rt::LoadedProgram> loaded() const { return loaded_; }
   // Throws CommandError for a program with a `sync` body, which has no such call.
   void require_payloads(const char* call) const;
   std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;

@@ -17,6 +17,7 @@ ExitCode run_opt(const OptOptions& options);
 ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_lsp(const LspOptions& options);
+ExitCode run_report(const SurveyOptions& options);
 ExitCode run_bench(const BenchOptions& options);
 ExitCode run_tune(const TuneOptions& options);
 ExitCode run_verify(const VerifyOptions& options);

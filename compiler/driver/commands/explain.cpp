@@ -7,6 +7,7 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/page/explain_page.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain_formulas.h"
@@ -22,12 +23,12 @@ namespace {
 
 using nlohmann::json;
 
-// Tables have no room in less.
-constexpr std::size_t kLeastWidth = 60;
+// Tables have no room in less, and lines are hard to read in more.
+constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 
 void print_explained(const json& report, const ExplainOptions& options) {
   if (options.formulas) return print_formulas(report, options.fusion);
-  const std::size_t width = std::max(text_width(), kLeastWidth);
+  const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
   fmt::print("{}", explanation_text(report, width, options.fusion));
 }
 
@@ -49,7 +50,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
   if (!options.html.empty()) write_file(options.html, explain_page(report));
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else if (options.html.empty()) {
     print_explained(report, options);
     if (options.execution.device == "cuda") print_gpu_report(report);

@@ -214,6 +214,7 @@ class ExplainPage {
     const auto apart = apart_in_words(report_["fusion"], kernels, Places::FileName);
     if (apart.empty()) return;
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(apart.size());
     for (const auto& [who, why] : apart) rows.push_back({who, why});
     body_ += html_heading(3, "Why neighbouring sweeps are not one");
     body_ += html_table({"sweeps", "because"}, rows);

@@ -30,7 +30,7 @@ code{font-family:ui-monospace,monospace;font-size:.92em}
 table{border-collapse:collapse;font-size:14px;margin:8px 0}th,td{text-align:left;vertical-align:top;padding:4px 16px 4px 0;border-bottom:1px solid var(--grid)}
 th{color:var(--soft);font-weight:600}.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .swatch{display:inline-block;width:11px;height:11px;margin-right:7px;border-radius:2px}
-svg{display:block;width:100%;height:auto;margin:8px 0}svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg text.soft{fill:var(--soft)}
+svg{display:block;width:100%;min-width:700px;height:auto;margin:8px 0}td:first-child{white-space:nowrap}svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg text.soft{fill:var(--soft)}
 svg text.strong{font-weight:600}svg text.small{font-size:11px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 .grid{stroke:var(--grid);fill:none}.line{stroke:var(--line);fill:none}.box{fill:var(--box);stroke:var(--line)}.plain{fill:var(--grid);background:var(--grid)}.arrow{fill:var(--line)}
 details{margin:8px 0}summary{cursor:pointer;color:var(--soft)}

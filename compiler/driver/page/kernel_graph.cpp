@@ -275,7 +275,7 @@ class Graph {
     drawing_.path(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", begin, at,
                               bend, at, bend, array_y, end, array_y),
                   "line", stream_width(stream),
-                  fmt::format(" data-most=\"{}\" data-least=\"{}\"", stream.most, stream.least));
+                  fmt::format(R"( data-most="{}" data-least="{}")", stream.most, stream.least));
     drawing_.title(fmt::format("{} {}: {} bytes", is_read ? "reads" : "writes", stream.name,
                                grouped(stream.most)));
     const double tip = is_read ? kernel_x : array_x, tip_y = is_read ? at : array_y;

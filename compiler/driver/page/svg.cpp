@@ -35,20 +35,19 @@ void SvgDrawing::shape(std::string_view text) {
 
 void SvgDrawing::rect(double x, double y, double width, double height, std::string_view css_class,
                       std::string_view attributes) {
-  shape(fmt::format(
-      "<rect class=\"{}\" x=\"{:.3f}\" y=\"{:.1f}\" width=\"{:.3f}\" height=\"{:.1f}\"{}",
-      css_class, x, y, width, height, attributes));
+  shape(fmt::format(R"(<rect class="{}" x="{:.3f}" y="{:.1f}" width="{:.3f}" height="{:.1f}"{})",
+                    css_class, x, y, width, height, attributes));
 }
 
 void SvgDrawing::circle(double x, double y, double radius, std::string_view css_class) {
-  shape(fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"", css_class, x,
-                    y, radius));
+  shape(fmt::format(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}")", css_class, x, y,
+                    radius));
 }
 
 void SvgDrawing::path(std::string_view data, std::string_view css_class, double stroke_width,
                       std::string_view attributes) {
-  shape(fmt::format("<path class=\"{}\" stroke-width=\"{:.1f}\" d=\"{}\"{}", css_class,
-                    stroke_width, data, attributes));
+  shape(fmt::format(R"(<path class="{}" stroke-width="{:.1f}" d="{}"{})", css_class, stroke_width,
+                    data, attributes));
 }
 
 void SvgDrawing::text(double x, double y, std::string_view text, Anchor anchor,
@@ -67,8 +66,9 @@ void SvgDrawing::title(std::string_view text) {
 
 std::string SvgDrawing::done(double height, std::string_view label) const {
   return fmt::format(
-      "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n", width_,
-      height, escaped(label), shapes_);
+      "<div class=\"scroll\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
+      "aria-label=\"{}\">\n{}</svg></div>\n",
+      width_, height, escaped(label), shapes_);
 }
 
 double text_width_of(std::string_view text) {

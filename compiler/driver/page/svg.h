@@ -23,7 +23,8 @@ class SvgDrawing {
   /// What a pointer over the last shape is told. Of a rect, circle or path.
   void title(std::string_view text);
 
-  /// "<svg …>…</svg>"; `label` says what it shows to those who do not see it.
+  /// "<svg …>…</svg>" in a box that scrolls where it is narrow; `label` says what it shows to those
+  /// who do not see it.
   std::string done(double height, std::string_view label) const;
 
  private:

@@ -68,8 +68,10 @@ class Explanation {
       shape = fmt::format(", a matrix of {} x {}", elements / columns, columns);
     }
     const char* other = elements == ExplainOptions{}.elements ? " (or --elements N)" : "";
-    text_ += fmt::format("for {}{}{}: {} bytes\n\n", counted(elements, "element"), other, shape,
-                         grouped(4 * elements));
+    text_ += wrapped(fmt::format("for {}{}{}: {} bytes", counted(elements, "element"), other, shape,
+                                 grouped(4 * elements)),
+                     0, width_) +
+             "\n\n";
   }
 
   // "payload    8,544 bytes, ratio 491", or from the shortest to the longest.
@@ -134,10 +136,9 @@ class Explanation {
                             number_of_bytes(each["bytes"]));
       }
       const std::string name = "  " + padded(each["name"].get<std::string>(), 20) + " ";
-      text_ +=
-          name +
-          wrapped(each["type"].get<std::string>() + ", " + bytes, num_characters(name), width_) +
-          "\n";
+      const std::string what = each["type"].get<std::string>() + ", " + bytes;
+      text_ += name;
+      text_ += wrapped(what, num_characters(name), width_) + "\n";
     }
   }
 
@@ -198,11 +199,11 @@ class Explanation {
     const std::size_t names = (width_ - kNumber - kBytes - kBlanks) / 10 * 3;
     const std::size_t does = width_ - kNumber - kBytes - kBlanks - 2 * names;
     WrappedTable table({{"#", kNumber, true},
-                     {"reads", names, false},
-                     {"does", does, false},
-                     {"writes", names, false},
-                     {"bytes", kBytes, true}},
-                    2);
+                        {"reads", names, false},
+                        {"does", does, false},
+                        {"writes", names, false},
+                        {"bytes", kBytes, true}},
+                       2);
     std::int64_t finishes = 0, finish_bytes = 0;
     bool has_branch = false, has_loop = false;
     for (const json& kernel : kernels) {

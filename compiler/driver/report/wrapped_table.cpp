@@ -48,6 +48,7 @@ std::string WrappedTable::row(const std::vector<std::string>& cells) const {
 
 std::string WrappedTable::text() const {
   std::vector<std::string> headings;
+  headings.reserve(columns_.size());
   for (const WrappedColumn& column : columns_) headings.push_back(column.heading);
   std::string text = row(headings);
   for (const auto& cells : rows_) text += row(cells);

@@ -1,0 +1,115 @@
+// Bodies of survey_report.h.
+#include "compiler/driver/report/survey_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/wrapped_table.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+std::string payload_size(const json& row) {
+  return size_text(row["payload_bytes"].get<double>());
+}
+
+}  // namespace
+
+std::string milliseconds_text(const json& milliseconds) {
+  return milliseconds.is_null() ? "-" : time_text(milliseconds.get<double>() / 1e3);
+}
+
+std::string error_text(const json& error) {
+  if (error.is_null() || error.get<double>() == 0 || error.get<double>() >= 1e-2)
+    return digits_or_dash(error);
+  return fmt::format("{:.0e}", error.get<double>());
+}
+
+std::string digits_or_dash(const json& number) {
+  return number.is_null() ? "-" : three_digits(number.get<double>());
+}
+
+std::string survey_ranks(const json& report) {
+  return fmt::format("{} ranks, each with a link of {} and {:g} µs", report["ranks"].get<int>(),
+                     report["link"].get<std::string>(), report["latency_us"].get<double>());
+}
+
+std::vector<ColumnNote> survey_notes(const json& report) {
+  const json& rows = report["programs"];
+  const auto any = [&](const auto& holds) { return std::ranges::any_of(rows, holds); };
+  std::vector<ColumnNote> notes = {
+      {"error", "|x - decoded| / |x| of the first step; error feedback makes up for it later"},
+      {"encode, decode", "all tensors, one after the other, measured here"},
+      {"step", fmt::format("predicted for the best plan of {}, from times of calls on {} of this "
+                           "machine; nothing was sent",
+                           survey_ranks(report),
+                           counted(report["threads"].get<std::int64_t>(), "thread"))}};
+  if (any([](const json& row) { return row["decode_ms"].is_null(); }))
+    notes[1].text += "; a `sync` body has one call for both";
+  if (any([](const json& row) { return row["exact_tensors"].get<std::size_t>() > 0; }))
+    notes.push_back({"payload", "programs on matrices leave tensors of one dimension as they are"});
+  return notes;
+}
+
+std::string survey_text(const json& report, std::size_t width) {
+  const auto tensors = static_cast<std::int64_t>(report["tensors"].size());
+  std::string text = fmt::format("{}: {}, {}, {}\n", report["folder"].get<std::string>(),
+                                 counted(tensors, "tensor"),
+                                 counted(report["elements"].get<std::int64_t>(), "element"),
+                                 size_text(report["gradient_bytes"].get<double>()));
+  text += survey_ranks(report) + "\n\n";
+  constexpr std::size_t kNumbersWidth = 63;
+  std::size_t names = num_characters(report["uncompressed"]["program"].get<std::string>());
+  for (const json& row : report["programs"])
+    names = std::max(names, num_characters(row["program"].get<std::string>()));
+  WrappedTable table({{"program", std::min(names, width - kNumbersWidth), false},
+                      {"ratio", 5, true},
+                      {"error", 6, true},
+                      {"payload", 8, true},
+                      {"encode", 7, true},
+                      {"decode", 7, true},
+                      {"step", 7, true},
+                      {"plan", 9, false}},
+                     0);
+  const auto add = [&](const json& row) {
+    table.add({row["program"].get<std::string>(), digits_or_dash(row["ratio"]),
+               error_text(row["relative_error"]), payload_size(row),
+               milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
+               milliseconds_text(row["step_ms"]), row["plan"].get<std::string>()});
+  };
+  bool is_told = false;  // what no program takes, at its place
+  const json& plain = report["uncompressed"];
+  for (const json& row : report["programs"]) {
+    const bool is_slower = row["step_ms"].is_null() || row["step_ms"] > plain["step_ms"];
+    if (is_slower && !is_told) add(plain);
+    is_told |= is_slower;
+    add(row);
+  }
+  if (!is_told) add(plain);
+  text += table.text() + "\n";
+  constexpr std::size_t kColumnWidth = 16;
+  for (const ColumnNote& note : survey_notes(report)) {
+    const std::string start = padded(note.column, kColumnWidth);
+    text += start + wrapped(note.text, num_characters(start), width) + "\n";
+  }
+  for (const json& row : report["programs"]) {
+    if (row["note"].is_null()) continue;
+    const std::string start = row["program"].get<std::string>() + ": no prediction: ";
+    text += wrapped(start + row["note"].get<std::string>(), 0, width) + "\n";
+  }
+  if (!report["not_tried"].empty()) text += "\nnot tried\n";
+  for (const json& row : report["not_tried"]) {
+    const std::string start = "  " + padded(row["program"].get<std::string>(), names) + "  ";
+    text += start + wrapped(row["reason"].get<std::string>(), num_characters(start), width) + "\n";
+  }
+  return text;
+}
+
+}  // namespace cinch::driver
