@@ -224,7 +224,7 @@ class ExplainPage {
     std::vector<std::vector<std::string>> rows;
     for (const json& param : report_["parameters"]) {
       const json range = param.value("range", json());
-      rows.push_back({param["name"].get<std::string>(), number_in_words(param["value"]),
+      rows.push_back({param["name"].get<std::string>(), value_in_words(param),
                       param["constant"].get<bool>() ? "fixed when compiled"
                       : range.is_null()             ? "any"
                                                     : range.get<std::string>()});
@@ -235,7 +235,7 @@ class ExplainPage {
     }
     rows.clear();
     for (const json& size : report_["sizes"]) {
-      rows.push_back({size["name"].get<std::string>(), number_in_words(size["value"]),
+      rows.push_back({size["name"].get<std::string>(), value_in_words(size),
                       size["formula"].get<std::string>()});
     }
     if (rows.empty()) return;

@@ -61,6 +61,14 @@ std::string narrow_sums_text(const rt::ProgramInfo& info) {
                   : "";
 }
 
+// What the value is called; null for numbers.
+json word_of_value(const rt::ParamInfo& param) {
+  if (param.dtype == kBool) return param.default_value != 0 ? "true" : "false";
+  const double value = param.default_value;
+  const bool is_named = value >= 0 && value < static_cast<double>(param.words.size());
+  return is_named ? json(param.words[static_cast<std::size_t>(value)]) : json();
+}
+
 class Report {
  public:
   Report(const ExplainInputs& inputs, const ExplainOptions& options)
@@ -124,8 +132,11 @@ class Report {
     }
     for (const rt::ParamInfo& p : info_.params) {
       const json range = p.range ? json(rt::range_text(p.dtype, *p.range)) : json();
-      list.push_back(
-          {{"name", p.name}, {"value", p.default_value}, {"constant", false}, {"range", range}});
+      list.push_back({{"name", p.name},
+                      {"value", p.default_value},
+                      {"word", word_of_value(p)},
+                      {"constant", false},
+                      {"range", range}});
     }
     return list;
   }

@@ -115,7 +115,7 @@ class Explanation {
   void add_named_numbers(const std::string& heading, const json& list) {
     std::vector<std::string> numbers;
     for (const json& each : list) {
-      numbers.push_back(each["name"].get<std::string>() + " = " + number_in_words(each["value"]));
+      numbers.push_back(each["name"].get<std::string>() + " = " + value_in_words(each));
     }
     if (!numbers.empty()) add(heading, fmt::format("{}", fmt::join(numbers, ", ")));
   }

@@ -76,7 +76,9 @@ std::string field_in_words(const json& field) {
   return text;
 }
 
-std::string number_in_words(const json& number) {
+std::string value_in_words(const json& named) {
+  if (const json word = named.value("word", json()); !word.is_null()) return word;
+  const json& number = named["value"];
   if (number.is_number_integer()) return grouped(number.get<std::int64_t>());
   return number.is_null() ? "-" : fmt::format("{}", number.get<double>());
 }

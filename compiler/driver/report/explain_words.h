@@ -15,8 +15,8 @@ std::string stream_names(const nlohmann::json& streams);
 /// "[u32; k] ascending below n, in [u32; index.words]", of a field.
 std::string field_in_words(const nlohmann::json& field);
 
-/// "0.001", "1,000,000".
-std::string number_in_words(const nlohmann::json& number);
+/// The value of a size or a parameter: "0.001", "1,000,000", "true".
+std::string value_in_words(const nlohmann::json& named);
 
 /// How it is told where in the text the value is for which a sweep waits.
 enum class Places { None, FileName, Path };
