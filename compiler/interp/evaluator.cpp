@@ -167,12 +167,14 @@ void Evaluator::eval_check_index(const Op& op) {
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
     // A negative index is far above any limit as an unsigned number.
     if (index.bits[i] < static_cast<Element>(limit)) continue;
-    const auto found = static_cast<std::uint32_t>(index.bits[i]);
-    const auto as_signed = static_cast<std::int32_t>(found);
-    // All bits are set also of a number that is no column: see Elaborator::places_in_rows.
-    const std::string negative = found == UINT32_MAX ? " (-1, or no column)"
-                                 : as_signed < 0     ? fmt::format(" (as i32 {})", as_signed)
-                                                     : "";
+    // A number of 32 bits may have been an i32; all of its bits are set also where it was no
+    // column: see Elaborator::places_in_rows.
+    const auto found = static_cast<std::int64_t>(index.bits[i]);
+    const bool may_be_negative = found > INT32_MAX && found <= std::int64_t{UINT32_MAX};
+    const std::string negative = found == std::int64_t{UINT32_MAX} ? " (-1, or no column)"
+                                 : may_be_negative
+                                     ? fmt::format(" (as i32 {})", found - (std::int64_t{1} << 32))
+                                     : "";
     stop(rt::ErrorKind::CheckFailed, fmt::format("{}: index {}{} at {} is not below {}",
                                                  op.attrs.text, found, negative, i, limit));
   }

@@ -405,6 +405,7 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
     Value number = value;
     number.declared = type->dtype;
     number.quotient.reset();
+    number.remake.reset();
     return number;
   }
   if (is_number && in_host_ && can_coerce(value, type->dtype)) {

@@ -337,6 +337,7 @@ Value Elaborator::coerce(const Value& value, DType to) {
     if (value.type.dtype == to) {
       Value same = value;
       same.is_exact = false;
+      same.remake.reset();
       return same;
     }
     if (value.is_exact && !is_every_choice_in(value, to)) return error(value.span);
@@ -429,6 +430,7 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
   if (value.type.dtype == to) {
     result = value;
     result.is_exact = false;
+    result.remake.reset();
     return result;
   }
   Expr expr{ExprKind::Convert, value.type, span};

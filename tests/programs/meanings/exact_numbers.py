@@ -63,6 +63,7 @@ QUOTIENTS = [
     ("ceil_div(7, 2) * g[1]", f32(4) * ONE),
     ("of_i32(7 / 2)", f32(6)),
     # Loop variables.
+    ("cut_halves", f32(0 + 0 + 1 + 1)),
     ("halves", sum((GRADIENT[0] * f32(i / 2) for i in range(4)), f32(0))),
 ]
 
@@ -90,6 +91,9 @@ MASKS = [
     ("(((u as u64) | (1 << n + 23)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) | (1 << 63)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) + top) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    # `as` and the signature of a fn say the type.
+    ("(((u as u64) ^ ((1 << all) as u32)) >> 32) as u32", np.zeros(SIZE, np.uint32)),
+    ("named_shift", WORDS ^ np.uint32((1 << 7) ^ (1 << 8))),
     # Sizes that may be negative have the bits of their two's complement.
     ("u ^ -n", WORDS ^ np.uint32(2**32 - SIZE)),
     ("u + (n - 45)", WORDS + np.uint32(2**32 - 5)),
@@ -107,6 +111,7 @@ const odd = [0, 1, 1, 0] == 1
 const top = 1 << 63
 
 fn of_f32(x: f32) -> f32 {{ x + x }}
+fn of_shift(x: i32) -> i64 {{ (0 as i64) ^ x }}
 fn of_i32(x: i32) -> f32 {{ (x + x) as f32 }}
 
 compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
@@ -117,8 +122,12 @@ compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
     let all = count(g < 1000)
     let mut halves = 0.0
     for i in 0..4 {{ halves += g[0] * (i / 2) }}
+    let mut cut_halves = 0.0
+    for i in 0..4 {{ cut_halves += (i / 2) as i64 as f32 }}
     let mut shifted = u
     for s in 0..6 {{ shifted ^= 1 << s }}
+    let mut named_shift = u
+    for s in 39..41 {{ named_shift = ((named_shift as i64) ^ of_shift(1 << s)) as u32 }}
     let mut wide = u as u64
     for s in 30..40 {{ wide ^= 1 << s }}
     wire {{ {values} }}
