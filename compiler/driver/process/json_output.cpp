@@ -34,7 +34,7 @@ void print_line(const Json& value) {
 std::string first_error(const OrderedJson& diagnostics) {
   for (const OrderedJson& found : diagnostics) {
     if (found["severity"] != "error") continue;
-    const auto message = found["message"].get<std::string>();
+    auto message = found["message"].get<std::string>();
     if (!found.contains("file")) return message;
     return fmt::format("{}:{}:{}: {}", found["file"].get<std::string>(), found["line"].get<int>(),
                        found["column"].get<int>(), message);
