@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string_view>
 
 #include "compiler/driver/process/terminal.h"
 
@@ -45,10 +45,14 @@ std::string first_error(const OrderedJson& diagnostics) {
 }  // namespace
 
 bool asks_for_json(const std::vector<std::string>& words) {
-  const auto end = std::ranges::find(words, "--");
-  return std::any_of(words.begin(), end, [](const std::string& word) {
-    return word == "--json" || word == "--diagnostics=json";
-  });
+  std::string_view before;
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--json" || word == "--diagnostics=json") return true;
+    if (word == "json" && before == "--diagnostics") return true;
+    before = word;
+  }
+  return false;
 }
 
 void print_result(const json& result) {
