@@ -34,22 +34,19 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
   }
 }
 
-namespace {
-
-dsl::DiagSink errors_of(const dsl::DiagSink& diagnostics) {
+dsl::DiagSink wanted_diagnostics(const dsl::DiagSink& all) {
+  if (!output_settings().is_quiet) return all;
   dsl::DiagSink errors;
-  for (const dsl::Diagnostic& found : diagnostics.all()) {
+  for (const dsl::Diagnostic& found : all.all()) {
     if (found.severity() == dsl::Severity::Error) errors.add(found);
   }
   return errors;
 }
 
-}  // namespace
-
 FrontEnd::FrontEnd() {
   show = [](const dsl::DiagSink& diagnostics, const dsl::SourceSet& files) {
     if (output_settings().is_json) keep_diagnostics(dsl::render_json(diagnostics.all(), files));
-    print_diagnostics(output_settings().is_quiet ? errors_of(diagnostics) : diagnostics, files);
+    print_diagnostics(wanted_diagnostics(diagnostics), files);
   };
 }
 

@@ -19,6 +19,9 @@ std::string diagnostics_text(const dsl::DiagSink& sink, const dsl::SourceSet& so
 void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
                        DiagnosticsFormat format = DiagnosticsFormat::Text);
 
+// With --quiet the errors alone.
+dsl::DiagSink wanted_diagnostics(const dsl::DiagSink& all);
+
 struct FrontEnd : service::FrontEnd {
   FrontEnd();
 };

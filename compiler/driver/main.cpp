@@ -26,8 +26,8 @@ int end_with(ExitCode code, const std::string& message) {
   if (!message.empty()) std::fprintf(stderr, "error: %s\n", message.c_str());
   try {
     if (code != ExitCode::Done) cinch::driver::print_failure(code, message);
-  } catch (const std::exception&) {
-    // No memory, or standard output cannot be written, which is told of below.
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: no JSON is printed: %s\n", error.what());
   }
   const std::string unwritten = cinch::driver::flush_output();
   return unwritten.empty() ? static_cast<int>(code) : end_with_lost_output(code, unwritten);

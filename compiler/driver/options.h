@@ -125,7 +125,7 @@ struct BenchOptions {
   std::int64_t elements = 1 << 24;
   std::optional<std::int64_t> columns;  // of matrix programs; none: as near to a square as can be
   std::string input;   // a gradient, repeated up to that length; empty: a made-up one
-  double seconds = 1;  // about so long for each call of each program
+  double seconds = 1;  // to measure each call of each program, about
   std::string sort = "none";
   bool json = false;
 };

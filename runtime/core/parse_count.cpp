@@ -109,8 +109,9 @@ ParsedCount evaluate(Decimal number) {
 
 ParsedCount read_hexadecimal(std::string_view digits) {
   std::uint64_t value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto [stop, error] = std::from_chars(begin, end, value, 16);
   if (stop != end || digits.empty()) return {};
   if (error != std::errc()) return {CountState::TooLarge};
   return {CountState::Whole, false, value};

@@ -82,7 +82,7 @@ ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words)
     topic->print();
     return ExitCode::Done;
   }
-  const CLI::App& command = find_command(root, words);
+  const CLI::App& command = *find_command(root, words);
   if (const std::size_t depth = depth_of(command); depth < words.size()) {
     throw CommandError(ExitCode::Usage,
                        fmt::format("`{}` has no command '{}'", path_of(command), words[depth]));

@@ -161,8 +161,7 @@ ManPage root_page(const CommandShape& root) {
   text += section("OPTIONS") + options_of(root);
   text += section("COMMANDS");
   for (const CommandShape& command : root.commands) {
-    text += entry(fmt::format("\\fBcinch\\-{}\\fR(1)", escaped(command.name)),
-                  escaped(command.description));
+    text += entry(bold("cinch-" + command.name) + "(1)", escaped(command.description));
   }
   return {"cinch.1", text + exit_statuses() + environment()};
 }

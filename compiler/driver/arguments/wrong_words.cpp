@@ -103,9 +103,9 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
 
 }  // namespace
 
-const CLI::App& find_command(const CLI::App& app, std::span<const std::string> words) {
+const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words) {
   const std::vector<const CLI::App*> commands = commands_of(app);
-  if (commands.empty() || words.empty() || words.front().starts_with('-')) return app;
+  if (commands.empty() || words.empty() || words.front().starts_with('-')) return &app;
   for (const CLI::App* command : commands) {
     if (command->get_name() == words.front()) return find_command(*command, words.subspan(1));
   }

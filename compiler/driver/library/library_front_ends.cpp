@@ -49,7 +49,7 @@ LibraryFrontEnds::LibraryFrontEnds(const BuildOptions& options,
 void LibraryFrontEnds::make(Program& program) {
   FrontEnd front_end;
   front_end.show = [&](const dsl::DiagSink& sink, const dsl::SourceSet& sources) {
-    program.diagnostics += diagnostics_text(sink, sources);
+    program.diagnostics += diagnostics_text(wanted_diagnostics(sink), sources);
   };
   rt::StepLimit steps = service::step_limit(program.options);
   const ir::Program ir = service::make_ir(front_end, program.options, true, &steps);

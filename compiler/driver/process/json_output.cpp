@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string_view>
 
 #include "compiler/driver/process/terminal.h"
 
@@ -34,7 +34,7 @@ void print_line(const Json& value) {
 std::string first_error(const OrderedJson& diagnostics) {
   for (const OrderedJson& found : diagnostics) {
     if (found["severity"] != "error") continue;
-    const auto message = found["message"].get<std::string>();
+    auto message = found["message"].get<std::string>();
     if (!found.contains("file")) return message;
     return fmt::format("{}:{}:{}: {}", found["file"].get<std::string>(), found["line"].get<int>(),
                        found["column"].get<int>(), message);
@@ -45,10 +45,14 @@ std::string first_error(const OrderedJson& diagnostics) {
 }  // namespace
 
 bool asks_for_json(const std::vector<std::string>& words) {
-  const auto end = std::ranges::find(words, "--");
-  return std::any_of(words.begin(), end, [](const std::string& word) {
-    return word == "--json" || word == "--diagnostics=json";
-  });
+  std::string_view before;
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--json" || word == "--diagnostics=json") return true;
+    if (word == "json" && before == "--diagnostics") return true;
+    before = word;
+  }
+  return false;
 }
 
 void print_result(const json& result) {
