@@ -330,7 +330,7 @@ void add_report(Registry& registry) {
       ->check(between(0, 1e12))
       ->type_name("MICROSECONDS")
       ->capture_default_str();
-  add_count(command, "--ranks", options->ranks, "how many machines there are", 2, kMaxRanks)
+  add_count(command, "--ranks", options->ranks, "how many machines there are", 2, kMaxSurveyRanks)
       ->capture_default_str();
   add_count(command, "--threads", options->execution.threads,
             "threads of each rank; 0: as many as this machine has", 0, rt::kMaxThreads)

@@ -88,6 +88,9 @@ struct ListOptions {
   bool json = false;
 };
 
+// Plans of all ranks are looked at in one process: more take too much memory and time.
+constexpr std::uint32_t kMaxSurveyRanks = 128;
+
 // cinch report: programs on a folder of gradients.
 struct SurveyOptions {
   std::string folder;

@@ -76,6 +76,9 @@ StepPrediction StepPredictor::best(const rt::PlanRequest& request,
                                    const rt::CostInputs& costs) const {
   rt::ChoiceSpace space;
   space.may_be_dense = false;  // a program that is asked about is used
+  // Plans of many ranks in small pieces take seconds to look at, each.
+  constexpr std::uint32_t kManyRanks = 16;
+  if (options_.ranks > kManyRanks) space.piece_bytes = {16 << 20, 4 << 20};
   const rt::PlanChoice choice = value_or_throw(rt::choose_plan(request, costs, space));
   const rt::PlanCost& cost = choice.chosen.cost;
   return {choice.chosen.plan, cost.seconds, cost.encode_seconds, cost.network_seconds,

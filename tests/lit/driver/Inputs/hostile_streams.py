@@ -19,7 +19,9 @@ with open("ugly.cinch", "w") as file:
 SYNC = ["sync", "none", "--input", gradient, "--plan", "ring"]
 PRINTING = [
     ["--help"], ["--version"], ["run", "--help"], ["check", "ugly.cinch", "--json"], ["check", "ugly.cinch", "--diagnostics=sarif"],
-    ["fmt", "--check", "ugly.cinch"], ["fmt", "-"], ["explain", "onebit"], ["explain", "onebit", "--json"], RUN, [*RUN, "--json"],
+    ["fmt", "--check", "ugly.cinch"], ["fmt", "-"], ["explain", "onebit"], ["explain", "onebit", "--json"],
+    ["explain", "onebit", "--formulas"], ["report", gradient, "--programs", "onebit", "--seconds", "0"],
+    ["report", gradient, "--programs", "onebit", "--seconds", "0", "--json"], RUN, [*RUN, "--json"],
     ["encode", "onebit", "--input", gradient, "--payload", "q", "--json"], ["encode", "onebit", "--input", gradient, "--payload", "q"],
     ["decode", "onebit", "--payload", "p", "--output", "x.npy", "--json"], ["decode", "onebit", "--payload", "p", "--output", "x.npy"],
     ["build", "onebit", "--emit=ast"], ["build", "onebit", "--emit=source"], ["opt", "--list"], ["list"], ["list", "--json"], ["doctor"],
