@@ -55,6 +55,10 @@ bool works_on_low_bits(ScalarOp op) {
 
 }  // namespace
 
+bool Elaborator::holds_shift(const Value& value) {
+  return value.remake != nullptr && value.remake->holds_shift;
+}
+
 bool Elaborator::has_quotient(const Value& value) {
   return value.quotient != nullptr || (value.remake != nullptr && value.remake->has_quotient);
 }
@@ -134,12 +138,14 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
                                                     Value result, Span span) {
   Remake made;
   made.has_quotient = divides(op);
+  made.holds_shift = op == ScalarOp::shl;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
     made.has_quotient |= !is_choice && has_quotient(args[i]) && keeps_quotient(op);
     made.holds_data |= is_choice && args[i].is_typed();
     made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
     made.holds_data |= args[i].is_typed() && !args[i].is_exact;
+    made.holds_shift |= holds_shift(args[i]) && works_on_low_bits(op);
   }
   result.is_exact = false;
   result.remake.reset();
@@ -233,7 +239,7 @@ std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
                                                         std::span<const Value> branches,
                                                         Value result, Span span) {
   const bool has_quotients = has_quotient(branches[0]) || has_quotient(branches[1]);
-  Remake made{{}, has_quotients, true};
+  Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {

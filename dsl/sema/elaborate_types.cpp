@@ -403,6 +403,12 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
     exact.declared.reset();
     return convert(exact, to, span);
   }
+  const bool is_other = !value.is_typed() || !(value.type.dtype == to);
+  if (is_int(to) && !in_host_ && is_other && holds_shift(value)) {
+    Value shifted = value.remake->in_type(to);
+    shifted.span = span;
+    return shifted;
+  }
   if (value.is_host()) {
     const HostType type = pool().type(value.host);
     const bool is_const = pool().is_const(value.host);

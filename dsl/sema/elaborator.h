@@ -181,6 +181,7 @@ class Elaborator {
   /// min, max and clamp, with which sizes are bounded.
   static bool bounds(ScalarOp op);
   static bool has_quotient(const Value& value);
+  static bool holds_shift(const Value& value);
   static Value as_quotient(const Value& value);
   Value unmet(const Value& value);
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);

@@ -43,6 +43,7 @@ struct Remake {
   std::function<Value(DType)> in_type;
   bool has_quotient = false;  // for floats it is another number
   bool holds_data = false;    // made anew later it could be another number
+  bool holds_shift = false;   // `as` makes it anew, too
 };
 
 struct Value {

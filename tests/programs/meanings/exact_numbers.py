@@ -91,6 +91,10 @@ MASKS = [
     ("(((u as u64) | (1 << n + 23)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) | (1 << 63)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) + top) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    ("fill((((1 << all) as u64) >> 32) as u32, n)", np.full(SIZE, 1 << 8, np.uint32)),
+    ("fill((((1 << n) as u64) >> 32) as u32, n)", np.full(SIZE, 1 << 8, np.uint32)),
+    ("fill(((((1 << n + 23) - 1) as u64) >> 32) as u32, n)", np.full(SIZE, (1 << 31) - 1, np.uint32)),
+    ("cast_shift", WORDS ^ np.uint32(1 << 31)),
     # `as` and the signature of a fn say the type.
     ("(((u as u64) ^ ((1 << all) as u32)) >> 32) as u32", np.zeros(SIZE, np.uint32)),
     ("named_shift", WORDS ^ np.uint32((1 << 7) ^ (1 << 8))),
@@ -126,6 +130,8 @@ compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
     for i in 0..4 {{ cut_halves += (i / 2) as i64 as f32 }}
     let mut shifted = u
     for s in 0..6 {{ shifted ^= 1 << s }}
+    let mut cast_shift = u
+    for s in 31..32 {{ cast_shift ^= (1 << s) as u32 }}
     let mut named_shift = u
     for s in 39..41 {{ named_shift = ((named_shift as i64) ^ of_shift(1 << s)) as u32 }}
     let mut wide = u as u64
