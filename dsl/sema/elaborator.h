@@ -597,7 +597,7 @@ class Elaborator {
   bool in_constant_ = false;        // nothing but constants can be seen
   /// In the condition of a `while`: variables from this number on are the condition's own.
   std::optional<std::size_t> condition_vars_;
-  bool is_of_fn_ = false;           // a fn is checked with sizes of its own
+  bool is_of_fn_ = false;  // a fn is checked with sizes of its own
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
   /// Holds an open level of expressions and blocks.
