@@ -187,7 +187,7 @@ class ExplainPage {
   }
 
   void add_traffic(const json& entry) {
-    std::vector<Bar> bars = {traffic_bar(entry, "must move", "floor_sweeps",
+    std::vector<Bar> bars = {traffic_bar(entry, "the floor", "floor_sweeps",
                                          "floor_read_per_element", "floor_written_per_element")};
     const bool is_one = entry["bytes_read"] == entry["bytes_read_least"] &&
                         entry["bytes_written"] == entry["bytes_written_least"] &&
@@ -198,14 +198,14 @@ class ExplainPage {
     }
     bars.push_back(traffic_bar(entry, is_one ? "moves" : "moves at worst", "sweeps_most",
                                "read_per_element", "written_per_element"));
-    body_ += bar_chart(bars, "bytes per element that must move, beside those that move");
+    body_ += bar_chart(bars, "bytes per element of the floor, beside those that move");
   }
 
   void add_entry(const std::string& call, const json& entry) {
     body_ += html_heading(2, call == "decode_add" ? "decode, added to the output" : call);
     body_ += html_paragraph(
-        "Bytes per element of the gradient: the floor, which no fusion can "
-        "save, and what the kernels move.",
+        "Bytes per element of the gradient: the floor, which the algorithm "
+        "forces, and what the kernels move.",
         "soft");
     add_traffic(entry);
     if (call == "decode_add") return;

@@ -186,7 +186,7 @@ class Report {
             {"fields", fields}};
   }
 
-  // What must move whatever the kernels are.
+  // The sweeps that the algorithm forces (compiler/analysis/forced_sweeps.h).
   analysis::ForcedSweeps floor(rt::EntryKind kind) const {
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode   ? ir::FunctionKind::Encode
