@@ -28,6 +28,9 @@ double signed_scale(double value, double scale) {
   return value < 0 ? -scale : scale;
 }
 
+// As f32, in which programs hold their parameters.
+constexpr double kBeta1 = 0.9f, kBeta2 = 0.999f;
+
 // Algorithm 1 of the paper.
 class OneBitAdam {
  public:
@@ -59,8 +62,8 @@ class OneBitAdam {
       double mean = 0;
       for (const Values& gradient : gradients) mean += gradient[i];
       mean /= static_cast<double>(world_);
-      momentum_[i] = 0.9 * momentum_[i] + 0.1 * mean;
-      variance_[i] = 0.999 * variance_[i] + 0.001 * mean * mean;
+      momentum_[i] = kBeta1 * momentum_[i] + (1 - kBeta1) * mean;
+      variance_[i] = kBeta2 * variance_[i] + (1 - kBeta2) * mean * mean;
     }
   }
 
@@ -81,7 +84,7 @@ class OneBitAdam {
   Doubles send(std::size_t rank, const Values& gradient) {
     Doubles p(n_), sent(world_ * part_);
     for (std::size_t i = 0; i < n_; ++i)
-      p[i] = 0.9 * momentum_[i] + 0.1 * gradient[i] + residuals_[rank][i];
+      p[i] = kBeta1 * momentum_[i] + (1 - kBeta1) * gradient[i] + residuals_[rank][i];
     const double scale = mean_magnitude(p);
     std::ranges::fill(sent, scale);
     for (std::size_t i = 0; i < n_; ++i) {
