@@ -71,18 +71,56 @@ Value Elaborator::as_quotient(const Value& value) {
   return quotient;
 }
 
-// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
-Value Elaborator::unmet(const Value& value) {
-  const auto has_fraction = [&](HostExprId number) {
+// Is one of its constants a quotient with a fraction?
+bool Elaborator::has_fraction(const Value& value) {
+  const auto is_fraction = [&](HostExprId number) {
     if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
     const double real = pool().const_value(number).to_double();
     return std::isfinite(real) && real != std::trunc(real);
   };
-  if (value.quotient == nullptr) return materialize(value);
+  if (value.is_typed()) {
+    return value.is_exact && value.remake != nullptr && value.remake->has_fraction;
+  }
+  if (value.quotient == nullptr) return false;
   const Value& quotient = *value.quotient;
-  const bool is_fraction = quotient.is_host() ? has_fraction(quotient.host)
-                                              : std::ranges::any_of(quotient.table, has_fraction);
-  return is_fraction ? coerce(as_quotient(value), kF32) : materialize(value);
+  return quotient.is_host() ? is_fraction(quotient.host)
+                            : std::ranges::any_of(quotient.table, is_fraction);
+}
+
+// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
+Value Elaborator::unmet(const Value& value) {
+  return has_fraction(value) ? coerce(value, kF32) : materialize(value);
+}
+
+std::vector<Value> Elaborator::unmet_together(std::vector<Value> values) {
+  const bool meets_type =
+      std::ranges::any_of(values, [&](const Value& v) { return own_dtype(v).has_value(); });
+  const bool has_any = std::ranges::any_of(values, [&](const Value& v) { return has_fraction(v); });
+  if (meets_type || !has_any) return values;
+  for (Value& value : values) value = coerce(value, kF32);
+  return values;
+}
+
+Value Elaborator::made_of_exact(const Value& array, Span span,
+                                const std::function<Value(const Value&)>& made_of) {
+  const bool is_table = array.kind == ValueKind::Table;
+  const bool is_anew = is_table || (array.is_exact && array.remake != nullptr);
+  Value result = made_of(materialize(array));
+  const bool is_exact =
+      is_anew && result.is_typed() && is_int(result.type.dtype) && !holds_big(array);
+  if (!is_exact) return result;
+  const Value plain = result;
+  const auto made = std::make_shared<Remake>(Remake{{}, has_quotient(array), true});
+  made->holds_shift = holds_shift(array);
+  made->has_fraction = has_fraction(array);
+  made->in_type = [this, array, made_of, plain, span](DType to) {
+    if (is_bool(to)) return convert(plain, to, span);
+    return convert(made_of(coerce(array, arithmetic_type(to))), to, span);
+  };
+  result.is_exact = true;
+  result.chosen = is_table ? array.table : array.chosen;
+  result.remake = made;
+  return result;
 }
 
 // Operands that meet a float, or an operator of reals, as the quotients that they are. In a size
@@ -146,6 +184,7 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
     made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
     made.holds_data |= args[i].is_typed() && !args[i].is_exact;
     made.holds_shift |= holds_shift(args[i]) && works_on_low_bits(op);
+    made.has_fraction |= !is_choice && has_fraction(args[i]) && keeps_quotient(op);
   }
   result.is_exact = false;
   result.remake.reset();
@@ -203,7 +242,7 @@ Value Elaborator::named_quotient(const Value& value, Value read) {
   read.is_exact = true;
   Value plain = read;
   plain.is_exact = false;
-  Remake made{{}, true, false};
+  Remake made{{}, true, false, false, has_fraction(value)};
   made.in_type = [this, quotient, plain](DType to) {
     return convert(is_float(to) ? quotient : plain, to, plain.span);
   };
@@ -240,6 +279,7 @@ std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
                                                         Value result, Span span) {
   const bool has_quotients = has_quotient(branches[0]) || has_quotient(branches[1]);
   Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
+  made.has_fraction = has_fraction(branches[0]) || has_fraction(branches[1]);
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {
@@ -273,21 +313,36 @@ Value Elaborator::with_table_quotient(Value table, const std::vector<Value>& ele
   return table;
 }
 
+// The whole number that is cut, whatever it meets.
+Value Elaborator::without_quotient(Value value) {
+  value.quotient.reset();
+  if (!value.is_typed() || !value.is_exact || !has_quotient(value)) return value;
+  Value plain = value;
+  plain.is_exact = false;
+  plain.remake.reset();
+  Remake made = *value.remake;
+  made.has_quotient = made.has_fraction = false;
+  made.in_type = [this, anew = value.remake, plain](DType to) {
+    return is_float(to) ? convert(plain, to, plain.span) : anew->in_type(to);
+  };
+  value.remake = std::make_shared<const Remake>(std::move(made));
+  return value;
+}
+
 // The quotient rounded down, made of what rounds toward zero and what that leaves.
 Value Elaborator::floor_div_call(const CallArgs& args) {
   const Span span = args.span;
   Value a = expr(args.positional[0]), b = expr(args.positional[1]);
   if (a.is_error() || b.is_error()) return error(span);
-  a.quotient.reset();
-  b.quotient.reset();
+  a = without_quotient(a);
+  b = without_quotient(b);
   const auto apply = [&](ScalarOp op, std::vector<Value> operands) {
     return scalar_op(op, std::move(operands), span, args.name);
   };
   if (a.is_typed()) a = shared(a, "dividend");
   if (b.is_typed()) b = shared(b, "divisor");
-  Value down = apply(ScalarOp::div, {a, b});
+  const Value down = without_quotient(apply(ScalarOp::div, {a, b}));
   const Value rest = apply(ScalarOp::mod, {a, b});
-  down.quotient.reset();
   if (down.is_error() || rest.is_error()) return error(span);
   if (is_real(down)) return cannot_combine(args.name, a, b, span);
   const auto is_natural = [&](const Value& v) {

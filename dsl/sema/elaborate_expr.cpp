@@ -191,7 +191,7 @@ DType Elaborator::type_of_numbers(const std::vector<Value>& numbers) {
   const auto is = [&](const auto& test) {
     return std::any_of(numbers.begin(), numbers.end(), test);
   };
-  if (is([&](const Value& v) { return is_real(v); })) return kF32;
+  if (is([&](const Value& v) { return is_real(v) || has_fraction(v); })) return kF32;
   if (is([](const Value& v) { return v.is_exact && v.type.dtype == kI32; })) return kI32;
   return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
@@ -358,14 +358,14 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     declare(param, symbol);
   }
   const Value body = in_block(tree()[written->body].span, [&] {
-    Value value = materialize(expr(written->body));
+    const Value value = finish(expr(written->body));
     if (value.is_error()) return value;
     if (!value.is_typed() || value.type.rank != 0) {
       reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",
                                           describe(value));
       return error(value.span);
     }
-    return finish(value);
+    return value;
   });
   env_->scopes.pop_back();
   --lambda_depth_;

@@ -163,6 +163,7 @@ class Elaborator {
   static bool holds_big(const Value& value);
   void add_element(Value& table, HostExprId number, bool is_big) const;
   Value table_element(const Value& table, std::size_t i) const;
+  static Value table_row(const Value& table, std::size_t row);
   std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
   DType type_of_numbers(const std::vector<Value>& numbers);
   bool can_coerce(const Value& value, DType to);
@@ -183,7 +184,13 @@ class Elaborator {
   static bool has_quotient(const Value& value);
   static bool holds_shift(const Value& value);
   static Value as_quotient(const Value& value);
+  bool has_fraction(const Value& value);
   Value unmet(const Value& value);
+  /// Operands that may meet nothing but each other: one with a fraction makes all of them floats.
+  std::vector<Value> unmet_together(std::vector<Value> values);
+  /// What `made_of` makes of an array of exact numbers, in the type that it meets.
+  Value made_of_exact(const Value& array, Span span,
+                      const std::function<Value(const Value&)>& made_of);
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
   Value exact_as_float(const Value& value);
   std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
@@ -198,6 +205,7 @@ class Elaborator {
                                             const Value& result, Span span);
   static bool is_adaptable(const Value& value);
   bool stays_adaptable(ScalarOp op, std::span<const Value> args);
+  Value without_quotient(Value value);
   Value named_quotient(const Value& value, Value read);
   Value as_operand(ScalarOp op, const Value& value, DType type);
   Value as_low_bits(const Value& value, DType type);
