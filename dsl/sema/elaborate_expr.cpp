@@ -278,6 +278,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
 
 // A value of one of two branches, decided on the device.
 Value Elaborator::choose(const Value& test, Value a, Value b, Span span) {
+  const std::vector<Value> met = with_adaptables(ScalarOp::select, {test, a, b});
+  a = met[1];
+  b = met[2];
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
   const bool is_anew =

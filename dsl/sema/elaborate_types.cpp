@@ -288,6 +288,8 @@ Value Elaborator::materialize(const Value& value) {
 
 bool Elaborator::can_coerce(const Value& value, DType to) {
   if (value.is_error()) return true;
+  const bool is_arithmetic = is_int(to) && arithmetic_type(to) == to;
+  if (is_adaptable(value) && is_arithmetic) return true;
   if (const auto own = own_dtype(value)) return widens_losslessly(*own, to);
   if (value.is_typed()) return !is_bool(to);
   if (value.kind != ValueKind::Table && !value.is_host()) return false;

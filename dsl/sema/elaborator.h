@@ -206,6 +206,9 @@ class Elaborator {
   static bool is_adaptable(const Value& value);
   bool stays_adaptable(ScalarOp op, std::span<const Value> args);
   Value without_quotient(Value value);
+  Value floor_div_of(Value a, Value b, const std::string& name, Span span);
+  Value shift_count(const Value& count, DType type);
+  std::vector<Value> with_adaptables(ScalarOp op, std::vector<Value> args);
   Value named_quotient(const Value& value, Value read);
   Value as_operand(ScalarOp op, const Value& value, DType type);
   Value as_low_bits(const Value& value, DType type);

@@ -130,6 +130,41 @@ MASKS = [
     ("(wide >> 32) as u32", ((WORDS.astype(np.uint64) ^ np.uint64(sum(1 << s for s in range(30, 40)))) >> np.uint64(32)).astype(np.uint32)),
 ]
 
+WIDE = WORDS.astype(np.uint64)
+COUNTS = [int(number) * 9 for number in np.maximum(GRADIENT, 0)]
+
+
+def words(made):
+    """The u64 that Python's integers give for each count."""
+    return np.array([made(count) & (2**64 - 1) for count in COUNTS], np.uint64)
+
+
+SHIFTED = words(lambda s: 1 << s % 64)
+
+# (expression, its value as u64): a number that an array shifts is made in the type that it meets, by every operator between.
+WIDE_MASKS = [
+    ("v + max(1 << s, 3)", WIDE + np.maximum(SHIFTED, np.uint64(3))),
+    ("v + clamp(1 << s, 3, 1 << 30)", WIDE + np.clip(SHIFTED, 3, 1 << 30)),
+    ("v + (1 << s) * 3", WIDE + SHIFTED * np.uint64(3)),
+    ("v + (1 << s) / 3", WIDE + SHIFTED // np.uint64(3)),
+    ("v + ((1 << s) >> 2)", WIDE + (SHIFTED >> np.uint64(2))),
+    ("v + ((1 << s) << 2)", WIDE + (SHIFTED << np.uint64(2))),
+    ("v + (1 << s) % 1000003", WIDE + SHIFTED % np.uint64(1000003)),
+    ("v + (1 << s) % [7, 1000003][iota(n) % 2]", WIDE + SHIFTED % np.array([7, 1000003], np.uint64)[np.arange(SIZE) % 2]),
+    ("v + abs(1 << s)", WIDE + SHIFTED),
+    ("v + floor_div(1 << s, 3)", WIDE + SHIFTED // np.uint64(3)),
+    ("v + (0xffffffffff >> s)", WIDE + words(lambda s: 0xffffffffff >> s % 64)),
+    ("v + min(max(1 << s, 7 / 2), 1 << 31)", WIDE + np.clip(SHIFTED, 3, 1 << 31)),
+    ("v + select(g > 3, 1 << s, 1)", WIDE + np.where(GRADIENT > 3, SHIFTED, 1).astype(np.uint64)),
+    ("max(1 << s, 3) as u64", np.maximum(SHIFTED, np.uint64(3))),
+    ("v + select(g > 3, 1 << s as i64, v)", WIDE + np.where(GRADIENT > 3, SHIFTED, WIDE).astype(np.uint64)),
+    *[(f"v ^ 1 << (s % 100) as {type}", WIDE ^ words(lambda s: 1 << s % 100 % 64)) for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")],
+]
+MASKS += [(f"{{{{ let x = {text}; ((bitcast<u64>(x) >> 32) as u32) * 3 + ((x & 0xffffffff) as u32) }}}}"[1:-1],
+           (value >> np.uint64(32)).astype(np.uint32) * np.uint32(3) + value.astype(np.uint32)) for text, value in WIDE_MASKS]
+MASKS += [(f"bitcast<u32>(u ^ 1 << (s % 100) as {type})", WORDS ^ np.array([1 << s % 100 % 32 for s in COUNTS], np.uint32))
+          for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")]
+
 TEXT = """
 const third = 1 / 3
 const table = [1 / 2, 1 / 4]
@@ -145,6 +180,8 @@ compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
   wire {{ {fields} }}
   encode(g: [f32; n]) {{
     let u = bitcast<u32>(g)
+    let v = u as u64
+    let s = (g as u32) * 9
     let kept = filter(g, where: g < 1000)
     let all = count(g < 1000)
     let chosen = select(sum(g) > 3, 1 / 2, 1 / 3)
