@@ -434,6 +434,7 @@ class Elaborator {
   void let_tuple(const ast::LetTuple& node, Span span);
   Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
   Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
+  Value narrow_bits(const Value& value, DType type);
   void assign(const ast::Assign& node, Span span);
   IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                           Span span);
