@@ -391,6 +391,10 @@ class Elaborator {
   std::string count_key(const Value& mask, HostExprId limit);
   void note_sent_counts(const Instance& instance, const Value& wire);
   std::optional<std::uint32_t> sent_count(const std::string& key) const;
+  /// Counts of the wire that one mask filled are one count in decode.
+  void check_twin_counts(Span span);
+  Value with_first_count(const Value& field, Span span);
+  void note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   Value as_sent(const Value& result, std::uint32_t count, const CallArgs& args);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);
@@ -656,14 +660,20 @@ class Elaborator {
   std::uint32_t next_generic_ = 0;
   std::map<std::string, std::uint32_t> counts_by_mask_;
   std::map<std::string, std::uint32_t> sent_counts_;  // of encode: the wire's count by the same key
-  ExprId sent_literal_;                               // what the fields of encode's payload hold
-  bool in_decode_body_ = false;                       // of the program
-  std::map<std::uint32_t, std::uint32_t> meanings_;   // by ExprId
+  std::map<std::uint32_t, std::uint32_t> twin_counts_;  // of the wire: the first of one filter
+  ExprId sent_literal_;                                 // what the fields of encode's payload hold
+  bool in_decode_body_ = false;                         // of the program
+  std::map<std::uint32_t, std::uint32_t> meanings_;     // by ExprId
   std::map<std::string, std::uint32_t> meaning_numbers_;
   std::map<std::uint32_t, std::string> lambda_params_;  // by VarId, of lambdas that were looked at
   int meaning_depth_ = 0;                               // lambdas around what is looked at
   int meaning_levels_ = 0;
-  std::map<std::uint32_t, ExprId> definitions_;             // by VarId of what does not change
+  std::map<std::uint32_t, ExprId> definitions_;  // by VarId of what does not change
+  // By VarId of a `let mut`: its first value, and the loop that it stands in.
+  std::map<std::uint32_t, std::pair<ExprId, std::uint32_t>> first_values_;
+  // By ExprId, of what is another expression's value: reads of a first value, cut fields.
+  std::map<std::uint32_t, ExprId> same_values_;
+  std::uint32_t loop_ = 0, num_loops_ = 0;
   std::map<std::uint32_t, ExprId> payload_literals_;        // by VarId of a payload
   using Version = std::pair<std::uint32_t, std::uint32_t>;  // of a name, and the epoch
   std::map<std::uint32_t, Version> read_versions_;          // by ExprId of a read
