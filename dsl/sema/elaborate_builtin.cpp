@@ -264,8 +264,8 @@ Value Elaborator::map_call(const CallArgs& args) {
   if (!shape) return error(args.span);
   operands.reserve(arrays.size() + 1);
   for (const Value& array : arrays) operands.push_back(as_row(array, *shape).expr);
-  const Value body =
-      lambda(args.positional.back(), params, args.name, [](Value value) { return value; });
+  const Value body = lambda(args.positional.back(), params, args.name,
+                            [&](const Value& value) { return unmet(value); });
   if (body.is_error()) return error(args.span);
   operands.push_back(body.expr);
   Type type = *shape;

@@ -57,6 +57,10 @@ Value Elaborator::read_var(VarId var, Span span) {
   const Value value = typed(std::move(expr));
   const auto version = var_versions_.find(var.index());
   if (out_.vars[var.index()].is_mutable) {
+    const auto first = first_values_.find(var.index());
+    const bool is_first = first != first_values_.end() && version == var_versions_.end() &&
+                          first->second.second == loop_;
+    if (is_first) same_values_[value.expr.index()] = first->second.first;
     read_versions_[value.expr.index()] = {version == var_versions_.end() ? 0 : version->second,
                                           epoch_};
   }
@@ -64,8 +68,11 @@ Value Elaborator::read_var(VarId var, Span span) {
 }
 
 void Elaborator::push(Stmt stmt) {
-  const bool defines = stmt.kind == StmtKind::Let && !out_.vars[stmt.var.index()].is_mutable;
-  if (defines) definitions_[stmt.var.index()] = stmt.expr;
+  if (stmt.kind == StmtKind::Let) {
+    const bool is_mutable = out_.vars[stmt.var.index()].is_mutable;
+    if (is_mutable) first_values_[stmt.var.index()] = {stmt.expr, loop_};
+    if (!is_mutable) definitions_[stmt.var.index()] = stmt.expr;
+  }
   out_.stmts.push_back(std::move(stmt));
   if (stmts_ != nullptr) stmts_->emplace_back(out_.stmts.size() - 1);
 }

@@ -71,18 +71,56 @@ Value Elaborator::as_quotient(const Value& value) {
   return quotient;
 }
 
-// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
-Value Elaborator::unmet(const Value& value) {
-  const auto has_fraction = [&](HostExprId number) {
+// Is one of its constants a quotient with a fraction?
+bool Elaborator::has_fraction(const Value& value) {
+  const auto is_fraction = [&](HostExprId number) {
     if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
     const double real = pool().const_value(number).to_double();
     return std::isfinite(real) && real != std::trunc(real);
   };
-  if (value.quotient == nullptr) return materialize(value);
+  if (value.is_typed()) {
+    return value.is_exact && value.remake != nullptr && value.remake->has_fraction;
+  }
+  if (value.quotient == nullptr) return false;
   const Value& quotient = *value.quotient;
-  const bool is_fraction = quotient.is_host() ? has_fraction(quotient.host)
-                                              : std::ranges::any_of(quotient.table, has_fraction);
-  return is_fraction ? coerce(as_quotient(value), kF32) : materialize(value);
+  return quotient.is_host() ? is_fraction(quotient.host)
+                            : std::ranges::any_of(quotient.table, is_fraction);
+}
+
+// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
+Value Elaborator::unmet(const Value& value) {
+  return has_fraction(value) ? coerce(value, kF32) : materialize(value);
+}
+
+std::vector<Value> Elaborator::unmet_together(std::vector<Value> values) {
+  const bool meets_type =
+      std::ranges::any_of(values, [&](const Value& v) { return own_dtype(v).has_value(); });
+  const bool has_any = std::ranges::any_of(values, [&](const Value& v) { return has_fraction(v); });
+  if (meets_type || !has_any) return values;
+  for (Value& value : values) value = coerce(value, kF32);
+  return values;
+}
+
+Value Elaborator::made_of_exact(const Value& array, Span span,
+                                const std::function<Value(const Value&)>& made_of) {
+  const bool is_table = array.kind == ValueKind::Table;
+  const bool is_anew = is_table || (array.is_exact && array.remake != nullptr);
+  Value result = made_of(materialize(array));
+  const bool is_exact =
+      is_anew && result.is_typed() && is_int(result.type.dtype) && !holds_big(array);
+  if (!is_exact) return result;
+  const Value plain = result;
+  const auto made = std::make_shared<Remake>(Remake{{}, has_quotient(array), true});
+  made->holds_shift = holds_shift(array);
+  made->has_fraction = has_fraction(array);
+  made->in_type = [this, array, made_of, plain, span](DType to) {
+    if (is_bool(to)) return convert(plain, to, span);
+    return convert(made_of(coerce(array, arithmetic_type(to))), to, span);
+  };
+  result.is_exact = true;
+  result.chosen = is_table ? array.table : array.chosen;
+  result.remake = made;
+  return result;
 }
 
 // Operands that meet a float, or an operator of reals, as the quotients that they are. In a size
@@ -137,26 +175,31 @@ std::shared_ptr<const Value> Elaborator::quotient_of(ScalarOp op, const std::vec
 std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vector<Value>& args,
                                                     Value result, Span span) {
   Remake made;
-  made.has_quotient = divides(op);
+  // Of an integer that is none it keeps what a shift made it.
+  const bool is_adaptable = result.is_typed() && !result.is_exact;
+  made.has_quotient = divides(op) && !is_adaptable;
   made.holds_shift = op == ScalarOp::shl;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
-    made.has_quotient |= !is_choice && has_quotient(args[i]) && keeps_quotient(op);
+    made.has_quotient |= !is_choice && !is_adaptable && has_quotient(args[i]) && keeps_quotient(op);
     made.holds_data |= is_choice && args[i].is_typed();
     made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
     made.holds_data |= args[i].is_typed() && !args[i].is_exact;
-    made.holds_shift |= holds_shift(args[i]) && works_on_low_bits(op);
+    made.holds_shift |= holds_shift(args[i]) && (is_adaptable || works_on_low_bits(op));
+    made.has_fraction |= !is_choice && has_fraction(args[i]) && keeps_quotient(op);
   }
   result.is_exact = false;
   result.remake.reset();
   const bool has_quotient = made.has_quotient;
-  made.in_type = [this, op, args, result, span, has_quotient](DType to) {
-    const bool is_anew = is_float(to) ? has_quotient : works_on_low_bits(op);
+  made.in_type = [this, op, args, result, span, has_quotient, is_adaptable](DType to) {
+    const bool is_anew = is_float(to) ? has_quotient : is_adaptable || works_on_low_bits(op);
     if (!is_anew) return convert(result, to, span);
     const DType type = arithmetic_type(to);
     std::vector<Value> operands = args;
     for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < operands.size(); ++i) {
-      operands[i] = coerce(as_operand(op, operands[i], type), type);
+      const bool is_count = i == 1 && (op == ScalarOp::shl || op == ScalarOp::shr);
+      operands[i] = is_count ? shift_count(operands[i], type)
+                             : coerce(as_operand(op, operands[i], type), type);
     }
     return convert(typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
   };
@@ -185,15 +228,40 @@ bool Elaborator::is_adaptable(const Value& value) {
   return value.is_typed() && !value.is_exact && value.remake != nullptr;
 }
 
+// The count of a shift in this type, whatever integer it is.
+Value Elaborator::shift_count(const Value& count, DType type) {
+  if (can_coerce(count, type)) return coerce(count, type);
+  const Value last = host(pool().const_int(type.bits - 1), count.span);
+  return convert(typed_scalar_op(ScalarOp::bit_and, {count, last}, count.span, "<<"), type,
+                 count.span);
+}
+
+// Where an integer with a type of its own is met, the others of which that of a shift count is all
+// that is known are exact numbers.
+std::vector<Value> Elaborator::with_adaptables(ScalarOp op, std::vector<Value> args) {
+  if (op == ScalarOp::shl || op == ScalarOp::shr) return args;
+  const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
+  const bool meets_integer = std::any_of(first, args.end(), [&](const Value& arg) {
+    const auto own = own_dtype(arg);
+    return own && is_int(*own) && !is_adaptable(arg);
+  });
+  if (!meets_integer) return args;
+  std::for_each(first, args.end(), [](Value& arg) { arg.is_exact |= is_adaptable(arg); });
+  return args;
+}
+
 // Is the result of an operator on these such an integer?
 bool Elaborator::stays_adaptable(ScalarOp op, std::span<const Value> args) {
   const auto is_number = [&](const Value& arg) {
-    const bool has_no_type = !own_dtype(arg) && arg.kind != ValueKind::Table && !holds_big(arg);
-    return !has_quotient(arg) && ((has_no_type && !is_real(arg)) || is_adaptable(arg));
+    const bool has_no_type = !own_dtype(arg) && !holds_big(arg);
+    return (has_no_type && !is_real(arg)) || is_adaptable(arg);
   };
-  if (op == ScalarOp::shl) return is_number(args[0]) && own_dtype(args[1]).has_value();
+  if (op == ScalarOp::shl || op == ScalarOp::shr) {
+    return is_number(args[0]) && (is_adaptable(args[0]) || own_dtype(args[1]).has_value());
+  }
+  const bool is_of_integers = scalar_op_info(op).result == ScalarResult::Same && !is_for_reals(op);
   const std::span<const Value> joined = args.subspan(op == ScalarOp::select ? 1 : 0);
-  return works_on_low_bits(op) && std::ranges::all_of(joined, is_number) &&
+  return is_of_integers && std::ranges::all_of(joined, is_number) &&
          std::ranges::any_of(joined, [&](const Value& arg) { return is_adaptable(arg); });
 }
 
@@ -203,7 +271,7 @@ Value Elaborator::named_quotient(const Value& value, Value read) {
   read.is_exact = true;
   Value plain = read;
   plain.is_exact = false;
-  Remake made{{}, true, false};
+  Remake made{{}, true, false, false, has_fraction(value)};
   made.in_type = [this, quotient, plain](DType to) {
     return convert(is_float(to) ? quotient : plain, to, plain.span);
   };
@@ -238,8 +306,10 @@ Value Elaborator::as_named(const Value& value, Value read) {
 std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
                                                         std::span<const Value> branches,
                                                         Value result, Span span) {
-  const bool has_quotients = has_quotient(branches[0]) || has_quotient(branches[1]);
+  const bool has_quotients =
+      result.is_exact && (has_quotient(branches[0]) || has_quotient(branches[1]));
   Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
+  made.has_fraction = has_fraction(branches[0]) || has_fraction(branches[1]);
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {
@@ -273,23 +343,52 @@ Value Elaborator::with_table_quotient(Value table, const std::vector<Value>& ele
   return table;
 }
 
+// The whole number that is cut, whatever it meets.
+Value Elaborator::without_quotient(Value value) {
+  value.quotient.reset();
+  if (!value.is_typed() || !value.is_exact || !has_quotient(value)) return value;
+  Value plain = value;
+  plain.is_exact = false;
+  plain.remake.reset();
+  Remake made = *value.remake;
+  made.has_quotient = made.has_fraction = false;
+  made.in_type = [this, anew = value.remake, plain](DType to) {
+    return is_float(to) ? convert(plain, to, plain.span) : anew->in_type(to);
+  };
+  value.remake = std::make_shared<const Remake>(std::move(made));
+  return value;
+}
+
 // The quotient rounded down, made of what rounds toward zero and what that leaves.
 Value Elaborator::floor_div_call(const CallArgs& args) {
   const Span span = args.span;
-  Value a = expr(args.positional[0]), b = expr(args.positional[1]);
+  const Value a = without_quotient(expr(args.positional[0]));
+  const Value b = without_quotient(expr(args.positional[1]));
   if (a.is_error() || b.is_error()) return error(span);
-  a.quotient.reset();
-  b.quotient.reset();
+  Value result = floor_div_of(a, b, args.name, span);
+  const bool is_made = result.is_typed() && !result.is_exact && is_int(result.type.dtype);
+  if (!is_made || !stays_adaptable(ScalarOp::div, std::vector{a, b})) return result;
+  Remake made{{}, false, true, true};
+  made.in_type = [this, a, b, name = args.name, result, span](DType to) {
+    if (!is_int(to)) return convert(result, to, span);
+    const DType type = arithmetic_type(to);
+    return convert(floor_div_of(coerce(a, type), coerce(b, type), name, span), to, span);
+  };
+  result.remake = std::make_shared<const Remake>(std::move(made));
+  return result;
+}
+
+Value Elaborator::floor_div_of(Value a, Value b, const std::string& name, Span span) {
+  if (a.is_error() || b.is_error()) return error(span);
   const auto apply = [&](ScalarOp op, std::vector<Value> operands) {
-    return scalar_op(op, std::move(operands), span, args.name);
+    return scalar_op(op, std::move(operands), span, name);
   };
   if (a.is_typed()) a = shared(a, "dividend");
   if (b.is_typed()) b = shared(b, "divisor");
-  Value down = apply(ScalarOp::div, {a, b});
+  const Value down = without_quotient(apply(ScalarOp::div, {a, b}));
   const Value rest = apply(ScalarOp::mod, {a, b});
-  down.quotient.reset();
   if (down.is_error() || rest.is_error()) return error(span);
-  if (is_real(down)) return cannot_combine(args.name, a, b, span);
+  if (is_real(down)) return cannot_combine(name, a, b, span);
   const auto is_natural = [&](const Value& v) {
     if (v.is_typed()) return is_unsigned_int(v.type.dtype);
     return v.is_host() && !v.declared && sizes_.proves_nonnegative(v.host);

@@ -191,7 +191,7 @@ DType Elaborator::type_of_numbers(const std::vector<Value>& numbers) {
   const auto is = [&](const auto& test) {
     return std::any_of(numbers.begin(), numbers.end(), test);
   };
-  if (is([&](const Value& v) { return is_real(v); })) return kF32;
+  if (is([&](const Value& v) { return is_real(v) || has_fraction(v); })) return kF32;
   if (is([](const Value& v) { return v.is_exact && v.type.dtype == kI32; })) return kI32;
   return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
@@ -278,6 +278,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
 
 // A value of one of two branches, decided on the device.
 Value Elaborator::choose(const Value& test, Value a, Value b, Span span) {
+  const std::vector<Value> met = with_adaptables(ScalarOp::select, {test, a, b});
+  a = met[1];
+  b = met[2];
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
   const bool is_anew =
@@ -358,14 +361,14 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     declare(param, symbol);
   }
   const Value body = in_block(tree()[written->body].span, [&] {
-    Value value = materialize(expr(written->body));
+    const Value value = finish(expr(written->body));
     if (value.is_error()) return value;
     if (!value.is_typed() || value.type.rank != 0) {
       reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",
                                           describe(value));
       return error(value.span);
     }
-    return finish(value);
+    return value;
   });
   env_->scopes.pop_back();
   --lambda_depth_;

@@ -31,7 +31,9 @@ Value Elaborator::in_loop(const std::function<Value()>& body) {
   const auto before = variable_facts_;
   const auto versions = var_versions_;
   variable_facts_.clear();
+  const std::uint32_t outer = std::exchange(loop_, ++num_loops_);
   Value value = body();
+  loop_ = outer;
   join_variable_facts(before);
   for (const auto& [var, facts] : before) {
     const auto then = versions.find(var);

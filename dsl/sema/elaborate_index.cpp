@@ -35,21 +35,10 @@ Value Elaborator::index_expr(const ast::Index& node, Span span) {
   return base;
 }
 
-// What a table of exact numbers holds is made in the type that it meets.
-Value Elaborator::look_up(const Value& table, const Value& index, Span span) {
-  Value result = gather(materialize(table), index, span);
-  const bool is_exact = result.is_typed() && is_int(result.type.dtype) && !holds_big(table);
-  if (!is_exact) return result;
-  const Value plain = result;
-  const auto made = std::make_shared<Remake>(Remake{{}, table.quotient != nullptr, true});
-  made->in_type = [this, table, index, plain, span](DType to) {
-    if (is_bool(to)) return convert(plain, to, span);
-    return convert(gather(coerce(table, arithmetic_type(to)), index, span), to, span);
-  };
-  result.is_exact = true;
-  result.chosen = table.table;
-  result.remake = made;
-  return result;
+// What an array of exact numbers holds is made in the type that it meets.
+Value Elaborator::look_up(const Value& array, const Value& index, Span span) {
+  return made_of_exact(array, span,
+                       [=, this](const Value& made) { return gather(made, index, span); });
 }
 
 Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
@@ -58,22 +47,34 @@ Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
     return error(span);
   }
   if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
-    return slice(materialize(base), *range, span);
+    if (base.kind != ValueKind::Table) return slice(unmet(base), *range, span);
+    const Value cut = slice(materialize(base), *range, span);
+    if (cut.is_error()) return cut;
+    // The names in the range have their meaning here alone.
+    return made_of_exact(base, span, [=, this](const Value& made) {
+      Expr again = out_.exprs[cut.expr.index()];
+      again.args[0] = made.expr;
+      again.type.dtype = made.type.dtype;
+      return typed(std::move(again));
+    });
   }
   const Value index = expr(id);
   if (index.is_error()) return error(span);
-  const bool is_known = base.kind == ValueKind::Table && base.table_cols == 0 && index.is_host() &&
-                        pool().is_const(index.host) && pool().type(index.host) == HostType::Int;
-  const bool is_inside = !is_known || pool().const_value(index.host).bits < base.table.size();
+  const bool is_by_row = base.table_cols != 0;
+  const bool is_known = base.kind == ValueKind::Table && !(is_by_row && is_by_rows()) &&
+                        index.is_host() && pool().is_const(index.host) &&
+                        pool().type(index.host) == HostType::Int;
+  const std::size_t size = is_by_row ? base.table.size() / base.table_cols : base.table.size();
+  const bool is_inside = !is_known || pool().const_value(index.host).bits < size;
   // No array has so many elements.
   if (index.is_big || !is_inside) {
     reporter_.report<DiagKind::OutOfRange>(index.span, "index " + number_text(index),
                                            describe(base));
     return error(span);
   }
-  if (!is_known)
-    return base.kind == ValueKind::Table ? look_up(base, index, span) : gather(base, index, span);
-  Value element = table_element(base, pool().const_value(index.host).bits);
+  if (!is_known) return look_up(base, index, span);
+  const std::size_t at = pool().const_value(index.host).bits;
+  Value element = is_by_row ? table_row(base, at) : table_element(base, at);
   element.span = span;
   return element;
 }

@@ -13,7 +13,9 @@ ExprId Elaborator::resolved(ExprId id) const {
   while (true) {
     const Expr& e = out_.exprs[id.index()];
     ExprId next;
-    if (e.kind == ExprKind::Var) {
+    if (const auto same = same_values_.find(id.index()); same != same_values_.end()) {
+      next = same->second;
+    } else if (e.kind == ExprKind::Var) {
       const auto known = definitions_.find(e.var.index());
       if (known != definitions_.end()) next = known->second;
     } else if (e.kind == ExprKind::Field) {
@@ -21,8 +23,7 @@ ExprId Elaborator::resolved(ExprId id) const {
       if (known != payload_literals_.end()) next = out_.exprs[known->second.index()].args[e.index];
     } else if (e.kind == ExprKind::Block && !e.args.empty() && e.args[0]) {
       const auto names_a_part = [&](StmtId stmt) {
-        const Stmt& s = out_.stmts[stmt.index()];
-        return s.kind == StmtKind::Let && !out_.vars[s.var.index()].is_mutable;
+        return out_.stmts[stmt.index()].kind == StmtKind::Let;
       };
       if (std::ranges::all_of(e.stmts, names_a_part)) next = e.args[0];
     }
@@ -120,7 +121,9 @@ void Elaborator::note_sent_counts(const Instance& instance, const Value& wire) {
         if (declared.dims[d] != instance.counts[count].placeholder) continue;
         const HostExprNode& size = pool().node(out_.exprs[args[i].index()].type.dims[d]);
         if (size.op != HostOp::Count) continue;
-        sent.emplace(static_cast<std::uint32_t>(size.payload), count);
+        const auto filter = static_cast<std::uint32_t>(size.payload);
+        const std::uint32_t first = sent.emplace(filter, count).first->second;
+        if (first != count) twin_counts_[count] = first;
       }
     }
   }
@@ -128,6 +131,54 @@ void Elaborator::note_sent_counts(const Instance& instance, const Value& wire) {
     if (const auto at = sent.find(found); at != sent.end()) sent_counts_[key] = at->second;
   }
   sent_literal_ = literal;
+}
+
+void Elaborator::check_twin_counts(Span span) {
+  const auto& counts = out_.info.wire.counts;
+  const auto size = [&](std::uint32_t i) { return pool().count(i, counts[i].bound); };
+  for (const auto& [twin, first] : twin_counts_) {
+    require(pool().make(HostOp::Eq, size(twin), size(first)),
+            "count " + counts[twin].name + ": the payload has another number for count " +
+                counts[first].name + ", which the same mask filled",
+            span);
+  }
+}
+
+// A field of the payload whose count is that of another by one mask has the other's.
+Value Elaborator::with_first_count(const Value& field, Span span) {
+  if (!in_decode_body_ || twin_counts_.empty() || field.type.rank == 0) return field;
+  const HostExprNode& size = pool().node(field.type.dims[0]);
+  if (size.op != HostOp::Count) return field;
+  const auto twin = twin_counts_.find(static_cast<std::uint32_t>(size.payload));
+  if (twin == twin_counts_.end()) return field;
+  Expr made{ExprKind::Slice, field.type, span};
+  made.size = pool().const_int(0);
+  made.size2 = pool().count(twin->second, out_.info.wire.counts[twin->second].bound);
+  made.type.dims[0] = made.size2;
+  made.args = {field.expr};
+  Value value = typed(std::move(made));
+  value.facts = field.facts;
+  same_values_[value.expr.index()] = field.expr;
+  return value;
+}
+
+// A filter in decode whose mask is not known beside what encode sent.
+void Elaborator::note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value*> values) {
+  if (!in_decode_body_) return;
+  bool has_sent = false, has_found = false;
+  for (const Value* value : values) {
+    for (int i = 0; value->is_typed() && i < value->type.rank; ++i) {
+      const HostExprNode& size = pool().node(value->type.dims[i]);
+      if (size.op != HostOp::Count) continue;
+      const bool is_sent = static_cast<std::size_t>(size.payload) < out_.info.wire.counts.size();
+      has_sent |= is_sent;
+      has_found |= !is_sent;
+    }
+  }
+  if (!has_sent || !has_found) return;
+  diag.note(
+      "a filter in `decode` finds as many as `encode` sent if both make the mask the same way: by "
+      "the same operators, of the same fields");
 }
 
 // The count of the program's wire that is as large as what this filter keeps, if encode was honest.

@@ -202,6 +202,7 @@ void Elaborator::elaborate_decode(Instance& instance) {
   Body body = body_of(BodyKind::Decode, instance, [&] {
     check_set_values();
     check_wire_sizes(instance);
+    check_twin_counts(payload.span);
     return program_result(decode_value(instance, payload, payload.span));
   });
   in_decode_body_ = false;

@@ -78,6 +78,7 @@ Value Elaborator::concat_call(const CallArgs& args) {
     parts.push_back(expr(id));
     if (parts.back().is_error()) return error(args.span);
   }
+  parts = unmet_together(std::move(parts));
   std::optional<DType> dtype;
   for (const Value& part : parts) {
     const auto own = own_dtype(part);

@@ -316,7 +316,7 @@ Value Elaborator::payload_field_at(const Value& payload, std::uint32_t index, Sp
   if (facts != payload_facts_.end() && index < facts->second.size()) {
     value.facts = facts->second[index];
   }
-  return value;
+  return with_first_count(value, span);
 }
 
 }  // namespace cinch::sema

@@ -111,7 +111,8 @@ Value Elaborator::stochastic_round_call(const CallArgs& args) {
 }
 
 Value Elaborator::matmul(const Value& a_in, const Value& b_in, Span span) {
-  Value a = materialize(a_in), b = materialize(b_in);
+  const std::vector<Value> sides = unmet_together({a_in, b_in});
+  Value a = materialize(sides[0]), b = materialize(sides[1]);
   for (const Value* side : {&a, &b}) {
     if (side->is_error()) return error(span);
     if (!side->is_typed() || side->type.rank != 2) {

@@ -398,6 +398,7 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
   for (const Value& arg : args) {
     if (check_lambda_array(arg).is_error()) return error(span);
   }
+  args = with_adaptables(op, std::move(args));
   const auto type = operand_type(op, args, span, name);
   if (!type) return error(span);
   const auto shape = broadcast(args, span, name);

@@ -241,17 +241,37 @@ Value Elaborator::updated(const ast::Assign& node, const Symbol& symbol, const V
   return before.is_error() ? before : update(node.op, before, value, span);
 }
 
+// The low bits of an exact number that is computed, in a narrow type.
+Value Elaborator::narrow_bits(const Value& value, DType type) {
+  const DType wide = arithmetic_type(type);
+  const Span span = value.span;
+  if (!is_every_choice_in(value, type)) return error(span);
+  const Value all = coerce(value, wide);
+  const auto apply = [&](ScalarOp op, const Value& made, std::int64_t number) {
+    return scalar_op(op, {made, host(pool().const_int(number), span)}, span, "|=");
+  };
+  if (is_unsigned_int(type)) {
+    const auto mask = static_cast<std::int64_t>(max_int(type));
+    return convert(apply(ScalarOp::bit_and, all, mask), type, span);
+  }
+  const std::int64_t above = wide.bits - type.bits;
+  return convert(apply(ScalarOp::shr, apply(ScalarOp::shl, all, above), above), type, span);
+}
+
 // Bits of a narrow integer that are joined with others of its type stay within the type.
 Value Elaborator::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
   const bool is_on_bits =
       op == ast::BinaryOp::BitAnd || op == ast::BinaryOp::BitOr || op == ast::BinaryOp::BitXor;
   const DType type = before.type.dtype;
-  const bool is_number = value.kind == ValueKind::Table || own_dtype(value).has_value() ||
-                         (value.is_host() && pool().is_const(value.host));
-  const bool stays = is_on_bits && is_int(type) && !(arithmetic_type(type) == type) && is_number &&
-                     can_coerce(value, type);
-  if (!stays) return binary_op(op, before, value, span);
-  const Value bits = coerce(as_mask(value, type), type);
+  const bool is_narrow = is_on_bits && is_int(type) && !(arithmetic_type(type) == type);
+  const bool is_constant =
+      value.kind == ValueKind::Table || (value.is_host() && pool().is_const(value.host));
+  const bool is_made = is_adaptable(value) ||
+                       ((value.is_host() || value.is_typed()) && !is_constant && !own_dtype(value));
+  if (!is_narrow || (!is_made && !can_coerce(value, type))) {
+    return binary_op(op, before, value, span);
+  }
+  const Value bits = is_made ? narrow_bits(value, type) : coerce(as_mask(value, type), type);
   return bits.is_error() ? bits : convert(binary_op(op, before, bits, span), type, span);
 }
 

@@ -181,6 +181,7 @@ dsl::Diagnostic& Elaborator::note_sizes(dsl::Diagnostic& diag,
   for (const auto& [name, span] : found) {
     if (span.has_file()) diag.note(span, "`" + name + "` comes from here");
   }
+  note_masks(diag, values);
   return diag;
 }
 

@@ -217,6 +217,22 @@ Value Elaborator::table_element(const Value& table, std::size_t i) const {
   return element;
 }
 
+Value Elaborator::table_row(const Value& table, std::size_t row) {
+  Value result = table;
+  const std::size_t cols = table.table_cols, first = row * cols;
+  const auto cut = [&](const auto& all) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::decay_t<decltype(all)>(begin, begin + static_cast<std::ptrdiff_t>(cols));
+  };
+  result.table_cols = 0;
+  result.table = cut(table.table);
+  result.big_elements = cut(table.big_elements);
+  if (table.quotient != nullptr) {
+    result.quotient = std::make_shared<const Value>(table_row(*table.quotient, row));
+  }
+  return result;
+}
+
 std::optional<DType> Elaborator::meet(const Value& a, const Value& b) {
   const auto own_a = own_dtype(a), own_b = own_dtype(b);
   if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
@@ -272,6 +288,8 @@ Value Elaborator::materialize(const Value& value) {
 
 bool Elaborator::can_coerce(const Value& value, DType to) {
   if (value.is_error()) return true;
+  const bool is_arithmetic = is_int(to) && arithmetic_type(to) == to;
+  if (is_adaptable(value) && is_arithmetic) return true;
   if (const auto own = own_dtype(value)) return widens_losslessly(*own, to);
   if (value.is_typed()) return !is_bool(to);
   if (value.kind != ValueKind::Table && !value.is_host()) return false;

@@ -163,6 +163,7 @@ class Elaborator {
   static bool holds_big(const Value& value);
   void add_element(Value& table, HostExprId number, bool is_big) const;
   Value table_element(const Value& table, std::size_t i) const;
+  static Value table_row(const Value& table, std::size_t row);
   std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
   DType type_of_numbers(const std::vector<Value>& numbers);
   bool can_coerce(const Value& value, DType to);
@@ -183,7 +184,13 @@ class Elaborator {
   static bool has_quotient(const Value& value);
   static bool holds_shift(const Value& value);
   static Value as_quotient(const Value& value);
+  bool has_fraction(const Value& value);
   Value unmet(const Value& value);
+  /// Operands that may meet nothing but each other: one with a fraction makes all of them floats.
+  std::vector<Value> unmet_together(std::vector<Value> values);
+  /// What `made_of` makes of an array of exact numbers, in the type that it meets.
+  Value made_of_exact(const Value& array, Span span,
+                      const std::function<Value(const Value&)>& made_of);
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
   Value exact_as_float(const Value& value);
   std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
@@ -198,6 +205,10 @@ class Elaborator {
                                             const Value& result, Span span);
   static bool is_adaptable(const Value& value);
   bool stays_adaptable(ScalarOp op, std::span<const Value> args);
+  Value without_quotient(Value value);
+  Value floor_div_of(Value a, Value b, const std::string& name, Span span);
+  Value shift_count(const Value& count, DType type);
+  std::vector<Value> with_adaptables(ScalarOp op, std::vector<Value> args);
   Value named_quotient(const Value& value, Value read);
   Value as_operand(ScalarOp op, const Value& value, DType type);
   Value as_low_bits(const Value& value, DType type);
@@ -380,6 +391,10 @@ class Elaborator {
   std::string count_key(const Value& mask, HostExprId limit);
   void note_sent_counts(const Instance& instance, const Value& wire);
   std::optional<std::uint32_t> sent_count(const std::string& key) const;
+  /// Counts of the wire that one mask filled are one count in decode.
+  void check_twin_counts(Span span);
+  Value with_first_count(const Value& field, Span span);
+  void note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   Value as_sent(const Value& result, std::uint32_t count, const CallArgs& args);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);
@@ -423,6 +438,7 @@ class Elaborator {
   void let_tuple(const ast::LetTuple& node, Span span);
   Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
   Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
+  Value narrow_bits(const Value& value, DType type);
   void assign(const ast::Assign& node, Span span);
   IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                           Span span);
@@ -644,14 +660,20 @@ class Elaborator {
   std::uint32_t next_generic_ = 0;
   std::map<std::string, std::uint32_t> counts_by_mask_;
   std::map<std::string, std::uint32_t> sent_counts_;  // of encode: the wire's count by the same key
-  ExprId sent_literal_;                               // what the fields of encode's payload hold
-  bool in_decode_body_ = false;                       // of the program
-  std::map<std::uint32_t, std::uint32_t> meanings_;   // by ExprId
+  std::map<std::uint32_t, std::uint32_t> twin_counts_;  // of the wire: the first of one filter
+  ExprId sent_literal_;                                 // what the fields of encode's payload hold
+  bool in_decode_body_ = false;                         // of the program
+  std::map<std::uint32_t, std::uint32_t> meanings_;     // by ExprId
   std::map<std::string, std::uint32_t> meaning_numbers_;
   std::map<std::uint32_t, std::string> lambda_params_;  // by VarId, of lambdas that were looked at
   int meaning_depth_ = 0;                               // lambdas around what is looked at
   int meaning_levels_ = 0;
-  std::map<std::uint32_t, ExprId> definitions_;             // by VarId of what does not change
+  std::map<std::uint32_t, ExprId> definitions_;  // by VarId of what does not change
+  // By VarId of a `let mut`: its first value, and the loop that it stands in.
+  std::map<std::uint32_t, std::pair<ExprId, std::uint32_t>> first_values_;
+  // By ExprId, of what is another expression's value: reads of a first value, cut fields.
+  std::map<std::uint32_t, ExprId> same_values_;
+  std::uint32_t loop_ = 0, num_loops_ = 0;
   std::map<std::uint32_t, ExprId> payload_literals_;        // by VarId of a payload
   using Version = std::pair<std::uint32_t, std::uint32_t>;  // of a name, and the epoch
   std::map<std::uint32_t, Version> read_versions_;          // by ExprId of a read

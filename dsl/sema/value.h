@@ -44,6 +44,7 @@ struct Remake {
   bool has_quotient = false;  // for floats it is another number
   bool holds_data = false;    // made anew later it could be another number
   bool holds_shift = false;   // `as` makes it anew, too
+  bool has_fraction = false;  // of a constant quotient: where it meets nothing it is a float
 };
 
 struct Value {

@@ -50,9 +50,31 @@ QUOTIENTS = [
     ("sum(map([1 / 2, 1 / 4], |x| x + 1))", f32(2.75)),
     ("sum([0 / 0, 2]) as f32", f32(2)),
     ("sum([7 / 7, 4 / 2]) as f32", f32(3)),
+    ("fill(select(sum(g) > 3, 1 / 2, 1 / 3), 1)[0]", f32(1 / 2)),
+    ("fill(if sum(g) > 3 { 1 / 2 } else { 1 / 3 }, 1)[0]", f32(1 / 2)),
+    ("fill(chosen, 1)[0]", f32(1 / 2)),
+    ("select(g > 3, 1 / 2, 1 / 3)[0]", f32(1 / 3)),
+    ("concat([1 / 2], [1 / 3])[0]", f32(1 / 2)),
+    ("concat([1 / 2, 1 / 3], [2])[0]", f32(1 / 2)),
+    ("concat([2], [1 / 2, 1 / 3])[2]", f32(1 / 3)),
+    ("reshape([1 / 2, 1 / 3, 1 / 4, 1 / 5], 2, 2)[0][0]", f32(1 / 2)),
+    ("reshape([1 / 2, 1 / 3, 1 / 4, 1 / 5], 2, 2)[1][u[0] % 2]", np.array([1 / 4, 1 / 5], np.float32)[WORDS[0] % 2]),
+    ("reshape([1 / 2, 1 / 3, 1 / 4, 1 / 5], 2, 2)[u[0] % 2][1]", np.array([1 / 3, 1 / 5], np.float32)[WORDS[0] % 2]),
+    ("(reshape([1 / 2, 1 / 3], 1, 2) @ reshape([1, 2], 2, 1))[0][0]", f32(1 / 2) * f32(1) + f32(1 / 3) * f32(2)),
+    ("[1 / 2, 1 / 3][iota(1)][0]", f32(1 / 2)),
+    ("[1 / 2, 1 / 3, 1 / 4][1..3][0]", f32(1 / 3)),
+    ("[[1 / 2, 1 / 3], [1, 2]][0][0]", f32(1 / 2)),
+    ("map([1, 2], |a| 1 / 2)[0]", f32(1 / 2)),
+    ("reduce(u, 0, |a, b| 1 / 2) as f32", f32(0)),
     # Whole numbers are wanted: the quotient is cut.
     ("(7 / 2) as i32 as f32", f32(3)),
     ("g[7 / 2]", GRADIENT[3]),
+    ("g[select(sum(g) > 3, 7 / 2, 9 / 2)]", GRADIENT[3]),
+    ("g[[7 / 2, 1][0..1]][0]", GRADIENT[3]),
+    ("g[[7 / 2, 9 / 2][iota(1)]][0]", GRADIENT[3]),
+    ("g[[[7 / 2, 1], [1, 2]][0][0]]", GRADIENT[3]),
+    ("(u[0] + select(sum(g) > 3, 7 / 2, 9 / 2) - u[0]) as f32", f32(3)),
+    ("fill(floor_div(select(sum(g) > 3, 7 / 2, 9 / 2), 2), 1)[0] as f32", f32(1)),
     ("len(g[0..n / 3]) as f32", f32(13)),
     ("(1 << 7 / 2) as f32", f32(8)),
     ("-9223372036854775808 * g[1]", f32(-2.0**63) * ONE),
@@ -64,6 +86,7 @@ QUOTIENTS = [
     ("of_i32(7 / 2)", f32(6)),
     # Loop variables.
     ("cut_halves", f32(0 + 0 + 1 + 1)),
+    ("down_halves", sum((GRADIENT[0] * f32(i // 2) for i in range(4)), f32(0))),
     ("halves", sum((GRADIENT[0] * f32(i / 2) for i in range(4)), f32(0))),
 ]
 
@@ -107,6 +130,41 @@ MASKS = [
     ("(wide >> 32) as u32", ((WORDS.astype(np.uint64) ^ np.uint64(sum(1 << s for s in range(30, 40)))) >> np.uint64(32)).astype(np.uint32)),
 ]
 
+WIDE = WORDS.astype(np.uint64)
+COUNTS = [int(number) * 9 for number in np.maximum(GRADIENT, 0)]
+
+
+def words(made):
+    """The u64 that Python's integers give for each count."""
+    return np.array([made(count) & (2**64 - 1) for count in COUNTS], np.uint64)
+
+
+SHIFTED = words(lambda s: 1 << s % 64)
+
+# (expression, its value as u64): a number that an array shifts is made in the type that it meets, by every operator between.
+WIDE_MASKS = [
+    ("v + max(1 << s, 3)", WIDE + np.maximum(SHIFTED, np.uint64(3))),
+    ("v + clamp(1 << s, 3, 1 << 30)", WIDE + np.clip(SHIFTED, 3, 1 << 30)),
+    ("v + (1 << s) * 3", WIDE + SHIFTED * np.uint64(3)),
+    ("v + (1 << s) / 3", WIDE + SHIFTED // np.uint64(3)),
+    ("v + ((1 << s) >> 2)", WIDE + (SHIFTED >> np.uint64(2))),
+    ("v + ((1 << s) << 2)", WIDE + (SHIFTED << np.uint64(2))),
+    ("v + (1 << s) % 1000003", WIDE + SHIFTED % np.uint64(1000003)),
+    ("v + (1 << s) % [7, 1000003][iota(n) % 2]", WIDE + SHIFTED % np.array([7, 1000003], np.uint64)[np.arange(SIZE) % 2]),
+    ("v + abs(1 << s)", WIDE + SHIFTED),
+    ("v + floor_div(1 << s, 3)", WIDE + SHIFTED // np.uint64(3)),
+    ("v + (0xffffffffff >> s)", WIDE + words(lambda s: 0xffffffffff >> s % 64)),
+    ("v + min(max(1 << s, 7 / 2), 1 << 31)", WIDE + np.clip(SHIFTED, 3, 1 << 31)),
+    ("v + select(g > 3, 1 << s, 1)", WIDE + np.where(GRADIENT > 3, SHIFTED, 1).astype(np.uint64)),
+    ("max(1 << s, 3) as u64", np.maximum(SHIFTED, np.uint64(3))),
+    ("v + select(g > 3, 1 << s as i64, v)", WIDE + np.where(GRADIENT > 3, SHIFTED, WIDE).astype(np.uint64)),
+    *[(f"v ^ 1 << (s % 100) as {type}", WIDE ^ words(lambda s: 1 << s % 100 % 64)) for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")],
+]
+MASKS += [(f"{{{{ let x = {text}; ((bitcast<u64>(x) >> 32) as u32) * 3 + ((x & 0xffffffff) as u32) }}}}"[1:-1],
+           (value >> np.uint64(32)).astype(np.uint32) * np.uint32(3) + value.astype(np.uint32)) for text, value in WIDE_MASKS]
+MASKS += [(f"bitcast<u32>(u ^ 1 << (s % 100) as {type})", WORDS ^ np.array([1 << s % 100 % 32 for s in COUNTS], np.uint32))
+          for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")]
+
 TEXT = """
 const third = 1 / 3
 const table = [1 / 2, 1 / 4]
@@ -122,10 +180,15 @@ compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
   wire {{ {fields} }}
   encode(g: [f32; n]) {{
     let u = bitcast<u32>(g)
+    let v = u as u64
+    let s = (g as u32) * 9
     let kept = filter(g, where: g < 1000)
     let all = count(g < 1000)
+    let chosen = select(sum(g) > 3, 1 / 2, 1 / 3)
     let mut halves = 0.0
     for i in 0..4 {{ halves += g[0] * (i / 2) }}
+    let mut down_halves = 0.0
+    for i in 0..4 {{ down_halves += g[0] * floor_div(i, 2) }}
     let mut cut_halves = 0.0
     for i in 0..4 {{ cut_halves += (i / 2) as i64 as f32 }}
     let mut shifted = u
@@ -153,11 +216,13 @@ def main():
     cinch = sys.argv[1]
     for options in (["--interpret"], [], ["--device", "emulated"]):
         what = " ".join(options) or "CPU"
-        values = ", ".join(text for text, _ in QUOTIENTS)
-        scalars = TEXT.format(fields=f"value: [f32; {len(QUOTIENTS)}]", values=f"value: [{values}]",
-                              result=f"scatter(w.value, at: iota({len(QUOTIENTS)}), size: n)")
-        found = run(cinch, scalars, GRADIENT, *options)[:len(QUOTIENTS)]
-        compare(what, QUOTIENTS, found, np.array([value for _, value in QUOTIENTS], np.float32))
+        for begin in range(0, len(QUOTIENTS), SIZE):
+            rows = QUOTIENTS[begin:begin + SIZE]
+            values = ", ".join(text for text, _ in rows)
+            scalars = TEXT.format(fields=f"value: [f32; {len(rows)}]", values=f"value: [{values}]",
+                                  result=f"scatter(w.value, at: iota({len(rows)}), size: n)")
+            found = run(cinch, scalars, GRADIENT, *options)[:len(rows)]
+            compare(what, rows, found, np.array([value for _, value in rows], np.float32))
         for text, expected in MASKS:
             words = TEXT.format(fields="value: [u32; n]", values=f"value: {text}", result="bitcast<f32>(w.value)")
             found = run(cinch, words, GRADIENT, *options).view(np.uint32)

@@ -72,6 +72,18 @@ FORMS = [
      np.concatenate([BYTES[:1], [BYTES[1] & 0xf, BYTES[2] | BYTES[3], BYTES[3] ^ 0xff], BYTES[4:]]).astype(np.float32)),
     ("bits_of_all", AS_BYTES + "    let mut x = bytes\n    x &= 0x3c\n    x ^= bytes\n", "x as f32",
      ((BYTES & 0x3c) ^ BYTES).astype(np.float32)),
+    ("bits_of_shifts", AS_BYTES + "    let mut x = bytes\n    x |= 1 << (g as u8)\n", "x as f32",
+     (BYTES | 1 << np.maximum(GRADIENT, 0).astype(int) & 0xff).astype(np.float32)),
+    ("bits_of_choices", AS_BYTES + "    let mut x = bytes\n    x |= select(g > 3, 64, 0)\n", "x as f32",
+     (BYTES | np.where(GRADIENT > 3, 64, 0)).astype(np.float32)),
+    ("bits_of_lookups", AS_BYTES + "    let mut x = bytes\n    x ^= [1, 2, 128][bytes % 3]\n", "x as f32",
+     (BYTES ^ np.array([1, 2, 128])[BYTES % 3]).astype(np.float32)),
+    ("bits_of_a_size", AS_BYTES + "    let mut x = bytes\n    x[1] ^= n\n    x[2] ^= n - 41\n    x[3] &= n << 4\n", "x as f32",
+     np.concatenate([BYTES[:1], [BYTES[1] ^ SIZE, BYTES[2] ^ 0xff, BYTES[3] & (SIZE << 4 & 0xff)], BYTES[4:]]).astype(np.float32)),
+    ("bits_of_a_loop", AS_BYTES + "    let mut x = bytes\n    for i in 0..10 { x ^= 1 << i }\n", "x as f32", (BYTES ^ 0xff).astype(np.float32)),
+    ("bits_with_a_sign", AS_BYTES + "    let mut x = bitcast<i8>(bytes)\n    x |= 1 << (g as u8)\n    x ^= select(g > 3, -128, 1)\n", "x as f32",
+     ((BYTES | 1 << np.maximum(GRADIENT, 0).astype(int) & 0xff).astype(np.uint8).view(np.int8) ^ np.where(GRADIENT > 3, -128, 1).astype(np.int8))
+     .astype(np.float32)),
 ]
 
 TEXT = """

@@ -49,11 +49,62 @@ compressor coded {
   }
 }
 
+// One filter fills two counts.
+compressor twice {
+  wire { mask: [bool; n], count m <= n, value: [f32; m], count k <= n, half: [f32; k] }
+  encode(g: [f32; n]) {
+    let mask = abs(g) > 0.25
+    wire { mask, value: filter(g, where: mask), half: filter(g / 2, where: mask) }
+  }
+  decode(w) { scatter(w.value - w.half, at: nonzero(w.mask), size: n) + scatter(w.half, at: nonzero(w.mask), size: n) }
+}
+
+// A name that may change, and does not.
+compressor changeable {
+  wire { mask: [bool; n], count m <= n, value: [f32; m] }
+  encode(g: [f32; n]) {
+    let mut mask = abs(g) > 0.25
+    wire { mask, value: filter(g, where: mask) }
+  }
+  decode(w) {
+    let mut mask = w.mask
+    scatter(w.value, at: nonzero(mask), size: n)
+  }
+}
+
+compressor inn {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: g } }
+  decode(w) { w.value }
+}
+compressor wr(inner: compressor) {
+  wire { mask: [bool; n], count m <= n, value: [f32; m], rest: inner.wire }
+  encode(g: [f32; n]) {
+    let mask = abs(g) > 0.25
+    wire { mask, value: filter(g, where: mask), rest: inner.encode(g) }
+  }
+  decode(w) { scatter(w.value, at: nonzero(w.mask), size: n) + 0 * inner.decode(w.rest) }
+}
+compressor wrapped = wr(wr(inn))
+
 compressor fed = error_feedback(masked)
 """
+OTHER = """
+compressor other {
+  wire { mask: [bool; n], count m <= n, value: [f32; m] }
+  encode(g: [f32; n]) { let mask = g > 0; wire { mask, value: filter(g, where: mask) } }
+  decode(w) {
+    let mut mask = w.mask
+    let mut x = fill(0.0, n)
+    for i in 0..2 { x += scatter(w.value, at: nonzero(mask), size: n); mask = !mask }
+    x
+  }
+}
+"""
 # Bytes of the first field with which the filter finds another number: behind the header and the counts.
+REFUSALS = ("finds another number in the payload", "the payload has another number for count")
 PROGRAMS = [("masked", KEPT, [(80, 0), (80, 0xff)]), ("coded", np.where(CODES != 0, GRADIENT, 0).astype(np.float32), [(80, 0), (81, 1)]),
-            ("fed", KEPT, [(80, 0), (80, 0xff)])]
+            ("twice", KEPT, [(84, 0), (84, 0xff)]), ("changeable", KEPT, [(80, 0)]), ("wrapped", KEPT, [(84, 0)]), ("fed", KEPT, [(80, 0), (80, 0xff)])]
 
 
 def cinch(*words):
@@ -73,8 +124,15 @@ def check(program, expected, changes, options, folder):
     for place, byte in changes:
         payload.write_bytes(honest[:place] + bytes([byte]) + honest[place + 1:])
         refused = cinch("decode", source, "--payload", payload, "--output", update, *options)
-        if refused.returncode != 1 or "finds another number in the payload" not in refused.stderr:
+        if refused.returncode != 1 or not any(said in refused.stderr for said in REFUSALS):
             sys.exit(f"{what} takes a payload of other counts: {refused.returncode} {refused.stderr}")
+
+
+def check_note(folder):
+    (folder / "other.cinch").write_text(OTHER)
+    refused = cinch("check", folder / "other.cinch")
+    if refused.returncode != 1 or "if both make the mask the same way" not in refused.stderr:
+        sys.exit(f"a filter by another mask: {refused.returncode} {refused.stderr}")
 
 
 def main():
@@ -82,6 +140,7 @@ def main():
         folder = pathlib.Path(name)
         (folder / "sent.cinch").write_text(TEXT)
         np.save(folder / "g.npy", GRADIENT)
+        check_note(folder)
         for options in (["--interpret"], [], ["--device", "emulated"]):
             for program, expected, changes in PROGRAMS:
                 check(program, expected, changes, options, folder)
