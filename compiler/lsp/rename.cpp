@@ -11,6 +11,7 @@
 #include "compiler/lsp/uri.h"
 #include "compiler/service/program_lookup.h"
 #include "dsl/sema/module_data.h"
+#include "dsl/sema/scalar_functions.h"
 #include "dsl/syntax/token.h"
 
 namespace cinch::lsp {
@@ -58,6 +59,12 @@ bool can_be_imported(NameKind kind) {
   return kind == NameKind::Const || kind == NameKind::Fn || kind == NameKind::ExternFn ||
          kind == NameKind::Compressor || kind == NameKind::Parameter ||
          kind == NameKind::InnerCompressor;
+}
+
+// In its own file a `fn` comes before the operator of its name, in others behind it.
+void check_no_operator(const Declaration& decl, const std::string& name) {
+  const bool is_called = decl.kind == NameKind::Fn || decl.kind == NameKind::ExternFn;
+  if (is_called && sema::is_operator_name(name)) refuse("`" + name + "` is an operator");
 }
 
 bool overlap(Span a, Span b) {
@@ -128,6 +135,7 @@ Json rename(const Query& query, const std::string& name) {
   if (!is_name(name)) refuse("`" + name + "` is no name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
+  check_no_operator(*decl, name);
   check_free(query.analysis.names_of(*use.declared.unit), *decl, name);
   if (decl->kind != NameKind::Field && is_imported(query.analysis.imports(), name))
     refuse("`" + name + "` is imported here already");

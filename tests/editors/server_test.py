@@ -256,6 +256,14 @@ class Edits(Session):
             with self.assertRaises(JsonRpcException, msg=name):
                 await self.renamed(marked, name)
 
+    async def test_refuses_operators_as_names_of_functions_alone(self):
+        text = "fn half(x: f32) -> f32 {\n  let y = abs(x)\n  y / 2\n}\nfn quarter(x: f32) -> f32 { half(half(x)) }\n"
+        await self.opened(text)
+        for name in ["abs", "sqrt", "mean", "top_k"]:
+            with self.assertRaisesRegex(JsonRpcException, f"`{name}` is an operator", msg=name):
+                await self.renamed("fn ha|lf", name, text)
+        self.assertIn("let mean = abs(x)", applied(text, (await self.renamed("let |y", "mean", text))[URI]))
+
     async def test_renames_nothing_in_a_text_that_was_not_read_as_a_whole(self):
         await self.opened()
         broken = TOPK.replace("residual = x\n", "residual = x +\n    ) index\n")
