@@ -263,7 +263,9 @@ class Server {
       notify("textDocument/publishDiagnostics",
              {{"uri", closed.uri}, {"diagnostics", Json::array()}});
     };
-    notifications_["textDocument/didSave"] = [](const Json&) {};
+    notifications_["textDocument/didSave"] = [this](const Json& params) {
+      workspace_.touch(workspace_.document(params.at("textDocument").at("uri")).path);
+    };
     notifications_["workspace/didChangeWatchedFiles"] = [this](const Json&) {
       workspace_.touch_all();
     };

@@ -108,6 +108,25 @@ class Diagnostics(Session):
             self.editor.close(part)
             self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
 
+    async def test_read_imports_that_were_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part, user, third = (f"file://{folder}/{name}.cinch" for name in ["part", "user", "third"])
+            text = 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n'
+            self.assertEqual([each.code for each in await self.editor.open(user, text)], ["S006"])
+            await self.editor.open(part, "fn halved(x: f32) -> f32 { x / 2 }\n")
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S002"])
+            await self.editor.change(part, "fn half(x: f32) -> f32 { x / 2 }\n")
+            self.assertEqual(await self.editor.diagnostics(user), [])
+            self.editor.close(part)
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
+            # Now on disk: another document is saved.
+            await self.editor.open(third, "const A = 1\n")
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
+            with open(f"{folder}/part.cinch", "w", encoding="utf-8") as file:
+                file.write("fn half(x: f32) -> f32 { x / 2 }\n")
+            self.editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(third)))
+            self.assertEqual(await self.editor.diagnostics(user), [])
+
     async def test_of_an_imported_file_stand_at_the_import(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/part.cinch", "w", encoding="utf-8") as file:
