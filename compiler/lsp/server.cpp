@@ -11,6 +11,7 @@
 
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/rpc_stream.h"
+#include "compiler/lsp/surrogates.h"
 #include "compiler/lsp/uri.h"
 #include "compiler/lsp/workspace.h"
 
@@ -45,7 +46,7 @@ Json parse_message(const std::string& text) {
     is_too_deep |= depth > kMaxDepth;
     return !is_too_deep;
   };
-  Json message = Json::parse(text, note_depth, false);
+  Json message = Json::parse(without_lone_surrogates(text), note_depth, false);
   return is_too_deep ? Json(Json::value_t::discarded) : message;
 }
 

@@ -103,6 +103,17 @@ class Messages(unittest.TestCase):
         self.served(opening("a\nb\n"), message(method="textDocument/didChange", params={
             "textDocument": {"uri": "file:///nowhere/a.cinch", "version": 2}, "contentChanges": [change]}))
 
+    def test_with_halves_of_surrogate_pairs_keep_documents_in_step(self):
+        line = "/* \ud83d */ compressor a = b /* \ude00 */"
+        begin = line.index("b /*")
+        change = {"range": {"start": {"line": 0, "character": begin}, "end": {"line": 0, "character": begin + 1}}, "text": "what /* \ud83d */"}
+        answers = self.served(opening(line + "\n"), message(method="textDocument/didChange", params={
+            "textDocument": {"uri": "file:///nowhere/a.cinch", "version": 2}, "contentChanges": [change]}), hovering(3))
+        self.assertEqual(errors(answers), [])
+        found, = [each["params"]["diagnostics"] for each in answers if each.get("method") == "textDocument/publishDiagnostics"]
+        self.assertIn("`what`", found[0]["message"])
+        self.assertEqual(found[0]["range"]["start"], {"line": 0, "character": begin})
+
     def test_can_be_cancelled(self):
         answers = self.served(opening("compressor a = b\n"), hovering(3), hovering("four"),
                               message(method="$/cancelRequest", params={"id": 3}), message(method="$/cancelRequest", params={"id": 99}),
