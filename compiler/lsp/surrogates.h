@@ -5,8 +5,8 @@
 
 namespace cinch::lsp {
 
-/// The JSON text with U+FFFD for each such half, be it an escape (`\ud83d`) or three bytes. Both are
-/// one UTF-16 unit, so that positions stay.
+/// The JSON text with U+FFFD for each such half, be it an escape (`\ud83d`) or three bytes. Both
+/// are one UTF-16 unit, so that positions stay.
 std::string without_lone_surrogates(std::string json);
 
 }  // namespace cinch::lsp

@@ -268,6 +268,30 @@ class Edits(Session):
             self.assertIn("halved(halved(x))", applied(read(user), changes["file://" + user]))
             self.assertEqual(await editor.stop(), 0)
 
+    async def test_finds_references_in_other_files_from_anywhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            editor = Editor()
+            await editor.start(folder)
+            texts = {"part": "fn half(x: f32) -> f32 { x / 2 }\nfn third(x: f32) -> f32 { half(x) / 1.5 }\n",
+                     "user": 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n',
+                     "other": "fn half(x: f32) -> f32 { x / 2 }\n"}
+            uris = {name: f"file://{folder}/{name}.cinch" for name in texts}
+            for name, text in texts.items():
+                with open(f"{folder}/{name}.cinch", "w", encoding="utf-8") as file:
+                    file.write(text)
+            await editor.open(uris["part"], texts["part"])
+            await editor.open(uris["user"], texts["user"])
+            wanted = {("part", 0, 3): True, ("part", 1, 26): False, ("user", 1, 28): False, ("user", 1, 33): False}
+            for name, marked in [("part", "fn ha|lf"), ("user", "half(ha|lf")]:
+                for with_declaration in [True, False]:
+                    found = await editor.client.text_document_references_async(types.ReferenceParams(
+                        context=types.ReferenceContext(with_declaration), **at(uris[name], texts[name], marked)))
+                    places = {(next(n for n in uris if uris[n] == each.uri), each.range.start.line, each.range.start.character)
+                              for each in found}
+                    self.assertEqual(len(places), len(found))
+                    self.assertEqual(places, {place for place in wanted if with_declaration or not wanted[place]})
+            self.assertEqual(await editor.stop(), 0)
+
     async def test_refuses_names_that_would_change_the_program(self):
         await self.opened()
         for marked, name in [("let ind|ex", "value"), ("let ind|ex", "n"), ("let ind|ex", "let"), ("let ind|ex", "2x"),
