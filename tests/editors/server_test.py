@@ -157,7 +157,7 @@ class Hover(Session):
     async def test_tells_what_operators_and_claims_mean(self):
         await self.opened()
         self.assertIn("top_k(x, k, axis:) -> u32", await self.hovered("to|p_k"))
-        self.assertIn("a gradient times a power of two", await self.hovered("claims scale_|equi"))
+        self.assertIn("C(2^k x) is 2^k C(x)", await self.hovered("claims scale_|equi"))
         self.assertIn("elements of the gradient", await self.hovered("size: n|"))
 
     async def test_tells_claims_payload_and_cost_of_a_compressor(self):
