@@ -10,6 +10,7 @@
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/standard_streams.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/service/compile_cache.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
@@ -17,12 +18,15 @@
 
 namespace cinch::driver {
 
-void warn_of_tuning() {
-  const rt::UserTuning& tuning = rt::user_tuning();
+void warn_of_settings() {
   static bool is_told = false;
-  if (!tuning.problem || is_told || output_settings().is_quiet) return;
+  if (is_told || output_settings().is_quiet) return;
   is_told = true;
-  print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
+  if (const rt::UserTuning& tuning = rt::user_tuning(); tuning.problem)
+    print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
+  const rt::CacheSettings cache = service::cache_settings();
+  if (cache.is_on && !cache.problem.empty())
+    print_aside("warning: {}; the cache keeps up to {} bytes\n", cache.problem, cache.max_bytes);
 }
 
 bool is_gpu(const ExecutionOptions& options) {
@@ -41,7 +45,7 @@ std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ord
 }
 
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
-  warn_of_tuning();
+  warn_of_settings();
   if (options.device == "emulated") return {codegen::TargetKind::Cuda, codegen::kEmulatedArch};
   if (options.device == "cuda") {
     return {codegen::TargetKind::Cuda, open_gpu(options)->arch()};
@@ -56,7 +60,7 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
 }
 
 codegen::Target parse_target(const std::string& text) {
-  warn_of_tuning();
+  warn_of_settings();
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -91,7 +95,7 @@ std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
                                            const ExecutionOptions& execution) {
   if (!service::is_image_file(options.program)) return std::nullopt;
   rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
-  warn_of_tuning();
+  warn_of_settings();
   if (is_gpu(execution)) return image;
   const std::string wanted = "cpu:" + find_target(execution, true).arch;
   if (execution.cpu != "native" && image.target != wanted) {

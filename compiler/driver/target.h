@@ -11,8 +11,9 @@
 
 namespace cinch::driver {
 
-// Tells of a user's tuning table that cannot be used, once; the functions below do.
-void warn_of_tuning();
+// Tells of settings that cannot be used, once: a user's tuning table, the cache's limit. The
+// functions below do.
+void warn_of_settings();
 // Does code run on a GPU, be it an emulated one?
 bool is_gpu(const ExecutionOptions& options);
 // Opens the device that options name: "cuda" or "emulated". Throws CommandError (Unavailable).

@@ -30,6 +30,7 @@ json report_of(const rt::ImageCache& cache) {
   json report = {{"on", settings.is_on},
                  {"folder", settings.folder.string()},
                  {"max_bytes", settings.max_bytes},
+                 {"not_followed", settings.problem},
                  {"shared", json::array()},
                  {"entries", json::array()}};
   for (const auto& folder : settings.shared) report["shared"].push_back(folder.string());
@@ -54,6 +55,8 @@ void print_for_people(const json& report) {
                                                  : folder.empty()
                                                      ? "no folder (set CINCH_CACHE_DIR or HOME)"
                                                      : folder);
+  if (const auto problem = report["not_followed"].get<std::string>(); !problem.empty())
+    fmt::print("not followed: {}\n", problem);
   for (const json& shared : report["shared"]) {
     fmt::print("shared, read only: {}\n", shared.get<std::string>());
   }
@@ -129,6 +132,7 @@ bool is_kept(const WarmProgram& program) {
 }  // namespace
 
 ExitCode run_cache_show(const CacheOptions& options) {
+  warn_of_settings();
   const json report = report_of(rt::ImageCache(service::cache_settings()));
   if (options.json) {
     print_result(report);
@@ -139,18 +143,21 @@ ExitCode run_cache_show(const CacheOptions& options) {
 }
 
 ExitCode run_cache_clear(const CacheOptions&) {
+  warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   fmt::print("{} entries removed\n", cache.clear());
   return ExitCode::Done;
 }
 
 ExitCode run_cache_pack(const CacheOptions&) {
+  warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   fmt::print("{} entries packed\n", value_or_throw(cache.pack()));
   return ExitCode::Done;
 }
 
 ExitCode run_cache_warm(const CacheOptions& options) {
+  warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.settings().is_on || cache.settings().folder.empty()) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
