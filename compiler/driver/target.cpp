@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
@@ -59,16 +61,41 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
   return {codegen::TargetKind::Cpu, arch};
 }
 
+bool is_cuda_arch(std::string_view arch) {
+  constexpr int kFirst = 75, kFirstOfItsOwn = 90, kFirstOfFamily = 100, kLast = 999;
+  if (!arch.starts_with("sm_") || arch.starts_with("sm_0")) return false;
+  arch.remove_prefix(3);
+  int number = 0;
+  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
+  const std::string_view letter(end, static_cast<std::size_t>(arch.data() + arch.size() - end));
+  if (error != std::errc() || number < kFirst || number > kLast) return false;
+  return letter.empty() || (letter == "a" && number >= kFirstOfItsOwn) ||
+         (letter == "f" && number >= kFirstOfFamily);
+}
+
+namespace {
+
+codegen::Target cuda_target(const std::string& arch, const std::string& text) {
+  if (arch != codegen::kPtx && arch != codegen::kEmulatedArch && !is_cuda_arch(arch)) {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("no target '{}': there is no architecture '{}'; --target takes "
+                                   "cuda:sm_90, cuda:sm_100a and such, from sm_75 on, and cuda:{}",
+                                   text, arch, codegen::kPtx));
+  }
+  return {codegen::TargetKind::Cuda, arch};
+}
+
+}  // namespace
+
 codegen::Target parse_target(const std::string& text) {
   warn_of_settings();
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (text == codegen::kEmulatedArch) return {codegen::TargetKind::Cuda, text};
-  const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
-  if (is_cuda) {
-    return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};
-  }
+  if (text == "cuda") return cuda_target("sm_80", text);
+  if (kind == "cuda" || kind.starts_with("sm_"))
+    return cuda_target(kind == "cuda" ? arch : text, text);
   const std::string cpu = kind != "cpu" ? text : arch.empty() ? "native" : arch;
   const std::vector<std::string> known = known_cpus();
   if (std::ranges::find(known, cpu) == known.end()) {
