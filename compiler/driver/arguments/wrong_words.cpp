@@ -91,8 +91,9 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
                      meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
 }
 
-[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word,
+                                 std::span<const std::string> pages) {
+  std::vector<std::string> names(pages.begin(), pages.end());
   for (const CLI::App* command : commands_of(app)) {
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
@@ -103,13 +104,14 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
 
 }  // namespace
 
-const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words) {
+const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words,
+                             std::span<const std::string> pages) {
   const std::vector<const CLI::App*> commands = commands_of(app);
   if (commands.empty() || words.empty() || words.front().starts_with('-')) return &app;
   for (const CLI::App* command : commands) {
     if (command->get_name() == words.front()) return find_command(*command, words.subspan(1));
   }
-  refuse_command(app, words.front());
+  refuse_command(app, words.front(), pages);
 }
 
 void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
