@@ -57,7 +57,7 @@ CLI::Validator between(double least, double most) {
 }
 
 CLI::Validator seconds() {
-  constexpr double kMost = 1e6;
+  static constexpr double kMost = 1e6;
   return CLI::Validator(
       [](const std::string& text) {
         char* end = nullptr;
