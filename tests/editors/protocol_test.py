@@ -94,6 +94,8 @@ class Messages(unittest.TestCase):
                                ("textDocument/rename", {"textDocument": {"uri": "file:///nowhere/a.cinch"}})]:
             answers = self.served(opening("compressor a = b\n"), message(id=3, method=method, params=params))
             self.assertEqual(errors(answers), [(3, -32602)], params)
+            found, = [each["error"]["message"] for each in answers if "error" in each]
+            self.assertNotIn("[json", found)
         self.served(message(method="textDocument/didOpen", params={}), message(method="textDocument/didChange", params=[]))
 
     def test_at_places_that_are_none_count_as_the_nearest(self):
@@ -117,7 +119,7 @@ class Messages(unittest.TestCase):
     def test_can_be_cancelled(self):
         answers = self.served(opening("compressor a = b\n"), hovering(3), hovering("four"),
                               message(method="$/cancelRequest", params={"id": 3}), message(method="$/cancelRequest", params={"id": 99}),
-                              message(method="$/cancelRequest"))
+                              message(method="$/cancelRequest"), message(method="$/cancelRequest", params=[3]))
         self.assertEqual(errors(answers), [(3, -32800)])
         self.assertIn("four", [each.get("id") for each in answers])
 

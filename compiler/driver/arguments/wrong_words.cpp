@@ -83,6 +83,15 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
   return parameter.empty() ? std::string() : "--set " + parameter + "=VALUE";
 }
 
+// An option of one value that was given several times.
+const CLI::Option* find_repeated(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const bool has_one = option->get_items_expected_max() == 1 && !option->get_positional();
+    if (has_one && option->count() > 1) return option;
+  }
+  return nullptr;
+}
+
 [[noreturn]] void refuse_option(const UnknownWord& unknown) {
   const std::string option = unknown.word.substr(0, unknown.word.find('='));
   const std::string meant = meant_instead(*unknown.command, option);
@@ -119,7 +128,13 @@ void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto unknown = find_unknown(app, /*wants_option=*/false)) {
     refuse(*unknown->command, fmt::format("'{}': no argument is expected here", unknown->word));
   }
-  refuse(parsed_command(app), error.what());
+  const CLI::App& command = parsed_command(app);
+  if (const CLI::Option* option = find_repeated(command)) {
+    const std::size_t times = option->count();
+    refuse(command, fmt::format("{} is given {}", option->get_name(),
+                                times == 2 ? "twice" : fmt::format("{} times", times)));
+  }
+  refuse(command, error.what());
 }
 
 }  // namespace cinch::driver
