@@ -263,7 +263,7 @@ void add_verify(Registry& registry) {
       ->check(CLI::IsMember({"bf16"}));
   add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
   command->add_option("--budget", options->budget, "time to spend on all laws, about")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->type_name("SECONDS")
       ->capture_default_str();
   command
@@ -304,7 +304,7 @@ void add_bench(Registry& registry) {
   command
       ->add_option("--seconds", options->seconds,
                    "time to measure each call of each program, about")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->type_name("SECONDS")
       ->capture_default_str();
   add_json(command, options->json);
@@ -337,7 +337,7 @@ void add_report(Registry& registry) {
       ->capture_default_str();
   add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
   command->add_option("--seconds", options->seconds, "about so long for each program")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
@@ -356,7 +356,7 @@ void add_tune(Registry& registry) {
       run_tune, options);
   add_execution(command, options->execution);
   command->add_option("--budget", options->budget, "time to spend on all of it, about")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->type_name("SECONDS")
       ->capture_default_str();
   command

@@ -59,6 +59,32 @@ Operands operands_of(const CommandShape& command) {
   return operands;
 }
 
+CommandShape names_alone(const CommandShape& command) {
+  CommandShape names{command.name, command.description, {}, {}, {}};
+  for (const CommandShape& inner : command.commands) names.commands.push_back(names_alone(inner));
+  return names;
+}
+
+// `cinch help` takes the names of commands one behind the other, as the commands themselves do: its
+// words are given as its sub-commands.
+CommandShape with_commands_of_help(CommandShape root) {
+  const std::vector<CommandShape> commands = root.commands;
+  for (CommandShape& command : root.commands) {
+    const auto takes_commands = [](const OptionShape& option) {
+      return option.value_name == "COMMAND";
+    };
+    const auto option = std::ranges::find_if(command.options, takes_commands);
+    if (option == command.options.end()) continue;
+    for (const std::string& word : option->words) {
+      const auto known = std::ranges::find(commands, word, &CommandShape::name);
+      command.commands.push_back(known == commands.end() ? CommandShape{word, {}, {}, {}, {}}
+                                                         : names_alone(*known));
+    }
+    command.options.erase(option);
+  }
+  return root;
+}
+
 // --- bash
 
 std::string bash_assignments(const std::vector<std::string>& words, bool takes_files) {
@@ -227,6 +253,10 @@ std::string zsh_script(const CommandShape& root) {
   visit(root, "", [&](const CommandShape& command, const std::string& path) {
     const bool has_commands = !command.commands.empty();
     text += fmt::format("\n{}() {{\n", zsh_function(path));
+    if (!has_commands && command.options.empty()) {
+      text += "  return 1\n}\n";  // _arguments wants some
+      return;
+    }
     if (has_commands) text += "  local curcontext=$curcontext state line\n";
     text += std::string("  _arguments ") + (has_commands ? "-C" : "-s") + zsh_arguments(command);
     text += has_commands ? " \\\n    '1:command:->command' \\\n    '*::argument:->argument'" +
@@ -292,7 +322,8 @@ std::string fish_script(const CommandShape& root) {
 
 }  // namespace
 
-std::string completion_script(const CommandShape& root, const std::string& shell) {
+std::string completion_script(const CommandShape& all, const std::string& shell) {
+  const CommandShape root = with_commands_of_help(all);
   if (shell == "bash") return bash_script(root);
   return shell == "zsh" ? zsh_script(root) : fish_script(root);
 }

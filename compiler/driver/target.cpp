@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/standard_streams.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/service/compile_cache.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
@@ -17,12 +20,15 @@
 
 namespace cinch::driver {
 
-void warn_of_tuning() {
-  const rt::UserTuning& tuning = rt::user_tuning();
+void warn_of_settings() {
   static bool is_told = false;
-  if (!tuning.problem || is_told || output_settings().is_quiet) return;
+  if (is_told || output_settings().is_quiet) return;
   is_told = true;
-  print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
+  if (const rt::UserTuning& tuning = rt::user_tuning(); tuning.problem)
+    print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
+  const rt::CacheSettings cache = service::cache_settings();
+  if (cache.is_on && !cache.problem.empty())
+    print_aside("warning: {}; the cache keeps up to {} bytes\n", cache.problem, cache.max_bytes);
 }
 
 bool is_gpu(const ExecutionOptions& options) {
@@ -41,7 +47,7 @@ std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ord
 }
 
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
-  warn_of_tuning();
+  warn_of_settings();
   if (options.device == "emulated") return {codegen::TargetKind::Cuda, codegen::kEmulatedArch};
   if (options.device == "cuda") {
     return {codegen::TargetKind::Cuda, open_gpu(options)->arch()};
@@ -55,16 +61,41 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
   return {codegen::TargetKind::Cpu, arch};
 }
 
+bool is_cuda_arch(std::string_view arch) {
+  constexpr int kFirst = 75, kFirstOfItsOwn = 90, kFirstOfFamily = 100, kLast = 999;
+  if (!arch.starts_with("sm_") || arch.starts_with("sm_0")) return false;
+  arch.remove_prefix(3);
+  int number = 0;
+  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
+  const std::string_view letter(end, static_cast<std::size_t>(arch.data() + arch.size() - end));
+  if (error != std::errc() || number < kFirst || number > kLast) return false;
+  return letter.empty() || (letter == "a" && number >= kFirstOfItsOwn) ||
+         (letter == "f" && number >= kFirstOfFamily);
+}
+
+namespace {
+
+codegen::Target cuda_target(const std::string& arch, const std::string& text) {
+  if (arch != codegen::kPtx && arch != codegen::kEmulatedArch && !is_cuda_arch(arch)) {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("no target '{}': there is no architecture '{}'; --target takes "
+                                   "cuda:sm_90, cuda:sm_100a and such, from sm_75 on, and cuda:{}",
+                                   text, arch, codegen::kPtx));
+  }
+  return {codegen::TargetKind::Cuda, arch};
+}
+
+}  // namespace
+
 codegen::Target parse_target(const std::string& text) {
-  warn_of_tuning();
+  warn_of_settings();
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (text == codegen::kEmulatedArch) return {codegen::TargetKind::Cuda, text};
-  const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
-  if (is_cuda) {
-    return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};
-  }
+  if (text == "cuda") return cuda_target("sm_80", text);
+  if (kind == "cuda" || kind.starts_with("sm_"))
+    return cuda_target(kind == "cuda" ? arch : text, text);
   const std::string cpu = kind != "cpu" ? text : arch.empty() ? "native" : arch;
   const std::vector<std::string> known = known_cpus();
   if (std::ranges::find(known, cpu) == known.end()) {
@@ -91,7 +122,7 @@ std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
                                            const ExecutionOptions& execution) {
   if (!service::is_image_file(options.program)) return std::nullopt;
   rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
-  warn_of_tuning();
+  warn_of_settings();
   if (is_gpu(execution)) return image;
   const std::string wanted = "cpu:" + find_target(execution, true).arch;
   if (execution.cpu != "native" && image.target != wanted) {

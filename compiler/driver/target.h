@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "codegen/emit/kernel_source.h"
 #include "compiler/driver/options.h"
@@ -11,14 +12,18 @@
 
 namespace cinch::driver {
 
-// Tells of a user's tuning table that cannot be used, once; the functions below do.
-void warn_of_tuning();
+// Tells of settings that cannot be used, once: a user's tuning table, the cache's limit. The
+// functions below do.
+void warn_of_settings();
 // Does code run on a GPU, be it an emulated one?
 bool is_gpu(const ExecutionOptions& options);
 // Opens the device that options name: "cuda" or "emulated". Throws CommandError (Unavailable).
 std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
 // Throws CommandError (Unavailable) for devices and processors that are not here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
+// "sm_90", from 75 to 999, and with the letter of code for one architecture ("sm_90a", from 90 on)
+// or for its family ("sm_100f", from 100 on) alone. Not every number has a GPU.
+bool is_cuda_arch(std::string_view arch);
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90",
 // "emulated". Throws
 // CommandError (Usage).

@@ -31,6 +31,7 @@ Analysis::Analysis(AnalysisRequest request) {
   // Kept with the module, which outlives this call.
   const sema::Loader load = [this, read = std::move(request.load)](const sema::ImportRequest& of) {
     std::vector<sema::LoadedText> texts = read(of);
+    lacks_files_ |= texts.empty();
     for (const sema::LoadedText& loaded : texts) {
       origins_.try_emplace(loaded.name, ImportOrigin{of.from, of.file, of.std_path});
     }

@@ -51,6 +51,8 @@ class Analysis {
   bool has_imports() const { return imports_from_ == nullptr; }
   /// Was the file read for this one?
   bool depends_on(const std::string& path) const { return origins_.contains(path); }
+  /// Could a file that is imported, here or there, not be read?
+  bool lacks_files() const { return lacks_files_; }
   /// The import of this file through which another file, by its name, was read; its span.
   std::optional<Span> import_of(const std::string& path) const;
 
@@ -66,6 +68,7 @@ class Analysis {
   sema::TypeRecord types_;
   std::unique_ptr<const sema::CheckedModule> module_;
   std::map<std::string, ImportOrigin> origins_;  // by name of the file that was read
+  bool lacks_files_ = false;
   std::shared_ptr<const Analysis> imports_from_;
   mutable std::map<const sema::FileUnit*, std::unique_ptr<const NameIndex>> indices_;
 };

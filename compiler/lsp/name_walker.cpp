@@ -6,15 +6,11 @@
 #include <variant>
 
 #include "dsl/sema/builtins.h"
-#include "runtime/core/scalar_op.h"
+#include "dsl/sema/scalar_functions.h"
 
 namespace cinch::lsp {
 
 namespace {
-
-bool is_operator(std::string_view name) {
-  return sema::find_builtin(name).has_value() || find_scalar_op(name).has_value();
-}
 
 const ast::IdRange<ast::ParamId>* params_of(const ast::Decl& decl) {
   if (const auto* node = std::get_if<ast::Compressor>(&decl.node)) return &node->params;
@@ -75,7 +71,7 @@ void NameWalker::use(const ast::Name& name) {
     out_.words.push_back({name.span, WordKind::BuiltinName});
   } else if (const auto found = find_in_files(name.text)) {
     use_declared(name.span, *found);
-  } else if (is_operator(name.text)) {
+  } else if (sema::is_operator_name(name.text)) {
     out_.words.push_back({name.span, WordKind::Operator});  // `mean` of allreduce(x, mean)
   }
 }
@@ -153,7 +149,7 @@ void NameWalker::callee(const ast::Call& node, const ast::Name& name) {
   const bool is_own = own != file_names_.end();
   const NameKind kind = is_own ? out_.declarations[own->second].kind : NameKind::Const;
   const bool is_own_fn = kind == NameKind::Fn || kind == NameKind::ExternFn;
-  if (is_operator(name.text) && !is_own_fn) {
+  if (sema::is_operator_name(name.text) && !is_own_fn) {
     out_.words.push_back({name.span, WordKind::Operator});
   } else if (const auto found = find_in_files(name.text)) {
     use_declared(name.span, *found);

@@ -1,8 +1,10 @@
 // Where a name is declared and where it is used.
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "compiler/lsp/features.h"
+#include "compiler/lsp/other_files.h"
 #include "compiler/lsp/uri.h"
 
 namespace cinch::lsp {
@@ -53,17 +55,26 @@ Json definition(const Query& query) {
 
 Json references(const Query& query, bool with_declaration) {
   Json list = Json::array();
-  const NameIndex& names = query.analysis.names();
-  for (const NameUse& at : names.uses_at(query.offset)) {
-    for (const NameUse& use : names.uses) {
-      const bool is_declaration = use.span == at.declared.name;
-      if (use.declared != at.declared || (is_declaration && !with_declaration)) continue;
-      list.push_back(place_json(query.analysis.source(), use.span));
+  for (const NameUse& at : query.analysis.names().uses_at(query.offset)) {
+    const std::string& home = at.declared.unit->source->name();
+    bool is_declaration_found = !with_declaration;
+    const auto add = [&](const Analysis& analysis, const std::vector<NameUse>& uses) {
+      const bool is_home = analysis.source().name() == home;
+      for (const NameUse& use : uses) {
+        const bool is_declaration = is_home && use.span.begin == at.declared.name.begin;
+        if (is_declaration && !with_declaration) continue;
+        is_declaration_found |= is_declaration;
+        list.push_back(place_json(analysis.source(), use.span));
+      }
+    };
+    add(query.analysis, uses_in(query.analysis, at.declared));
+    if (const Declaration* name = query.analysis.find(at.declared)) {
+      visit_other_files(
+          query, at.declared, *name,
+          [&](const std::string&, const Analysis& other, const auto& uses) { add(other, uses); });
     }
-    const bool is_elsewhere = at.declared.unit != &query.analysis.root();
-    if (is_elsewhere && with_declaration) {
+    if (!is_declaration_found)
       list.push_back(place_json(*at.declared.unit->source, at.declared.name));
-    }
   }
   return list;
 }

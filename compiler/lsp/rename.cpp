@@ -3,14 +3,15 @@
 // refused.
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "compiler/lsp/features.h"
+#include "compiler/lsp/other_files.h"
 #include "compiler/lsp/uri.h"
 #include "compiler/service/program_lookup.h"
 #include "dsl/sema/module_data.h"
+#include "dsl/sema/scalar_functions.h"
 #include "dsl/syntax/token.h"
 
 namespace cinch::lsp {
@@ -54,10 +55,10 @@ bool is_name(const std::string& text) {
   return is_word && dsl::word_kind(text) == dsl::TokenKind::Name;
 }
 
-bool can_be_imported(NameKind kind) {
-  return kind == NameKind::Const || kind == NameKind::Fn || kind == NameKind::ExternFn ||
-         kind == NameKind::Compressor || kind == NameKind::Parameter ||
-         kind == NameKind::InnerCompressor;
+// In its own file a `fn` comes before the operator of its name, in others behind it.
+void check_no_operator(const Declaration& decl, const std::string& name) {
+  const bool is_called = decl.kind == NameKind::Fn || decl.kind == NameKind::ExternFn;
+  if (is_called && sema::is_operator_name(name)) refuse("`" + name + "` is an operator");
 }
 
 bool overlap(Span a, Span b) {
@@ -98,14 +99,11 @@ std::string new_text(const Analysis& analysis, const NameUse& use, const Declara
   return decl.kind == NameKind::Field ? name + ": " + old : old + ": " + name;
 }
 
-Json edits_in(const Analysis& analysis, const NameUse& changed, const Declaration& decl,
+Json edits_of(const Analysis& analysis, const std::vector<NameUse>& uses, const Declaration& decl,
               const std::string& name) {
   const TextPositions positions(analysis.source().text());
   Json edits = Json::array();
-  for (const NameUse& use : analysis.names().uses) {
-    const bool is_same = use.declared.name.begin == changed.declared.name.begin &&
-                         use.declared.unit->source->name() == changed.declared.unit->source->name();
-    if (!is_same) continue;
+  for (const NameUse& use : uses) {
     edits.push_back({{"range", range_json(positions, use.span)},
                      {"newText", new_text(analysis, use, decl, name)}});
   }
@@ -128,23 +126,18 @@ Json rename(const Query& query, const std::string& name) {
   if (!is_name(name)) refuse("`" + name + "` is no name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
+  check_no_operator(*decl, name);
   check_free(query.analysis.names_of(*use.declared.unit), *decl, name);
   if (decl->kind != NameKind::Field && is_imported(query.analysis.imports(), name))
     refuse("`" + name + "` is imported here already");
   Json changes = Json::object();
-  changes[query.document.uri] = edits_in(query.analysis, use, *decl, name);
-  if (can_be_imported(decl->kind)) {
-    for (const std::string& path : query.workspace.files()) {
-      if (path == query.document.path) continue;
-      const auto text = query.workspace.text_of(path);
-      if (!text || text->find(decl->name.text) == std::string::npos) continue;
-      const auto other = query.workspace.read(path, *text);
-      Json edits = edits_in(*other, use, *decl, name);
-      if (edits.empty()) continue;
-      check_free_in(*other, name);
-      changes[uri_of_path(path)] = std::move(edits);
-    }
-  }
+  changes[query.document.uri] =
+      edits_of(query.analysis, uses_in(query.analysis, use.declared), *decl, name);
+  visit_other_files(query, use.declared, *decl,
+                    [&](const std::string& path, const Analysis& other, const auto& uses) {
+                      check_free_in(other, name);
+                      changes[uri_of_path(path)] = edits_of(other, uses, *decl, name);
+                    });
   return {{"changes", std::move(changes)}};
 }
 

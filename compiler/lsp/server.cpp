@@ -11,6 +11,7 @@
 
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/rpc_stream.h"
+#include "compiler/lsp/surrogates.h"
 #include "compiler/lsp/uri.h"
 #include "compiler/lsp/workspace.h"
 
@@ -36,6 +37,13 @@ Json capabilities() {
           {"renameProvider", {{"prepareProvider", true}}}};
 }
 
+// Without the name and the number that the library puts before it.
+std::string plain_text(const Json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return "wrong parameters: " + (end == std::string::npos ? text : text.substr(end + 2));
+}
+
 // Discarded where it is no JSON. No message of the protocol is deep, and a value that is could not
 // be copied on the stack.
 Json parse_message(const std::string& text) {
@@ -45,7 +53,7 @@ Json parse_message(const std::string& text) {
     is_too_deep |= depth > kMaxDepth;
     return !is_too_deep;
   };
-  Json message = Json::parse(text, note_depth, false);
+  Json message = Json::parse(without_lone_surrogates(text), note_depth, false);
   return is_too_deep ? Json(Json::value_t::discarded) : message;
 }
 
@@ -106,7 +114,8 @@ class Server {
   }
 
   void cancel(const Json& message) {
-    const Json id = message.value("params", Json::object()).value("id", Json());
+    const Json params = message.value("params", Json::object());
+    const Json id = params.is_object() ? params.value("id", Json()) : Json();
     const auto at = std::ranges::find_if(queue_, [&](const Json& waiting) {
       return waiting.is_object() && waiting.value("id", Json()) == id;
     });
@@ -182,7 +191,7 @@ class Server {
     } catch (const RequestError& error) {
       fail(error);
     } catch (const Json::exception& error) {
-      fail({ErrorCode::InvalidParams, error.what()});
+      fail({ErrorCode::InvalidParams, plain_text(error)});
     } catch (const std::exception& error) {
       log(error.what(), MessageType::Error);
       fail({ErrorCode::InternalError, error.what()});
@@ -263,7 +272,9 @@ class Server {
       notify("textDocument/publishDiagnostics",
              {{"uri", closed.uri}, {"diagnostics", Json::array()}});
     };
-    notifications_["textDocument/didSave"] = [](const Json&) {};
+    notifications_["textDocument/didSave"] = [this](const Json& params) {
+      workspace_.touch(workspace_.document(params.at("textDocument").at("uri")).path);
+    };
     notifications_["workspace/didChangeWatchedFiles"] = [this](const Json&) {
       workspace_.touch_all();
     };

@@ -83,7 +83,9 @@ void Workspace::close(const std::string& uri) {
 
 void Workspace::touch(const std::string& path) {
   for (auto& [uri, document] : documents_) {
-    document.is_stale |= document.analysis == nullptr || document.analysis->depends_on(path);
+    const Analysis* const analysis = document.analysis.get();
+    document.is_stale |=
+        analysis == nullptr || analysis->lacks_files() || analysis->depends_on(path);
   }
 }
 

@@ -37,7 +37,7 @@ class Workspace {
   /// or a range that is none.
   void change(const std::string& uri, std::int64_t version, const Json& changes);
   void close(const std::string& uri);
-  /// A file on disk changed: documents that import it are stale.
+  /// A file changed: documents that import it are stale, and those that import what was not there.
   void touch(const std::string& path);
   void touch_all();
 

@@ -269,4 +269,10 @@ std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramReq
   return rt::write_image(make_program_image(front_end, request, target));
 }
 
+bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target) {
+  const Compilation compilation = begin(front_end, request);
+  const std::uint32_t block_warps = tuned_cuda_options(target_of_code(target).arch).block_warps;
+  return find_kept(compilation, target, block_warps) || find_other_code(compilation, target);
+}
+
 }  // namespace cinch::service

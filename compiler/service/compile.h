@@ -33,5 +33,7 @@ rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& r
 // The same as the bytes of an image file, which those in the cache are already.
 std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
                                            const codegen::Target& target);
+// Would they find the program in the cache?
+bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target);
 
 }  // namespace cinch::service

@@ -154,8 +154,9 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
     if (value.contains("text")) request.text = value["text"].get<std::string>();
     improvement.target = {codegen::TargetKind::Cuda, value.at("arch").get<std::string>()};
     value.at("block_warps").get_to(improvement.block_warps);
-  } catch (const json::exception& error) {
-    return rt::fail(rt::ErrorKind::InvalidArgument, std::string("no improvement: ") + error.what());
+  } catch (const json::exception&) {
+    return rt::fail(rt::ErrorKind::InvalidArgument,
+                    "this is no text that says what to improve: programs that use Cinch write it");
   }
   request.is_ahead_of_time = true;
   return improvement;

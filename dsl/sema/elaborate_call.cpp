@@ -3,26 +3,13 @@
 
 #include "dsl/diag/render.h"
 #include "dsl/sema/elaborator.h"
+#include "dsl/sema/scalar_functions.h"
 
 namespace cinch::sema {
 
 using dsl::DiagKind;
 
 namespace {
-
-// The element-wise functions that programs may call by name.
-constexpr std::string_view kScalarFunctions[] = {
-    "abs",      "sign",     "sqrt",  "rsqrt",  "exp",
-    "exp2",     "log",      "log2",  "pow",    "sin",
-    "cos",      "floor",    "ceil",  "round",  "trunc",
-    "min",      "max",      "clamp", "fma",    "isnan",
-    "isfinite", "popcount", "clz",   "select", "divide_or_zero",
-    "ceil_div"};
-
-std::optional<ScalarOp> find_scalar_function(std::string_view name) {
-  const auto at = std::find(std::begin(kScalarFunctions), std::end(kScalarFunctions), name);
-  return at == std::end(kScalarFunctions) ? std::nullopt : find_scalar_op(name);
-}
 
 std::string operands_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " operand" : " operands");
@@ -69,7 +56,7 @@ Value Elaborator::call_named(const ast::Call& node, const ast::Name& name, Span 
     return call_decl(*decl, node, name, span);
   }
   if (reporter_.num_errors() != errors) return error(span);
-  std::vector<std::string_view> known(std::begin(kScalarFunctions), std::end(kScalarFunctions));
+  std::vector<std::string_view> known(scalar_functions().begin(), scalar_functions().end());
   for (std::size_t i = 0; i < num_builtins(); ++i) {
     known.push_back(builtin_info(static_cast<BuiltinId>(i)).name);
   }

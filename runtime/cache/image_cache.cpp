@@ -219,8 +219,12 @@ Status ImageCache::check_writable() const {
   if (!fs::is_directory(existing, error)) {
     return file_error("write", quoted_path(existing.string()), ENOTDIR);
   }
-  if (::access(existing.c_str(), W_OK | X_OK) == 0) return Ok{};
-  return file_error("write", quoted_path(existing.string()), errno);
+  if (::access(existing.c_str(), W_OK | X_OK) != 0)
+    return file_error("write", quoted_path(existing.string()), errno);
+  if (existing != settings_.folder) return Ok{};
+  const auto folder = open_trusted_folder(existing);
+  CINCH_TRY(folder);
+  return Ok{};
 }
 
 std::size_t ImageCache::clear() const {

@@ -88,7 +88,8 @@ class ImageCache {
   /// Folders, shared ones too, and entries that are not used although they are there, each with the
   /// reason. What was kept by another version is not among them.
   std::vector<std::string> problems() const;
-  /// Can entries be kept? Errors: Io, naming what cannot be written to.
+  /// Can entries be kept? Errors: Io, naming what cannot be written to, or what others can write
+  /// to.
   Status check_writable() const;
   /// Removes all entries, and what writers left that died an hour ago or earlier; returns how many
   /// entries went.

@@ -94,6 +94,8 @@ class Messages(unittest.TestCase):
                                ("textDocument/rename", {"textDocument": {"uri": "file:///nowhere/a.cinch"}})]:
             answers = self.served(opening("compressor a = b\n"), message(id=3, method=method, params=params))
             self.assertEqual(errors(answers), [(3, -32602)], params)
+            found, = [each["error"]["message"] for each in answers if "error" in each]
+            self.assertNotIn("[json", found)
         self.served(message(method="textDocument/didOpen", params={}), message(method="textDocument/didChange", params=[]))
 
     def test_at_places_that_are_none_count_as_the_nearest(self):
@@ -103,10 +105,21 @@ class Messages(unittest.TestCase):
         self.served(opening("a\nb\n"), message(method="textDocument/didChange", params={
             "textDocument": {"uri": "file:///nowhere/a.cinch", "version": 2}, "contentChanges": [change]}))
 
+    def test_with_halves_of_surrogate_pairs_keep_documents_in_step(self):
+        line = "/* \ud83d */ compressor a = b /* \ude00 */"
+        begin = line.index("b /*")
+        change = {"range": {"start": {"line": 0, "character": begin}, "end": {"line": 0, "character": begin + 1}}, "text": "what /* \ud83d */"}
+        answers = self.served(opening(line + "\n"), message(method="textDocument/didChange", params={
+            "textDocument": {"uri": "file:///nowhere/a.cinch", "version": 2}, "contentChanges": [change]}), hovering(3))
+        self.assertEqual(errors(answers), [])
+        found, = [each["params"]["diagnostics"] for each in answers if each.get("method") == "textDocument/publishDiagnostics"]
+        self.assertIn("`what`", found[0]["message"])
+        self.assertEqual(found[0]["range"]["start"], {"line": 0, "character": begin})
+
     def test_can_be_cancelled(self):
         answers = self.served(opening("compressor a = b\n"), hovering(3), hovering("four"),
                               message(method="$/cancelRequest", params={"id": 3}), message(method="$/cancelRequest", params={"id": 99}),
-                              message(method="$/cancelRequest"))
+                              message(method="$/cancelRequest"), message(method="$/cancelRequest", params=[3]))
         self.assertEqual(errors(answers), [(3, -32800)])
         self.assertIn("four", [each.get("id") for each in answers])
 

@@ -108,6 +108,25 @@ class Diagnostics(Session):
             self.editor.close(part)
             self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
 
+    async def test_read_imports_that_were_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part, user, third = (f"file://{folder}/{name}.cinch" for name in ["part", "user", "third"])
+            text = 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n'
+            self.assertEqual([each.code for each in await self.editor.open(user, text)], ["S006"])
+            await self.editor.open(part, "fn halved(x: f32) -> f32 { x / 2 }\n")
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S002"])
+            await self.editor.change(part, "fn half(x: f32) -> f32 { x / 2 }\n")
+            self.assertEqual(await self.editor.diagnostics(user), [])
+            self.editor.close(part)
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
+            # Now on disk: another document is saved.
+            await self.editor.open(third, "const A = 1\n")
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S006"])
+            with open(f"{folder}/part.cinch", "w", encoding="utf-8") as file:
+                file.write("fn half(x: f32) -> f32 { x / 2 }\n")
+            self.editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(third)))
+            self.assertEqual(await self.editor.diagnostics(user), [])
+
     async def test_of_an_imported_file_stand_at_the_import(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/part.cinch", "w", encoding="utf-8") as file:
@@ -138,7 +157,7 @@ class Hover(Session):
     async def test_tells_what_operators_and_claims_mean(self):
         await self.opened()
         self.assertIn("top_k(x, k, axis:) -> u32", await self.hovered("to|p_k"))
-        self.assertIn("is 2^k C(x) for whole numbers k", await self.hovered("claims scale_|equi"))
+        self.assertIn("C(2^k x) is 2^k C(x)", await self.hovered("claims scale_|equi"))
         self.assertIn("elements of the gradient", await self.hovered("size: n|"))
 
     async def test_tells_claims_payload_and_cost_of_a_compressor(self):
@@ -249,12 +268,44 @@ class Edits(Session):
             self.assertIn("halved(halved(x))", applied(read(user), changes["file://" + user]))
             self.assertEqual(await editor.stop(), 0)
 
+    async def test_finds_references_in_other_files_from_anywhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            editor = Editor()
+            await editor.start(folder)
+            texts = {"part": "fn half(x: f32) -> f32 { x / 2 }\nfn third(x: f32) -> f32 { half(x) / 1.5 }\n",
+                     "user": 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n',
+                     "other": "fn half(x: f32) -> f32 { x / 2 }\n"}
+            uris = {name: f"file://{folder}/{name}.cinch" for name in texts}
+            for name, text in texts.items():
+                with open(f"{folder}/{name}.cinch", "w", encoding="utf-8") as file:
+                    file.write(text)
+            await editor.open(uris["part"], texts["part"])
+            await editor.open(uris["user"], texts["user"])
+            wanted = {("part", 0, 3): True, ("part", 1, 26): False, ("user", 1, 28): False, ("user", 1, 33): False}
+            for name, marked in [("part", "fn ha|lf"), ("user", "half(ha|lf")]:
+                for with_declaration in [True, False]:
+                    found = await editor.client.text_document_references_async(types.ReferenceParams(
+                        context=types.ReferenceContext(with_declaration), **at(uris[name], texts[name], marked)))
+                    places = {(next(n for n in uris if uris[n] == each.uri), each.range.start.line, each.range.start.character)
+                              for each in found}
+                    self.assertEqual(len(places), len(found))
+                    self.assertEqual(places, {place for place in wanted if with_declaration or not wanted[place]})
+            self.assertEqual(await editor.stop(), 0)
+
     async def test_refuses_names_that_would_change_the_program(self):
         await self.opened()
         for marked, name in [("let ind|ex", "value"), ("let ind|ex", "n"), ("let ind|ex", "let"), ("let ind|ex", "2x"),
                              ("error_|feedback", "feedback"), ("top|_k(", "best"), ("let ind|ex", "clip")]:
             with self.assertRaises(JsonRpcException, msg=name):
                 await self.renamed(marked, name)
+
+    async def test_refuses_operators_as_names_of_functions_alone(self):
+        text = "fn half(x: f32) -> f32 {\n  let y = abs(x)\n  y / 2\n}\nfn quarter(x: f32) -> f32 { half(half(x)) }\n"
+        await self.opened(text)
+        for name in ["abs", "sqrt", "mean", "top_k"]:
+            with self.assertRaisesRegex(JsonRpcException, f"`{name}` is an operator", msg=name):
+                await self.renamed("fn ha|lf", name, text)
+        self.assertIn("let mean = abs(x)", applied(text, (await self.renamed("let |y", "mean", text))[URI]))
 
     async def test_renames_nothing_in_a_text_that_was_not_read_as_a_whole(self):
         await self.opened()

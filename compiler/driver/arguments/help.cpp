@@ -75,14 +75,31 @@ std::size_t depth_of(const CLI::App& app) {
   return app.get_parent() == nullptr ? 0 : 1 + depth_of(*app.get_parent());
 }
 
-ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words) {
-  const auto* const topic = std::ranges::find_if(
-      kTopics, [&](const Topic& t) { return words.size() == 1 && t.name == words[0]; });
-  if (topic != std::end(kTopics)) {
-    topic->print();
-    return ExitCode::Done;
+const Topic* find_topic(const std::string& name) {
+  const auto* const topic = std::ranges::find(kTopics, name, &Topic::name);
+  return topic == std::end(kTopics) ? nullptr : topic;
+}
+
+// One page behind the other.
+ExitCode print_pages(const std::vector<std::string>& names) {
+  std::vector<const Topic*> pages;
+  for (const std::string& name : names) {
+    pages.push_back(find_topic(name));
+    if (pages.back() != nullptr) continue;
+    throw CommandError(ExitCode::Usage, fmt::format("'{}' is no page of help; `environment` and "
+                                                    "`exit-codes` are",
+                                                    name));
   }
-  const CLI::App& command = *find_command(root, words);
+  for (const Topic* page : pages) {
+    if (page != pages.front()) fmt::print("\n");
+    page->print();
+  }
+  return ExitCode::Done;
+}
+
+ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words) {
+  if (!words.empty() && find_topic(words.front()) != nullptr) return print_pages(words);
+  const CLI::App& command = *find_command(root, words, help_pages());
   if (const std::size_t depth = depth_of(command); depth < words.size()) {
     throw CommandError(ExitCode::Usage,
                        fmt::format("`{}` has no command '{}'", path_of(command), words[depth]));

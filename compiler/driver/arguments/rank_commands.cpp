@@ -170,7 +170,7 @@ void add_probe(Registry& registry) {
             std::uint64_t{1} << 32)
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "time to spend on all of it, about")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->type_name("SECONDS")
       ->capture_default_str();
   command->add_option("--output", options->output, "writes what was measured")

@@ -56,6 +56,19 @@ CLI::Validator between(double least, double most) {
       "");
 }
 
+CLI::Validator seconds() {
+  static constexpr double kMost = 1e6;
+  return CLI::Validator(
+      [](const std::string& text) {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool is_whole = !text.empty() && *end == '\0';
+        if (is_whole && value >= 0 && value <= kMost) return std::string();
+        return fmt::format("a number of seconds from 0 to {}, found '{}'", kMost, text);
+      },
+      "");
+}
+
 void add_states(CLI::App* command, codegen::StateUpdate& states) {
   const std::map<std::string, codegen::StateUpdate> names{
       {"second-buffer", codegen::StateUpdate::SecondBuffer},

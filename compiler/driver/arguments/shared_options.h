@@ -39,6 +39,8 @@ struct Registry {
 CLI::Validator count_between(std::int64_t least, std::uint64_t most, std::string_view unit);
 // For numbers that may be fractions; NaN is in no range.
 CLI::Validator between(double least, double most);
+// For how long something may take: from 0 seconds to some days.
+CLI::Validator seconds();
 
 template <typename T>
 struct CountOf {

@@ -83,6 +83,15 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
   return parameter.empty() ? std::string() : "--set " + parameter + "=VALUE";
 }
 
+// An option of one value that was given several times.
+const CLI::Option* find_repeated(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const bool has_one = option->get_items_expected_max() == 1 && !option->get_positional();
+    if (has_one && option->count() > 1) return option;
+  }
+  return nullptr;
+}
+
 [[noreturn]] void refuse_option(const UnknownWord& unknown) {
   const std::string option = unknown.word.substr(0, unknown.word.find('='));
   const std::string meant = meant_instead(*unknown.command, option);
@@ -91,8 +100,9 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
                      meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
 }
 
-[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word,
+                                 std::span<const std::string> pages) {
+  std::vector<std::string> names(pages.begin(), pages.end());
   for (const CLI::App* command : commands_of(app)) {
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
@@ -103,13 +113,14 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
 
 }  // namespace
 
-const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words) {
+const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words,
+                             std::span<const std::string> pages) {
   const std::vector<const CLI::App*> commands = commands_of(app);
   if (commands.empty() || words.empty() || words.front().starts_with('-')) return &app;
   for (const CLI::App* command : commands) {
     if (command->get_name() == words.front()) return find_command(*command, words.subspan(1));
   }
-  refuse_command(app, words.front());
+  refuse_command(app, words.front(), pages);
 }
 
 void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
@@ -117,7 +128,13 @@ void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto unknown = find_unknown(app, /*wants_option=*/false)) {
     refuse(*unknown->command, fmt::format("'{}': no argument is expected here", unknown->word));
   }
-  refuse(parsed_command(app), error.what());
+  const CLI::App& command = parsed_command(app);
+  if (const CLI::Option* option = find_repeated(command)) {
+    const std::size_t times = option->count();
+    refuse(command, fmt::format("{} is given {}", option->get_name(),
+                                times == 2 ? "twice" : fmt::format("{} times", times)));
+  }
+  refuse(command, error.what());
 }
 
 }  // namespace cinch::driver

@@ -15,7 +15,9 @@ std::string path_of(const CLI::App& app);
 
 // The command that `words` name ("cache", "show"); words behind a command that has no sub-commands
 // are not looked at. Throws CommandError for a word that should name a command and does not.
-const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words);
+// `pages`: what the first word may have meant, too.
+const CLI::App* find_command(const CLI::App& app, std::span<const std::string> words,
+                             std::span<const std::string> pages = {});
 
 // Tells why `app` could not parse the command line. An unknown option is told before anything else:
 // it may be why another option is missing.

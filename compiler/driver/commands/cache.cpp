@@ -30,6 +30,7 @@ json report_of(const rt::ImageCache& cache) {
   json report = {{"on", settings.is_on},
                  {"folder", settings.folder.string()},
                  {"max_bytes", settings.max_bytes},
+                 {"not_followed", settings.problem},
                  {"shared", json::array()},
                  {"entries", json::array()}};
   for (const auto& folder : settings.shared) report["shared"].push_back(folder.string());
@@ -54,6 +55,8 @@ void print_for_people(const json& report) {
                                                  : folder.empty()
                                                      ? "no folder (set CINCH_CACHE_DIR or HOME)"
                                                      : folder);
+  if (const auto problem = report["not_followed"].get<std::string>(); !problem.empty())
+    fmt::print("not followed: {}\n", problem);
   for (const json& shared : report["shared"]) {
     fmt::print("shared, read only: {}\n", shared.get<std::string>());
   }
@@ -84,9 +87,52 @@ void wait_for_turn(const std::filesystem::path& folder) {
   if (lock >= 0) ::flock(lock, LOCK_EX);  // held until this process ends
 }
 
+struct WarmProgram {
+  service::ProgramRequest request;
+  codegen::Target target;
+};
+
+std::vector<WarmProgram> programs_to_warm(const CacheOptions& options) {
+  std::vector<WarmProgram> list;
+  const std::vector<std::string> programs = programs_or_library(options.programs);
+  for (const std::string& text : options.targets) {
+    const codegen::Target target = parse_target(text);
+    for (const std::string& program : programs) {
+      list.push_back({{.program = program,
+                       .bindings = options.bindings,
+                       .states = options.states,
+                       .headers = options.headers,
+                       .is_ahead_of_time = true},
+                      target});
+    }
+  }
+  return list;
+}
+
+bool is_kept(const WarmProgram& program) {
+  FrontEnd front_end;
+  front_end.show = {};  // warnings were shown
+  return service::is_kept(front_end, program.request, program.target);
+}
+
+// `compiled`: what the program was compiled by.
+[[noreturn]] void refuse_not_kept(const WarmProgram& program, const FrontEnd& compiled,
+                                  const rt::ImageCache& cache) {
+  value_or_throw(cache.check_writable(), "nothing is kept");
+  const std::string reason =
+      !compiled.sink.all().empty()
+          ? "programs with warnings are compiled each time, so that the warnings are shown"
+          : fmt::format("{} cannot hold it, or it does not fit in {} bytes (CINCH_CACHE_MAX_BYTES)",
+                        cache.settings().folder.string(), cache.settings().max_bytes);
+  throw CommandError(ExitCode::AtFault,
+                     fmt::format("{} for {} is not kept: {}", program.request.program,
+                                 program.target.arch, reason));
+}
+
 }  // namespace
 
 ExitCode run_cache_show(const CacheOptions& options) {
+  warn_of_settings();
   const json report = report_of(rt::ImageCache(service::cache_settings()));
   if (options.json) {
     print_result(report);
@@ -97,39 +143,40 @@ ExitCode run_cache_show(const CacheOptions& options) {
 }
 
 ExitCode run_cache_clear(const CacheOptions&) {
+  warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   fmt::print("{} entries removed\n", cache.clear());
   return ExitCode::Done;
 }
 
 ExitCode run_cache_pack(const CacheOptions&) {
+  warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   fmt::print("{} entries packed\n", value_or_throw(cache.pack()));
   return ExitCode::Done;
 }
 
 ExitCode run_cache_warm(const CacheOptions& options) {
-  const rt::CacheSettings settings = service::cache_settings();
-  if (!settings.is_on || settings.folder.empty()) {
+  warn_of_settings();
+  const rt::ImageCache cache(service::cache_settings());
+  if (!cache.settings().is_on || cache.settings().folder.empty()) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
-  const std::vector<std::string> programs = programs_or_library(options.programs);
+  value_or_throw(cache.check_writable(), "nothing can be kept");
+  const std::vector<WarmProgram> programs = programs_to_warm(options);
   Progress progress("programs compiled");
   std::size_t done = 0;
-  for (const std::string& text : options.targets) {
-    const codegen::Target target = parse_target(text);
-    for (const std::string& program : programs) {
-      progress.update(done++, programs.size() * options.targets.size());
-      FrontEnd front_end;
-      service::ProgramRequest request{.program = program,
-                                      .bindings = options.bindings,
-                                      .states = options.states,
-                                      .headers = options.headers,
-                                      .is_ahead_of_time = true};
-      compile_program(front_end, request, target);
-      progress.clear();
-      fmt::print("{} for {}\n", program, target.arch);
-    }
+  for (const WarmProgram& program : programs) {
+    progress.update(done++, programs.size());
+    FrontEnd front_end;
+    compile_program(front_end, program.request, program.target);
+    progress.clear();
+    if (!is_kept(program)) refuse_not_kept(program, front_end, cache);
+    fmt::print("{} for {}\n", program.request.program, program.target.arch);
+  }
+  // What is kept last may take the room of what was kept first.
+  for (const WarmProgram& program : programs) {
+    if (!is_kept(program)) refuse_not_kept(program, {}, cache);
   }
   return ExitCode::Done;
 }

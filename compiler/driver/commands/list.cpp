@@ -149,7 +149,7 @@ const json& find_compressor(const json& list, const std::string& name,
     names.push_back(known);
   }
   const std::string_view near = nearest_name(name, names);
-  throw CommandError(ExitCode::Usage,
+  throw CommandError(ExitCode::AtFault,
                      fmt::format("the standard library has no compressor '{}'{}\n{}", name,
                                  near.empty() ? "; `cinch list` shows all"
                                               : fmt::format("; did you mean '{}'?", near),

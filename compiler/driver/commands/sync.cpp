@@ -380,17 +380,11 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
   if (options.is_at_once && options.profile.empty()) {
     throw CommandError(ExitCode::Usage, "--at-once needs --profile");
   }
+  check_plan_name(options);
   require_distinct_files({{"--output", options.output},
                           {"--trace", options.trace},
                           {"--save-plan", options.save_plan},
                           {"--state-out", options.state_out}});
-  if (options.plan == "reduce_scatter" && !options.explain) {
-    throw CommandError(
-        ExitCode::Usage,
-        "--plan reduce_scatter gives each rank its own part of the update, for programs that call "
-        "the API; `cinch sync` gives every rank all of it: take --plan two_shot, which exchanges "
-        "in the same way and then gathers the parts");
-  }
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();

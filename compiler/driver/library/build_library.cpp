@@ -38,13 +38,6 @@ using codegen::TargetKind;
                   text, fmt::join(codegen::cpu_archs(), ", ")));
 }
 
-bool is_architecture(const std::string& arch) {
-  constexpr std::string_view kPrefix = "sm_";
-  return arch.size() > kPrefix.size() && arch.starts_with(kPrefix) &&
-         std::all_of(arch.begin() + kPrefix.size(), arch.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || c == 'a' || c == 'f'; });
-}
-
 LibraryTarget gpu_target(const std::string& arch, bool is_ptx) {
   return {{TargetKind::Cuda, arch}, is_ptx, service::tuned_cuda_options(arch).block_warps};
 }
@@ -62,7 +55,7 @@ std::vector<LibraryTarget> parse_library_target(const std::string& text) {
   const std::vector<std::string> levels = codegen::cpu_archs();
   if (std::ranges::find(levels, name) != levels.end() && !text.starts_with("cuda:"))
     return {{{TargetKind::Cpu, name}}};
-  const bool is_gpu = is_architecture(name) || name == codegen::kEmulatedArch;
+  const bool is_gpu = is_cuda_arch(name) || name == codegen::kEmulatedArch;
   if (!is_gpu || text.starts_with("cpu:")) no_target(text);
   return {gpu_target(name, false)};
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "compiler/driver/process/exit_code.h"
@@ -14,7 +15,9 @@
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/driver/report/text_table.h"
 #include "runtime/collective/loopback.h"
+#include "runtime/core/nearest_name.h"
 #include "runtime/planner/network_probe.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::driver {
 
@@ -154,6 +157,26 @@ json choice_json(const rt::PlanChoice& choice) {
   return {{"reason", choice.reason},
           {"chosen", candidate_json(choice.chosen)},
           {"candidates", candidates}};
+}
+
+void check_plan_name(const SyncCommandOptions& options) {
+  if (options.plan == "reduce_scatter" && !options.explain) {
+    throw CommandError(
+        ExitCode::Usage,
+        "--plan reduce_scatter gives each rank its own part of the update, for programs that call "
+        "the API; `cinch sync` gives every rank all of it: take --plan two_shot, which exchanges "
+        "in the same way and then gathers the parts");
+  }
+  const std::string& plan = options.plan;
+  std::vector<std::string_view> names(rt::plan_names().begin(), rt::plan_names().end());
+  names.emplace_back("auto");
+  const bool is_known = std::ranges::find(names, plan) != names.end();
+  if (is_known || plan == "reduce_scatter") return;
+  const std::string_view near = nearest_name(plan, names);
+  throw CommandError(ExitCode::Usage,
+                     fmt::format("there is no plan {}{}; there are {}", plan,
+                                 near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
+                                 fmt::join(names, ", ")));
 }
 
 }  // namespace cinch::driver

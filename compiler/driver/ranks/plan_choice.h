@@ -24,4 +24,7 @@ rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs i
 std::string choice_text(const rt::PlanChoice& choice);
 nlohmann::json choice_json(const rt::PlanChoice& choice);
 
+// Throws CommandError (Usage) for a plan that there is not, or that is none for the command.
+void check_plan_name(const SyncCommandOptions& options);
+
 }  // namespace cinch::driver
