@@ -178,7 +178,7 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
   // Of an integer that is none it keeps what a shift made it.
   const bool is_adaptable = result.is_typed() && !result.is_exact;
   made.has_quotient = divides(op) && !is_adaptable;
-  made.holds_shift = op == ScalarOp::shl;
+  made.holds_shift = op == ScalarOp::shl || (is_adaptable && op == ScalarOp::shr);
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
     made.has_quotient |= !is_choice && !is_adaptable && has_quotient(args[i]) && keeps_quotient(op);
@@ -313,12 +313,36 @@ std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {
-    if (is_float(to) != has_quotients) return convert(result, to, span);
+    if (is_float(to) && !has_quotients) return convert(result, to, span);
     const DType type = is_float(to) ? to : arithmetic_type(to);
     Expr choice{ExprKind::If, result.type, span};
     choice.type.dtype = type;
-    choice.args = {test.expr, coerce(a, type).expr, coerce(b, type).expr};
+    choice.args = {test.expr, coerce(as_low_bits(a, type), type).expr,
+                   coerce(as_low_bits(b, type), type).expr};
     return convert(typed(std::move(choice)), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// An array of exact numbers, not all of them constants.
+std::shared_ptr<const Remake> Elaborator::array_remake(const std::vector<Value>& elements,
+                                                       const Value& array, Span span) {
+  Remake made{{}, false, true};
+  for (const Value& element : elements) {
+    made.has_quotient |= has_quotient(element);
+    made.has_fraction |= has_fraction(element);
+    made.holds_shift |= holds_shift(element);
+  }
+  made.in_type = [this, elements, array, span](DType to) {
+    const DType type = arithmetic_type(to);
+    Expr again{ExprKind::Table, array.type, span};
+    again.type.dtype = type;
+    for (const Value& element : elements) {
+      const Value number = coerce(as_low_bits(element, type), type);
+      if (number.is_error()) return error(span);
+      again.args.push_back(number.expr);
+    }
+    return convert(typed(std::move(again)), to, span);
   };
   return std::make_shared<const Remake>(std::move(made));
 }
@@ -411,16 +435,29 @@ Value Elaborator::as_operand(ScalarOp op, const Value& value, DType type) {
   const bool is_on_bits =
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
   const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
-  const bool is_modular = works_on_low_bits(op) && op != ScalarOp::select;
   const Value mask = is_on_bits ? as_mask(value, type) : value;
-  return is_modular || is_equality ? as_low_bits(mask, type) : mask;
+  return works_on_low_bits(op) || is_equality ? as_low_bits(mask, type) : as_natural(mask, type);
 }
 
-// A size that may be negative.
-Value Elaborator::as_low_bits(const Value& value, DType type) {
+// An exact number that was computed: what is negative counts as 0 in an unsigned type.
+Value Elaborator::as_natural(const Value& value, DType type) {
+  const bool is_signed = value.is_typed() && value.is_exact && is_signed_int(value.type.dtype);
+  if (!is_signed || !is_unsigned_int(type) || holds_shift(value)) return value;
+  const bool is_every = std::ranges::all_of(value.chosen, [&](HostExprId number) {
+    return fits(pool().const_value(number).as_int(), type);
+  });
+  return is_every ? convert(materialize(value), type, value.span) : value;
+}
+
+// Is it a size that may be negative?
+bool Elaborator::may_be_negative(const Value& value) {
   const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
                        !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
-  if (!is_size || !is_unsigned_int(type) || sizes_.proves_nonnegative(value.host)) return value;
+  return is_size && !sizes_.proves_nonnegative(value.host);
+}
+
+Value Elaborator::as_low_bits(const Value& value, DType type) {
+  if (!is_unsigned_int(type) || !may_be_negative(value)) return value;
   const bool is_wide = type.bits == 64;
   Expr size{ExprKind::HostSize, scalar(is_wide ? kI64 : type), value.span};
   size.size = value.host;
