@@ -178,7 +178,7 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
   // Of an integer that is none it keeps what a shift made it.
   const bool is_adaptable = result.is_typed() && !result.is_exact;
   made.has_quotient = divides(op) && !is_adaptable;
-  made.holds_shift = op == ScalarOp::shl;
+  made.holds_shift = op == ScalarOp::shl || (is_adaptable && op == ScalarOp::shr);
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
     made.has_quotient |= !is_choice && !is_adaptable && has_quotient(args[i]) && keeps_quotient(op);
@@ -313,12 +313,36 @@ std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {
-    if (is_float(to) != has_quotients) return convert(result, to, span);
+    if (is_float(to) && !has_quotients) return convert(result, to, span);
     const DType type = is_float(to) ? to : arithmetic_type(to);
     Expr choice{ExprKind::If, result.type, span};
     choice.type.dtype = type;
-    choice.args = {test.expr, coerce(a, type).expr, coerce(b, type).expr};
+    choice.args = {test.expr, coerce(as_low_bits(a, type), type).expr,
+                   coerce(as_low_bits(b, type), type).expr};
     return convert(typed(std::move(choice)), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// An array of exact numbers, not all of them constants.
+std::shared_ptr<const Remake> Elaborator::array_remake(const std::vector<Value>& elements,
+                                                       const Value& array, Span span) {
+  Remake made{{}, false, true};
+  for (const Value& element : elements) {
+    made.has_quotient |= has_quotient(element);
+    made.has_fraction |= has_fraction(element);
+    made.holds_shift |= holds_shift(element);
+  }
+  made.in_type = [this, elements, array, span](DType to) {
+    const DType type = arithmetic_type(to);
+    Expr again{ExprKind::Table, array.type, span};
+    again.type.dtype = type;
+    for (const Value& element : elements) {
+      const Value number = coerce(as_low_bits(element, type), type);
+      if (number.is_error()) return error(span);
+      again.args.push_back(number.expr);
+    }
+    return convert(typed(std::move(again)), to, span);
   };
   return std::make_shared<const Remake>(std::move(made));
 }
@@ -359,108 +383,24 @@ Value Elaborator::without_quotient(Value value) {
   return value;
 }
 
-// The quotient rounded down, made of what rounds toward zero and what that leaves.
-Value Elaborator::floor_div_call(const CallArgs& args) {
-  const Span span = args.span;
-  const Value a = without_quotient(expr(args.positional[0]));
-  const Value b = without_quotient(expr(args.positional[1]));
-  if (a.is_error() || b.is_error()) return error(span);
-  Value result = floor_div_of(a, b, args.name, span);
-  const bool is_made = result.is_typed() && !result.is_exact && is_int(result.type.dtype);
-  if (!is_made || !stays_adaptable(ScalarOp::div, std::vector{a, b})) return result;
-  Remake made{{}, false, true, true};
-  made.in_type = [this, a, b, name = args.name, result, span](DType to) {
-    if (!is_int(to)) return convert(result, to, span);
-    const DType type = arithmetic_type(to);
-    return convert(floor_div_of(coerce(a, type), coerce(b, type), name, span), to, span);
-  };
-  result.remake = std::make_shared<const Remake>(std::move(made));
-  return result;
-}
-
-Value Elaborator::floor_div_of(Value a, Value b, const std::string& name, Span span) {
-  if (a.is_error() || b.is_error()) return error(span);
-  const auto apply = [&](ScalarOp op, std::vector<Value> operands) {
-    return scalar_op(op, std::move(operands), span, name);
-  };
-  if (a.is_typed()) a = shared(a, "dividend");
-  if (b.is_typed()) b = shared(b, "divisor");
-  const Value down = without_quotient(apply(ScalarOp::div, {a, b}));
-  const Value rest = apply(ScalarOp::mod, {a, b});
-  if (down.is_error() || rest.is_error()) return error(span);
-  if (is_real(down)) return cannot_combine(name, a, b, span);
-  const auto is_natural = [&](const Value& v) {
-    if (v.is_typed()) return is_unsigned_int(v.type.dtype);
-    return v.is_host() && !v.declared && sizes_.proves_nonnegative(v.host);
-  };
-  if (is_natural(a) && is_natural(b)) return down;
-  const Value zero = host(pool().const_int(0), span), one = host(pool().const_int(1), span);
-  const Value is_rest = apply(ScalarOp::ne, {rest, zero});
-  const Value is_positive = apply(ScalarOp::gt, {rest, zero});
-  const Value differs = apply(ScalarOp::ne, {is_positive, apply(ScalarOp::gt, {b, zero})});
-  const Value below = apply(ScalarOp::sub, {down, one});
-  Value result =
-      apply(ScalarOp::select, {apply(ScalarOp::bit_and, {is_rest, differs}), below, down});
-  result.quotient.reset();
-  return result;
-}
-
 // An exact number as an operand of an operator of this type: where the low bits are all that
 // counts, what is negative has those of its two's complement.
 Value Elaborator::as_operand(ScalarOp op, const Value& value, DType type) {
   const bool is_on_bits =
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
   const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
-  const bool is_modular = works_on_low_bits(op) && op != ScalarOp::select;
   const Value mask = is_on_bits ? as_mask(value, type) : value;
-  return is_modular || is_equality ? as_low_bits(mask, type) : mask;
+  return works_on_low_bits(op) || is_equality ? as_low_bits(mask, type) : as_natural(mask, type);
 }
 
-// A size that may be negative.
-Value Elaborator::as_low_bits(const Value& value, DType type) {
-  const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
-                       !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
-  if (!is_size || !is_unsigned_int(type) || sizes_.proves_nonnegative(value.host)) return value;
-  const bool is_wide = type.bits == 64;
-  Expr size{ExprKind::HostSize, scalar(is_wide ? kI64 : type), value.span};
-  size.size = value.host;
-  if (!is_wide) {
-    const HostExprId all = pool().const_int(static_cast<std::int64_t>(max_int(type)));
-    size.size = pool().make(HostOp::BitAnd, value.host, all);
-    return typed(std::move(size));
-  }
-  Expr bits{ExprKind::Bitcast, scalar(type), value.span};
-  bits.args = {typed(std::move(size)).expr};
-  return typed(std::move(bits));
-}
-
-// A size that is below zero wherever it is not zero is a mistake beside unsigned integers.
-bool Elaborator::is_never_positive(HostExprId size) {
-  const HostExprId opposite = pool().sub(pool().const_int(0), size);
-  return !sizes_.proves_nonnegative(size) && sizes_.proves_nonnegative(opposite);
-}
-
-// A constant of a mask: -1 has all bits of the type set.
-Value Elaborator::as_mask(const Value& value, DType type) {
-  const bool is_table = value.kind == ValueKind::Table;
-  if (!is_unsigned_int(type) || holds_big(value) || (!is_table && !value.is_host())) return value;
-  const std::int64_t least = min_int(make_int(type.bits).value_or(kI64));
-  // Bits of u64 are held as those of a literal of 2^63 or more.
-  const auto is_set = [&](HostExprId& id) {
-    if (!pool().is_const(id) || pool().type(id) != HostType::Int) return false;
-    const std::int64_t number = pool().const_value(id).as_int();
-    if (number >= 0 || number < least) return false;
-    const auto bits = static_cast<std::uint64_t>(number) & max_int(type);
-    id = pool().const_int(static_cast<std::int64_t>(bits));
-    return type.bits == 64;
-  };
-  Value mask = value;
-  if (!is_table) {
-    mask.is_big = is_set(mask.host);
-    return mask;
-  }
-  for (std::size_t i = 0; i < mask.table.size(); ++i) mask.big_elements[i] = is_set(mask.table[i]);
-  return mask;
+// An exact number that was computed: what is negative counts as 0 in an unsigned type.
+Value Elaborator::as_natural(const Value& value, DType type) {
+  const bool is_signed = value.is_typed() && value.is_exact && is_signed_int(value.type.dtype);
+  if (!is_signed || !is_unsigned_int(type) || holds_shift(value)) return value;
+  const bool is_every = std::ranges::all_of(value.chosen, [&](HostExprId number) {
+    return fits(pool().const_value(number).as_int(), type);
+  });
+  return is_every ? convert(materialize(value), type, value.span) : value;
 }
 
 }  // namespace cinch::sema

@@ -171,6 +171,9 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     const auto other = own_dtype(elements[i]);
     if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
   }
+  const bool is_exact = !dtype && std::ranges::none_of(elements, [&](const Value& e) {
+    return is_real(e) || holds_big(e);
+  });
   if (!dtype) dtype = type_of_numbers(elements);
   const auto size = static_cast<std::int64_t>(elements.size());
   Expr made{ExprKind::Table, vector(*dtype, pool().const_int(size)), span};
@@ -183,7 +186,11 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     }
     made.args.push_back(scalar_value.expr);
   }
-  return typed(std::move(made));
+  Value array = typed(std::move(made));
+  if (is_exact) array.remake = array_remake(elements, array, span);
+  array.is_exact = is_exact;
+  if (is_exact) array.chosen = constants_of(elements);
+  return array;
 }
 
 // What exact numbers are among themselves.
@@ -191,7 +198,7 @@ DType Elaborator::type_of_numbers(const std::vector<Value>& numbers) {
   const auto is = [&](const auto& test) {
     return std::any_of(numbers.begin(), numbers.end(), test);
   };
-  if (is([&](const Value& v) { return is_real(v) || has_fraction(v); })) return kF32;
+  if (is([&](const Value& v) { return is_real(v); })) return kF32;
   if (is([](const Value& v) { return v.is_exact && v.type.dtype == kI32; })) return kI32;
   return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
@@ -283,8 +290,8 @@ Value Elaborator::choose(const Value& test, Value a, Value b, Span span) {
   b = met[2];
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
-  const bool is_anew =
-      has_quotient(a) || has_quotient(b) || a.remake != nullptr || b.remake != nullptr;
+  const bool is_anew = has_quotient(a) || has_quotient(b) || a.remake != nullptr ||
+                       b.remake != nullptr || may_be_negative(a) || may_be_negative(b);
   const bool is_adaptable = stays_adaptable(ScalarOp::select, std::vector{test, a, b});
   const Value branches[] = {a, b};
   auto dtype = own_dtype(a);
@@ -295,8 +302,8 @@ Value Elaborator::choose(const Value& test, Value a, Value b, Span span) {
                     a.kind != ValueKind::Wire && b.kind != ValueKind::Wire && dtype &&
                     can_coerce(a, *dtype) && can_coerce(b, *dtype);
   if (fits) {
-    a = coerce(a, *dtype);
-    b = coerce(b, *dtype);
+    a = coerce(as_low_bits(a, *dtype), *dtype);
+    b = coerce(as_low_bits(b, *dtype), *dtype);
   }
   if (a.is_error() || b.is_error()) return error(span);
   if (!fits || !same_shape(a.type, b.type)) {

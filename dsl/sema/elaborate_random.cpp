@@ -178,7 +178,8 @@ Value Elaborator::collective_call(BuiltinId id, const CallArgs& args) {
     const HostExprId rank = pool().const_int(root);
     require_nonnegative(rank, "`root` is not negative", at->second->span);
     require_at_most(pool().add(rank, pool().const_int(1)), pool().world(),
-                    "there is a rank " + std::to_string(root), at->second->span);
+                    "`root: " + std::to_string(root) + "` is below `world`, the number of ranks",
+                    at->second->span);
   }
   if (x.is_error()) return x;
   return builtin(id, x.type, {x.expr}, args.span,

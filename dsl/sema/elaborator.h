@@ -212,6 +212,10 @@ class Elaborator {
   Value named_quotient(const Value& value, Value read);
   Value as_operand(ScalarOp op, const Value& value, DType type);
   Value as_low_bits(const Value& value, DType type);
+  bool may_be_negative(const Value& value);
+  Value as_natural(const Value& value, DType type);
+  std::shared_ptr<const Remake> array_remake(const std::vector<Value>& elements, const Value& array,
+                                             Span span);
   bool is_never_positive(HostExprId size);
   Value as_mask(const Value& value, DType type);
   bool is_bool_table(const Value& value) const;

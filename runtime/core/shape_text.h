@@ -7,10 +7,11 @@
 
 namespace cinch {
 
-/// "n = 40"; of a matrix "r = 5, c = 8".
+/// "n = 40"; of a matrix "r = 5, c = 8"; with several ranks "n = 40, world = 3".
 inline std::string shape_text(const HostEnv& env) {
-  if (env.cols == 1) return "n = " + std::to_string(env.n);
-  return "r = " + std::to_string(env.rows) + ", c = " + std::to_string(env.cols);
+  const std::string world = env.world > 1 ? ", world = " + std::to_string(env.world) : "";
+  if (env.cols == 1) return "n = " + std::to_string(env.n) + world;
+  return "r = " + std::to_string(env.rows) + ", c = " + std::to_string(env.cols) + world;
 }
 
 }  // namespace cinch

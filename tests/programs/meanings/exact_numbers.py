@@ -72,6 +72,9 @@ QUOTIENTS = [
     ("g[select(sum(g) > 3, 7 / 2, 9 / 2)]", GRADIENT[3]),
     ("g[[7 / 2, 1][0..1]][0]", GRADIENT[3]),
     ("g[[7 / 2, 9 / 2][iota(1)]][0]", GRADIENT[3]),
+    ("g[[select(sum(g) > 3, 7 / 2, 9 / 2), n - 1]][0]", GRADIENT[3]),
+    ("[select(sum(g) > 3, 1 / 2, 1 / 3), n / 80][0]", f32(1 / 2)),
+    ("fill([select(sum(g) > 3, 1 / 2, 1 / 3), n - 1][0], 1)[0]", f32(1 / 2)),
     ("g[[[7 / 2, 1], [1, 2]][0][0]]", GRADIENT[3]),
     ("(u[0] + select(sum(g) > 3, 7 / 2, 9 / 2) - u[0]) as f32", f32(3)),
     ("fill(floor_div(select(sum(g) > 3, 7 / 2, 9 / 2), 2), 1)[0] as f32", f32(1)),
@@ -158,12 +161,23 @@ WIDE_MASKS = [
     ("v + select(g > 3, 1 << s, 1)", WIDE + np.where(GRADIENT > 3, SHIFTED, 1).astype(np.uint64)),
     ("max(1 << s, 3) as u64", np.maximum(SHIFTED, np.uint64(3))),
     ("v + select(g > 3, 1 << s as i64, v)", WIDE + np.where(GRADIENT > 3, SHIFTED, WIDE).astype(np.uint64)),
+    # A size that may be negative, in lookups and choices.
+    ("v + [n - 45, 3][u % 2]", WIDE + np.where(WORDS % 2 == 0, 2**64 - 5, 3).astype(np.uint64)),
+    ("v + [[n - 45, 3][u[1] % 2], 7][0]", WIDE + np.where(WORDS % 2 == 0, 2**64 - 5, 3).astype(np.uint64)[1]),
+    ("v + select(g > 3, n - 45, 4)", WIDE + np.where(GRADIENT > 3, 2**64 - 5, 4).astype(np.uint64)),
+    ("v + (if g[1] < 0 { n - 45 } else { 4 })", WIDE + np.uint64(2**64 - 5)),
+    ("v + select(g > 3, n - 45, 4) * 3", WIDE + np.where(GRADIENT > 3, 2**64 - 15, 12).astype(np.uint64)),
+    ("select(g > 3, n - 45, v)", np.where(GRADIENT > 3, np.uint64(2**64 - 5), WIDE)),
+    ("fill(if g[1] < 0 { n - 45 } else { v[0] }, n)", np.full(SIZE, 2**64 - 5, np.uint64)),
+    ("max(v, select(g > 3, n - 45, 4))", np.maximum(WIDE, np.where(GRADIENT > 3, 0, 4).astype(np.uint64))),
     *[(f"v ^ 1 << (s % 100) as {type}", WIDE ^ words(lambda s: 1 << s % 100 % 64)) for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")],
 ]
 MASKS += [(f"{{{{ let x = {text}; ((bitcast<u64>(x) >> 32) as u32) * 3 + ((x & 0xffffffff) as u32) }}}}"[1:-1],
            (value >> np.uint64(32)).astype(np.uint32) * np.uint32(3) + value.astype(np.uint32)) for text, value in WIDE_MASKS]
 MASKS += [(f"bitcast<u32>(u ^ 1 << (s % 100) as {type})", WORDS ^ np.array([1 << s % 100 % 32 for s in COUNTS], np.uint32))
           for type in ("u8", "i8", "u16", "i16", "i32", "i64", "u64")]
+MASKS += [("u + select(g > 3, n - 45, 4)", WORDS + np.where(GRADIENT > 3, 2**32 - 5, 4).astype(np.uint32)),
+          ("u + [n - 45, 3][u % 2]", WORDS + np.where(WORDS % 2 == 0, 2**32 - 5, 3).astype(np.uint32))]
 
 TEXT = """
 const third = 1 / 3
