@@ -268,7 +268,8 @@ void add_verify(Registry& registry) {
       ->capture_default_str();
   command
       ->add_option("--counterexample", options->counterexample,
-                   "the file for the input that breaks a law; without it, COMPRESSOR-LAW.npy")
+                   "the file for the input that breaks the first broken law; those of further "
+                   "laws, and of all without this option, are COMPRESSOR-LAW.npy in this folder")
       ->type_name("X.npy");
   add_json(command, options->json);
   command->footer("Example: cinch verify topk --set ratio=0.05 --budget 10");

@@ -67,8 +67,10 @@ class Restorer {
       const bool has_own = std::ranges::any_of(
           one.sites, [](const SavedSite& site) { return site.site == Site::Worker; });
       if (one.rank < plan_.world() || !has_own) continue;
-      report.notes.push_back(fmt::format("rank {}: its states are left out: there are {} ranks",
-                                         one.rank, plan_.world()));
+      const std::string world =
+          plan_.world() == 1 ? "is 1 rank" : fmt::format("are {} ranks", plan_.world());
+      report.notes.push_back(
+          fmt::format("rank {}: its states are left out: there {}", one.rank, world));
     }
     for (const auto& [what, why] : left_over()) {
       report.notes.push_back(fmt::format("{} is left over: {}", what, why));

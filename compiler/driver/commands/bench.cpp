@@ -19,6 +19,7 @@
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/temporary_folder.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/driver/report/text_table.h"
 #include "compiler/driver/target.h"
@@ -190,10 +191,10 @@ ExitCode run_bench(const BenchOptions& options) {
   }
   progress.clear();
   const std::uint32_t threads = rt::TaskRunner(options.execution.threads).threads();
-  fmt::print("{}\n",
-             wrapped(fmt::format("bench: {} elements, {} thread{}; plain reading {:.1f} GB/s",
-                                 elements.size(), threads, threads == 1 ? "" : "s", bandwidth),
-                     0, sentence_width()));
+  fmt::print("{}\n", wrapped(fmt::format("bench: {}, {}; plain reading {:.1f} GB/s",
+                                         plainly_counted(elements.size(), "element"),
+                                         plainly_counted(threads, "thread"), bandwidth),
+                             0, sentence_width()));
   print_tables(list);
   return ExitCode::Done;
 }

@@ -13,6 +13,7 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/report/quantities.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
@@ -66,8 +67,9 @@ void print_for_people(const json& report) {
                entry["used_seconds_ago"].get<std::int64_t>(),
                problem.empty() ? entry["title"].get<std::string>() : "not used: " + problem);
   }
-  fmt::print("{} entries, {} bytes of at most {}\n", report["entries"].size(),
-             report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());
+  fmt::print("{}, {} of at most {}\n", plainly_counted(report["entries"].size(), "entry"),
+             plainly_counted(report["bytes"].get<std::uint64_t>(), "byte"),
+             report["max_bytes"].get<std::uint64_t>());
 }
 
 // In a process that outlives this one, and keeps nothing of who started it.
@@ -145,14 +147,14 @@ ExitCode run_cache_show(const CacheOptions& options) {
 ExitCode run_cache_clear(const CacheOptions&) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
-  fmt::print("{} entries removed\n", cache.clear());
+  fmt::print("{} removed\n", plainly_counted(cache.clear(), "entry"));
   return ExitCode::Done;
 }
 
 ExitCode run_cache_pack(const CacheOptions&) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
-  fmt::print("{} entries packed\n", value_or_throw(cache.pack()));
+  fmt::print("{} packed\n", plainly_counted(value_or_throw(cache.pack()), "entry"));
   return ExitCode::Done;
 }
 

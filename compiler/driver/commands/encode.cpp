@@ -8,6 +8,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/report/quantities.h"
 
 namespace cinch::driver {
 
@@ -34,7 +35,9 @@ ExitCode run_encode(const RunOptions& options) {
                                    {"fingerprint", factory.fingerprint()}};
     print_result(report);
   } else {
-    fmt::print("{}: {} elements, {} bytes\n", options.payload, shape.num_elems(), payload.size());
+    fmt::print("{}: {}, {}\n", options.payload,
+               plainly_counted(static_cast<std::uint64_t>(shape.num_elems()), "element"),
+               plainly_counted(payload.size(), "byte"));
   }
   return ExitCode::Done;
 }

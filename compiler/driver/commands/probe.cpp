@@ -11,6 +11,7 @@
 #include "compiler/driver/ranks/nccl_ranks.h"
 #include "compiler/driver/ranks/rank_threads.h"
 #include "compiler/driver/ranks/ucx_ranks.h"
+#include "compiler/driver/report/quantities.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/network_probe.h"
 #include "runtime/transports/mpi/mpi_transport.h"
@@ -72,8 +73,8 @@ std::optional<rt::NetworkModel> probe_ucx(const ProbeCommandOptions& options) {
 }
 
 void print_model(const rt::NetworkModel& model) {
-  fmt::print("{}, {} ranks; bytes are those that a rank sends, times those of the last rank\n",
-             model.transport, model.world);
+  fmt::print("{}, {}; bytes are those that a rank sends, times those of the last rank\n",
+             model.transport, plainly_counted(model.world, "rank"));
   fmt::print("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
              "the line is off by", "at once");
   fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",

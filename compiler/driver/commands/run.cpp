@@ -16,6 +16,7 @@
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/report/quantities.h"
 #include "runtime/core/same_bits.h"
 
 namespace cinch::driver {
@@ -230,13 +231,12 @@ std::string number_or_dash(const nlohmann::json& value, const char* format) {
 }
 
 void print_run(const nlohmann::json& r) {
-  fmt::print("{} on {}: {} elements\n", r["compressor"].get<std::string>(),
-             r["device"].get<std::string>(), r["elements"].get<std::size_t>());
+  fmt::print("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
+             plainly_counted(r["elements"].get<std::size_t>(), "element"));
   const bool is_protocol = r.contains("same_bits");
-  fmt::print("{}{} bytes (at most {}), ratio {}\n",
-             is_protocol ? "sent by a rank  " : "payload         ",
-             r["payload_bytes"].get<std::size_t>(), r["bound_bytes"].get<std::int64_t>(),
-             number_or_dash(r["ratio"], "{:.1f}"));
+  fmt::print("{}{} (at most {}), ratio {}\n", is_protocol ? "sent by a rank  " : "payload         ",
+             plainly_counted(r["payload_bytes"].get<std::size_t>(), "byte"),
+             r["bound_bytes"].get<std::int64_t>(), number_or_dash(r["ratio"], "{:.1f}"));
   fmt::print("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
              number_or_dash(r["cosine"], "{:.4f}"));
   if (is_protocol) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/driver/report/quantities.h"
+
 namespace cinch::driver {
 
 namespace {
@@ -48,12 +50,16 @@ void print_kernel(const json& kernel) {
   if (!fused.empty()) fmt::print("      {}\n", fused);
 }
 
+std::string sweeps(const json& number) {
+  return plainly_counted(number.get<std::uint64_t>(), "sweep");
+}
+
 // Where branches decide how often memory is swept.
 void print_worst_case(const json& entry) {
   const auto print = [&](const char* name, const char* end) {
     const std::string suffix = std::string("_per_element") + end;
-    fmt::print("  {:<10}  {} sweeps, {:.3f} B read and {:.3f} B written per element\n", name,
-               entry[*end == '\0' ? "sweeps_most" : "sweeps_least"].get<int>(),
+    fmt::print("  {:<10}  {}, {:.3f} B read and {:.3f} B written per element\n", name,
+               sweeps(entry[*end == '\0' ? "sweeps_most" : "sweeps_least"]),
                entry["read" + suffix].get<double>(), entry["written" + suffix].get<double>());
   };
   print("best case", "_least");
@@ -63,24 +69,23 @@ void print_worst_case(const json& entry) {
 // What no fusion can save; `cinch bench` measures how long that takes.
 void print_floor(const json& entry) {
   const double words = entry["random_words_per_element"].get<double>();
-  fmt::print("  {:<10}  {} sweeps, {:.3f} B read and {:.3f} B written per element{}\n", "floor",
-             entry["floor_sweeps"].get<int>(), entry["floor_read_per_element"].get<double>(),
+  fmt::print("  {:<10}  {}, {:.3f} B read and {:.3f} B written per element{}\n", "floor",
+             sweeps(entry["floor_sweeps"]), entry["floor_read_per_element"].get<double>(),
              entry["floor_written_per_element"].get<double>(),
              words == 0 ? "" : fmt::format(", {:.3f} random words", words));
 }
 
 void print_entry(const std::string& name, const json& entry) {
-  const std::string sweeps =
-      entry["sweeps_least"] == entry["sweeps_most"]
-          ? entry["sweeps_least"].dump()
-          : fmt::format("{} to {}", entry["sweeps_least"].dump(), entry["sweeps_most"].dump());
-  fmt::print(
-      "{:<9} {} kernels, {} sweeps over memory; per element {}{:.3f} B read, {}{:.3f} B written\n",
-      name, entry["kernels"].get<int>(), sweeps,
-      at_most(entry["bytes_read"] == entry["bytes_read_least"]),
-      entry["read_per_element"].get<double>(),
-      at_most(entry["bytes_written"] == entry["bytes_written_least"]),
-      entry["written_per_element"].get<double>());
+  const std::string range = entry["sweeps_least"] == entry["sweeps_most"]
+                                ? ""
+                                : fmt::format("{} to ", entry["sweeps_least"].dump());
+  fmt::print("{:<9} {}, {}{} over memory; per element {}{:.3f} B read, {}{:.3f} B written\n", name,
+             plainly_counted(entry["kernels"].get<std::uint64_t>(), "kernel"), range,
+             sweeps(entry["sweeps_most"]),
+             at_most(entry["bytes_read"] == entry["bytes_read_least"]),
+             entry["read_per_element"].get<double>(),
+             at_most(entry["bytes_written"] == entry["bytes_written_least"]),
+             entry["written_per_element"].get<double>());
   if (entry["sweeps_least"] != entry["sweeps_most"]) print_worst_case(entry);
   print_floor(entry);
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
@@ -134,7 +139,8 @@ void print_fusion(const json& fusion) {
 
 void print_formulas(const json& report, bool with_fusion) {
   const auto elements = report["elements"].get<std::int64_t>();
-  fmt::print("{}, {} elements", report["compressor"].get<std::string>(), elements);
+  fmt::print("{}, {}", report["compressor"].get<std::string>(),
+             plainly_counted(static_cast<std::uint64_t>(elements), "element"));
   if (report.contains("columns")) {
     const auto columns = report["columns"].get<std::int64_t>();
     fmt::print(", {} x {}", elements / columns, columns);

@@ -42,8 +42,22 @@ std::string time_text(double seconds) {
   return three_digits(seconds) + " s";
 }
 
+namespace {
+
+std::string noun(bool is_one, std::string_view what) {
+  if (is_one) return std::string(what);
+  return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))
+                             : fmt::format("{}s", what);
+}
+
+}  // namespace
+
 std::string counted(std::int64_t number, std::string_view what) {
-  return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : "s");
+  return grouped(number) + " " + noun(number == 1, what);
+}
+
+std::string plainly_counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}", number, noun(number == 1, what));
 }
 
 }  // namespace cinch::driver

@@ -18,7 +18,9 @@ std::string time_text(double seconds);
 /// "32.0", "1205", "0.0312": three digits, or all before the point.
 std::string three_digits(double number);
 
-/// "1 sweep", "2 sweeps".
+/// "1 sweep", "2 sweeps", "1,048,576 elements".
 std::string counted(std::int64_t number, std::string_view what);
+/// The same with plain digits: "1 entry", "1048576 entries".
+std::string plainly_counted(std::uint64_t number, std::string_view what);
 
 }  // namespace cinch::driver

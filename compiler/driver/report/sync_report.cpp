@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/driver/report/text_table.h"
 
@@ -75,14 +76,14 @@ std::string programs_text(const json& tensors) {
 }
 
 std::string title(const json& r) {
-  const auto steps = r["steps"].get<std::size_t>();
-  const auto ranks = r["ranks"].get<std::uint32_t>();
   const std::size_t tensors = r["tensors"].size();
-  return fmt::format(
-      "sync: {}, plan {}, {} rank{} over {}, {} elements{}, {} step{}", programs_text(r["tensors"]),
-      r["plan"].get<std::string>(), ranks, ranks == 1 ? "" : "s", r["transport"].get<std::string>(),
-      r["elements"].get<std::size_t>(), tensors > 1 ? fmt::format(" in {} tensors", tensors) : "",
-      steps, steps == 1 ? "" : "s");
+  return fmt::format("sync: {}, plan {}, {} over {}, {}{}, {}", programs_text(r["tensors"]),
+                     r["plan"].get<std::string>(),
+                     plainly_counted(r["ranks"].get<std::uint32_t>(), "rank"),
+                     r["transport"].get<std::string>(),
+                     plainly_counted(r["elements"].get<std::size_t>(), "element"),
+                     tensors > 1 ? fmt::format(" in {} tensors", tensors) : "",
+                     plainly_counted(r["steps"].get<std::size_t>(), "step"));
 }
 
 void print_phases(const json& phases) {
@@ -107,7 +108,8 @@ void print_tensors(const json& tensors) {
     elements += tensor["elements"].get<std::int64_t>();
   }
   for (const auto& [use, of] : by_use) {
-    fmt::print("sent as {:<7} {} tensors, {} elements\n", use, of.first, of.second);
+    fmt::print("sent as {:<7} {}, {}\n", use, plainly_counted(of.first, "tensor"),
+               plainly_counted(static_cast<std::uint64_t>(of.second), "element"));
   }
 }
 
