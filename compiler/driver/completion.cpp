@@ -322,10 +322,10 @@ std::string fish_script(const CommandShape& root) {
 
 }  // namespace
 
-std::string completion_script(const CommandShape& all, const std::string& shell) {
-  const CommandShape root = with_commands_of_help(all);
-  if (shell == "bash") return bash_script(root);
-  return shell == "zsh" ? zsh_script(root) : fish_script(root);
+std::string completion_script(const CommandShape& root, const std::string& shell) {
+  const CommandShape whole = with_commands_of_help(root);
+  if (shell == "bash") return bash_script(whole);
+  return shell == "zsh" ? zsh_script(whole) : fish_script(whole);
 }
 
 }  // namespace cinch::driver

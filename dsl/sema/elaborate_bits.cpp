@@ -29,7 +29,7 @@ Value Elaborator::floor_div_of(Value a, Value b, const std::string& name, Span s
   };
   if (a.is_typed()) a = shared(a, "dividend");
   if (b.is_typed()) b = shared(b, "divisor");
-  const Value down = without_quotient(apply(ScalarOp::div, {a, b}));
+  Value down = without_quotient(apply(ScalarOp::div, {a, b}));
   const Value rest = apply(ScalarOp::mod, {a, b});
   if (down.is_error() || rest.is_error()) return error(span);
   if (is_real(down)) return cannot_combine(name, a, b, span);

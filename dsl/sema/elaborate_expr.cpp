@@ -368,7 +368,7 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     declare(param, symbol);
   }
   const Value body = in_block(tree()[written->body].span, [&] {
-    const Value value = finish(expr(written->body));
+    Value value = finish(expr(written->body));
     if (value.is_error()) return value;
     if (!value.is_typed() || value.type.rank != 0) {
       reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",

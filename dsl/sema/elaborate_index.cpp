@@ -48,7 +48,7 @@ Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
   }
   if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
     if (base.kind != ValueKind::Table) return slice(unmet(base), *range, span);
-    const Value cut = slice(materialize(base), *range, span);
+    Value cut = slice(materialize(base), *range, span);
     if (cut.is_error()) return cut;
     // The names in the range have their meaning here alone.
     return made_of_exact(base, span, [=, this](const Value& made) {

@@ -267,7 +267,7 @@ class Elaborator {
   // ---- indices (elaborate_index.cpp)
   Value index_expr(const ast::Index& node, Span span);
   Value index_value(const Value& base, ast::ExprId id, Span span);
-  Value look_up(const Value& table, const Value& index, Span span);
+  Value look_up(const Value& array, const Value& index, Span span);
   Value gather(const Value& base, const Value& index, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);
