@@ -130,6 +130,19 @@ Value Elaborator::tuple(const ast::Tuple& node, Span span) {
   return made;
 }
 
+Value Elaborator::table_of_rows(Value table, const std::vector<Value>& rows) {
+  table.table_cols = static_cast<std::uint32_t>(rows.front().table.size());
+  for (const Value& row : rows) {
+    if (row.table.size() != table.table_cols) {
+      reporter_.report<DiagKind::Mismatch>(row.span, describe(rows.front()), describe(row));
+      return error(table.span);
+    }
+    for (std::size_t i = 0; i < row.table.size(); ++i)
+      add_element(table, row.table[i], row.big_elements[i]);
+  }
+  return with_table_quotient(std::move(table), rows);
+}
+
 Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
   std::vector<Value> elements;
   bool all_constant = true, all_tables = true;
@@ -153,19 +166,7 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     for (const Value& e : elements) add_element(table, e.host, e.is_big);
     return with_table_quotient(std::move(table), elements);
   }
-  if (all_tables) {
-    table.table_cols = static_cast<std::uint32_t>(elements.front().table.size());
-    for (const Value& e : elements) {
-      if (e.table.size() != table.table_cols) {
-        reporter_.report<DiagKind::Mismatch>(e.span, describe(elements.front()), describe(e));
-        return error(span);
-      }
-      for (std::size_t i = 0; i < e.table.size(); ++i) {
-        add_element(table, e.table[i], e.big_elements[i]);
-      }
-    }
-    return with_table_quotient(std::move(table), elements);
-  }
+  if (all_tables) return table_of_rows(std::move(table), elements);
   std::optional<DType> dtype = own_dtype(elements.front());
   for (std::size_t i = 1; i < elements.size(); ++i) {
     const auto other = own_dtype(elements[i]);

@@ -247,6 +247,7 @@ class Elaborator {
   Value bitcast(const ast::Bitcast& node, Span span);
   Value tuple(const ast::Tuple& node, Span span);
   Value array_literal(const ast::ArrayLiteral& node, Span span);
+  Value table_of_rows(Value table, const std::vector<Value>& rows);
   // ---- elaborate_facts.cpp
   IndexFacts common_facts(const IndexFacts& a, const IndexFacts& b);
   void join_variable_facts(const std::map<std::uint32_t, IndexFacts>& other);
