@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "dsl/diag/uri.h"
+
 namespace cinch::lsp {
 
 namespace {
@@ -46,22 +48,9 @@ std::string path_of_uri(std::string_view uri) {
 
 std::string uri_of_path(const std::string& path) {
   if (has_scheme(path)) return path;
-  constexpr char kHex[] = "0123456789ABCDEF";
-  constexpr std::string_view kPlain = "-._~/";
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
-  std::string uri(kFileScheme);
-  for (const char c : error ? path : absolute) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_alnum =
-        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (is_alnum || kPlain.find(c) != std::string_view::npos) {
-      uri += c;
-    } else {
-      uri += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return uri;
+  return std::string(kFileScheme) + dsl::to_uri(error ? path : absolute);
 }
 
 }  // namespace cinch::lsp

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <mutex>
@@ -116,7 +117,8 @@ void start(const std::string& command, const std::string& text) {
                                pointers(words).data(), pointers(environment).data());
   // It forks what compiles and ends at once. A host program that waits for all of its children may
   // have been first.
-  if (code == 0) ::waitpid(process, nullptr, 0);
+  while (code == 0 && ::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 bool is_new(const std::string& text) {
@@ -163,6 +165,7 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
 }
 
 void improve_later(const Improvement& improvement) {
+  if (!codegen::nvrtc_report().is_found) return;
   const std::string command = find_command();
   const std::string text = write_improvement(improvement);
   if (!command.empty() && is_new(text)) start(command, text);

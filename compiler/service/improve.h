@@ -24,8 +24,8 @@ std::string write_improvement(const Improvement& improvement);
 // Errors: InvalidArgument.
 rt::Result<Improvement> read_improvement(std::string_view text);
 
-// Starts the process, once for each improvement. Where there is no `cinch` beside this library, or
-// CINCH_BACKGROUND is off, code stays as it is: that is no error.
+// Starts the process, once for each improvement. Where there is no NVRTC, no `cinch` beside this
+// library, or CINCH_BACKGROUND is off, code stays as it is: that is no error.
 void improve_later(const Improvement& improvement);
 
 }  // namespace cinch::service

@@ -72,6 +72,9 @@ void print_for_people(const json& report) {
              report["max_bytes"].get<std::uint64_t>());
 }
 
+// What compiles longer than this in the background is given up, so that others have their turn.
+constexpr unsigned kMostSeconds = 1800;
+
 // In a process that outlives this one, and keeps nothing of who started it.
 bool goes_on_alone() {
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
@@ -189,6 +192,7 @@ ExitCode run_cache_improve(const CacheOptions&) {
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.check_writable() || !goes_on_alone()) return ExitCode::Done;
   wait_for_turn(cache.settings().folder);
+  ::alarm(kMostSeconds);
   FrontEnd front_end;
   service::make_program_image(front_end, improvement.request, improvement.target,
                               improvement.block_warps);
