@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <numeric>
 
-#include "codegen/emit/cpu_kernel.h"
-#include "codegen/emit/cpu_prelude.h"
-#include "codegen/emit/cpu_reuse.h"
-#include "codegen/emit/cpu_units.h"
+#include "codegen/emit/cpu/kernel.h"
+#include "codegen/emit/cpu/prelude.h"
+#include "codegen/emit/cpu/reuse.h"
+#include "codegen/emit/cpu/units.h"
 #include "codegen/emit/extern_text.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 
-#include "codegen/emit/cuda_shape.h"
-#include "codegen/emit/cuda_steps.h"
-#include "codegen/emit/cuda_units.h"
-#include "codegen/emit/cuda_wire.h"
+#include "codegen/emit/cuda/shape.h"
+#include "codegen/emit/cuda/steps.h"
+#include "codegen/emit/cuda/units.h"
+#include "codegen/emit/cuda/wire.h"
 #include "codegen/emit/extern_text.h"
 #include "codegen/emit/prelude_text.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "runtime/core/lang/embed.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/payload/payload.h"

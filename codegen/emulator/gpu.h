@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/emulator/finding.h"
 #include "codegen/emulator/hooks.h"
 #include "codegen/emulator/module.h"
+#include "codegen/emulator/races/finding.h"
 #include "runtime/core/error.h"
 
 namespace cinch::emulator {

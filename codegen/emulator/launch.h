@@ -11,12 +11,12 @@
 
 #include "codegen/emulator/arena.h"
 #include "codegen/emulator/fibers.h"
-#include "codegen/emulator/finding.h"
-#include "codegen/emulator/history.h"
-#include "codegen/emulator/knowledge.h"
 #include "codegen/emulator/module.h"
+#include "codegen/emulator/races/finding.h"
+#include "codegen/emulator/races/history.h"
+#include "codegen/emulator/races/knowledge.h"
+#include "codegen/emulator/races/shadow.h"
 #include "codegen/emulator/random.h"
-#include "codegen/emulator/shadow.h"
 
 namespace cinch::emulator {
 

@@ -2,7 +2,7 @@
 #include "codegen/jit/clang_jit.h"
 
 #include "codegen/emit/cpu.h"
-#include "codegen/emit/cpu_helpers.h"
+#include "codegen/emit/cpu/helpers.h"
 #include "codegen/jit/library.h"
 #include "codegen/jit/reply.h"
 #include "runtime/core/check.h"

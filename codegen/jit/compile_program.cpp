@@ -3,7 +3,7 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/cuda_wire.h"
+#include "codegen/emit/cuda/wire.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/emulated.h"
 #include "codegen/jit/nvrtc.h"

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "codegen/jit/library.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::codegen {
 namespace {

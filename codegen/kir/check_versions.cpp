@@ -8,7 +8,7 @@
 #include <span>
 
 #include "codegen/kir/structure.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {

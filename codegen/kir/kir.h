@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "runtime/core/ids.h"
-#include "runtime/core/scalar_op.h"
+#include "runtime/core/numbers/scalar_op.h"
 #include "runtime/image/image.h"
 
 namespace cinch::kir {

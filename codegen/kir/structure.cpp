@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen/kir/text_names.h"
+#include "codegen/kir/text/text_names.h"
 
 namespace cinch::kir {
 namespace {

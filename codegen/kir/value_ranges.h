@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/kir/kir.h"
-#include "runtime/core/number_range.h"
+#include "runtime/core/numbers/number_range.h"
 
 namespace cinch::kir {
 

@@ -8,7 +8,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier_instr.h"
 #include "runtime/core/check.h"
 

@@ -1,7 +1,7 @@
 // See check_facts.h.
 #include "codegen/passes/check_facts.h"
 
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/passes/mark_alike.h"
 #include "codegen/passes/mark_beside.h"
 #include "codegen/passes/mark_compact.h"

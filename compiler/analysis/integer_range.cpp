@@ -7,7 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "runtime/core/number_range.h"
+#include "runtime/core/numbers/number_range.h"
 
 namespace cinch::analysis {
 namespace {

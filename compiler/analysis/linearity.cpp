@@ -8,7 +8,7 @@
 #include "compiler/analysis/integer_range.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "runtime/core/number_range.h"
+#include "runtime/core/numbers/number_range.h"
 
 namespace cinch::analysis {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 #include <tuple>
 
-#include "compiler/ir/host_text.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
+#include "compiler/ir/text/host_text.h"
 
 namespace cinch::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/dtype.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::interp {
 

@@ -3,7 +3,7 @@
 
 #include "compiler/interp/evaluator.h"
 #include "compiler/ir/scalar_eval.h"
-#include "runtime/core/ordered_reduce.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::interp {
 

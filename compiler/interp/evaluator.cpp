@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/scalar_eval.h"
-#include "runtime/core/param_value.h"
+#include "compiler/ir/text/printer.h"
+#include "runtime/core/params/param_value.h"
 
 namespace cinch::interp {
 namespace {

@@ -10,7 +10,7 @@
 #include "compiler/interp/lifetimes.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
-#include "runtime/core/host_expr.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::interp {
 

@@ -1,6 +1,6 @@
 // The meaning of the IR: slow, obvious, sequential. Every target is compared with this, bit for
 // bit. Values are whole arrays, ops run one after another, reductions and scans follow
-// runtime/core/ordered_reduce.h, single elements compiler/ir/scalar_eval.h.
+// runtime/core/numbers/ordered_reduce.h, single elements compiler/ir/scalar_eval.h.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
-#include "runtime/core/host_expr_ops.h"
-#include "runtime/core/param_value.h"
+#include "runtime/core/params/param_value.h"
+#include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::ir {
 

@@ -2,7 +2,7 @@
 // interpreter and for kernels. Both are shares of squared lengths.
 #pragma once
 
-#include "runtime/core/dtype.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::ir {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/core/dtype.h"
-#include "runtime/core/scalar_op.h"
+#include "runtime/core/numbers/dtype.h"
+#include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch::ir {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compiler/ir/ir.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/types.h"
 
 namespace cinch::ir {

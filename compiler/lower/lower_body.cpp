@@ -4,7 +4,7 @@
 
 #include "compiler/lower/body_lowering.h"
 #include "runtime/core/check.h"
-#include "runtime/core/param_value.h"
+#include "runtime/core/params/param_value.h"
 
 namespace cinch::lower {
 

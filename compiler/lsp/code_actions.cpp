@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/lsp/diagnostic_json.h"
 #include "compiler/lsp/features.h"
+#include "compiler/lsp/protocol/diagnostic_json.h"
 
 namespace cinch::lsp {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dsl/sema/builtins.h"
-#include "runtime/core/scalar_op.h"
+#include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch::lsp {
 

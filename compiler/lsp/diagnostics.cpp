@@ -1,9 +1,9 @@
 // Diagnostics of the checker in the protocol's form.
 #include <string>
 
-#include "compiler/lsp/diagnostic_json.h"
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/diagnostic_json.h"
+#include "compiler/lsp/protocol/uri.h"
 #include "dsl/diag/diag.h"
 #include "dsl/diag/shown.h"
 

@@ -3,7 +3,7 @@
 // request is thrown as RequestError.
 #pragma once
 #include "compiler/lsp/analysis.h"
-#include "compiler/lsp/json.h"
+#include "compiler/lsp/protocol/json.h"
 #include "compiler/lsp/workspace.h"
 
 namespace cinch::lsp {

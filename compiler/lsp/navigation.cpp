@@ -5,7 +5,7 @@
 
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/other_files.h"
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/uri.h"
 
 namespace cinch::lsp {
 

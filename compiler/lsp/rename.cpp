@@ -8,7 +8,7 @@
 
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/other_files.h"
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/uri.h"
 #include "compiler/service/program_lookup.h"
 #include "dsl/sema/module_data.h"
 #include "dsl/sema/scalar_functions.h"

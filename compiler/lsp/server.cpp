@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/rpc_stream.h"
-#include "compiler/lsp/surrogates.h"
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/rpc_stream.h"
+#include "compiler/lsp/protocol/surrogates.h"
+#include "compiler/lsp/protocol/uri.h"
 #include "compiler/lsp/workspace.h"
 
 namespace cinch::lsp {

@@ -7,10 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/uri.h"
 #include "compiler/service/front_end.h"
 #include "compiler/service/service_error.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::lsp {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/lsp/analysis.h"
-#include "compiler/lsp/json.h"
+#include "compiler/lsp/protocol/json.h"
 #include "runtime/core/extern_function.h"
 
 namespace cinch::lsp {

@@ -12,7 +12,7 @@
 
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
-#include "runtime/core/ordered_reduce.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {
 namespace {

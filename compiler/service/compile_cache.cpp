@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "compiler/service/source_identity.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/module/library_path.h"
 
 namespace cinch::service {

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "runtime/core/host_expr.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::service {
 

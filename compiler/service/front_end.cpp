@@ -10,9 +10,9 @@
 #include "compiler/service/service_error.h"
 #include "dsl/diag/render.h"
 #include "runtime/call/parameters.h"
-#include "runtime/core/file_bytes.h"
-#include "runtime/core/parse_count.h"
-#include "runtime/core/parse_number.h"
+#include "runtime/core/files/file_bytes.h"
+#include "runtime/core/numbers/parse_count.h"
+#include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::service {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/parse_number.h"
+#include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::service {
 namespace {

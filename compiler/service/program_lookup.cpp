@@ -7,7 +7,7 @@
 
 #include "compiler/service/service_error.h"
 #include "dsl/diag/diag.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/module/library_path.h"
 
 namespace cinch::service {

@@ -12,8 +12,8 @@
 #include "dsl/sema/claims.h"
 #include "dsl/source/source.h"
 #include "runtime/core/ids.h"
+#include "runtime/core/numbers/scalar_op.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/scalar_op.h"
 
 namespace cinch::sema {
 

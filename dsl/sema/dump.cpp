@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "dsl/sema/sema.h"
-#include "runtime/core/dtype.h"
-#include "runtime/core/param_range.h"
+#include "runtime/core/numbers/dtype.h"
+#include "runtime/core/params/param_range.h"
 
 namespace cinch::sema {
 

@@ -3,7 +3,7 @@
 
 #include "dsl/diag/render.h"
 #include "dsl/sema/elaborator.h"
-#include "runtime/core/param_value.h"
+#include "runtime/core/params/param_value.h"
 
 namespace cinch::sema {
 

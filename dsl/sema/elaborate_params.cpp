@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "dsl/sema/elaborator.h"
-#include "runtime/core/param_range.h"
+#include "runtime/core/params/param_range.h"
 
 namespace cinch::sema {
 

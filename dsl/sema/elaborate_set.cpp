@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "dsl/sema/elaborator.h"
-#include "runtime/core/param_range.h"
-#include "runtime/core/param_value.h"
+#include "runtime/core/params/param_range.h"
+#include "runtime/core/params/param_value.h"
 
 namespace cinch::sema {
 

@@ -14,9 +14,9 @@
 #include "dsl/sema/sema.h"
 #include "dsl/source/source.h"
 #include "dsl/syntax/ast.h"
-#include "runtime/core/dtype.h"
-#include "runtime/core/host_expr.h"
+#include "runtime/core/numbers/dtype.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/core/scalar_op.h"
+#include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch::sema {
 

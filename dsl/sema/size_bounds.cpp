@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dsl/sema/sizes.h"
-#include "runtime/core/host_expr_ops.h"
+#include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::sema {
 

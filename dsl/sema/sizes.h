@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/core/host_expr.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
 

@@ -1,5 +1,5 @@
 // parse(): lexer, layout, grammar. Spirit's own exceptions end here.
-#include "dsl/syntax/grammar.h"
+#include "dsl/syntax/grammar/grammar.h"
 
 #include <algorithm>
 

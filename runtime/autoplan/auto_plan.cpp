@@ -11,7 +11,7 @@
 
 #include "runtime/autoplan/task_speed.h"
 #include "runtime/core/hash.h"
-#include "runtime/planner/network_probe.h"
+#include "runtime/planner/network/network_probe.h"
 #include "runtime/sync/agreement.h"
 
 namespace cinch::rt {

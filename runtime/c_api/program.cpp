@@ -10,7 +10,7 @@
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tuning.h"
 #include "runtime/call/parameters.h"
-#include "runtime/core/param_range.h"
+#include "runtime/core/params/param_range.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"

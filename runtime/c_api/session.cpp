@@ -7,8 +7,8 @@
 #include "runtime/c_api/tensors.h"
 #include "runtime/c_api/tuning.h"
 #include "runtime/call/state_file.h"
-#include "runtime/core/file_bytes.h"
-#include "runtime/gpu/session.h"
+#include "runtime/core/files/file_bytes.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/session/session_list.h"
 
 namespace cinch::c_api {

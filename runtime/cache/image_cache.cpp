@@ -8,7 +8,7 @@
 
 #include "runtime/cache/entry_file.h"
 #include "runtime/cache/trusted_files.h"
-#include "runtime/core/file_error.h"
+#include "runtime/core/files/file_error.h"
 
 namespace cinch::rt {
 

@@ -10,8 +10,8 @@
 #include <random>
 #include <string>
 
-#include "runtime/core/file_bytes.h"
-#include "runtime/core/file_error.h"
+#include "runtime/core/files/file_bytes.h"
+#include "runtime/core/files/file_error.h"
 
 namespace cinch::rt {
 

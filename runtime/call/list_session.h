@@ -1,6 +1,6 @@
 // A list of tensors of one worker that one program compresses, wherever it computes: on CPUs
-// (runtime/session/session_list.h) or on a GPU (runtime/gpu/session.h). Views point to the memory
-// that it computes in. On CPUs a call has been done when it returns; on a GPU it is put on a
+// (runtime/session/session_list.h) or on a GPU (runtime/gpu/session/session.h). Views point to the
+// memory that it computes in. On CPUs a call has been done when it returns; on a GPU it is put on a
 // stream, and collect() waits and tells how it went.
 #pragma once
 #include <cstddef>

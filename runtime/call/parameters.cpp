@@ -9,10 +9,10 @@
 #include <cmath>
 
 #include "runtime/core/nearest_name.h"
-#include "runtime/core/param_check.h"
-#include "runtime/core/param_range.h"
-#include "runtime/core/param_value.h"
-#include "runtime/core/parse_number.h"
+#include "runtime/core/numbers/parse_number.h"
+#include "runtime/core/params/param_check.h"
+#include "runtime/core/params/param_range.h"
+#include "runtime/core/params/param_value.h"
 
 namespace cinch::rt {
 namespace {

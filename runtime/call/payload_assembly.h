@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
-#include "runtime/core/host_expr.h"
+#include "runtime/core/numbers/dtype.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
 
 namespace cinch::rt {

@@ -11,8 +11,8 @@
 
 #include "runtime/call/payload_assembly.h"
 #include "runtime/call/payload_sum.h"
-#include "runtime/core/float_environment.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/numbers/float_environment.h"
 
 namespace cinch::rt {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/core/step_bounds.h"
+#include "runtime/core/sizes/step_bounds.h"
 #include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::rt {
 

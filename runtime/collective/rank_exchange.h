@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/dtype.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {

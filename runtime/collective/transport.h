@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/dtype.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/dtype.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::rt {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/dtype.h"
-#include "runtime/core/host_expr.h"
+#include "runtime/core/numbers/dtype.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/core/host_expr.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch {
 

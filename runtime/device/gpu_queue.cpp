@@ -1,7 +1,7 @@
 // Bodies of gpu_queue.h.
 #include "runtime/device/gpu_queue.h"
 
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 
 namespace cinch::rt {
 namespace {

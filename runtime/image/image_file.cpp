@@ -9,7 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
 #include "runtime/image/image_json.h"
 #include "runtime/image/json_tree.h"

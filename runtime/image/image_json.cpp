@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/core/parse_number.h"
+#include "runtime/core/numbers/parse_number.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "runtime/core/param_check.h"
+#include "runtime/core/params/param_check.h"
 #include "runtime/image/buffer_size.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/image/validate_steps.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::rt {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/core/sanitizer.h"
 
 namespace cinch::rt {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::rt {
 

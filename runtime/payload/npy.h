@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::rt {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/core/error.h"
-#include "runtime/core/host_expr.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/payload/payload.h"
 #include "runtime/payload/payload_file.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/collective/transport.h"
-#include "runtime/core/dtype.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::rt {
 

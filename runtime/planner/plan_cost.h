@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
-#include "runtime/planner/network_model.h"
+#include "runtime/planner/network/network_model.h"
 
 namespace cinch::rt {
 

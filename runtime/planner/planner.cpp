@@ -12,7 +12,7 @@
 
 #include "runtime/core/nearest_name.h"
 #include "runtime/plan/partial_sums.h"
-#include "runtime/planner/builders.h"
+#include "runtime/planner/builders/builders.h"
 #include "runtime/planner/interleave.h"
 
 namespace cinch::rt {

@@ -9,7 +9,7 @@
 
 #include "runtime/call/entries.h"
 #include "runtime/call/state_file.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/tuning/tuning.h"
 

@@ -7,7 +7,7 @@
 #include "runtime/call/entries.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/state_file.h"
-#include "runtime/core/host_memo.h"
+#include "runtime/core/sizes/host_memo.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/payload/payload.h"

@@ -1,7 +1,7 @@
 // A synchronisation: from one place where the ranks meet to the next.
 #include <utility>
 
-#include "runtime/core/float_environment.h"
+#include "runtime/core/numbers/float_environment.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 

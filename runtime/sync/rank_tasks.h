@@ -10,7 +10,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/protocol_parts.h"
-#include "runtime/sync/site_states.h"
+#include "runtime/sync/states/site_states.h"
 #include "runtime/sync/step_report.h"
 
 namespace cinch::rt {

@@ -14,8 +14,8 @@
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/partial_sums.h"
 #include "runtime/plan/plan_digest.h"
-#include "runtime/sync/checkpoint.h"
-#include "runtime/sync/device_tasks.h"
+#include "runtime/sync/device/device_tasks.h"
+#include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/sync_session_impl.h"
 #include "runtime/sync/task_facts.h"
 

@@ -28,9 +28,9 @@
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/sync/restore_states.h"
-#include "runtime/sync/site_states.h"
-#include "runtime/sync/state_arrays.h"
+#include "runtime/sync/states/restore_states.h"
+#include "runtime/sync/states/site_states.h"
+#include "runtime/sync/states/state_arrays.h"
 #include "runtime/sync/sync_device.h"
 #include "runtime/sync/task_times.h"
 

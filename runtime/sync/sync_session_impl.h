@@ -10,10 +10,10 @@
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/plan_runner.h"
 #include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/states/update_errors.h"
 #include "runtime/sync/step_record.h"
 #include "runtime/sync/step_tensors.h"
 #include "runtime/sync/sync_session.h"
-#include "runtime/sync/update_errors.h"
 
 namespace cinch::rt {
 

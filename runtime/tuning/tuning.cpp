@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "runtime/core/check.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/tuning/builtin.h"
 
 namespace cinch::rt {

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/emulated_ranks.h"
-#include "tests/collective/faulty_transport.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/emulated_ranks.h"
+#include "tests/collective/support/faulty_transport.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 namespace {

@@ -2,7 +2,7 @@
 // gets an error that names the tensor, states are those of the last step, and nothing waits.
 #include <gtest/gtest.h>
 
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "runtime/planner/codec_facts.h"
 #include "runtime/session/tensor_convert.h"
-#include "tests/collective/emulated_ranks.h"
-#include "tests/collective/faulty_transport.h"
-#include "tests/collective/plan_cases.h"
+#include "tests/collective/support/emulated_ranks.h"
+#include "tests/collective/support/faulty_transport.h"
+#include "tests/collective/support/plan_cases.h"
 
 namespace cinch::testing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "runtime/planner/codec_facts.h"
 #include "runtime/session/tensor_convert.h"
-#include "tests/collective/emulated_ranks.h"
+#include "tests/collective/support/emulated_ranks.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/emulated_ranks.h"
-#include "tests/collective/plan_cases.h"
+#include "tests/collective/support/emulated_ranks.h"
+#include "tests/collective/support/plan_cases.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

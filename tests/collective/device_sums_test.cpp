@@ -1,6 +1,6 @@
 // Payloads that are spread and joined on a device are those of the host, byte for byte: each type
 // that travels as it is, whichever the mark is of, NaNs of any form, and payloads that are marked.
-#include "runtime/sync/device_sums.h"
+#include "runtime/sync/device/device_sums.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 
 #include "runtime/core/lang.h"
-#include "tests/collective/emulated_ranks.h"
+#include "tests/collective/support/emulated_ranks.h"
 
 namespace cinch::testing {
 namespace {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/collective/faulty_transport.h"
-#include "tests/collective/step_faults.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/faulty_transport.h"
+#include "tests/collective/support/step_faults.h"
+#include "tests/collective/support/sync_ranks.h"
 #include "tests/two_threads.h"
 
 namespace cinch::testing {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/plan_cases.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/support/plan_cases.h"
+#include "tests/collective/support/sync_oracle.h"
 
 namespace cinch::testing {
 namespace {

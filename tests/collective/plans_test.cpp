@@ -9,8 +9,8 @@
 #include <set>
 
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/plan_cases.h"
-#include "tests/collective/thread_worlds.h"
+#include "tests/collective/support/plan_cases.h"
+#include "tests/collective/support/thread_worlds.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

@@ -10,7 +10,7 @@
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/choose_plan.h"
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/plan_cases.h"
+#include "tests/collective/support/plan_cases.h"
 
 namespace cinch::testing {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "runtime/plan/check_plan.h"
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/forwarding_transport.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/support/forwarding_transport.h"
+#include "tests/collective/support/sync_oracle.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

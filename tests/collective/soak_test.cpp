@@ -12,8 +12,8 @@
 #include <new>
 #include <optional>
 
-#include "tests/collective/sync_ranks.h"
-#include "tests/collective/thread_worlds.h"
+#include "tests/collective/support/sync_ranks.h"
+#include "tests/collective/support/thread_worlds.h"
 #include "tests/environment.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "runtime/call/state_file.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 namespace {

@@ -3,8 +3,8 @@
 // mpi/step_faults_test.cpp.
 #include <gtest/gtest.h>
 
-#include "tests/collective/step_faults.h"
-#include "tests/collective/thread_worlds.h"
+#include "tests/collective/support/step_faults.h"
+#include "tests/collective/support/thread_worlds.h"
 #include "tests/time_bound.h"
 
 namespace cinch::testing {

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "runtime/device/cpu_device.h"
-#include "runtime/sync/device_tasks.h"
+#include "runtime/sync/device/device_tasks.h"
 #include "runtime/sync/plan_runner.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 namespace {

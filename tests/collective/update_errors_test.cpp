@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 namespace {

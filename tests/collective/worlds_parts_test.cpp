@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "tests/collective/sync_oracle.h"
-#include "tests/collective/thread_worlds.h"
+#include "tests/collective/support/sync_oracle.h"
+#include "tests/collective/support/thread_worlds.h"
 #include "tests/time_bound.h"
 
 namespace cinch::testing {

@@ -7,7 +7,7 @@
 
 #include "runtime/call/state_slices.h"
 #include "runtime/core/hash.h"
-#include "runtime/sync/checkpoint.h"
+#include "runtime/sync/states/checkpoint.h"
 #include "tests/fuzz/target.h"
 
 namespace {

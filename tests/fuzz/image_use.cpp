@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/image/validate.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/session/session.h"

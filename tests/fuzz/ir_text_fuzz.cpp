@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/verifier.h"
 #include "tests/fuzz/target.h"
 

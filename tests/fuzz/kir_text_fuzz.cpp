@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "tests/fuzz/target.h"
 

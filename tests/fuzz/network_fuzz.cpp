@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "runtime/planner/network_model.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/planner/plan_cost.h"
 #include "runtime/planner/planner.h"
 #include "tests/fuzz/target.h"

@@ -20,7 +20,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/image/image_file.h"
 #include "runtime/session/session.h"
 #include "tests/gpu/on_device.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 
 namespace cinch::testing {
 

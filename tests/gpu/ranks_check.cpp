@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "runtime/collective/loopback.h"
-#include "runtime/core/same_bits.h"
+#include "runtime/core/numbers/same_bits.h"
 #include "runtime/image/image_file.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/sync/sync_session.h"

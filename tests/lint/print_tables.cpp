@@ -29,7 +29,7 @@ Rows scalar_ops() {
   return {
 #define SCALAR_OP(name, arity, operands, result, cost, meaning) \
   row(#name, #arity, #operands, #result, #cost, meaning),
-#include "runtime/core/scalar_op.def"
+#include "runtime/core/numbers/scalar_op.def"
 #undef SCALAR_OP
   };
 }

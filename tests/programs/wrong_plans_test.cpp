@@ -9,7 +9,7 @@
 #include <set>
 
 #include "codegen/kir/check_versions.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "tests/programs/harness/compile.h"
 
 namespace cinch::testing {

@@ -13,7 +13,7 @@
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/gpu/timer.h"
 #include "runtime/session/session.h"
 

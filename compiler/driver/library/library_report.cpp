@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "compiler/driver/version.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/service/formula.h"
-#include "runtime/core/param_range.h"
+#include "runtime/core/params/param_range.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
 

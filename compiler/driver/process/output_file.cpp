@@ -8,7 +8,7 @@
 
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/interrupt.h"
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::driver {
 

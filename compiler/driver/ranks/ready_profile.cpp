@@ -13,7 +13,7 @@
 
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/output_file.h"
-#include "runtime/core/parse_number.h"
+#include "runtime/core/numbers/parse_number.h"
 #include "runtime/planner/user_json.h"
 
 namespace cinch::driver {

@@ -19,7 +19,7 @@
 #include "compiler/service/compile.h"
 #include "runtime/call/parameters.h"
 #include "runtime/planner/policy.h"
-#include "runtime/sync/checkpoint.h"
+#include "runtime/sync/states/checkpoint.h"
 
 namespace cinch::driver {
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "codegen/emulator/driver.h"
-#include "tests/collective/emulated_ranks.h"
+#include "tests/collective/support/emulated_ranks.h"
 
 namespace cinch::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/collective/mpi/open_transport.h"
-#include "tests/collective/step_faults.h"
+#include "tests/collective/support/step_faults.h"
 #include "tests/environment.h"
 #include "tests/time_bound.h"
 #include "tests/unit/runtime/collective/transport_checks.h"

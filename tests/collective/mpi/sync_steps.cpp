@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/support/sync_oracle.h"
 
 namespace cinch::testing {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/collective/transport.h"
-#include "tests/collective/sync_ranks.h"
+#include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
 

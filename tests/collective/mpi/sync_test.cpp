@@ -4,7 +4,7 @@
 
 #include "tests/collective/mpi/open_transport.h"
 #include "tests/collective/mpi/sync_steps.h"
-#include "tests/collective/plan_cases.h"
+#include "tests/collective/support/plan_cases.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/collective/emulated_ranks.h"
-#include "tests/collective/faulty_transport.h"
 #include "tests/collective/nccl/computing_double.h"
-#include "tests/collective/plan_cases.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/support/emulated_ranks.h"
+#include "tests/collective/support/faulty_transport.h"
+#include "tests/collective/support/plan_cases.h"
+#include "tests/collective/support/sync_oracle.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

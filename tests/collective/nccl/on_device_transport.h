@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/gpu/device.h"
-#include "tests/collective/forwarding_transport.h"
+#include "tests/collective/support/forwarding_transport.h"
 
 namespace cinch::testing {
 

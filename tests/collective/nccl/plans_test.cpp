@@ -4,7 +4,7 @@
 
 #include "runtime/planner/planner.h"
 #include "tests/collective/nccl/double_world.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/support/sync_oracle.h"
 
 namespace cinch::testing {
 namespace {

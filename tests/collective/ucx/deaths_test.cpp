@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/collective/step_faults.h"
+#include "tests/collective/support/step_faults.h"
 #include "tests/collective/ucx/open_rank.h"
 #include "tests/time_bound.h"
 

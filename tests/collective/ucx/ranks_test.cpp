@@ -1,8 +1,8 @@
 // What every transport must do, and plans beside the sequential oracle, as processes.
 #include <gtest/gtest.h>
 
-#include "tests/collective/plan_cases.h"
-#include "tests/collective/step_faults.h"
+#include "tests/collective/support/plan_cases.h"
+#include "tests/collective/support/step_faults.h"
 #include "tests/collective/ucx/open_rank.h"
 #include "tests/time_bound.h"
 #include "tests/unit/runtime/collective/transport_checks.h"

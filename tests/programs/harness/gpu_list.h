@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/emulator/driver.h"
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/gradients.h"
 

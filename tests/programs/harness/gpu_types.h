@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"
 
 namespace cinch::testing {

@@ -5,7 +5,7 @@
 
 #include "codegen/kir/builder.h"
 #include "compiler/ir/scalar_eval.h"
-#include "runtime/core/ordered_reduce.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::testing {
 

@@ -9,7 +9,7 @@
 #include "compiler/interp/interp.h"
 #include "runtime/call/payload_assembly.h"
 #include "runtime/collective/rank_threads.h"
-#include "runtime/core/same_bits.h"
+#include "runtime/core/numbers/same_bits.h"
 
 namespace cinch::testing {
 namespace {

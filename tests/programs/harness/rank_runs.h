@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/ir.h"
-#include "runtime/gpu/session.h"
+#include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"
 
 namespace cinch::testing {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """accepted.py CINCH [--long] [--texts] [--only TEXT] [TYPE…]: what `cinch check` accepts compiles everywhere and means the same everywhere.
 
-Every operator (those of runtime/core/scalar_op.def by sign and by name, those of dsl/sema/builtins.def) meets every element type, on
+Every operator (those of runtime/core/numbers/scalar_op.def by sign and by name, those of dsl/sema/builtins.def) meets every element type, on
 scalars, vectors and matrices, of operands that are known when the program is compiled and of others. `cinch check` looks at each
 combination alone. What it accepts becomes kernels and text for CPUs and GPUs, many combinations in a program; then programs run in the
 interpreter, on the CPU and on the emulated GPU, and their payloads must be the same, and be what Python computes where that is easy.
@@ -129,7 +129,7 @@ def filled(text, name, of, rank, operands):
 
 def combinations(types):
     """All of them: (name, type, rank, which operands are constant, expression)."""
-    scalar_ops = [(name, int(arity)) for name, arity in table("runtime/core/scalar_op.def", "SCALAR_OP")]
+    scalar_ops = [(name, int(arity)) for name, arity in table("runtime/core/numbers/scalar_op.def", "SCALAR_OP")]
     shapes = {0: "1", 1: "n", 2: "r, c"}
     element_wise = []
     for name, arity in scalar_ops:

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cpu_reuse.h"
-#include "codegen/emit/matrix_folds.h"
-#include "codegen/kir/text.h"
+#include "codegen/emit/cpu/matrix_folds.h"
+#include "codegen/emit/cpu/reuse.h"
+#include "codegen/kir/text/text.h"
 
 namespace cinch::codegen {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "runtime/core/lang.h"
-#include "runtime/core/ordered_reduce.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 #include "tests/unit/codegen/emit/arch_suite.h"
 
 namespace cinch::codegen {

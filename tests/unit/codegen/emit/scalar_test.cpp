@@ -7,7 +7,7 @@
 
 #include "codegen/kir/verifier.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/scalar_op.h"
+#include "runtime/core/numbers/scalar_op.h"
 #include "tests/unit/codegen/emit/arch_suite.h"
 
 namespace cinch::codegen {

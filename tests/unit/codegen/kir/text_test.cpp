@@ -1,6 +1,6 @@
 // The kernel IR's text form: both ways for every instruction; what is no text is refused with its
 // line.
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

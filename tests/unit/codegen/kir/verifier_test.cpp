@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "codegen/passes/carry_in_place.h"
 #include "codegen/passes/check_facts.h"

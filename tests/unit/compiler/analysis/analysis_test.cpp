@@ -5,7 +5,7 @@
 #include "compiler/analysis/integer_range.h"
 #include "compiler/analysis/linearity.h"
 #include "compiler/analysis/safety.h"
-#include "compiler/ir/parser.h"
+#include "compiler/ir/text/parser.h"
 
 namespace cinch::analysis {
 namespace {

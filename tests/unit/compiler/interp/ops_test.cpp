@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/parser.h"
 #include "compiler/ir/scalar_eval.h"
+#include "compiler/ir/text/parser.h"
 
 namespace cinch::interp {
 namespace {

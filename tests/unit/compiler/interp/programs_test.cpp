@@ -7,9 +7,9 @@
 #include <set>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/parser.h"
 #include "compiler/ir/scalar_eval.h"
-#include "runtime/core/ordered_reduce.h"
+#include "compiler/ir/text/parser.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::interp {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "compiler/ir/ops.h"
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
+#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/verifier.h"
 #include "tests/unit/compiler/ir/all_ops.h"
 

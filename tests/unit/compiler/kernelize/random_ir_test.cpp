@@ -11,10 +11,10 @@
 #include <random>
 
 #include "codegen/jit/compile_program.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/kernelize/kernelize.h"
 #include "compiler/pipeline/pipeline.h"

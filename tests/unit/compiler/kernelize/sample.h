@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/kir/structure.h"
-#include "codegen/kir/text.h"
+#include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/ir/builder.h"
 #include "compiler/kernelize/kernelize.h"

@@ -1,11 +1,11 @@
 // Positions of editors, and their names of files.
-#include "compiler/lsp/text_positions.h"
+#include "compiler/lsp/protocol/text_positions.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "compiler/lsp/uri.h"
+#include "compiler/lsp/protocol/uri.h"
 
 namespace cinch::lsp {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/verifier.h"
 
 namespace cinch::passes {

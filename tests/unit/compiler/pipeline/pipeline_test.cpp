@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
+#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/printer.h"
 #include "compiler/ir/verifier.h"
 #include "runtime/core/check.h"
 #include "tests/unit/compiler/ir/all_ops.h"

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "tests/unit/runtime/cache/cache_fixture.h"
 
 namespace cinch::rt {

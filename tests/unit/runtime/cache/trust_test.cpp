@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "tests/unit/runtime/cache/cache_fixture.h"
 
 namespace cinch::rt {

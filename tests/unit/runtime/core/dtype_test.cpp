@@ -1,5 +1,5 @@
 // Names, widths, storage and the two conversion rules of the scalar types.
-#include "runtime/core/dtype.h"
+#include "runtime/core/numbers/dtype.h"
 
 #include <gtest/gtest.h>
 

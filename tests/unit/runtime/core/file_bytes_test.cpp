@@ -1,5 +1,5 @@
 // Files are replaced without a loss, and what is no file stays what it is.
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Host expressions: evaluation by the language's rules, folding, bounds, text and file form.
-#include "runtime/core/host_expr.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <gtest/gtest.h>
 

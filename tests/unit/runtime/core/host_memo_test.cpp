@@ -1,5 +1,5 @@
 // A memo gives what evaluation without one gives, whatever changes from call to call.
-#include "runtime/core/host_memo.h"
+#include "runtime/core/sizes/host_memo.h"
 
 #include <gtest/gtest.h>
 

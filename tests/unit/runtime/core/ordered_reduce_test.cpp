@@ -1,5 +1,5 @@
 // The fixed order of reductions and scans, against hand-made orders on tracked expressions.
-#include "runtime/core/ordered_reduce.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Parameters' values in host expressions.
-#include "runtime/core/param_value.h"
+#include "runtime/core/params/param_value.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "runtime/core/param_range.h"
+#include "runtime/core/params/param_range.h"
 
 namespace cinch {
 namespace {

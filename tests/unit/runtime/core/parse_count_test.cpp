@@ -1,5 +1,5 @@
 // Whole numbers as people write them.
-#include "runtime/core/parse_count.h"
+#include "runtime/core/numbers/parse_count.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Numbers in texts.
-#include "runtime/core/parse_number.h"
+#include "runtime/core/numbers/parse_number.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

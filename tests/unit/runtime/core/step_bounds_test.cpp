@@ -1,13 +1,13 @@
 // Bounds over steps: no step's value is outside, and they are near where sizes are what programs
 // write.
-#include "runtime/core/step_bounds.h"
+#include "runtime/core/sizes/step_bounds.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "runtime/core/host_range.h"
+#include "runtime/core/sizes/host_range.h"
 
 namespace cinch {
 namespace {

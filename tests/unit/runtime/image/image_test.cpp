@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/image/image_file.h"

@@ -1,13 +1,13 @@
 // Lines are found again under noise, files say where they are damaged, and what is measured on
 // shaped links is what their shape takes.
-#include "runtime/planner/network_model.h"
+#include "runtime/planner/network/network_model.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/planner/network_probe.h"
+#include "runtime/planner/network/network_probe.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,7 +1,7 @@
 // Buffers in the order that hand_kernels.cpp knows.
 #include "hand_program.h"
 
-#include "runtime/core/file_bytes.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/image/fingerprint.h"
 
 namespace cinch::rt {

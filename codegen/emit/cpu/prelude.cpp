@@ -1,0 +1,145 @@
+// See prelude.h.
+#include "codegen/emit/cpu/prelude.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/emit/prelude_text.h"
+#include "runtime/core/lang/embed.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::InstrKind;
+
+// Each part of the language's functions needs all before it.
+constexpr std::array<std::string_view, 9> kLangParts = {"base.h",    "rounding.h", "arithmetic.h",
+                                                        "convert.h", "exp_log.h",  "pow.h",
+                                                        "trig.h",    "random.h",   "random_runs.h"};
+
+struct Needs {
+  std::string_view last_lang_part = "convert.h";
+  bool packed = false, reduce = false, tuples = false, sums = false, scan = false, rows = false,
+       sort = false, draws = false;
+
+  void lang_through(std::string_view part) {
+    const auto place = [](std::string_view name) {
+      return std::find(kLangParts.begin(), kLangParts.end(), name);
+    };
+    if (place(part) > place(last_lang_part)) last_lang_part = part;
+  }
+};
+
+void note_scalar(Needs& needs, ScalarOp op) {
+  switch (op) {
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+      return needs.lang_through("exp_log.h");
+    case ScalarOp::pow:
+      return needs.lang_through("pow.h");
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+      return needs.lang_through("trig.h");
+    default:
+      return;
+  }
+}
+
+void note_instr(Needs& needs, const kir::Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::scalar:
+      return note_scalar(needs, instr.scalar_op);
+    case InstrKind::call_extern:  // may call any of them
+      return needs.lang_through("trig.h");
+    case InstrKind::reduce:
+    case InstrKind::finish_reduce:
+      needs.reduce = true;
+      return;
+    case InstrKind::running_sum:
+    case InstrKind::add_at:
+    case InstrKind::max_at:
+      needs.sums = true;
+      return;
+    case InstrKind::local_store:
+    case InstrKind::local_load:
+    case InstrKind::local_scan:
+    case InstrKind::local_last:
+    case InstrKind::local_previous:
+    case InstrKind::finish_scan:
+      needs.reduce = needs.tuples = needs.scan = true;
+      return;
+    case InstrKind::local_butterflies:
+    case InstrKind::local_product:
+      needs.rows = true;
+      return;
+    case InstrKind::argsort_row:
+      needs.sort = true;
+      return;
+    case InstrKind::random:
+    case InstrKind::random_bits:
+    case InstrKind::normal:
+    case InstrKind::random_index:
+    case InstrKind::stochastic_round:
+      needs.draws = true;
+      return;
+    default:
+      return;
+  }
+}
+
+Needs needs_of(const kir::KernelProgram& program, std::span<const kir::Kernel* const> kernels) {
+  Needs needs;
+  for (const rt::BufferInfo& buffer : program.buffers) {
+    const int bits = buffer.storage_bits;
+    needs.packed |= bits != 8 && bits != 16 && bits != 32 && bits != 64;
+  }
+  for (const kir::Kernel* kernel : kernels) {
+    for (const kir::Section& section : kernel->sections) {
+      for (const kir::Instr& instr : section.instrs) note_instr(needs, instr);
+    }
+    for (const kir::Combiner& combiner : kernel->combiners) {
+      if (!combiner.op) needs.reduce = needs.tuples = true;
+      for (const kir::Instr& instr : combiner.body) note_instr(needs, instr);
+    }
+  }
+  return needs;
+}
+
+std::string lang_text(std::string_view last) {
+  std::string text;
+  for (const lang::SourcePart& part : lang::source_parts()) {
+    text += part.text;
+    if (part.name == last) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string cpu_prelude(const kir::KernelProgram& program,
+                        std::span<const kir::Kernel* const> kernels) {
+  Needs needs = needs_of(program, kernels);
+  if (needs.draws) needs.lang_through("random_runs.h");
+  std::string text(prelude_text("cpu/compiler.h"));
+  text += lang_text(needs.last_lang_part);
+  text += prelude_text("scalar_ops.h");
+  const auto add = [&](bool is_needed, std::string_view name) {
+    if (is_needed) text += prelude_text(name);
+  };
+  add(true, "cpu/vectors.h");
+  add(true, "cpu/memory.h");
+  add(needs.packed, "cpu/packed.h");
+  add(needs.reduce, "cpu/reduce.h");
+  add(needs.tuples, "cpu/tuples.h");
+  add(needs.sums, "cpu/sums.h");
+  add(needs.scan, "cpu/scan.h");
+  add(needs.rows, "cpu/rows.h");
+  add(true, "cpu/ordered.h");
+  add(needs.sort, "cpu/sort.h");
+  add(needs.draws, "cpu/draws.h");
+  return text;
+}
+
+}  // namespace cinch::codegen

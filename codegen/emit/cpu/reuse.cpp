@@ -1,0 +1,277 @@
+// See reuse.h.
+#include "codegen/emit/cpu/reuse.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codegen/emit/value_facts.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::ComputeType;
+using kir::Instr;
+using kir::InstrKind;
+using kir::SectionKind;
+using kir::ValueId;
+
+// Below this, in about what an addition costs, computing is as fast as storing and loading.
+constexpr int kLeastCost = 10;
+// Arrays of 4 or 8 KiB for each tile of a chunk.
+constexpr std::size_t kMostArrays = 6;
+
+int cost_of(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::load_at:
+    case InstrKind::running_sum:
+      return 8;
+    case InstrKind::load_linear:
+      return 2;
+    case InstrKind::random:
+    case InstrKind::random_bits:
+    case InstrKind::normal:
+    case InstrKind::random_index:
+    case InstrKind::stochastic_round:
+      return 16;
+    default:
+      return 1;
+  }
+}
+
+bool is_load(const Instr& instr) {
+  return instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
+}
+
+bool is_pure(InstrKind kind) {
+  switch (kind) {
+    case InstrKind::element:
+    case InstrKind::scalar:
+    case InstrKind::convert:
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+    case InstrKind::running_sum:
+      return true;
+    default:
+      return is_draw(kind);
+  }
+}
+
+// What makes two instructions the same, as numbers; operands by the first value that is the same.
+using Key = std::vector<std::uint64_t>;
+
+class TileKeeper {
+ public:
+  explicit TileKeeper(kir::Kernel& kernel) : kernel_(kernel) {}
+
+  void keep() {
+    note_written();
+    note_compact();
+    number_values();
+    for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+      if (kernel_.sections[s].kind == SectionKind::Elements) find_candidates(s);
+    }
+    choose();
+    for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+      if (kernel_.sections[s].kind == SectionKind::Elements) rewrite(s);
+    }
+  }
+
+ private:
+  struct Candidate {
+    ValueId first, again;
+  };
+  struct Made {
+    std::size_t section = 0;
+    const Instr* instr = nullptr;
+  };
+
+  template <typename Visit>
+  void each_instr(const Visit& visit) const {
+    for (std::size_t s = 0; s < kernel_.sections.size(); ++s) {
+      for (const Instr& instr : kernel_.sections[s].instrs) visit(s, instr);
+    }
+  }
+
+  void note_written() {
+    made_.resize(kernel_.values.size());
+    each_instr([&](std::size_t s, const Instr& instr) {
+      for (const ValueId v : instr.results) made_[v.index()] = {s, &instr};
+      if (!is_load(instr)) written_.insert(instr.buffers.begin(), instr.buffers.end());
+    });
+  }
+
+  // A store side by side asks its running count for where the vector begins.
+  void note_compact() {
+    each_instr([&](std::size_t, const Instr& instr) {
+      if (!instr.is_compact) return;
+      const Instr* place = made_[instr.operands[0].index()].instr;
+      if (place != nullptr) as_they_are_.insert(place->operands[1].index());
+    });
+  }
+
+  bool is_repeatable(const Instr& instr) const {
+    const bool reads_what_changes =
+        std::ranges::any_of(instr.buffers, [&](rt::BufferIndex b) { return written_.contains(b); });
+    const bool is_known = instr.kind == InstrKind::constant || instr.kind == InstrKind::host_size ||
+                          instr.kind == InstrKind::group;
+    return (is_known || is_pure(instr.kind)) && !reads_what_changes;
+  }
+
+  Key key_of(const Instr& instr) const {
+    const auto type = [](DType t) { return static_cast<std::uint64_t>(t.kind) << 8 | t.bits; };
+    Key key = {static_cast<std::uint64_t>(instr.kind),
+               static_cast<std::uint64_t>(instr.scalar_op),
+               instr.bits,
+               instr.index,
+               type(instr.dtype),
+               type(instr.from_dtype),
+               instr.draw.site,
+               std::uint64_t{instr.draw.shared} << 1 | std::uint64_t{instr.exclusive},
+               instr.buffers.size()};
+    key.insert(key.end(), instr.buffers.begin(), instr.buffers.end());
+    for (const ValueId v : instr.operands) key.push_back(v ? same_[v.index()].index() : UINT64_MAX);
+    return key;
+  }
+
+  void number_values() {
+    for (std::size_t v = 0; v < kernel_.values.size(); ++v) same_.emplace_back(v);
+    std::map<Key, const Instr*> seen;
+    for (const kir::Section& section : kernel_.sections) {
+      for (const Instr& instr : section.instrs) {
+        if (!is_repeatable(instr)) continue;
+        const auto [at, is_new] = seen.emplace(key_of(instr), &instr);
+        if (is_new) continue;
+        for (std::size_t r = 0; r < instr.results.size(); ++r) {
+          same_[instr.results[r].index()] = same_[at->second->results[r].index()];
+        }
+      }
+    }
+  }
+
+  // Was the value there in an earlier section, and can it come from there?
+  bool was_there(ValueId v) const {
+    const Made& made = made_[v.index()];
+    const Made& first = made_[same_[v.index()].index()];
+    return made.instr != nullptr && first.section < made.section &&
+           kernel_.sections[made.section].kind == SectionKind::Elements &&
+           made.instr->kind != InstrKind::convert && !made.instr->is_alike &&
+           made.instr->results[0] == v && kernel_.values[v.index()].type != ComputeType::Bool &&
+           !as_they_are_.contains(v.index());
+  }
+
+  // Of all that the section would compute for the value, where others are kept.
+  int cost(ValueId v, std::size_t section, std::set<std::size_t>& counted) const {
+    const Made& made = made_[v.index()];
+    if (made.section != section || loaded_.contains(v.index())) return 0;
+    if (!counted.insert(v.index()).second) return 0;
+    int sum = cost_of(*made.instr);
+    for (const ValueId operand : made.instr->operands) {
+      if (operand) sum += cost(operand, section, counted);
+    }
+    return sum;
+  }
+
+  void find_candidates(std::size_t s) {
+    std::set<std::size_t> taken, group_results;
+    each_instr([&](std::size_t section, const Instr& instr) {
+      const bool stays = section != s || instr.results.empty() || !was_there(instr.results[0]);
+      if (!stays) return;
+      for (const ValueId v : instr.operands) {
+        if (!v || made_[v.index()].section != s) continue;
+        if (section != s) group_results.insert(v.index());
+        if (section == s && was_there(v) && taken.insert(v.index()).second) {
+          candidates_.push_back({same_[v.index()], v});
+        }
+      }
+    });
+    // A sum for the group is made with the running one.
+    std::erase_if(candidates_, [&](const Candidate& c) {
+      const Instr& made = *made_[c.again.index()].instr;
+      return made.results.size() > 1 && group_results.contains(made.results[1].index());
+    });
+  }
+
+  // Operands before what is made of them.
+  void choose() {
+    std::ranges::sort(candidates_, std::less<>(),
+                      [](const Candidate& c) { return c.again.index(); });
+    for (const Candidate& c : candidates_) {
+      std::set<std::size_t> counted;
+      if (cost(c.again, made_[c.again.index()].section, counted) < kLeastCost) continue;
+      const auto known = arrays_.find(c.first.index());
+      if (known == arrays_.end()) {
+        if (arrays_.size() == kMostArrays) continue;
+        arrays_[c.first.index()] = static_cast<std::uint32_t>(kernel_.locals.size());
+        kernel_.locals.push_back({kernel_.values[c.first.index()].type});
+      }
+      loaded_[c.again.index()] = arrays_.at(c.first.index());
+    }
+  }
+
+  void rewrite(std::size_t s) {
+    std::vector<Instr> instrs;
+    for (Instr& instr : kernel_.sections[s].instrs) {
+      const auto loaded =
+          instr.results.empty() ? loaded_.end() : loaded_.find(instr.results[0].index());
+      if (loaded != loaded_.end()) {
+        instrs.push_back({.kind = InstrKind::local_load,
+                          .results = {instr.results[0]},
+                          .index = loaded->second});
+        continue;
+      }
+      const std::vector<ValueId> results = instr.results;
+      instrs.push_back(std::move(instr));
+      for (const ValueId v : results) {
+        const auto array = arrays_.find(v.index());
+        if (array == arrays_.end()) continue;
+        instrs.push_back({.kind = InstrKind::local_store, .operands = {v}, .index = array->second});
+      }
+    }
+    kernel_.sections[s].instrs = std::move(instrs);
+    drop_unused(s);
+  }
+
+  // Backwards, what nobody needs any more.
+  void drop_unused(std::size_t s) {
+    std::set<std::size_t> used;
+    const auto use = [&](const Instr& instr) {
+      for (const ValueId v : instr.operands) {
+        if (v) used.insert(v.index());
+      }
+    };
+    each_instr([&](std::size_t section, const Instr& instr) {
+      if (section != s) use(instr);
+    });
+    std::vector<Instr> kept;
+    std::vector<Instr>& instrs = kernel_.sections[s].instrs;
+    for (std::size_t i = instrs.size(); i-- > 0;) {
+      const bool is_used = !is_pure(instrs[i].kind) ||
+                           std::ranges::any_of(instrs[i].results,
+                                               [&](ValueId v) { return used.contains(v.index()); });
+      if (!is_used) continue;
+      use(instrs[i]);
+      kept.push_back(std::move(instrs[i]));
+    }
+    std::ranges::reverse(kept);
+    instrs = std::move(kept);
+  }
+
+  kir::Kernel& kernel_;
+  std::vector<Made> made_;  // by value; valid until sections are rewritten
+  std::set<rt::BufferIndex> written_;
+  std::set<std::size_t> as_they_are_;
+  std::vector<ValueId> same_;  // by value: the first one that is the same
+  std::vector<Candidate> candidates_;
+  std::map<std::size_t, std::uint32_t> arrays_, loaded_;  // local arrays, by value
+};
+
+}  // namespace
+
+void keep_in_tiles(kir::Kernel& kernel) {
+  if (kernel.group_kind == kir::GroupKind::Tile) TileKeeper(kernel).keep();
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,235 @@
+// CudaKernelEmitter: the function's frame and the loop over groups.
+#include "codegen/emit/cuda/kernel.h"
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda/wire.h"
+#include "codegen/emit/value_facts.h"
+#include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+using kir::SectionKind;
+
+CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                                     std::uint32_t block_warps, std::string name)
+    : program_(program),
+      kernel_(kernel),
+      name_(std::move(name)),
+      shape_(cuda_shape(program, kernel, block_warps)),
+      places_(program, kernel),
+      value_levels_(value_levels(kernel)),
+      definitions_(find_definitions(kernel)),
+      longest_(longest_group(program, kernel)),
+      short_lanes_(find_short_lanes()) {}
+
+CudaFunction CudaKernelEmitter::emit() {
+  emit_signature();
+  const std::string signature = out_.take();
+  emit_head();
+  emit_shared();
+  level_ = Level::Kernel;
+  for (const Instr& instr : kernel_.sections[0].instrs) {
+    prepare(instr);
+    emit_uniform(instr);
+  }
+  emit_extent();
+  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+    for (const Instr& instr : kernel_.sections[s].instrs) prepare(instr);
+  }
+  if (kernel_.sections.size() > 1) {
+    shape_.has_look_back ? emit_ordered_groups() : emit_plain_groups();
+  }
+  emit_tail();
+  std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
+  for (const std::string& member : shared_members_) shared += "  " + member + ";\n";
+  return {preamble_.take() + shared + "};\n" + signature, out_.take(), places_};
+}
+
+std::string CudaKernelEmitter::share(const std::string& type, const std::string& name,
+                                     const std::string& extents) {
+  shared_members_.push_back(type + " " + name + extents);
+  return "shared." + name;
+}
+
+std::string CudaKernelEmitter::team_type() const {
+  return shape_.team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
+}
+
+void CudaKernelEmitter::emit_signature() {
+  line("template <u32 kBlockWarps, bool kIsStep>");
+  line(
+      fmt::format("CINCH_FN void {}_body(const CinchLaunch& launch, const CinchStep& step, "
+                  "CinchTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
+                  name_, shared_type()));
+}
+
+void CudaKernelEmitter::emit_head() {
+  if (kir::is_of_scalars(kernel_)) line("if (place.block != 0u || threadIdx.x != 0u) return;");
+  line("const u32 lane = lane_index(), warp = warp_index();");
+  line(fmt::format("const {} team{{{}}};", team_type(),
+                   shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("f32 nonfinite = 0.0f;");
+  if (uses(kernel_, InstrKind::finish_reduce)) {
+    line("const Folding folding = folding_of(step, place);");
+  }
+}
+
+// Arrays are declared per block; a team takes its own part.
+void CudaKernelEmitter::emit_shared() {
+  const char* const teams = shape_.team_warps == 1 ? "[kBlockWarps]" : "[1]";
+  for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
+    const char* element = c_type(kernel_.locals[i].type);
+    const std::string held =
+        share(element, fmt::format("local{}", i), std::string(teams) + "[kTileElems]");
+    line(fmt::format("{}* const local{} = {}[{}];", element, i, held,
+                     shape_.team_warps == 1 ? "warp" : "0"));
+  }
+  if (shape_.stage_bits) {
+    const std::string held =
+        share("u32", "stage", fmt::format("[kBlockWarps][stage_words({})]", shape_.stage_bits));
+    line(fmt::format("u32* const stage = {}[warp];", held));
+  }
+  if (shape_.has_look_back) {
+    line(fmt::format("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]")));
+  }
+  if (uses(kernel_, InstrKind::argsort_row)) {
+    line(fmt::format("u32* const digits = {}[{}];",
+                     share("u32", "digits", "[kBlockWarps][kSortWords]"),
+                     shape_.team_warps == 1 ? "warp" : "0"));
+  }
+  bool has_bins = false;
+  for (const kir::Section& section : kernel_.sections) {
+    for (const Instr& instr : section.instrs) {
+      if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
+      const std::string bins = "bins_" + buffer_name(instr.buffers[0]);
+      const std::string held =
+          share("u32", bins, fmt::format("[{}]", std::max<std::uint64_t>(instr.bits, 1)));
+      line(fmt::format("u32* const {} = {};", bins, held));
+      if (!has_bins) line("const Team<kBlockWarps> block{threadIdx.x};");
+      line(fmt::format("clear_bins(block, {}, {}u);", bins, instr.bits));
+      has_bins = true;
+    }
+  }
+  if (has_bins) line("block.sync();");
+}
+
+// How many elements and groups there really are.
+void CudaKernelEmitter::emit_extent() {
+  if (kernel_.sections.size() == 1) return;
+  const ValueId actual = kernel_.extent_value;
+  switch (kernel_.group_kind) {
+    case kir::GroupKind::Tile:
+      line(fmt::format("const u64 extent = at_most(u64({}), {});", places_.size(kernel_.extent),
+                       actual ? name(actual) : places_.size(kernel_.extent)));
+      line(
+          "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
+          "kTileElems));");
+      break;
+    case kir::GroupKind::Row:
+    case kir::GroupKind::Single:
+      line(fmt::format("const u64 group_elems = u64({});", places_.size(kernel_.group_len)));
+      line(fmt::format("const u64 num_groups = {};",
+                       actual ? fmt::format("at_most(launched_groups, {})", name(actual))
+                              : std::string("launched_groups")));
+      break;
+  }
+}
+
+// Without look-back: no team waits for another, so each goes its own way.
+void CudaKernelEmitter::emit_plain_groups() {
+  const std::string per_block =
+      shape_.team_warps > 1 ? "1u" : fmt::format("(kBlockWarps * {}u)", shape_.multiple);
+  const std::string own =
+      shape_.team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape_.multiple);
+  line(
+      fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
+                  "first += u64(place.num_blocks) * {0}) {{",
+                  per_block, own));
+  if (short_lanes_ > 0) {
+    emit_short_groups();
+    return line("}");
+  }
+  if (shape_.multiple > 1) {
+    line(fmt::format(
+        "for (u64 group = first; group < first + {}u && group < num_groups; ++group) {{",
+        shape_.multiple));
+  } else {
+    line("const u64 group = first;");
+  }
+  line("constexpr bool is_active = true;");
+  emit_group_body();
+  if (shape_.multiple > 1) line("}");
+  line("}");
+}
+
+// With look-back: blocks take tickets, so that the groups waited for are running or done. Warps
+// without a group of their own go along with nothing to do.
+void CudaKernelEmitter::emit_ordered_groups() {
+  rt::BufferIndex state = rt::kNoIndex;
+  for (const kir::Section& section : kernel_.sections) {
+    for (const Instr& instr : section.instrs) {
+      if (instr.kind == InstrKind::look_back && state == rt::kNoIndex) state = instr.buffers[0];
+    }
+  }
+  line("for (;;) {");
+  line(
+      fmt::format("const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
+                  "launched_groups, slots);",
+                  buffer_name(state)));
+  const bool is_own = shape_.team_warps == 1;
+  line(fmt::format("const u64 first = ticket * {};", is_own ? "kBlockWarps" : "1u"));
+  line("if (first >= num_groups) break;");
+  line(fmt::format("const u64 group = first{};", is_own ? " + warp" : ""));
+  line("const bool is_active = group < num_groups;");
+  emit_group_body();
+  line("}");
+}
+
+void CudaKernelEmitter::emit_group_body() {
+  if (kernel_.group_kind == kir::GroupKind::Tile) {
+    line("const u64 group_first = group * kTileElems;");
+    line(
+        "const u32 len = is_active ? u32(at_most(u64(kTileElems), i64(extent - group_first))) : "
+        "0u;");
+  } else {
+    line("const u64 group_first = group * group_elems;");
+    line("const u32 len = is_active ? u32(group_elems) : 0u;");
+  }
+  emit_sections();
+}
+
+void CudaKernelEmitter::emit_sections() {
+  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+    const kir::Section& section = kernel_.sections[s];
+    // What one section stored, in shared or global memory, the next may read.
+    line("team.sync();");
+    if (section.kind == SectionKind::Elements) {
+      emit_elements(section);
+    } else {
+      level_ = Level::Group;
+      for (const Instr& instr : section.instrs) emit_uniform(instr);
+    }
+  }
+}
+
+void CudaKernelEmitter::emit_tail() {
+  if (uses(kernel_, InstrKind::flag_nonfinite))
+    line("if (nonfinite != 0.0f) flag_nonfinite(status);");
+  bool is_synced = false;
+  for (const kir::Section& section : kernel_.sections) {
+    for (const Instr& instr : section.instrs) {
+      if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
+      if (!is_synced) line("block.sync();");
+      is_synced = true;
+      line(fmt::format("add_bins(block, reinterpret_cast<u32*>({0}), bins_{0}, {1}u);",
+                       buffer_name(instr.buffers[0]), instr.bits));
+    }
+  }
+  line("}");
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,214 @@
+// Bodies of shape.h.
+#include "codegen/emit/cuda/shape.h"
+
+#include <algorithm>
+
+#include "codegen/emit/value_facts.h"
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::InstrKind;
+
+// Of a multiprocessor: what every architecture has, but for shared memory, of which sm_75 has less.
+constexpr std::uint32_t kMultiprocessorRegisters = 65536, kMultiprocessorBlocks = 16;
+constexpr std::uint32_t kMultiprocessorShared = 100 * 1024;
+// What a block may declare without asking the driver for more.
+constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
+// Of a sort, by warp: kSortWords of the prelude.
+constexpr std::uint64_t kSortBytes = std::uint64_t{4} * (256 + 1);
+// Rows up to this length are one warp's work.
+constexpr std::int64_t kWarpRowElems = 4096;
+
+struct Uses {
+  bool running_sum = false, look_back = false, argsort = false, draws = false, reduces = false;
+  std::uint32_t stage_bits = 0;
+  std::uint64_t block_bytes = 0;  // shared once per block
+  std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
+};
+
+// The alignment of what a block shares.
+std::uint64_t whole_words(std::uint64_t num_bytes) {
+  return (num_bytes + 7) / 8 * 8;
+}
+
+// At most: every part as wide as the widest, and the flag.
+std::uint64_t tuple_bytes(const std::vector<kir::ComputeType>& types) {
+  return types.size() == 1 ? 16 : 8 * (types.size() + 1);
+}
+
+void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const kir::Instr& instr,
+          Uses& uses) {
+  uses.draws = uses.draws || is_draw(instr.kind);
+  switch (instr.kind) {
+    case InstrKind::running_sum:
+      uses.running_sum = true;
+      return;
+    case InstrKind::look_back:
+      uses.look_back = true;
+      return;
+    case InstrKind::argsort_row:
+      uses.argsort = true;
+      return;
+    case InstrKind::store_linear: {
+      const rt::BufferInfo& buffer = program.buffers[instr.buffers[0]];
+      if (!is_whole_element(buffer)) {
+        uses.stage_bits = std::max<std::uint32_t>(uses.stage_bits, buffer.storage_bits);
+      }
+      return;
+    }
+    case InstrKind::hist_add:
+      uses.reduces = true;
+      if (instr.bits <= kSharedBins) uses.block_bytes += whole_words(4 * instr.bits + 4);
+      return;
+    case InstrKind::reduce:
+    case InstrKind::finish_reduce:
+      uses.reduces = true;
+      uses.item_bytes += tuple_bytes(combined_types(program, kernel, instr));
+      return;
+    case InstrKind::finish_scan:
+      uses.block_bytes += 1024 * tuple_bytes(combined_types(program, kernel, instr));
+      return;
+    default:
+      return;
+  }
+}
+
+Uses find_uses(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  Uses uses;
+  for (const kir::Section& section : kernel.sections) {
+    for (const kir::Instr& instr : section.instrs) note(program, kernel, instr, uses);
+  }
+  return uses;
+}
+
+std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
+                         std::uint32_t block_warps) {
+  if (kernel.info.is_sequential) return 1;
+  if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
+  // A running sum goes through its group in order; rows that share bytes are packed in order.
+  const bool needs_warp =
+      uses.running_sum || !kernel.locals.empty() || kernel.info.group_multiple > 1;
+  return longest <= kWarpRowElems || needs_warp ? 1 : block_warps;
+}
+
+std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const CudaShape& shape) {
+  std::uint64_t per_team = 0;
+  for (const kir::LocalArray& local : kernel.locals) {
+    per_team += std::uint64_t{kir::kTileElems} *
+                static_cast<std::uint64_t>(kir::compute_type_bytes(local.type));
+  }
+  std::uint64_t per_warp = uses.stage_bits ? 4 * (4 * std::uint64_t{uses.stage_bits} + 2) : 0;
+  if (shape.team_warps > 1) per_warp += uses.item_bytes;
+  if (uses.argsort) per_warp += kSortBytes;
+  const std::uint64_t teams = shape.block_warps / shape.team_warps;
+  const std::uint64_t slots = uses.look_back ? 8 * (shape.block_warps + std::uint64_t{1}) : 0;
+  return uses.block_bytes + slots + teams * per_team + whole_words(shape.block_warps * per_warp);
+}
+
+// Registers of a thread, by how much a kernel has to hold at a time: as many threads as fill
+// memory's pipe where little is computed, and no spills where much is.
+std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
+  constexpr std::size_t kFewInstrs = 24;
+  constexpr std::size_t kReduceInstrs = 8;  // which a reduction's columns take as many as
+  std::size_t most = 0;
+  for (const kir::Section& section : kernel.sections) {
+    const auto num_reduces = static_cast<std::size_t>(
+        std::ranges::count(section.instrs, InstrKind::reduce, &kir::Instr::kind));
+    most = std::max(most, section.instrs.size() + kReduceInstrs * num_reduces);
+  }
+  if (most > kTwiceInstrs) return 128;
+  if (uses.look_back || uses.draws) return 80;
+  return most <= kFewInstrs ? 64 : 80;
+}
+
+// What is measured in docs/benchmarks/gpu.md: blocks that stay pay where they keep something from
+// group to group, or prepare draws; else the device hands out short blocks better than they share.
+std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
+  constexpr std::uint32_t kWavesOfDraws = 3;
+  // Where a count decides most groups may have nothing to do.
+  const bool is_counted = bool{kernel.extent_value};
+  const bool is_of_tiles = kernel.group_kind == kir::GroupKind::Tile;
+  if (!is_of_tiles || is_counted || uses.reduces || uses.look_back) return 1;
+  return uses.draws ? kWavesOfDraws : 0;
+}
+
+}  // namespace
+
+std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  if (kernel.group_kind == kir::GroupKind::Tile) return kir::kTileElems;
+  if (kernel.group_kind == kir::GroupKind::Single) return 1;
+  const HostExprPool& pool = program.info.exprs;
+  return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
+}
+
+bool is_whole_element(const rt::BufferInfo& buffer) {
+  const auto bits = buffer.storage_bits;
+  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
+std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
+                                             const kir::Kernel& kernel, const kir::Instr& instr) {
+  const kir::Combiner& combiner = kernel.combiners[instr.combiner];
+  std::vector<kir::ComputeType> types;
+  if (!combiner.op) {
+    for (kir::ValueId result : combiner.results)
+      types.push_back(kernel.values[result.index()].type);
+    return types;
+  }
+  if (instr.kind == InstrKind::local_scan) return {kernel.locals[instr.index].type};
+  if (instr.kind == InstrKind::finish_scan) {
+    for (rt::BufferIndex buffer : instr.buffers) {
+      types.push_back(kir::compute_type(program.buffers[buffer].dtype));
+    }
+    return types;
+  }
+  for (kir::ValueId result : instr.results) types.push_back(kernel.values[result.index()].type);
+  return types;
+}
+
+CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                     std::uint32_t block_warps) {
+  const Uses uses = find_uses(program, kernel);
+  const std::int64_t longest = longest_group(program, kernel);
+  const bool in_order = kernel.info.is_sequential;
+  CudaShape shape;
+  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
+  shape.block_warps = in_order ? 1 : block_warps;
+  shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
+  // So many rows of 8 elements share a warp.
+  const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
+                              longest <= 64 && (longest & (longest - 1)) == 0;
+  if (has_short_rows && !in_order && shape.team_warps == 1 && !uses.look_back) {
+    shape.multiple = std::max(shape.multiple, 16u);
+  }
+  shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
+  shape.stage_bits = uses.stage_bits;
+  shape.has_look_back = uses.look_back;
+  shape.is_single_block = in_order || kernel.group_kind == kir::GroupKind::Single;
+  while (shared_bytes(kernel, uses, shape) > kSharedBytes && shape.team_warps == 1 &&
+         shape.block_warps > 1) {
+    shape.block_warps /= 2;
+  }
+  if (shared_bytes(kernel, uses, shape) > kSharedBytes) {
+    CINCH_LIMITATION("kernel " + kernel.info.symbol + " needs more shared memory than a block has");
+  }
+  shape.shared_bytes = static_cast<std::uint32_t>(shared_bytes(kernel, uses, shape));
+  if (!shape.is_single_block) {
+    shape.waves = waves_of(kernel, uses);
+    const std::uint32_t by_registers =
+        kMultiprocessorRegisters / (thread_registers(kernel, uses) * 32 * shape.block_warps);
+    const std::uint32_t by_memory = kMultiprocessorShared / std::max(shape.shared_bytes, 1u);
+    shape.resident_blocks =
+        std::clamp(std::min(by_registers, by_memory), 1u, kMultiprocessorBlocks);
+  }
+  if (shape.has_look_back && (shape.multiple > 1 || in_order)) {
+    CINCH_LIMITATION("kernel " + kernel.info.symbol +
+                     ": a look-back over groups that go in order anyway");
+  }
+  return shape;
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,226 @@
+// Bodies of steps.h.
+#include "codegen/emit/cuda/steps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cuda/kernel.h"
+#include "runtime/image/gpu_abi.h"
+
+namespace cinch::codegen {
+namespace {
+
+class KernelWriter {
+ public:
+  KernelWriter(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
+               std::uint32_t block_warps, std::vector<std::string>& symbols)
+      : program_(program),
+        units_(units),
+        block_warps_(block_warps),
+        symbols_(symbols),
+        warps_(steps_warps(program, block_warps)) {}
+
+  std::string emit() {
+    // What is compiled for somebody who waits has one function for a kernel and its step.
+    line("#if defined(CINCH_QUICK)");
+    line("constexpr bool kStepsAreShort = false;");
+    line("#else");
+    line("constexpr bool kStepsAreShort = true;");
+    line("#endif");
+    line("// What the running function shares in its block.");
+    line("extern __shared__ u64 block_memory[];");
+    out_.blank();
+    emit_step_functions();
+    for (const CudaUnit& unit : units_) {
+      const kir::Kernel& kernel = first_of(unit);
+      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+      if (!shape.is_single_block) emit_own(kernel, shape);
+    }
+    emit_serve();
+    emit_run_step();
+    emit_steps();
+    return out_.take();
+  }
+
+ private:
+  void line(const std::string& text) { out_.line(text); }
+  const kir::Kernel& first_of(const CudaUnit& unit) const {
+    return program_.kernels[unit.kernels[0]];
+  }
+
+  // What every kernel begins with. `bounds`: threads of a block, and blocks on a multiprocessor.
+  void open_kernel(const std::string& symbol, const std::string& bounds) {
+    symbols_.push_back(symbol);
+    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", bounds));
+    line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", symbol));
+    line("const Place place = find_place(launch);");
+    line("CinchTensor& args = launch.tensors[place.tensor];");
+    line("u32* const status = status_of(launch, place);");
+  }
+
+  // A kernel that does one step.
+  void emit_kernel_of(const std::string& symbol, const std::string& bounds,
+                      const std::string& function) {
+    open_kernel(symbol, bounds);
+    line(
+        fmt::format("if (takes_part(launch.step, args, status)) {}(launch, launch.step, args, "
+                    "status, place);",
+                    function));
+    line("}");
+    out_.blank();
+  }
+
+  void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
+    open_kernel(kernel.info.symbol,
+                fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks));
+    line("if (!takes_part(launch.step, args, status)) return;");
+    if (is_apart(kernel, shape)) {
+      const bool may_share = shape.block_warps == warps_of(kernel);
+      if (may_share) line("#if !defined(CINCH_QUICK)");
+      call_body(kernel, shape.block_warps, "false", "launch.step");
+      if (may_share) line("#else");
+      if (may_share) call_step(kernel, shape);
+      if (may_share) line("#endif");
+    } else {
+      call_step(kernel, shape);
+    }
+    line("}");
+    out_.blank();
+  }
+
+  // Has the kernel a body for itself?
+  bool is_apart(const kir::Kernel& kernel, const CudaShape& shape) const {
+    return has_whole_rows(program_, kernel) || shape.block_warps != warps_of(kernel);
+  }
+
+  void call_step(const kir::Kernel& kernel, const CudaShape& shape) {
+    line(fmt::format("{}(launch, launch.step, args, status, place);",
+                     step_name(kernel, shape.block_warps)));
+  }
+
+  void call_body(const kir::Kernel& kernel, std::uint32_t warps, const char* is_step,
+                 const char* step) {
+    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+    const std::string shared = fmt::format("{}_shared<{}u>", kernel.info.symbol, warps);
+    if (shape.shared_bytes > 0) {
+      line(fmt::format("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes));
+    }
+    line(fmt::format(
+        "{}_body<{}u, {}>(launch, {}, args, status, place, *reinterpret_cast<{}*>(block_memory));",
+        kernel.info.symbol, warps, is_step, step, shared));
+  }
+
+  void emit_serve() {
+    emit_kernel_of(rt::kGpuServeSymbol, fmt::format("{}", rt::kGpuServiceThreads),
+                   "serve_buffers_step");
+  }
+
+  // Functions of one warp are the first warp's work; they share nothing with the others.
+  std::uint32_t warps_of(const kir::Kernel& kernel) const {
+    return kernel.info.is_sequential ? 1 : warps_;
+  }
+
+  static std::string step_name(const kir::Kernel& kernel, std::uint32_t warps) {
+    return fmt::format("{}_step_{}", kernel.info.symbol, warps);
+  }
+
+  // Each a function of its own: compilers take longer than in proportion to a function's length.
+  // Kernels with loops over whole rows have the body for themselves: a call would save registers in
+  // memory, and steps of one block do without these loops.
+  void open_step(const std::string& name) {
+    line(
+        fmt::format("static __device__ __noinline__ void {}(const CinchLaunch& launch, const "
+                    "CinchStep& step, CinchTensor& args, u32* status, Place place) {{",
+                    name));
+  }
+
+  void emit_step_function(const kir::Kernel& kernel, std::uint32_t warps) {
+    open_step(step_name(kernel, warps));
+    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+    const bool may_share = !shape.is_single_block && shape.block_warps == warps;
+    call_body(kernel, warps, may_share ? "kStepsAreShort" : "true", "step");
+    line("}");
+  }
+
+  void emit_step_functions() {
+    for (const CudaUnit& unit : units_) {
+      emit_step_function(first_of(unit), warps_of(first_of(unit)));
+    }
+    for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
+      open_step(std::string(service) + "_step");
+      line(fmt::format("{}(launch, step, args, status, place);", service));
+      line("}");
+    }
+    out_.blank();
+  }
+
+  void emit_run_step() {
+    line(
+        "CINCH_FN void run_step(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
+        "args, u32* status, Place place) {");
+    line("switch (step.kernel) {");
+    for (const CudaUnit& unit : units_) {
+      const kir::Kernel& kernel = first_of(unit);
+      line(fmt::format("case {}u: {}return {}(launch, step, args, status, place);",
+                       fmt::join(unit.kernels, "u: case "),
+                       warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
+                       step_name(kernel, warps_of(kernel))));
+    }
+    line("case kServiceSeal: return seal_payload_step(launch, step, args, status, place);");
+    line("case kServiceCommit: return commit_states_step(launch, step, args, status, place);");
+    line("case kServiceOpen: return open_payload_step(launch, step, args, status, place);");
+    line("default: return serve_buffers_step(launch, step, args, status, place);");
+    line("}");
+    line("}");
+    out_.blank();
+  }
+
+  // What a step stored, in shared or global memory, the next may read: they are the same block's.
+  void emit_steps() {
+    open_kernel(rt::kGpuStepsSymbol, fmt::format("{}", 32 * warps_));
+    line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
+    line("#pragma unroll 1");
+    line("for (u32 i = 0; i < launch.num_steps; ++i) {");
+    line("const CinchStep& step = launch.steps == nullptr ? launch.step : launch.steps[i];");
+    line("if (takes_part(step, args, status)) run_step(launch, step, args, status, place);");
+    line("__syncthreads();");
+    line("}");
+    line("}");
+  }
+
+  const kir::KernelProgram& program_;
+  const std::vector<CudaUnit>& units_;
+  const std::uint32_t block_warps_;
+  std::vector<std::string>& symbols_;
+  const std::uint32_t warps_;
+  SourceWriter out_;
+};
+
+}  // namespace
+
+std::string emit_kernels(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
+                         std::uint32_t block_warps, std::vector<std::string>& symbols) {
+  return KernelWriter(program, units, block_warps, symbols).emit();
+}
+
+std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps) {
+  std::uint32_t warps = block_warps;
+  for (const kir::Kernel& kernel : program.kernels) {
+    if (kernel.info.is_sequential) continue;
+    warps = std::min(warps, cuda_shape(program, kernel, block_warps).block_warps);
+  }
+  return warps;
+}
+
+std::uint32_t steps_shared_bytes(const kir::KernelProgram& program, std::uint32_t block_warps) {
+  std::uint32_t bytes = 0;
+  for (const kir::Kernel& kernel : program.kernels) {
+    bytes = std::max(bytes, cuda_shape(program, kernel, block_warps).shared_bytes);
+  }
+  return bytes;
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,91 @@
+// Bodies of history.h, and what loads and writes of atomics do with histories.
+#include "codegen/emulator/races/history.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/emulator/launch.h"
+
+namespace cinch::emulator {
+
+void History::add(Held now) {
+  held_.push_back(std::move(now));
+  if (held_.size() <= kMostHeld) return;
+  held_.erase(held_.begin());
+  ++oldest_;
+  std::erase_if(seen_, [&](const Seen& seen) { return seen.number <= oldest_; });
+}
+
+const History::Held& History::see(std::uint64_t age, const Access& load, std::uint64_t time) {
+  const std::uint64_t number = oldest_ + held_.size() - 1 - age;
+  // Of a thread's loads that the same orders follow, the last says all.
+  const auto before = std::ranges::find_if(seen_, [&](const Seen& seen) {
+    return seen.load.thread() == load.thread() && seen.load.clock() == load.clock();
+  });
+  if (before != seen_.end()) {
+    *before = {load, time, number};
+  } else {
+    seen_.push_back({load, time, number});
+  }
+  if (seen_.size() > kMostSeen) {
+    // Whom it concerns is forgotten, so it concerns everybody.
+    const std::uint64_t bound = seen_.front().number;
+    seen_.erase(seen_.begin());
+    while (oldest_ < bound) {
+      held_.erase(held_.begin());
+      ++oldest_;
+    }
+    std::erase_if(seen_, [&](const Seen& seen) { return seen.number <= oldest_; });
+  }
+  return held_[std::max(number, oldest_) - oldest_];
+}
+
+// Does the current thread know that the access lies behind it? Beside what is ordered: two fences
+// have an order, so that what lies before the first is not news behind the second. Here a fence
+// speaks for its whole block, which is more than it need say.
+bool Launch::is_behind(const Access& access, std::uint64_t time) const {
+  if (is_known(access)) return true;
+  if (time > slots_[current_->slot].fence_time) return false;
+  const auto fenced = last_fences_.find(access.thread() >> block_shift_);
+  return fenced != last_fences_.end() && access.clock() < fenced->second;
+}
+
+// The history of a word of global memory as it is now; null for others, and where there is none and
+// none is to be made. What was written without an atomic is what everybody sees.
+History* Launch::history_of(const void* at, std::uint32_t size, bool makes) {
+  const std::uint64_t offset = arena_.offset_of(at);
+  if (offset >= arena_.shared_begin()) return nullptr;
+  const auto found = histories_.find(at);
+  if (found == histories_.end() && !makes) return nullptr;
+  const Shadow::Page& page = shadow_.page(offset, size, launch_generation_);
+  History::Held now;
+  now.write = page.cells[offset % Shadow::kPageBytes >> page.shift].write;
+  std::memcpy(&now.value, at, size);
+  if (found != histories_.end() && found->second.is_of(size, now)) return &found->second;
+  now.time = atomic_time_;
+  now.release = release_at(at);
+  return &histories_.insert_or_assign(at, History(size, std::move(now))).first->second;
+}
+
+std::uint64_t Launch::load_held(History& history, std::uint32_t site) {
+  const std::uint64_t visible = history.num_visible(
+      [this](const Access& access, std::uint64_t time) { return is_behind(access, time); });
+  std::uint64_t age = 0;
+  if (visible > 1 && (random_.next() & 1) != 0) age = random_.below(visible);
+  const Access own(current_->id, current_->clock, site, true);
+  const History::Held& held = history.see(age, own, atomic_time_);
+  current_->pending = joined(current_->pending, held.release);
+  return held.value;
+}
+
+// `at` was just written, and order_atomic knows.
+void Launch::add_held(History& history, const void* at, std::uint32_t site) {
+  History::Held now;
+  now.write = Access(current_->id, current_->clock, site, true);
+  std::memcpy(&now.value, at, history.size());
+  now.time = atomic_time_;
+  now.release = release_at(at);
+  history.add(std::move(now));
+}
+
+}  // namespace cinch::emulator

@@ -1,0 +1,72 @@
+// Grammar of what stands in a compressor: const, size, set, state, wire, encode, decode, finish,
+// sync, claims. Each item recovers by itself.
+#include "dsl/syntax/grammar/grammar.h"
+
+namespace cinch::dsl::grammar {
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
+namespace {
+
+template <ast::MethodKind kKind>
+constexpr auto set_kind = [](auto& ctx) {
+  x3::_val(ctx).kind = kKind;
+  x3::_val(ctx).keyword_span = x3::_attr(ctx).span;
+};
+constexpr auto push_path = [](auto& ctx) {
+  x3::_val(ctx).path.push_back(TreeBuilder::name_of(x3::_attr(ctx)));
+};
+constexpr auto set_item_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
+// An item that only recovered has no place in the list.
+constexpr auto push_item = [](auto& ctx) {
+  if (x3::_attr(ctx)) x3::_val(ctx).push_back(x3::_attr(ctx));
+};
+
+constexpr x3::rule<struct SizeClass, ast::SizeItem> size{"`size`"};
+constexpr x3::rule<struct SetClass, ast::SetItem> set_value{"`set`"};
+constexpr x3::rule<struct StateClass, ast::StateItem> state{"`state`"};
+constexpr x3::rule<struct MethodClass, ast::Method> method{"a method"};
+constexpr x3::rule<struct ClaimsClass, ast::Claims> claims{"`claims`"};
+constexpr x3::rule<struct ItemClass, ast::Item> item{kItemRule};
+struct ItemLineClass : LineRecovering {};
+constexpr x3::rule<ItemLineClass, ast::ItemId> item_line{kItemRule};
+
+const auto const_decl_def = tok::KwConst > tok::Name[set_name<&ast::Const::name>] > tok::Assign >
+                            expr[set<&ast::Const::value>];
+const auto size_def = word("size") > tok::Name[set_name<&ast::SizeItem::name>] > tok::Assign >
+                      expr[set<&ast::SizeItem::value>];
+const auto set_value_def = word("set") > tok::Name[push_path] > tok::Dot > tok::Name[push_path] >
+                           *(tok::Dot > tok::Name[push_path]) > tok::Assign
+                           > expr[set<&ast::SetItem::value>];
+const auto state_def = word("state") > tok::Name[set_name<&ast::StateItem::name>] > tok::Colon >
+                       type[set<&ast::StateItem::type>] > tok::Assign >
+                       expr[set<&ast::StateItem::initial>];
+const auto method_word = word("encode")[set_kind<ast::MethodKind::Encode>] |
+                         word("decode")[set_kind<ast::MethodKind::Decode>] |
+                         word("finish")[set_kind<ast::MethodKind::Finish>] |
+                         word("sync")[set_kind<ast::MethodKind::Sync>];
+const auto method_def =
+    method_word > method_params[set_list<&ast::Method::params>] > block[set<&ast::Method::body>];
+const auto claims_def = word("claims") > expr_list[set_list<&ast::Claims::claims>];
+const auto item_def =
+    node[const_decl[set_item_node] | size[set_item_node] | set_value[set_item_node] |
+         state[set_item_node] | wire_item[set_item_node] | method[set_item_node] |
+         claims[set_item_node]];
+
+const auto end_of_item = named("the end of the item")[tok::End | &tok::RBrace];
+const auto item_line_def = !tok::RBrace >> !tok::EndOfFile >> (x3::eps > item[add] > end_of_item);
+const auto items_def = tok::LBrace >> *tok::End >>
+                       *(item_line[push_item] >> *tok::End) > tok::RBrace;
+
+BOOST_SPIRIT_DEFINE(size, set_value, state, method, claims, item, item_line)
+
+}  // namespace
+
+BOOST_SPIRIT_DEFINE(const_decl, items)
+BOOST_SPIRIT_INSTANTIATE(ConstRule, Iterator, Context)
+BOOST_SPIRIT_INSTANTIATE(ItemsRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
+
+}  // namespace cinch::dsl::grammar

@@ -1,0 +1,304 @@
+// Synchronising, of the C API.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "runtime/c_api/handles.h"
+#include "runtime/c_api/support.h"
+#include "runtime/c_api/sync/sync_auto.h"
+#include "runtime/c_api/sync/sync_handles.h"
+#include "runtime/c_api/sync/sync_programs.h"
+#include "runtime/c_api/tensors.h"
+#include "runtime/plan/plan_text.h"
+#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
+
+namespace cinch::c_api {
+namespace {
+
+CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::size_t index,
+                                       std::size_t num_programs, std::uint32_t world) {
+  const auto given =
+      read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor");
+  CINCH_TRY(given);
+  if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
+  const std::string name = given->name;
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 32;
+  const std::int64_t rows = given->rows, columns = given->columns;
+  const bool is_small =
+      rows >= 0 && columns >= 0 && (columns == 0 || rows <= (kTooMany - 1) / columns);
+  if (!is_small) {
+    return fail(CINCH_INVALID_ARGUMENT, name + ": a negative size, or 2^32 elements or more");
+  }
+  const bool is_exact = given->program == CINCH_EXACT;
+  if (!is_exact &&
+      (given->program < 0 || static_cast<std::size_t>(given->program) >= num_programs)) {
+    return fail(CINCH_INVALID_ARGUMENT,
+                name + ": there is no program " + std::to_string(given->program));
+  }
+  const std::uint32_t codec = is_exact ? rt::kDense : static_cast<std::uint32_t>(given->program);
+  rt::PlanTensor made{name, rows, columns, codec, given->priority};
+  if (given->part_ends != nullptr) {
+    made.part_ends.assign(given->part_ends, given->part_ends + world);
+  }
+  return made;
+}
+
+// In the order in which they are sent; `given` gets the place of each in the caller's array.
+CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* tensors,
+                                                     std::size_t count, std::size_t num_programs,
+                                                     std::uint32_t world,
+                                                     std::vector<std::size_t>& given) {
+  if (count > 0 && tensors == nullptr) return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
+  std::vector<rt::PlanTensor> all;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto tensor = plan_tensor(tensors, i, num_programs, world);
+    if (!tensor) return fail_at(i, std::move(tensor.error()));
+    if (!names.insert(tensor->name).second) {
+      return fail_at(i, {CINCH_INVALID_ARGUMENT, "two tensors are named " + tensor->name});
+    }
+    all.push_back(std::move(*tensor));
+  }
+  given.resize(count);
+  std::iota(given.begin(), given.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      given, [&](std::size_t a, std::size_t b) { return all[a].priority > all[b].priority; });
+  std::vector<rt::PlanTensor> sorted;
+  sorted.reserve(count);
+  for (const std::size_t i : given) sorted.push_back(all[i]);
+  return sorted;
+}
+
+CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std::uint32_t world,
+                                         const RankPrograms& programs) {
+  rt::PlanRequest request;
+  request.plan = options.plan == nullptr ? "two_shot" : options.plan;
+  request.world = world;
+  if (options.piece_bytes > 0) request.piece_bytes = options.piece_bytes;
+  if (options.lengths < CINCH_LENGTHS_AUTO || options.lengths > CINCH_LENGTHS_EXCHANGED) {
+    return fail(CINCH_INVALID_ARGUMENT, "lengths is none of the enum's");
+  }
+  request.lengths = static_cast<rt::LengthPolicy>(options.lengths);
+  request.ranks_per_machine = std::max(1U, options.ranks_per_machine);
+  if (options.servers != nullptr) {
+    request.servers.assign(options.servers, options.servers + options.num_servers);
+  }
+  for (const auto& image : programs.images) {
+    request.codecs.push_back(rt::codec_facts(image, world, options.first_step));
+  }
+  return request;
+}
+
+// Without a plan.
+rt::SyncOptions session_options(const cinch_sync_options& options, const RankPrograms& programs) {
+  rt::SyncOptions session;
+  session.programs = programs.on_cpu;
+  session.device = programs.device;
+  session.threads = options.threads;
+  session.seed = options.seed;
+  if (options.timeout_ms > 0) session.timeout = std::chrono::milliseconds(options.timeout_ms);
+  return session;
+}
+
+struct OpenArguments {
+  const cinch_program* const* programs;
+  std::size_t num_programs;
+  const cinch_sync_tensor* tensors;
+  std::size_t num_tensors;
+  cinch_sync_options options;
+};
+
+CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transport,
+                                                  const OpenArguments& with) {
+  auto made = std::make_unique<cinch_sync>();
+  made->transport = transport.parts;
+  made->device = with.options.device;
+  rt::Transport& over = *transport.parts->transport;
+  const auto programs = rank_programs(with.programs, with.num_programs, with.options);
+  CINCH_TRY(programs);
+  auto request = plan_request(with.options, over.world(), *programs);
+  CINCH_TRY(request);
+  auto tensors =
+      plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given);
+  CINCH_TRY(tensors);
+  request->tensors = std::move(*tensors);
+  made->plan_tensors.resize(made->given.size());
+  for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
+  rt::SyncOptions options = session_options(with.options, *programs);
+  if (request->plan == "auto") {
+    auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
+    CINCH_TRY(chosen);
+    if (const auto& choice = chosen->choice) made->choice = choice->reason;
+    request = std::move(chosen->request);
+  }
+  auto plan = rt::build_plan(*request);
+  if (!plan) return fail(plan.error());
+  made->plan = rt::print_plan(*plan, over.rank());
+  options.plan = std::make_shared<const rt::Plan>(std::move(*plan));
+  auto session = rt::SyncSession::open(options, over);
+  if (!session) return fail(session.error());
+  made->session = std::move(*session);
+  return made;
+}
+
+// A rank that cannot open says so to the others, which would wait for it.
+CallStatus open_or_abandon(cinch_transport* transport, const OpenArguments& with,
+                           cinch_sync** sync) {
+  auto made = open_sync(*transport, with);
+  if (!made) {
+    const CallError& error = made.error();
+    transport->parts->transport->abandon({rt::ErrorKind::InvalidArgument, error.message});
+    return tl::unexpected<CallError>(error);
+  }
+  *sync = made->release();
+  return rt::Ok{};
+}
+
+CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
+                        const cinch_tensor* updates, std::size_t count) {
+  if (count != sync.given.size()) {
+    return fail(CINCH_INVALID_ARGUMENT, std::to_string(count) + " tensors, opened for " +
+                                            std::to_string(sync.given.size()));
+  }
+  if (count > 0 && (gradients == nullptr || updates == nullptr)) {
+    return fail(CINCH_INVALID_ARGUMENT, "gradients or updates is null");
+  }
+  sync.gradients.clear();
+  sync.updates.clear();
+  for (const std::size_t place : sync.given) {
+    const auto gradient = tensor_view(gradients, place, sync.device);
+    const auto update = tensor_view(updates, place, sync.device);
+    if (!gradient) return fail_at(place, gradient.error());
+    if (!update) return fail_at(place, update.error());
+    sync.gradients.emplace_back(gradient->data, gradient->dtype, gradient->num_elems);
+    sync.updates.push_back(*update);
+  }
+  return rt::Ok{};
+}
+
+// Wrong arguments of one rank end the others' step, too, which would wait for this one.
+CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* gradients,
+                const cinch_tensor* updates, std::size_t count) {
+  CallStatus status = read_tensors(sync, gradients, updates, count);
+  if (!status) {
+    const rt::Status told =
+        sync.session->give_up({rt::ErrorKind::InvalidArgument, status.error().message});
+    return told ? status : done(told);
+  }
+  return done(sync.session->step(sync.gradients, sync.updates, number));
+}
+
+CallStatus save_states(cinch_sync& sync, void* data, std::size_t* size) {
+  const auto bytes = sync.session->save_states();
+  if (!bytes) return fail(bytes.error());
+  return copy_out(*bytes, "states", data, size);
+}
+
+CallStatus load_states(cinch_sync& sync, const void* const* data, const std::size_t* sizes,
+                       std::size_t num_ranks, cinch_sync_restored* restored) {
+  if (num_ranks > 0 && (data == nullptr || sizes == nullptr)) {
+    return fail(CINCH_INVALID_ARGUMENT, "data or sizes is null");
+  }
+  cinch_sync_restored told{};
+  if (restored != nullptr) {
+    const auto given = read_struct(restored, sizeof(std::size_t), "restored");
+    CINCH_TRY(given);
+  }
+  std::vector<std::vector<std::uint8_t>> saved;
+  for (std::size_t rank = 0; rank < num_ranks; ++rank) {
+    const auto* const bytes = static_cast<const std::uint8_t*>(data[rank]);
+    if (bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a rank's data is null");
+    saved.emplace_back(bytes, bytes + sizes[rank]);
+  }
+  const auto report = sync.session->restore_states(saved);
+  if (!report) return fail(report.error());
+  sync.notes.clear();
+  for (const std::string& note : report->notes) sync.notes += note + "\n";
+  if (restored == nullptr) return rt::Ok{};
+  told = {sizeof told,        report->next_step, report->num_kept,
+          report->num_joined, report->num_reset, sync.notes.c_str()};
+  return write_struct(told, restored, "restored");
+}
+
+}  // namespace
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+namespace rt = cinch::rt;
+
+cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* const* programs,
+                             size_t num_programs, const cinch_sync_tensor* tensors,
+                             size_t num_tensors, const cinch_sync_options* options,
+                             cinch_sync** sync, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (transport == nullptr || sync == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "transport or sync is null");
+    }
+    OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
+    if (options != nullptr) {
+      const auto given = read_struct(options, offsetof(cinch_sync_options, samples), "options");
+      CINCH_TRY(given);
+      with.options = *given;
+    }
+    return use_alone(transport->parts->in_use, [&]() -> CallStatus {
+      if (transport->parts->stepping == nullptr) return open_or_abandon(transport, with, sync);
+      return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+    });
+  });
+}
+
+void cinch_sync_release(cinch_sync* sync) {
+  if (sync == nullptr) return;
+  const auto transport = sync->transport;
+  sync->session.reset();
+  if (transport->stepping == sync) transport->stepping = nullptr;
+  delete sync;
+}
+
+cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter, double value,
+                            cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    if (parameter == nullptr) return fail(CINCH_INVALID_ARGUMENT, "parameter is null");
+    if (program > UINT32_MAX) return fail(CINCH_INVALID_ARGUMENT, "no such program");
+    return done(of.session->set_parameter(static_cast<std::uint32_t>(program), parameter, value));
+  });
+}
+
+cinch_status cinch_sync_step(cinch_sync* sync, uint64_t number, const cinch_tensor* gradients,
+                             const cinch_tensor* updates, size_t count, cinch_error* error) {
+  return guarded_on(sync, error,
+                    [&](cinch_sync& of) { return step(of, number, gradients, updates, count); });
+}
+
+void cinch_sync_stop(cinch_sync* sync) {
+  if (sync != nullptr) sync->session->ask_to_stop();
+}
+
+int32_t cinch_sync_is_stopping(const cinch_sync* sync) {
+  return sync != nullptr && sync->session->is_asked_to_stop() ? 1 : 0;
+}
+
+const char* cinch_sync_plan(const cinch_sync* sync) {
+  return sync == nullptr ? "" : sync->plan.c_str();
+}
+
+const char* cinch_sync_choice(const cinch_sync* sync) {
+  return sync == nullptr ? "" : sync->choice.c_str();
+}
+
+cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
+                                    cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) { return save_states(of, data, size); });
+}
+
+cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data, const size_t* sizes,
+                                    size_t num_ranks, cinch_sync_restored* restored,
+                                    cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return load_states(of, data, sizes, num_ranks, restored);
+  });
+}

@@ -1,0 +1,188 @@
+// Writing; see file_bytes.h. The name of the file beside the target is drawn, so that two writers,
+// be they of one process or of two machines with one disk, do not share one.
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <optional>
+
+#include "runtime/core/files/file_bytes.h"
+#include "runtime/core/files/file_error.h"
+
+namespace cinch::rt {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::span<const std::uint8_t>;
+using Stat = struct stat;
+
+constexpr int kMostLinks = 40;  // as many as the system follows
+constexpr int kMostNames = 100;
+constexpr std::size_t kMostNameBytes = 200;  // of at most 255, with what is put behind
+constexpr ::mode_t kAllModes = 07777, kPlainModes = 0777, kModesOfOtherGroup = 0707;
+constexpr ::mode_t kNewMode = 0666, kOwnerAlone = 0600;
+
+// The errno of what failed; 0 where nothing did.
+using Code = int;
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+bool is_link(const fs::path& path) {
+  Stat found{};
+  return ::lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+}
+
+// Is a link of /proc, which is a descriptor or the like and leads to no path.
+bool is_of_proc(const fs::path& path) {
+  struct statfs found{};
+  return ::statfs(folder_of(path).c_str(), &found) == 0 && found.f_type == PROC_SUPER_MAGIC;
+}
+
+// By hand, as the last link may lead to a file that is not there yet.
+Code follow_links(fs::path& path) {
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!is_link(path) || is_of_proc(path)) return 0;
+    std::error_code error;
+    const fs::path to = fs::read_symlink(path, error);
+    if (error) return error.value();
+    path = to.is_absolute() ? to : path.has_parent_path() ? path.parent_path() / to : to;
+  }
+  return ELOOP;
+}
+
+// The descriptor of this process that the path is a name of.
+std::optional<int> own_descriptor(const fs::path& path, const Stat& there) {
+  if (!is_link(path) || !is_of_proc(path)) return std::nullopt;
+  const std::string name = path.filename().string();
+  int number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  Stat found{};
+  const bool is_number = error == std::errc() && end == name.data() + name.size();
+  if (!is_number || ::fstat(number, &found) != 0) return std::nullopt;
+  const bool is_same = found.st_dev == there.st_dev && found.st_ino == there.st_ino;
+  return is_same ? std::optional(number) : std::nullopt;
+}
+
+// A pipe that nobody reads any more is an error of the write, not the end of the process.
+class BrokenPipesAreErrors {
+ public:
+  BrokenPipesAreErrors() {
+    ::sigset_t pending;
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    was_pending_ = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~BrokenPipesAreErrors() {
+    const timespec now{};
+    if (!was_pending_) ::sigtimedwait(&pipe_, nullptr, &now);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  BrokenPipesAreErrors(const BrokenPipesAreErrors&) = delete;
+  BrokenPipesAreErrors& operator=(const BrokenPipesAreErrors&) = delete;
+
+ private:
+  ::sigset_t pipe_, before_;
+  bool was_pending_ = false;
+};
+
+Code write_through(const fs::path& path, const Stat& there, Bytes bytes) {
+  const BrokenPipesAreErrors scope;
+  const std::optional<int> own = own_descriptor(path, there);
+  int descriptor = -1;
+  do {
+    descriptor = own ? ::fcntl(*own, F_DUPFD_CLOEXEC, 0)
+                     : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) return errno;
+  const Code code = write_all(descriptor, bytes);
+  const Code closing = ::close(descriptor) == 0 ? 0 : errno;
+  return code != 0 ? code : closing;
+}
+
+// Another owner is given no more than the rights that all see. Where the system keeps neither, as
+// file systems without modes do, the file is as it was made.
+void keep_owner_and_mode(int descriptor, const Stat& old) {
+  constexpr auto kAnyUser = static_cast<::uid_t>(-1);
+  const bool is_kept = ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
+  const bool has_group = is_kept || ::fchown(descriptor, kAnyUser, old.st_gid) == 0;
+  const ::mode_t kept = is_kept ? kAllModes : has_group ? kPlainModes : kModesOfOtherGroup;
+  static_cast<void>(::fchmod(descriptor, old.st_mode & kept));
+}
+
+// What the disk cannot do is no fault of the file.
+Code flush_to_disk(int descriptor) {
+  if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
+  return errno;
+}
+
+// A file of no rights but the owner's where it is to take the place of `old`.
+int create_beside(const fs::path& path, const Stat* old, const PartialFileWatch& watch,
+                  fs::path& partial) {
+  const std::string name = path.filename().string().substr(0, kMostNameBytes);
+  for (int i = 0; i < kMostNames; ++i) {
+    std::uint64_t drawn = 0;
+    if (::getrandom(&drawn, sizeof drawn, 0) != static_cast<::ssize_t>(sizeof drawn)) return -1;
+    partial = folder_of(path) / fmt::format("{}.{:016x}.partial", name, drawn);
+    if (watch) watch(partial.string());
+    const int descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                  old == nullptr ? kNewMode : kOwnerAlone);
+    if (descriptor >= 0 || errno != EEXIST) return descriptor;
+  }
+  return -1;
+}
+
+Code replace(const fs::path& path, const Stat* old, Bytes bytes, const PartialFileWatch& watch) {
+  if (old != nullptr && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return errno;
+  fs::path partial;
+  const int descriptor = create_beside(path, old, watch, partial);
+  if (descriptor < 0) return errno;
+  Code code = write_all(descriptor, bytes);
+  if (code == 0 && old != nullptr) keep_owner_and_mode(descriptor, *old);
+  if (code == 0) code = flush_to_disk(descriptor);
+  if (::close(descriptor) != 0 && code == 0) code = errno;
+  if (code == 0 && ::rename(partial.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) ::unlink(partial.c_str());
+  return code;
+}
+
+}  // namespace
+
+int write_all(int descriptor, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+Status write_file_bytes(const fs::path& path, Bytes bytes, const PartialFileWatch& watch) {
+  fs::path target = path;
+  Stat there{};
+  Code code = follow_links(target);
+  if (code == 0) {
+    const Code looking = ::stat(target.c_str(), &there) == 0 ? 0 : errno;
+    if (looking == ENOENT || (looking == 0 && S_ISREG(there.st_mode) && !is_of_proc(target))) {
+      code = replace(target, looking == 0 ? &there : nullptr, bytes, watch);
+    } else if (looking != 0 || S_ISDIR(there.st_mode)) {
+      code = looking != 0 ? looking : EISDIR;
+    } else {
+      code = write_through(target, there, bytes);
+    }
+  }
+  if (watch) watch("");
+  if (code != 0) return file_error("write", quoted_path(path.string()), code);
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,52 @@
+// What is known of a number by analysis: between which values it lies.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/core/numbers/dtype.h"
+
+namespace cinch {
+
+/// A closed interval of numbers; zeros of both signs count as 0.
+struct NumberRange {
+  double low = 0, high = 0;
+  bool may_be_nan = false;
+
+  bool is_within(double least, double most) const {
+    return !may_be_nan && low >= least && high <= most;
+  }
+};
+
+/// Where nothing is known: all numbers of the type. The greatest of 64 bits is rounded up.
+inline NumberRange all_numbers(DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (is_bool(dtype)) return {0, 1};
+  if (!is_int(dtype)) return {-kInfinity, kInfinity, true};
+  const double top = std::ldexp(1.0, dtype.bits - (is_signed_int(dtype) ? 1 : 0)) - 1;
+  return {is_signed_int(dtype) ? -top - 1 : 0, top};
+}
+
+inline NumberRange joined(const NumberRange& a, const NumberRange& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.may_be_nan || b.may_be_nan};
+}
+
+inline NumberRange negated(const NumberRange& x) {
+  return {-x.high, -x.low, x.may_be_nan};
+}
+
+/// Of two numbers the smaller. A NaN gives way to the other one, so that it is left only where both
+/// are.
+inline NumberRange smaller(const NumberRange& a, const NumberRange& b) {
+  NumberRange range = {std::min(a.low, b.low), std::min(a.high, b.high)};
+  if (a.may_be_nan) range.high = std::max(range.high, b.high);
+  if (b.may_be_nan) range.high = std::max(range.high, a.high);
+  range.may_be_nan = a.may_be_nan && b.may_be_nan;
+  return range;
+}
+
+inline NumberRange larger(const NumberRange& a, const NumberRange& b) {
+  return negated(smaller(negated(a), negated(b)));
+}
+
+}  // namespace cinch

@@ -1,0 +1,296 @@
+// The meaning of host expressions: each operation on values.
+#include <cstdlib>
+
+#include "runtime/core/check.h"
+#include "runtime/core/lang.h"
+#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_ops.h"
+#include "runtime/core/sizes/host_memo.h"
+
+namespace cinch {
+
+namespace {
+
+using rt::ErrorKind;
+using Value = rt::Result<HostValue>;
+
+tl::unexpected<rt::Error> overflow() {
+  return rt::fail(ErrorKind::Overflow, "overflow");
+}
+
+Value checked(bool overflowed, std::int64_t value) {
+  if (overflowed) return overflow();
+  return HostValue::from_int(value);
+}
+
+std::int64_t ceil_div_int(std::int64_t a, std::int64_t b) {
+  return lang::ceil_div<lang::i64>(a, b);
+}
+
+Value align_up_int(std::int64_t a, std::int64_t b) {
+  if (b <= 0) return HostValue::from_int(a);
+  std::int64_t result = 0;
+  return checked(__builtin_mul_overflow(ceil_div_int(a, b), b, &result), result);
+}
+
+Value shl_int(std::int64_t a, std::int64_t b) {
+  const std::int64_t result = lang::shl<lang::i64>(a, b);
+  return checked(lang::shr<lang::i64>(result, b) != a, result);
+}
+
+Value apply_int(HostOp op, std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t r = 0;
+  const bool is_extreme = a == INT64_MIN && b == -1;
+  switch (op) {
+    case HostOp::Add:
+      return checked(__builtin_add_overflow(a, b, &r), r);
+    case HostOp::Sub:
+      return checked(__builtin_sub_overflow(a, b, &r), r);
+    case HostOp::Mul:
+      return checked(__builtin_mul_overflow(a, b, &r), r);
+    case HostOp::Div:
+      return checked(is_extreme, lang::div<lang::i64>(a, b));
+    case HostOp::Mod:
+      return HostValue::from_int(lang::mod<lang::i64>(a, b));
+    case HostOp::CeilDiv:
+      return checked(is_extreme, ceil_div_int(a, b));
+    case HostOp::AlignUp:
+      return align_up_int(a, b);
+    case HostOp::Shl:
+      return shl_int(a, b);
+    case HostOp::Shr:
+      return HostValue::from_int(lang::shr<lang::i64>(a, b));
+    case HostOp::BitAnd:
+      return HostValue::from_int(a & b);
+    case HostOp::BitOr:
+      return HostValue::from_int(a | b);
+    case HostOp::BitXor:
+      return HostValue::from_int(a ^ b);
+    case HostOp::Min:
+      return HostValue::from_int(std::min(a, b));
+    case HostOp::Max:
+      return HostValue::from_int(std::max(a, b));
+    case HostOp::Clamp:
+      return HostValue::from_int(std::min(std::max(a, b), c));
+    case HostOp::Neg:
+      return checked(a == INT64_MIN, lang::neg<lang::i64>(a));
+    case HostOp::Abs:
+      return checked(a == INT64_MIN, lang::abs<lang::i64>(a));
+    default:
+      CINCH_BUG("not an integer operation");
+  }
+}
+
+template <typename F>
+F apply_float(HostOp op, F a, F b, F c) {
+  switch (op) {
+    case HostOp::Add:
+      return a + b;
+    case HostOp::Sub:
+      return a - b;
+    case HostOp::Mul:
+      return a * b;
+    case HostOp::Div:
+      return a / b;
+    case HostOp::Min:
+      return lang::min(a, b);
+    case HostOp::Max:
+      return lang::max(a, b);
+    case HostOp::Clamp:
+      return lang::clamp(a, b, c);
+    case HostOp::Neg:
+      return lang::neg(a);
+    case HostOp::Abs:
+      return lang::abs(a);
+    case HostOp::Ceil:
+      return lang::ceil(a);
+    case HostOp::Floor:
+      return lang::floor(a);
+    case HostOp::Round:
+      return lang::round(a);
+    case HostOp::Trunc:
+      return lang::trunc(a);
+    case HostOp::Sqrt:
+      return lang::sqrt(a);
+    case HostOp::Exp:
+      return lang::exp(a);
+    case HostOp::Exp2:
+      return lang::exp2(a);
+    case HostOp::Log:
+      return lang::log(a);
+    case HostOp::Log2:
+      return lang::log2(a);
+    case HostOp::Sin:
+      return lang::sin(a);
+    case HostOp::Cos:
+      return lang::cos(a);
+    case HostOp::Pow:
+      return lang::pow(a, b);
+    default:
+      CINCH_BUG("not a float operation");
+  }
+}
+
+template <typename T>
+bool compare(HostOp op, T a, T b) {
+  switch (op) {
+    case HostOp::Eq:
+      return a == b;
+    case HostOp::Ne:
+      return a != b;
+    case HostOp::Lt:
+      return a < b;
+    case HostOp::Le:
+      return a <= b;
+    case HostOp::Gt:
+      return a > b;
+    case HostOp::Ge:
+      return a >= b;
+    default:
+      CINCH_BUG("not a comparison");
+  }
+}
+
+bool compare_values(HostOp op, const HostValue& a, const HostValue& b) {
+  switch (a.type) {
+    case HostType::F32:
+      return compare(op, a.as_f32(), b.as_f32());
+    case HostType::F64:
+      return compare(op, a.as_f64(), b.as_f64());
+    default:
+      return compare(op, static_cast<std::int64_t>(a.bits), static_cast<std::int64_t>(b.bits));
+  }
+}
+
+template <typename T>
+HostValue cast_number(T x, HostType to) {
+  switch (to) {
+    case HostType::F32:
+      return HostValue::from_f32(lang::to_f32(x));
+    case HostType::F64:
+      return HostValue::from_f64(lang::to_f64(x));
+    case HostType::Bool:
+      return HostValue::from_bool(x != 0);
+    case HostType::Int:
+      break;
+  }
+  if constexpr (lang::kIsFloat<T>) {
+    return HostValue::from_int(lang::float_to_int<lang::i64>(x));
+  } else {
+    return HostValue::from_int(x);
+  }
+}
+
+HostValue cast_value(const HostValue& value, HostType to) {
+  switch (value.type) {
+    case HostType::F32:
+      return cast_number(value.as_f32(), to);
+    case HostType::F64:
+      return cast_number(value.as_f64(), to);
+    default:
+      return cast_number(static_cast<lang::i64>(value.bits), to);
+  }
+}
+
+Value apply_arith(HostOp op, HostType type, const HostValue (&v)[3]) {
+  const auto bits32 = [&](int i) { return lang::f32_of_bits(static_cast<lang::u32>(v[i].bits)); };
+  const auto bits64 = [&](int i) { return lang::f64_of_bits(static_cast<lang::u64>(v[i].bits)); };
+  const auto whole = [&](int i) { return static_cast<std::int64_t>(v[i].bits); };
+  switch (type) {
+    case HostType::Int:
+      return apply_int(op, whole(0), whole(1), whole(2));
+    case HostType::F32:
+      return HostValue::from_f32(apply_float(op, bits32(0), bits32(1), bits32(2)));
+    case HostType::F64:
+      return HostValue::from_f64(apply_float(op, bits64(0), bits64(1), bits64(2)));
+    case HostType::Bool:
+      break;
+  }
+  CINCH_BUG("arithmetic on bool");
+}
+
+bool apply_logic(HostOp op, std::span<const HostValue> args) {
+  if (op == HostOp::Not) return !args[0].as_bool();
+  return op == HostOp::And ? args[0].as_bool() && args[1].as_bool()
+                           : args[0].as_bool() || args[1].as_bool();
+}
+
+std::string describe_param(std::uint64_t index) {
+  return "parameter " + std::to_string(index);
+}
+
+}  // namespace
+
+Value host_leaf_value(const HostExprNode& node, const HostEnv& env) {
+  switch (node.op) {
+    case HostOp::Const:
+      return HostValue{node.type, node.payload};
+    case HostOp::N:
+      return HostValue::from_int(env.n);
+    case HostOp::Rows:
+      return HostValue::from_int(env.rows);
+    case HostOp::Cols:
+      return HostValue::from_int(env.cols);
+    case HostOp::World:
+      return HostValue::from_int(env.world);
+    case HostOp::Step:
+      return HostValue::from_int(env.step);
+    case HostOp::Worker:
+      return HostValue::from_int(env.worker);
+    case HostOp::Param:
+      if (node.payload >= env.params.size()) {
+        return rt::fail(ErrorKind::InvalidArgument, describe_param(node.payload) + " is missing");
+      }
+      if (env.params[node.payload].type != node.type) {
+        return rt::fail(ErrorKind::InvalidArgument,
+                        describe_param(node.payload) + " is not " + host_type_name(node.type));
+      }
+      return env.params[node.payload];
+    case HostOp::Count:
+      if (node.payload >= env.counts.size()) {
+        return rt::fail(ErrorKind::InvalidArgument,
+                        "count " + std::to_string(node.payload) + " is missing");
+      }
+      return HostValue::from_int(env.counts[node.payload]);
+    default:
+      CINCH_BUG("not a leaf");
+  }
+}
+
+Value apply_host_op(HostOp op, HostType result, std::span<const HostValue> args) {
+  switch (host_op_rule(op)) {
+    case HostRule::Compare:
+      return HostValue::from_bool(compare_values(op, args[0], args[1]));
+    case HostRule::Logic:
+      return HostValue::from_bool(apply_logic(op, args));
+    case HostRule::Cast:
+      return cast_value(args[0], result);
+    case HostRule::Select:
+      return args[0].as_bool() ? args[1] : args[2];
+    default:
+      break;
+  }
+  HostValue values[3];
+  std::copy(args.begin(), args.end(), values);
+  return apply_arith(op, result, values);
+}
+
+bool HostExprPool::depends_on(HostExprId id, HostOp leaf_op) const {
+  node(id);
+  return (facts_[id.index()].leaves & leaf_bit(leaf_op)) != 0;
+}
+
+Value HostExprPool::eval(HostExprId id, const HostEnv& env) const {
+  node(id);
+  if (env.memo && env.memo->is_of(*this)) return env.memo->eval(id, env);
+  HostMemo memo;
+  memo.bind(*this, env);
+  return memo.eval(id, env);
+}
+
+rt::Result<std::int64_t> HostExprPool::eval_int(HostExprId id, const HostEnv& env) const {
+  CINCH_CHECK(type(id) == HostType::Int, "not an integer expression");
+  return eval(id, env).map([](const HostValue& value) { return value.as_int(); });
+}
+
+}  // namespace cinch

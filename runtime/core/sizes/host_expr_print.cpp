@@ -1,0 +1,138 @@
+// Host expressions as formulas for people: infix, brackets only where precedence needs them.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_ops.h"
+
+namespace cinch {
+
+namespace {
+
+using NameOf = std::function<std::string(std::uint32_t)>;
+
+// What is deeper or longer prints as "…": such a formula helps nobody, the stack is finite, and a
+// shared DAG may be exponentially long as text.
+constexpr int kMaxDepth = 200;
+constexpr int kMaxNodes = 500;
+
+struct Infix {
+  HostOp op;
+  const char* spelling;
+  int precedence;
+};
+// The language's precedences, higher binds tighter.
+constexpr std::array kInfix = {
+    Infix{HostOp::Mul, "*", 10},  Infix{HostOp::Div, "/", 10},   Infix{HostOp::Mod, "%", 10},
+    Infix{HostOp::Add, "+", 9},   Infix{HostOp::Sub, "-", 9},    Infix{HostOp::Shl, "<<", 8},
+    Infix{HostOp::Shr, ">>", 8},  Infix{HostOp::BitAnd, "&", 7}, Infix{HostOp::BitXor, "^", 6},
+    Infix{HostOp::BitOr, "|", 5}, Infix{HostOp::Eq, "==", 4},    Infix{HostOp::Ne, "!=", 4},
+    Infix{HostOp::Lt, "<", 4},    Infix{HostOp::Le, "<=", 4},    Infix{HostOp::Gt, ">", 4},
+    Infix{HostOp::Ge, ">=", 4},   Infix{HostOp::And, "&&", 3},   Infix{HostOp::Or, "||", 2},
+};
+constexpr int kUnaryPrecedence = 12;
+constexpr int kCastPrecedence = 11;
+
+const Infix* find_infix(HostOp op) {
+  for (const Infix& infix : kInfix) {
+    if (infix.op == op) return &infix;
+  }
+  return nullptr;
+}
+
+std::string print_const(const HostValue& value) {
+  switch (value.type) {
+    case HostType::Int:
+      return std::to_string(value.as_int());
+    case HostType::Bool:
+      return value.as_bool() ? "true" : "false";
+    case HostType::F32:
+      return fmt::format("{}", value.as_f32());
+    case HostType::F64:
+      return fmt::format("{}", value.as_f64());
+  }
+  return {};
+}
+
+class Printer {
+ public:
+  Printer(const HostExprPool& pool, const NameOf& param_name, const NameOf& count_name)
+      : pool_(pool), param_name_(param_name), count_name_(count_name) {}
+
+  // The text, in brackets where it binds less tightly than `precedence`.
+  std::string print(HostExprId id, int precedence, int depth) {
+    if (depth > kMaxDepth || ++num_printed_ > kMaxNodes) return "…";
+    const HostExprNode& node = pool_.node(id);
+    if (host_op_rule(node.op) == HostRule::Leaf) return print_leaf(id, node, precedence);
+    if (const Infix* infix = find_infix(node.op)) {
+      // Left-associative: the right operand needs brackets at the same level.
+      const std::string text = print(node.args[0], infix->precedence, depth + 1) + " " +
+                               infix->spelling + " " +
+                               print(node.args[1], infix->precedence + 1, depth + 1);
+      return infix->precedence < precedence ? "(" + text + ")" : text;
+    }
+    if (node.op == HostOp::Neg || node.op == HostOp::Not) {
+      return (node.op == HostOp::Neg ? "-" : "!") +
+             print(node.args[0], kUnaryPrecedence, depth + 1);
+    }
+    if (node.op == HostOp::Cast) return print_cast(node, precedence, depth);
+    return print_call(node, depth);
+  }
+
+ private:
+  std::string print_leaf(HostExprId id, const HostExprNode& node, int precedence) const {
+    const auto index = static_cast<std::uint32_t>(node.payload);
+    switch (node.op) {
+      case HostOp::Const: {
+        const std::string text = print_const(pool_.const_value(id));
+        return text[0] == '-' && precedence > kUnaryPrecedence - 3 ? "(" + text + ")" : text;
+      }
+      case HostOp::Param:
+        return param_name_ ? param_name_(index) : fmt::format("param{}", index);
+      case HostOp::Count:
+        return count_name_ ? count_name_(index) : fmt::format("count{}", index);
+      default:
+        return host_op_name(node.op);
+    }
+  }
+
+  // Conversions to floats happen silently where a size meets a parameter: they are left out.
+  std::string print_cast(const HostExprNode& node, int precedence, int depth) {
+    const HostType from = pool_.type(node.args[0]);
+    const bool is_silent =
+        node.type == HostType::F32 || node.type == HostType::F64 ||
+        (node.type == HostType::Int && from != HostType::Bool && is_whole(node.args[0]));
+    if (is_silent) return print(node.args[0], precedence, depth + 1);
+    const char* type = node.type == HostType::Int ? "i64" : host_type_name(node.type);
+    const std::string text = print(node.args[0], kCastPrecedence, depth + 1) + " as " + type;
+    return kCastPrecedence < precedence ? "(" + text + ")" : text;
+  }
+
+  bool is_whole(HostExprId id) const {
+    const HostOp op = pool_.node(id).op;
+    return op == HostOp::Ceil || op == HostOp::Floor || op == HostOp::Round || op == HostOp::Trunc;
+  }
+
+  std::string print_call(const HostExprNode& node, int depth) {
+    std::string text = std::string(host_op_name(node.op)) + "(";
+    for (int i = 0; i < host_op_num_args(node.op); ++i) {
+      text += (i == 0 ? "" : ", ") + print(node.args[i], 0, depth + 1);
+    }
+    return text + ")";
+  }
+
+  const HostExprPool& pool_;
+  const NameOf& param_name_;
+  const NameOf& count_name_;
+  int num_printed_ = 0;
+};
+
+}  // namespace
+
+std::string HostExprPool::print(HostExprId id, const NameOf& param_name,
+                                const NameOf& count_name) const {
+  return Printer(*this, param_name, count_name).print(id, 0, 0);
+}
+
+}  // namespace cinch

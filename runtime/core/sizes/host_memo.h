@@ -1,0 +1,43 @@
+// Values of one pool's host expressions for one env, kept from call to call: a session asks for the
+// same sizes at every step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/core/sizes/host_expr.h"
+
+namespace cinch {
+
+/// One thread at a time.
+class HostMemo {
+ public:
+  /// Forgets what is not the same for this env, which HostEnv::memo then points here from. The pool
+  /// outlives the memo or its next bind.
+  void bind(const HostExprPool& pool, const HostEnv& env);
+  bool is_of(const HostExprPool& pool) const { return pool_ == &pool; }
+
+  /// HostExprPool::eval for the env that was bound; its counts may be others. The time grows with
+  /// the nodes that are not known yet or use a count.
+  rt::Result<HostValue> eval(HostExprId id, const HostEnv& env);
+
+ private:
+  static constexpr std::uint64_t kUnknown = 0, kAlways = 1;
+
+  bool is_known(HostExprId id) const {
+    return stamps_[id.index()] == kAlways || stamps_[id.index()] == now_;
+  }
+  HostExprId unknown_argument(const HostExprNode& node) const;
+  rt::Result<HostValue> value_of(const HostExprNode& node, const HostEnv& env) const;
+
+  const HostExprPool* pool_ = nullptr;
+  HostEnv env_;  // as bound, without spans
+  std::vector<HostValue> params_;
+  // By node. What uses a count is known during one call of eval, whose number is its stamp.
+  std::vector<HostValue> values_;
+  std::vector<std::uint64_t> stamps_;
+  std::uint64_t now_ = kAlways;
+  std::vector<HostExprId> waiting_;
+};
+
+}  // namespace cinch

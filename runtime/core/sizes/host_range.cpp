@@ -1,0 +1,268 @@
+// Operations on ranges, by how they rise and fall; see host_range.h. Rounding is monotonic, so
+// what rises and falls in each argument by itself is widest at the ends of the arguments' ranges.
+#include "runtime/core/sizes/host_range.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "runtime/core/sizes/host_expr_ops.h"
+
+namespace cinch {
+namespace {
+
+using Ranges = std::span<const HostRange>;
+
+constexpr std::int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
+
+bool is_real(HostType type) {
+  return type == HostType::F32 || type == HostType::F64;
+}
+
+HostValue number(HostType type, double value) {
+  return type == HostType::F32 ? HostValue::from_f32(static_cast<float>(value))
+                               : HostValue::from_f64(value);
+}
+
+HostRange integers(std::int64_t low, std::int64_t high) {
+  return {HostValue::from_int(low), HostValue::from_int(high)};
+}
+
+bool is_before(const HostValue& a, const HostValue& b) {
+  if (!is_real(a.type))
+    return static_cast<std::int64_t>(a.bits) < static_cast<std::int64_t>(b.bits);
+  return a.to_double() < b.to_double();
+}
+
+HostRange hull(const HostRange& a, const HostRange& b) {
+  if (a.is_none) return b;
+  if (b.is_none) return a;
+  return {is_before(b.low, a.low) ? b.low : a.low, is_before(a.high, b.high) ? b.high : a.high};
+}
+
+bool may_be_nan(const HostRange& x) {
+  return is_real(x.low.type) && (std::isinf(x.low.to_double()) || std::isinf(x.high.to_double()));
+}
+
+// The end of the integers that a result beyond 64 bits lies at.
+HostValue saturated(HostOp op, std::span<const HostValue> args) {
+  const double a = args[0].to_double(), b = args.size() > 1 ? args[1].to_double() : 0;
+  const bool is_negative = op == HostOp::Add   ? a + b < 0
+                           : op == HostOp::Sub ? a - b < 0
+                           : op == HostOp::Mul ? (a < 0) != (b < 0)
+                           : op == HostOp::Shl ? a < 0
+                                               : false;
+  return HostValue::from_int(is_negative ? kLeast : kMost);
+}
+
+// Of an operation that rises or falls in each argument while the others stay.
+HostRange at_corners(HostOp op, HostType result, Ranges args) {
+  HostRange all = HostRange::none(result);
+  for (unsigned corner = 0; corner < 1u << args.size(); ++corner) {
+    HostValue values[3];
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      values[i] = (corner >> i & 1) != 0 ? args[i].high : args[i].low;
+    }
+    const std::span<const HostValue> given(values, args.size());
+    const auto value = apply_host_op(op, result, given);
+    const HostValue found = value ? *value : saturated(op, given);
+    if (is_real(result) && std::isnan(found.to_double())) return HostRange::whole(result);
+    all = hull(all, HostRange::point(found));
+  }
+  return all;
+}
+
+// The language's own functions are less than a unit in the last place off.
+HostValue moved(const HostValue& value, double towards) {
+  constexpr int kUnits = 3;
+  if (value.type == HostType::F32) {
+    float x = value.as_f32();
+    for (int i = 0; i < kUnits; ++i) x = std::nextafter(x, static_cast<float>(towards));
+    return HostValue::from_f32(x);
+  }
+  double x = value.as_f64();
+  for (int i = 0; i < kUnits; ++i) x = std::nextafter(x, towards);
+  return HostValue::from_f64(x);
+}
+
+HostRange widened(const HostRange& x) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (x.is_point()) return x;
+  return {moved(x.low, -kInfinity), moved(x.high, kInfinity)};
+}
+
+// By the parts of the divisor's range on both sides of zero; a quotient of integers by zero is 0.
+HostRange quotient(HostOp op, HostType result, Ranges args) {
+  const HostRange& by = args[1];
+  const HostValue zero = is_real(result) ? number(result, 0) : HostValue::from_int(0);
+  const bool holds_zero = !is_before(zero, by.low) && !is_before(by.high, zero);
+  if (!holds_zero) return at_corners(op, result, args);
+  if (is_real(result)) return HostRange::whole(result);
+  HostRange all = integers(0, 0);
+  if (by.low.as_int() < 0) {
+    const HostRange part[] = {args[0], integers(by.low.as_int(), -1)};
+    all = hull(all, at_corners(op, result, part));
+  }
+  if (by.high.as_int() > 0) {
+    const HostRange part[] = {args[0], integers(1, by.high.as_int())};
+    all = hull(all, at_corners(op, result, part));
+  }
+  return all;
+}
+
+// As far from zero as the dividend is, and nearer than the divisor.
+HostRange rest(const HostRange& a, const HostRange& by) {
+  const std::int64_t low = a.low.as_int(), high = a.high.as_int();
+  const auto below = [](std::int64_t x) { return x == kLeast ? kMost : std::abs(x) - 1; };
+  const bool is_whole = by.low.as_int() > 0 && low >= 0 && high < by.low.as_int();
+  if (is_whole) return a;
+  const std::int64_t most =
+      std::max<std::int64_t>({0, below(by.low.as_int()), below(by.high.as_int())});
+  return integers(low < 0 ? std::max(low, -most) : 0, high > 0 ? std::min(high, most) : 0);
+}
+
+HostRange aligned_up(const HostRange& a, const HostRange& to) {
+  const HostRange args[] = {a, to};
+  if (to.is_point()) return at_corners(HostOp::AlignUp, HostType::Int, args);
+  std::int64_t most = 0;
+  const std::int64_t step = std::max<std::int64_t>(to.high.as_int(), 1) - 1;
+  if (__builtin_add_overflow(a.high.as_int(), step, &most)) most = kMost;
+  return integers(a.low.as_int(), most);
+}
+
+HostRange shifted(HostOp op, const HostRange& a, const HostRange& by) {
+  const bool is_plain = by.low.as_int() >= 0 && by.high.as_int() < 64;
+  const HostRange args[] = {a, is_plain ? by : integers(0, 63)};
+  return at_corners(op, HostType::Int, args);
+}
+
+HostRange joined_bits(HostOp op, const HostRange& a, const HostRange& b) {
+  const std::int64_t a_high = a.high.as_int(), b_high = b.high.as_int();
+  const bool a_counts = a.low.as_int() >= 0, b_counts = b.low.as_int() >= 0;
+  if (op == HostOp::BitAnd && (a_counts || b_counts)) {
+    return integers(0, std::min(a_counts ? a_high : kMost, b_counts ? b_high : kMost));
+  }
+  if (!a_counts || !b_counts) return HostRange::whole(HostType::Int);
+  const int width = std::bit_width(static_cast<std::uint64_t>(std::max(a_high, b_high)));
+  return integers(0, static_cast<std::int64_t>((std::uint64_t{1} << width) - 1));
+}
+
+HostRange magnitude(HostType result, Ranges args) {
+  HostRange all = at_corners(HostOp::Abs, result, args);
+  const HostValue zero = is_real(result) ? number(result, 0) : HostValue::from_int(0);
+  if (is_before(args[0].low, zero) && is_before(zero, args[0].high)) all.low = zero;
+  return all;
+}
+
+constexpr HostValue kFalse{HostType::Bool, 0}, kTrue{HostType::Bool, 1};
+
+HostRange truth(bool may_be_false, bool may_be_true) {
+  return {may_be_false ? kFalse : kTrue, may_be_true ? kTrue : kFalse};
+}
+
+HostRange compared(HostOp op, const HostRange& a, const HostRange& b) {
+  if (may_be_nan(a) || may_be_nan(b)) return truth(true, true);
+  const bool may_be_less = is_before(a.low, b.high), may_be_more = is_before(b.low, a.high);
+  const bool may_be_same = !is_before(a.high, b.low) && !is_before(b.high, a.low);
+  switch (op) {
+    case HostOp::Eq:
+      return truth(may_be_less || may_be_more, may_be_same);
+    case HostOp::Ne:
+      return truth(may_be_same, may_be_less || may_be_more);
+    case HostOp::Lt:
+      return truth(may_be_more || may_be_same, may_be_less);
+    case HostOp::Le:
+      return truth(may_be_more, may_be_less || may_be_same);
+    case HostOp::Gt:
+      return truth(may_be_less || may_be_same, may_be_more);
+    default:
+      return truth(may_be_less, may_be_more || may_be_same);
+  }
+}
+
+HostRange converted(HostType result, Ranges args) {
+  if (result == HostType::Int && may_be_nan(args[0])) {
+    return hull(at_corners(HostOp::Cast, result, args), integers(0, 0));  // NaN gives 0
+  }
+  if (may_be_nan(args[0])) return HostRange::whole(result);
+  if (result != HostType::Bool) return at_corners(HostOp::Cast, result, args);
+  const double low = args[0].low.to_double(), high = args[0].high.to_double();
+  return truth(low <= 0 && high >= 0, low != 0 || high != 0);
+}
+
+HostRange apply_to_unsure(HostOp op, HostType result, Ranges args) {
+  switch (host_op_rule(op)) {
+    case HostRule::Compare:
+      return compared(op, args[0], args[1]);
+    case HostRule::Cast:
+      return converted(result, args);
+    case HostRule::Logic:
+      return at_corners(op, result, args);
+    default:
+      break;
+  }
+  switch (op) {
+    case HostOp::Div:
+    case HostOp::CeilDiv:
+      return quotient(op, result, args);
+    case HostOp::Mod:
+      return rest(args[0], args[1]);
+    case HostOp::AlignUp:
+      return aligned_up(args[0], args[1]);
+    case HostOp::Shl:
+    case HostOp::Shr:
+      return shifted(op, args[0], args[1]);
+    case HostOp::BitAnd:
+    case HostOp::BitOr:
+    case HostOp::BitXor:
+      return joined_bits(op, args[0], args[1]);
+    case HostOp::Abs:
+      return magnitude(result, args);
+    case HostOp::Sin:
+    case HostOp::Cos:
+      return {number(result, -1), number(result, 1)};
+    case HostOp::Pow:
+      if (args[0].low.to_double() < 0) return HostRange::whole(result);
+      return widened(at_corners(op, result, args));
+    case HostOp::Exp:
+    case HostOp::Exp2:
+    case HostOp::Log:
+    case HostOp::Log2:
+      return widened(at_corners(op, result, args));
+    default:
+      return at_corners(op, result, args);
+  }
+}
+
+}  // namespace
+
+HostRange HostRange::whole(HostType type) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (type == HostType::Bool) return truth(true, true);
+  if (type == HostType::Int) return integers(kLeast, kMost);
+  return {number(type, -kInfinity), number(type, kInfinity)};
+}
+
+HostRange apply_to_ranges(HostOp op, HostType result, std::span<const HostRange> args) {
+  if (op == HostOp::Select) {
+    if (args[0].is_none) return HostRange::none(result);
+    if (args[0].is_point()) return args[args[0].low.as_bool() ? 1 : 2];
+    return hull(args[1], args[2]);
+  }
+  bool are_points = true;
+  HostValue values[3];
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_none) return HostRange::none(result);
+    are_points = are_points && args[i].is_point();
+    values[i] = args[i].low;
+  }
+  if (!are_points) return apply_to_unsure(op, result, args);
+  const auto value = apply_host_op(op, result, {values, args.size()});
+  if (!value) return HostRange::none(result);
+  const bool is_nan = is_real(result) && std::isnan(value->to_double());
+  return is_nan ? HostRange::whole(result) : HostRange::point(*value);
+}
+
+}  // namespace cinch

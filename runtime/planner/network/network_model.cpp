@@ -1,0 +1,176 @@
+// Bodies of network_model.h.
+#include "runtime/planner/network/network_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "runtime/planner/user_json.h"
+
+namespace cinch::rt {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFile = "cinch network";
+constexpr int kNetworkFormat = 1;
+
+// A part of the file, and where it stands there.
+struct Part {
+  const json& value;
+  std::string where;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw std::invalid_argument(where.empty() ? why : where + ": " + why);
+  }
+  Part at(const char* key) const {
+    if (!value.is_object()) refuse("is no object");
+    if (!value.contains(key)) refuse(fmt::format("has no \"{}\"", key));
+    return {value.at(key), where.empty() ? key : where + "." + key};
+  }
+  std::vector<Part> entries() const {
+    if (!value.is_array()) refuse("is no list");
+    std::vector<Part> parts;
+    parts.reserve(value.size());
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      parts.push_back({value[i], fmt::format("{}[{}]", where, i)});
+    }
+    return parts;
+  }
+  std::string text() const {
+    if (!value.is_string()) refuse("is no text: " + value.dump());
+    return value.get<std::string>();
+  }
+  // Times, errors and what they are made of.
+  double number() const {
+    // Nothing that is measured takes longer; sums of such times stay far from overflowing.
+    constexpr double kMost = 1e6;
+    const bool is_fine =
+        value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMost;
+    if (!is_fine) refuse("is no number from 0 to 1000000: " + value.dump());
+    return value.get<double>();
+  }
+  std::uint64_t count() const {
+    if (!value.is_number_unsigned()) refuse("is no whole number of at least 0: " + value.dump());
+    return value.get<std::uint64_t>();
+  }
+  ExchangeKind kind() const {
+    const std::string name = text();
+    const auto* const found = std::ranges::find(kMeasuredKinds, name, exchange_kind_name);
+    if (found == kMeasuredKinds.end()) refuse("is no exchange: " + value.dump());
+    return *found;
+  }
+};
+
+json line_json(ExchangeKind kind, const FittedLine& fitted, double gap) {
+  return {{"exchange", exchange_kind_name(kind)},  {"gap_seconds", gap},
+          {"seconds", fitted.line.base},           {"seconds_per_byte", fitted.line.slope},
+          {"typical_error", fitted.typical_error}, {"largest_error", fitted.largest_error}};
+}
+
+void read_lines(const Part& models, NetworkModel& to) {
+  std::array<bool, kMeasuredKinds.size()> have_come{};
+  for (const Part& part : models.entries()) {
+    const std::size_t index = NetworkModel::index_of(part.at("exchange").kind());
+    if (have_come[index]) part.refuse("comes twice");
+    have_come[index] = true;
+    to.lines[index] = {{part.at("seconds").number(), part.at("seconds_per_byte").number()},
+                       part.at("typical_error").number(),
+                       part.at("largest_error").number()};
+    to.gaps[index] = part.at("gap_seconds").number();
+  }
+  for (std::size_t i = 0; i < have_come.size(); ++i) {
+    if (!have_come[i]) {
+      models.refuse(fmt::format("has nothing on {}", exchange_kind_name(kMeasuredKinds[i])));
+    }
+  }
+}
+
+NetworkModel read_model(const Part& file) {
+  NetworkModel model;
+  model.transport = file.at("transport").text();
+  const Part world = file.at("ranks");
+  if (world.count() == 0 || world.count() > UINT32_MAX) world.refuse("are none, or too many");
+  model.world = static_cast<std::uint32_t>(world.count());
+  read_lines(file.at("models"), model);
+  for (const Part& point : file.at("points").entries()) {
+    model.points.push_back(
+        {point.at("exchange").kind(), point.at("bytes").count(), point.at("seconds").number()});
+  }
+  return model;
+}
+
+}  // namespace
+
+std::size_t NetworkModel::index_of(ExchangeKind kind) {
+  const ExchangeKind measured = kind == ExchangeKind::Receive ? ExchangeKind::Send : kind;
+  return static_cast<std::size_t>(std::ranges::find(kMeasuredKinds, measured) -
+                                  kMeasuredKinds.begin());
+}
+
+NetworkModel fit_network(std::string transport, std::uint32_t world,
+                         std::vector<NetworkPoint> points) {
+  NetworkModel model{std::move(transport), world, {}, {}, std::move(points)};
+  for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
+    std::vector<Sample> samples;
+    for (const NetworkPoint& point : model.points) {
+      // A collective of nothing may be no exchange at all.
+      const bool is_none = point.bytes == 0 && point.kind != ExchangeKind::Send;
+      if (point.kind != kMeasuredKinds[i] || is_none) continue;
+      samples.push_back({static_cast<double>(point.bytes), point.seconds});
+    }
+    model.lines[i] = fit_line(samples);
+  }
+  return model;
+}
+
+NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape) {
+  NetworkModel model{"loopback", world, {}, {}, {}};
+  if (world == 1) return model;
+  for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
+    const double rounds = kMeasuredKinds[i] == ExchangeKind::AllReduce ? 2 : 1;
+    Line& line = model.lines[i].line;
+    line.base = rounds * shape.latency_seconds;
+    line.slope = shape.bytes_per_second > 0 ? 1 / shape.bytes_per_second : 0;
+  }
+  return model;
+}
+
+std::string network_to_json(const NetworkModel& model) {
+  json models = json::array(), points = json::array();
+  for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
+    models.push_back(line_json(kMeasuredKinds[i], model.lines[i], model.gaps[i]));
+  }
+  for (const NetworkPoint& point : model.points) {
+    points.push_back({{"exchange", exchange_kind_name(point.kind)},
+                      {"bytes", point.bytes},
+                      {"seconds", point.seconds}});
+  }
+  const json written = {
+      {"file", kFile},        {"format", kNetworkFormat}, {"transport", model.transport},
+      {"ranks", model.world}, {"models", models},         {"points", points}};
+  return written.dump(1) + "\n";
+}
+
+Result<NetworkModel> network_from_json(std::string_view text) {
+  try {
+    const json from = parse_user_json(text);
+    const Part file{from, ""};
+    if (file.at("file").text() != kFile) file.at("file").refuse("is not \"cinch network\"");
+    if (file.at("format").count() != kNetworkFormat) {
+      return fail(ErrorKind::VersionMismatch,
+                  fmt::format("measurements of format {}, not {}", file.at("format").value.dump(),
+                              kNetworkFormat));
+    }
+    return read_model(file);
+  } catch (const json::exception& error) {
+    return fail(ErrorKind::CorruptFile, std::string("no measurements: ") + error.what());
+  } catch (const std::invalid_argument& error) {
+    return fail(ErrorKind::CorruptFile, std::string("no measurements: ") + error.what());
+  }
+}
+
+}  // namespace cinch::rt

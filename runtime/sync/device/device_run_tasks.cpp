@@ -1,0 +1,462 @@
+// The tasks that compute, one function each.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/call/bucket.h"
+#include "runtime/collective/rank_threads.h"
+#include "runtime/sync/device/device_tasks.h"
+
+namespace cinch::rt {
+
+// Sessions that stop where ranks meet. What collectives exchange is copied to where messages lie.
+class DeviceTasks::Body : public ProtocolBody {
+ public:
+  Body(DeviceTasks& tasks, const Task& task, PieceMemory& memory)
+      : tasks_(tasks), task_(task), memory_(memory) {}
+
+  Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
+    const auto from = tasks_.source(piece, Value::Gradient, memory_);
+    CINCH_TRY(from);
+    const List& list = list_of(piece);
+    return list.sessions->begin_sync(list.entry_of(piece), *from, update(piece), tasks_.step_);
+  }
+  Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
+    const List& list = list_of(piece);
+    auto point = list.sessions->continue_sync(list.entry_of(piece), all);
+    if (!point || *point) return point;
+    const TensorView made = update(piece);
+    const Status status = tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
+    CINCH_TRY(status);
+    return point;
+  }
+  Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
+                  std::span<const std::uint8_t> from) override {
+    ComputeDevice& device = *tasks_.device_;
+    if (tasks_.stays(slot))
+      return device.copy(tasks_.memory_->slot(slot), from.data(), wire.size());
+    const Status status = device.copy_out(wire, from.data());
+    return status ? device.wait() : status;
+  }
+  Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
+                 std::span<const std::uint8_t> wire) override {
+    ComputeDevice& device = *tasks_.device_;
+    if (tasks_.stays(slot)) return device.copy(to.data(), tasks_.memory_->slot(slot), wire.size());
+    const Status status = device.copy_in(to.data(), wire);
+    // The next exchange may write there.
+    return status ? device.wait() : status;
+  }
+  Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) override {
+    if (tasks_.stays(slot)) return tasks_.device_->clear(tasks_.memory_->slot(slot), wire.size());
+    std::ranges::fill(wire, std::uint8_t{0});
+    return Ok{};
+  }
+  const List& list_of(std::uint32_t piece) const {
+    return tasks_.list_of(task_, Site::Worker, piece);
+  }
+  /// Where the session writes it.
+  TensorView update(std::uint32_t piece) const {
+    if (tasks_.device_->is_host()) return memory_.update(piece);
+    return tasks_.f32_view(tasks_.memory_->apart(piece), piece);
+  }
+
+ private:
+  DeviceTasks& tasks_;
+  const Task& task_;
+  PieceMemory& memory_;
+};
+
+Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
+  const auto turn = take_turn(*device_);
+  Status status = run_task(task, memory);
+  if (status && is_deferred()) status = wire_->mark_end(task);
+  return status;
+}
+
+Result<WirePlace> DeviceTasks::wire_of(const Task& exchange, PieceMemory& memory) {
+  return wire_ == nullptr ? RankTasks::wire_of(exchange, memory)
+                          : wire_->place_of(exchange, memory);
+}
+
+Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
+  switch (task.kind) {
+    case TaskKind::Clear:
+      return clear(task);
+    case TaskKind::Encode:
+      return is_dense(plan_, task) ? encode_dense(task, memory) : encode(task, memory);
+    case TaskKind::Decode:
+    case TaskKind::DecodeAdd:
+      return is_dense(plan_, task) ? decode_dense(task, memory) : decode(task, memory);
+    case TaskKind::Add:
+      return add_gradient(task, memory);
+    case TaskKind::Finish:
+      return finish(task, memory);
+    case TaskKind::Spread:
+      return spread(task, memory);
+    case TaskKind::Join:
+      return join(task, memory);
+    case TaskKind::Part: {
+      Body body(*this, task, memory);
+      return protocols_.run(task, memory, body);
+    }
+    case TaskKind::Exchange:
+    case TaskKind::Synchronise:
+      break;
+  }
+  return fail(ErrorKind::Internal, "a task that does not compute");
+}
+
+const PieceList& DeviceTasks::listed(const Task& task) {
+  list_pieces(plan_, task, pieces_);
+  return pieces_;
+}
+
+Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) {
+  const auto is_on_host = [this](std::uint32_t slot) { return !stays(slot); };
+  return std::ranges::any_of(slots, is_on_host) ? device_->wait() : Ok{};
+}
+
+template <typename OnList>
+Status DeviceTasks::for_lists(const Task& task, Site site, const OnList& on_list) {
+  const std::size_t num_groups = task.groups.size(), count = device_->is_host() ? num_groups : 1;
+  std::size_t place = 0;
+  for (std::size_t begin = 0; begin < num_groups; begin += count) {
+    const PieceList& pieces =
+        device_->is_host() ? listed(task) : plan_.groups[task.groups[begin]].pieces;
+    if (pieces.empty()) continue;
+    Status status = on_list(list_of(task, site, pieces[0]), pieces, place);
+    if (!status) return status;
+    place += pieces.size();
+  }
+  return Ok{};
+}
+
+Status DeviceTasks::check_lists(const Task& task, Site site) {
+  return for_lists(task, site, [&](List& list, const PieceList& /*pieces*/, std::size_t /*place*/) {
+    return check(list, task);
+  });
+}
+
+Status DeviceTasks::clear(const Task& task) {
+  for (const std::uint32_t piece : listed(task)) {
+    Status status = device_->clear(memory_->sum(piece), f32_bytes(piece));
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+// All groups are on the stream before the first is waited for.
+Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
+  inputs_.clear();
+  payload_slots_.clear();
+  Status status = Ok{};
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = make_rooms(task, i, memory);
+  }
+  if (!status) return status;
+  status = for_lists(task, task.site, [&](List& list, const PieceList& pieces, std::size_t place) {
+    return named(list.sessions->encode(call_on(list, pieces),
+                                       std::span(inputs_).subspan(place, pieces.size()),
+                                       std::span(payload_slots_).subspan(place, pieces.size())),
+                 pieces);
+  });
+  std::size_t first = 0;
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = close_message(task, i, first, memory);
+    first += plan_.groups[task.groups[i]].pieces.size();
+  }
+  return status ? wait_for_copies(task.writes) : status;
+}
+
+bool DeviceTasks::is_gathered(const Task& task, std::size_t index) const {
+  const Group& group = plan_.groups[task.groups[index]];
+  return !device_->is_host() && stays(task.writes[index]) && is_packed(task.writes[index]) &&
+         group.pieces.size() > 1 && !has_known_sizes(group.codec);
+}
+
+std::uint8_t* DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
+  if (!is_gathered(task, index)) return memory_->slot(task.writes[index]);
+  std::uint8_t* room = memory_->gathering();
+  for (std::size_t i = 0; i < index; ++i) {
+    if (is_packed(task.writes[i])) room += gathering_room(task.writes[i]);
+  }
+  return room;
+}
+
+std::uint64_t DeviceTasks::room_bytes(const List& list, std::uint32_t piece,
+                                      std::uint32_t slot) const {
+  const Piece& of = plan_.pieces[piece];
+  const bool is_known = is_packed(slot) && has_known_sizes(plan_.tensors[of.tensor].codec);
+  return is_known ? list.bounds[list.entry_of(piece)] : of.bound_bytes;
+}
+
+Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory& memory) {
+  const std::uint32_t slot = task.writes[index];
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  std::uint8_t* at = encoding_room(task, index);
+  for (const std::uint32_t piece : pieces) {
+    const auto from = source(piece, task.from, memory);
+    CINCH_TRY(from);
+    inputs_.push_back(*from);
+    const std::uint64_t bytes = room_bytes(list_of(task, task.site, pieces[0]), piece, slot);
+    payload_slots_.push_back({{at, bytes}, {}});
+    at += round_up_to_arena(bytes);
+  }
+  return Ok{};
+}
+
+// How long a message is, with its payloads where it has them: on the host with zeros between them.
+// On a GPU that is waited for where the host or the others must know it.
+Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size_t first,
+                                  PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const auto payloads = std::span(payload_slots_).subspan(first, pieces.size());
+  const std::uint32_t slot = task.writes[index];
+  if (device_->is_host()) {
+    close_in_place(slot, payloads, memory);
+    return Ok{};
+  }
+  const bool is_sent = !stays(slot), moves = is_gathered(task, index);
+  const bool asks = is_sent || (is_packed(slot) && !has_known_sizes(codec_of(plan_, task)));
+  if (!pieces.empty()) {
+    List& list = list_of(task, task.site, pieces[0]);
+    const Status status = asks ? collect(list) : check(list, task);
+    if (!status) return status;
+  }
+  if (!is_sent && !is_packed(slot)) return Ok{};
+  const std::span<std::uint8_t> message = memory.bytes_of(slot);
+  std::uint64_t used = 0;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const std::uint8_t* const from = payloads[i].room.data();
+    const std::uint64_t bytes =
+        asks ? static_cast<std::uint64_t>(outcomes_[i].payload_bytes) : payloads[i].room.size();
+    const std::uint64_t begin = is_packed(slot)
+                                    ? round_up_to_arena(used)
+                                    : static_cast<std::uint64_t>(from - payloads[0].room.data());
+    Status status = Ok{};
+    if (is_sent) {
+      std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
+      status = device_->copy_out(message.subspan(begin, bytes), from);
+    } else if (moves) {
+      status = device_->copy(memory_->slot(slot) + begin, from, bytes);
+    }
+    if (!status) return status;
+    used = begin + bytes;
+  }
+  memory.set_used_bytes(slot, used);
+  return Ok{};
+}
+
+void DeviceTasks::close_in_place(std::uint32_t slot, std::span<const PayloadSlot> payloads,
+                                 PieceMemory& memory) {
+  if (!is_packed(slot)) return;
+  const std::span<std::uint8_t> message = memory.bytes_of(slot);
+  offsets_.clear();
+  sizes_.clear();
+  for (const PayloadSlot& payload : payloads) {
+    offsets_.push_back(static_cast<std::size_t>(payload.bytes.data() - message.data()));
+    sizes_.push_back(payload.bytes.size());
+  }
+  memory.set_used_bytes(slot, close_arena({message.data(), message.size(), offsets_, sizes_}));
+}
+
+Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    std::span<std::uint8_t> message = memory.bytes_of(task.writes[i]);
+    std::uint8_t* to = memory_->slot(task.writes[i]);
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
+      const ConstTensorView value = value_of(piece, task.from, memory);
+      Status status = Ok{};
+      if (device_->is_host() && value.dtype != kF32) {
+        const ArrayPair pair{to, static_cast<const std::uint8_t*>(value.data), value.num_elems};
+        status = device_->widen({&pair, 1}, value.dtype);
+      } else {
+        const auto from = f32_source(piece, task.from, memory);
+        CINCH_TRY(from);
+        status = stays(task.writes[i]) ? device_->copy(to, *from, bytes)
+                                       : device_->copy_out(message.first(bytes), *from);
+      }
+      if (!status) return status;
+      message = message.subspan(std::min(next, message.size()));
+      to += next;
+    }
+  }
+  return wait_for_copies(task.writes);
+}
+
+Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
+  const bool adds = task.kind == TaskKind::DecodeAdd;
+  const Site site = decoding_site(info_of(codec_of(plan_, task)), task.site);
+  Status status = find_targets(listed(task), adds ? Value::Sum : task.to, memory);
+  payloads_.clear();
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = find_payloads(task, i, site, memory);
+  }
+  if (!status) return status;
+  status = for_lists(task, site, [&](List& list, const PieceList& pieces, std::size_t place) {
+    const ListCall call = call_on(list, pieces);
+    const auto payloads = std::span(payloads_).subspan(place, pieces.size());
+    const auto outputs = std::span(outputs_).subspan(place, pieces.size());
+    if (!adds) return named(list.sessions->decode(call, payloads, outputs), pieces);
+    floats_.clear();
+    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
+    return named(list.sessions->decode_add(call, payloads, floats_), pieces);
+  });
+  if (status) status = check_lists(task, site);
+  if (status && !adds && task.to == Value::Update) {
+    status = give_updates(listed(task), outputs_, memory);
+  }
+  return status ? wait_for_copies(task.reads) : status;
+}
+
+// Of a message on a GPU, where its lengths do not say where they are, the host looks.
+Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site,
+                                  PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  if (pieces.empty()) return Ok{};
+  const std::uint32_t slot = task.reads[index];
+  const auto used = memory.used_bytes(slot);
+  CINCH_TRY(used);
+  const bool is_alone = pieces.size() == 1;
+  const bool is_known = is_alone || !is_packed(slot) || has_known_sizes(codec_of(plan_, task));
+  if (device_->is_host() || !stays(slot) || !is_known) {
+    return split_payloads(slot, pieces, *used, memory);
+  }
+  std::uint64_t end = 0;
+  for (const std::uint32_t piece : pieces) {
+    const std::uint64_t begin = round_up_to_arena(end);
+    const std::uint64_t bytes =
+        is_alone ? *used : room_bytes(list_of(task, site, pieces[0]), piece, slot);
+    end = begin + bytes;
+    payloads_.emplace_back(memory_->slot(slot) + begin, bytes);
+  }
+  if (end <= *used) return Ok{};
+  return fail(ErrorKind::CorruptPayload,
+              fmt::format("{}: its payload ends at {} of a message of {}",
+                          describe_piece(plan_, pieces.back()), end, *used));
+}
+
+Status DeviceTasks::split_payloads(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
+                                   PieceMemory& memory) {
+  const auto message = memory.bytes_of(slot).first(used);
+  const bool is_host = device_->is_host(), is_read = !is_host && stays(slot);
+  Status status = is_read ? device_->copy_out(message, memory_->slot(slot)) : Status(Ok{});
+  if (status && is_read) status = device_->wait();
+  const std::size_t first = payloads_.size();
+  if (status) status = split_message(plan_, pieces, message, is_packed(slot), payloads_);
+  for (std::size_t i = first; status && !is_host && i < payloads_.size(); ++i) {
+    const PayloadBytes there = payloads_[i];
+    std::uint8_t* const room = memory_->slot(slot) + (there.data() - message.data());
+    payloads_[i] = {room, there.size()};
+    if (!is_read) status = device_->copy_in(room, there);
+  }
+  return status;
+}
+
+Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
+  const bool adds = task.kind == TaskKind::DecodeAdd;
+  const PieceList& pieces = listed(task);
+  Status status = find_targets(pieces, adds ? Value::Sum : task.to, memory);
+  if (!status) return status;
+  pairs_.clear();
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const bool is_here = stays(task.reads[i]);
+    std::span<const std::uint8_t> message = memory.bytes_of(task.reads[i]);
+    std::uint8_t* at = memory_->slot(task.reads[i]);
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
+      TensorView& output = outputs_[pairs_.size()];
+      // What a host's tensor is narrowed from is the message itself.
+      const bool is_narrowed = output.dtype != kF32;
+      if (is_narrowed) output = f32_view(at, piece);
+      auto* const to = static_cast<std::uint8_t*>(output.data);
+      pairs_.push_back({to, at, num_elems(piece)});
+      if (!is_here) status = device_->copy_in(adds ? at : to, message.first(bytes));
+      if (is_here && !adds && !is_narrowed) status = device_->copy(to, at, bytes);
+      if (!status) return status;
+      message = message.subspan(std::min(next, message.size()));
+      at += next;
+    }
+  }
+  if (adds) status = device_->add(pairs_);
+  if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
+  return status ? wait_for_copies(task.reads) : status;
+}
+
+Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
+  pairs_.clear();
+  for (const std::uint32_t piece : listed(task)) {
+    const auto from = f32_source(piece, Value::Gradient, memory);
+    CINCH_TRY(from);
+    pairs_.push_back({memory_->sum(piece), *from, num_elems(piece)});
+  }
+  return device_->add(pairs_);
+}
+
+Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
+  const std::uint32_t codec = codec_of(plan_, task);
+  const bool has_own = codec != kDense && (device_->is_host() || info_of(codec).has_finish);
+  if (has_own) return finish_by_list(task, memory);
+  const PieceList& pieces = listed(task);
+  Status status = find_targets(pieces, task.to, memory);
+  if (!status) return status;
+  pairs_.clear();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::uint8_t* const sum = memory_->sum(pieces[i]);
+    if (outputs_[i].dtype != kF32) outputs_[i] = f32_view(sum, pieces[i]);
+    pairs_.push_back({static_cast<std::uint8_t*>(outputs_[i].data), sum, num_elems(pieces[i])});
+  }
+  status = device_->divide(pairs_, static_cast<float>(options_.world));
+  if (!status || task.to != Value::Update) return status;
+  return give_updates(pieces, outputs_, memory);
+}
+
+Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
+  Status status = find_targets(listed(task), task.to, memory);
+  const bool is_apart = !device_->is_host() && task.to == Value::Sum;
+  for (std::size_t i = 0; is_apart && i < outputs_.size(); ++i) {
+    outputs_[i].data = memory_->apart(pieces_[i]);
+  }
+  if (!status) return status;
+  status = for_lists(task, Site::Worker, [&](List& list, const PieceList& pieces, std::size_t at) {
+    floats_.clear();
+    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
+    const auto updates = std::span(outputs_).subspan(at, pieces.size());
+    return named(list.sessions->finish(call_on(list, pieces), floats_, updates), pieces);
+  });
+  if (status) status = check_lists(task, Site::Worker);
+  const PieceList& pieces = listed(task);
+  if (status && task.to == Value::Update) return give_updates(pieces, outputs_, memory);
+  for (std::size_t i = 0; is_apart && status && i < pieces.size(); ++i) {
+    status = device_->copy(memory_->sum(pieces[i]), outputs_[i].data, f32_bytes(pieces[i]));
+  }
+  return status;
+}
+
+// On the network's lane, a piece at a time. Not the lists of the thread that computes meanwhile.
+Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
+  list_pieces(plan_, task, synchronised_);
+  if (device_->turns() == nullptr) return synchronise_pieces(task, memory, ranks);
+  RankTurn turn(ranks, *device_->turns());
+  return synchronise_pieces(task, memory, turn);
+}
+
+Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, RankExchange& ranks) {
+  const Body body(*this, task, memory);
+  for (const std::uint32_t piece : synchronised_) {
+    const auto from = source(piece, Value::Gradient, memory);
+    CINCH_TRY(from);
+    const TensorView made = body.update(piece);
+    const List& list = body.list_of(piece);
+    Status status = list.sessions->sync(list.entry_of(piece), *from, made, step_, ranks);
+    if (!status) {
+      return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
+                  status.error().native_code);
+    }
+    if (status = give_updates({&piece, 1}, {&made, 1}, memory); !status) return status;
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,157 @@
+// Bodies of checkpoint.h.
+#include "runtime/sync/states/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "runtime/core/files/file_bytes.h"
+#include "runtime/core/hash.h"
+#include "runtime/plan/json_number.h"
+
+namespace cinch::rt {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kMagic[8] = {'C', 'I', 'N', 'C', 'H', 'S', 'Y', 'N'};
+
+struct Preamble {
+  char magic[8];
+  std::uint32_t version, zero;
+  std::uint64_t size_bytes, hash, description_bytes;
+};
+static_assert(sizeof(Preamble) == 40);
+// What the hash covers begins with the length of the description.
+constexpr std::size_t kHashedFrom = 32;
+
+tl::unexpected<Error> corrupt(const std::string& what) {
+  return fail(ErrorKind::CorruptFile, "checkpoint: " + what);
+}
+
+json describe(const RankCheckpoint& checkpoint) {
+  json sites = json::array();
+  for (const SavedSite& site : checkpoint.sites) {
+    sites.push_back({{"tensor", site.tensor},
+                     {"rows", site.rows},
+                     {"cols", site.cols},
+                     {"site", site_name(site.site)},
+                     {"first", site.first},
+                     {"num_elems", site.num_elems},
+                     {"bytes", site.states.size()}});
+  }
+  return {{"plan", checkpoint.plan},
+          {"world", checkpoint.world},
+          {"rank", checkpoint.rank},
+          {"next_step", checkpoint.next_step},
+          {"sites", std::move(sites)}};
+}
+
+Site site_named(const json& name) {
+  for (const Site site : {Site::Worker, Site::Hop, Site::Owner, Site::Return}) {
+    if (name == site_name(site)) return site;
+  }
+  throw std::invalid_argument("no such site: " + name.dump());
+}
+
+// Tensors have fewer elements than this, so that adding two such numbers never overflows.
+bool is_count(std::int64_t number) {
+  return number >= 0 && number <= INT64_C(1) << 32;
+}
+
+SavedSite read_site(const json& from, std::span<const std::uint8_t>& states) {
+  SavedSite site;
+  from.at("tensor").get_to(site.tensor);
+  site.rows = whole_number<std::int64_t>(from, "rows");
+  site.cols = whole_number<std::int64_t>(from, "cols");
+  site.site = site_named(from.at("site"));
+  site.first = whole_number<std::int64_t>(from, "first");
+  site.num_elems = whole_number<std::int64_t>(from, "num_elems");
+  const auto bytes = whole_number<std::uint64_t>(from, "bytes");
+  const bool is_within = is_count(site.rows) && is_count(site.cols) && is_count(site.first) &&
+                         is_count(site.num_elems) && bytes <= states.size();
+  if (!is_within) throw std::invalid_argument("numbers out of range at " + site.tensor);
+  const auto own = states.first(static_cast<std::size_t>(bytes));
+  site.states.assign(own.begin(), own.end());
+  states = states.subspan(own.size());
+  return site;
+}
+
+Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
+  Preamble preamble;
+  if (bytes.size() < sizeof preamble) return corrupt("shorter than its preamble");
+  std::memcpy(&preamble, bytes.data(), sizeof preamble);
+  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) {
+    return corrupt("no magic at its start");
+  }
+  if (preamble.version != kCheckpointFormatVersion) {
+    return fail(ErrorKind::VersionMismatch,
+                fmt::format("checkpoint: format version {}, this program reads {}",
+                            preamble.version, kCheckpointFormatVersion));
+  }
+  if (preamble.size_bytes != bytes.size()) {
+    return corrupt(fmt::format("says {} bytes, has {}", preamble.size_bytes, bytes.size()));
+  }
+  if (preamble.hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
+    return corrupt("checksum differs");
+  }
+  if (preamble.description_bytes > bytes.size() - sizeof preamble) {
+    return corrupt("cut within its description");
+  }
+  return preamble;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint) {
+  // Names that are no UTF-8 are not found again, but lose nothing else.
+  const std::string description =
+      describe(checkpoint).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::vector<std::uint8_t> out(sizeof(Preamble));
+  out.insert(out.end(), description.begin(), description.end());
+  for (const SavedSite& site : checkpoint.sites) {
+    out.insert(out.end(), site.states.begin(), site.states.end());
+  }
+  Preamble preamble{};
+  std::memcpy(preamble.magic, kMagic, sizeof kMagic);
+  preamble.version = kCheckpointFormatVersion;
+  preamble.size_bytes = out.size();
+  preamble.description_bytes = description.size();
+  std::memcpy(out.data(), &preamble, sizeof preamble);
+  preamble.hash = hash64(out.data() + kHashedFrom, out.size() - kHashedFrom);
+  std::memcpy(out.data(), &preamble, sizeof preamble);
+  return out;
+}
+
+Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path) {
+  return read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, size_bytes)});
+}
+
+Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
+  const auto preamble = read_preamble(bytes);
+  CINCH_TRY(preamble);
+  const auto text = bytes.subspan(sizeof(Preamble), preamble->description_bytes);
+  std::span<const std::uint8_t> states = bytes.subspan(sizeof(Preamble) + text.size());
+  try {
+    const json from = json::parse(text.begin(), text.end());
+    RankCheckpoint checkpoint;
+    from.at("plan").get_to(checkpoint.plan);
+    checkpoint.world = whole_number<std::uint32_t>(from, "world");
+    checkpoint.rank = whole_number<std::uint32_t>(from, "rank");
+    checkpoint.next_step = whole_number<std::uint64_t>(from, "next_step");
+    for (const json& site : from.at("sites").get_ref<const json::array_t&>()) {
+      checkpoint.sites.push_back(read_site(site, states));
+    }
+    if (checkpoint.rank >= checkpoint.world) return corrupt("a rank that is not in its world");
+    if (!states.empty()) return corrupt("bytes after its last states");
+    return checkpoint;
+  } catch (const std::exception& error) {
+    return corrupt(error.what());
+  }
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,232 @@
+// Bodies of restore_states.h.
+#include "runtime/sync/states/restore_states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "runtime/call/state_file.h"
+#include "runtime/call/state_slices.h"
+
+namespace cinch::rt {
+namespace {
+
+Status check_saved(std::span<const RankCheckpoint> saved) {
+  std::set<std::uint32_t> ranks;
+  for (const RankCheckpoint& one : saved) {
+    const RankCheckpoint& first = saved.front();
+    if (one.next_step != first.next_step || one.world != first.world || one.plan != first.plan) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("rank {} saved before step {} of {} on {} ranks, rank {} before step "
+                              "{} of {} on {}",
+                              first.rank, first.next_step, first.plan, first.world, one.rank,
+                              one.next_step, one.plan, one.world));
+    }
+    if (ranks.insert(one.rank).second) continue;
+    return fail(ErrorKind::InvalidArgument, fmt::format("saved twice by rank {}", one.rank));
+  }
+  return Ok{};
+}
+
+// Do its states stay on the rank whose gradients they come from?
+bool is_of_rank(Site site) {
+  return site == Site::Worker || site == Site::Hop;
+}
+
+class Restorer {
+ public:
+  using Found = Result<std::optional<std::vector<std::uint8_t>>>;
+
+  Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved)
+      : plan_(plan), rank_(rank), saved_(saved) {}
+
+  // What the states of a site shall be, which are `own` now; nothing: they stay.
+  Found find(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
+    const Piece& piece = plan_.pieces[key.piece];
+    collect(plan_.tensors[piece.tensor], key.site);
+    if (!reason_.empty()) return reset(key, reason_);
+    const auto is_of_program = are_of_one_program(own);
+    CINCH_TRY(is_of_program);
+    if (!*is_of_program) return reset(key, "saved by another program, or with other constants");
+    const auto whole = std::ranges::find_if(found_, [&](const SavedSite* site) {
+      return site->first == piece.first && site->num_elems == piece.num_elems;
+    });
+    if (whole == found_.end()) return join(key, info, own);
+    ++report.num_kept;
+    return std::optional((*whole)->states);
+  }
+
+  void write_notes() {
+    for (const auto& [what, pieces] : resets_) {
+      report.notes.push_back(pieces == 1 ? what : fmt::format("{} ({} pieces)", what, pieces));
+    }
+    for (const RankCheckpoint& one : saved_) {
+      const bool has_own = std::ranges::any_of(
+          one.sites, [](const SavedSite& site) { return site.site == Site::Worker; });
+      if (one.rank < plan_.world() || !has_own) continue;
+      const std::string world =
+          plan_.world() == 1 ? "is 1 rank" : fmt::format("are {} ranks", plan_.world());
+      report.notes.push_back(
+          fmt::format("rank {}: its states are left out: there {}", one.rank, world));
+    }
+    for (const auto& [what, why] : left_over()) {
+      report.notes.push_back(fmt::format("{} is left over: {}", what, why));
+    }
+  }
+
+  RestoreReport report;
+
+ private:
+  Found reset(const SiteKey& key, const std::string& why) {
+    ++report.num_reset;
+    const PlanTensor& tensor = plan_.tensors[plan_.pieces[key.piece].tensor];
+    ++resets_[fmt::format("{}@{} begins anew: {}", tensor.name, site_name(key.site), why)];
+    return std::nullopt;
+  }
+
+  // What was saved, and why nothing takes it. Of sites that move between ranks with the plan only
+  // those of tensors that are no more: another rank may have taken the others.
+  std::map<std::string, std::string> left_over() const {
+    std::map<std::string, std::string> found;
+    for (const RankCheckpoint& one : saved_) {
+      for (const SavedSite& of : one.sites) {
+        const std::string what = fmt::format("{}@{}", of.tensor, site_name(of.site));
+        if (std::ranges::find(plan_.tensors, of.tensor, &PlanTensor::name) == plan_.tensors.end()) {
+          found[what] = "there is no such tensor";
+        } else if (one.rank == rank_ && is_of_rank(of.site) && !asked_.contains(what)) {
+          found[what] = "the tensor keeps no states there";
+        }
+      }
+    }
+    return found;
+  }
+
+  // All states of the tensor that may go to the site on this rank, or why there are none.
+  void collect(const PlanTensor& tensor, Site site) {
+    asked_.insert(fmt::format("{}@{}", tensor.name, site_name(site)));
+    found_.clear();
+    reason_ = "nothing was saved";
+    if (saved_.empty()) return;
+    if (site == Site::Hop && (saved_[0].plan != plan_.name || saved_[0].world != plan_.world())) {
+      reason_ = fmt::format("partial sums of {} on {} ranks were others", saved_[0].plan,
+                            saved_[0].world);
+      return;
+    }
+    bool has_other_shape = false;
+    for (const RankCheckpoint& one : saved_) {
+      if (is_of_rank(site) && one.rank != rank_) continue;
+      for (const SavedSite& of : one.sites) {
+        if (of.tensor != tensor.name || of.site != site) continue;
+        const bool is_same = of.rows == tensor.rows && of.cols == tensor.cols;
+        if (is_same) found_.push_back(&of);
+        has_other_shape |= !is_same;
+      }
+    }
+    if (!found_.empty()) reason_.clear();
+    if (found_.empty() && has_other_shape) reason_ = "the tensor had another shape";
+  }
+
+  // Are the found states those of the program that has `own`?
+  Result<bool> are_of_one_program(std::span<const std::uint8_t> own) const {
+    const auto present = parse_states(own);
+    CINCH_TRY(present);
+    for (const SavedSite* site : found_) {
+      const auto of = parse_states(site->states);
+      CINCH_TRY(of);
+      if (of->key.fingerprint != present->key.fingerprint) return false;
+    }
+    return true;
+  }
+
+  Found join(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
+    if (!has_elementwise_states(info)) return reset(key, "it was cut in another way");
+    const Piece& piece = plan_.pieces[key.piece];
+    std::vector<StateSlice> parts;
+    parts.reserve(found_.size());
+    for (const SavedSite* site : found_) {
+      parts.push_back({site->first, site->num_elems, site->states});
+    }
+    auto joined = join_slices({piece.first, piece.num_elems, own}, parts);
+    if (!joined && joined.error().kind == ErrorKind::InvalidArgument) {
+      return reset(key, joined.error().message);
+    }
+    CINCH_TRY(joined);
+    ++report.num_joined;
+    return std::optional(std::move(*joined));
+  }
+
+  const Plan& plan_;
+  std::uint32_t rank_;
+  std::span<const RankCheckpoint> saved_;
+  std::vector<const SavedSite*> found_;  // of the site looked at
+  std::string reason_;                   // why there are none
+  std::map<std::string, int> resets_;    // pieces by what is said of them
+  std::set<std::string> asked_;          // tensors and sites that states were looked for
+};
+
+}  // namespace
+
+Status collect_states(const Plan& plan, const EverySite& every_site,
+                      std::vector<SavedSite>& sites) {
+  Status status = Ok{};
+  every_site([&](const SiteKey& key, const SiteStates& states) {
+    if (!status) return;
+    auto bytes = states.as_bytes();
+    if (!bytes) {
+      status = tl::unexpected<Error>(bytes.error());
+      return;
+    }
+    const Piece& piece = plan.pieces[key.piece];
+    const PlanTensor& tensor = plan.tensors[piece.tensor];
+    sites.push_back({tensor.name, tensor.rows, tensor.cols, key.site, piece.first, piece.num_elems,
+                     std::move(*bytes)});
+  });
+  return status;
+}
+
+Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
+                                     const EverySite& every_site,
+                                     std::span<const RankCheckpoint> saved) {
+  Status status = check_saved(saved);
+  Restorer restorer(plan, rank, saved);
+  std::vector<std::optional<std::vector<std::uint8_t>>> found, before;
+  every_site([&](const SiteKey& key, const SiteStates& states) {
+    if (!status) return;
+    auto old = states.as_bytes();
+    auto bytes = old ? restorer.find(key, states.info(), *old)
+                     : Restorer::Found(tl::unexpected<Error>(old.error()));
+    if (!bytes) {
+      status = tl::unexpected<Error>(bytes.error());
+      return;
+    }
+    found.push_back(std::move(*bytes));
+    before.emplace_back(std::move(*old));
+  });
+  const auto set_all = [&](const auto& all) {
+    std::size_t next = 0;
+    every_site([&](const SiteKey& key, SiteStates& states) {
+      const auto& bytes = all[next++];
+      if (!bytes || !status) return;
+      status = states.set(*bytes);
+      if (status) return;
+      status.error().message = fmt::format("{}@{}: {}", describe_piece(plan, key.piece),
+                                           site_name(key.site), status.error().message);
+    });
+  };
+  CINCH_TRY(status);
+  set_all(found);
+  if (!status) {
+    const Error why = status.error();
+    status = Ok{};
+    set_all(before);
+    return tl::unexpected<Error>(why);
+  }
+  restorer.write_notes();
+  if (!saved.empty()) restorer.report.next_step = saved[0].next_step;
+  return std::move(restorer.report);
+}
+
+}  // namespace cinch::rt

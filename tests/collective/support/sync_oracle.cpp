@@ -1,0 +1,252 @@
+// Bodies of sync_oracle.h.
+#include "tests/collective/support/sync_oracle.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/call/tensor_facts.h"
+#include "runtime/collective/rank_threads.h"
+#include "runtime/image/fingerprint.h"
+#include "runtime/payload/payload.h"
+
+namespace cinch::testing {
+
+using rt::Site;
+
+bool SyncOracle::is_dense(std::uint32_t piece) const {
+  return plan_.tensors[plan_.pieces[piece].tensor].codec == rt::kDense;
+}
+
+rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site site) {
+  auto& found = sessions_[{piece, rank, site}];
+  if (found == nullptr) {
+    const rt::Piece& of = plan_.pieces[piece];
+    const rt::PlanTensor& tensor = plan_.tensors[of.tensor];
+    const auto& program = programs_[tensor.codec];
+    rt::SessionOptions options;
+    options.rows = program->info().is_matrix ? tensor.rows : of.num_elems;
+    options.cols = program->info().is_matrix ? tensor.cols : 1;
+    options.threads = 1;
+    options.world = plan_.world();
+    options.worker = rank;
+    // As docs/sync_reference.md says: the site's number times this.
+    options.seed = seed_ ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
+    options.tensor = of.tensor;
+    options.piece = of.number;
+    auto opened = rt::Session::open(program, options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    found = std::make_unique<rt::Session>(std::move(*opened));
+  }
+  return *found;
+}
+
+SyncOracle::Values SyncOracle::gradient(std::uint32_t piece, std::uint32_t rank) const {
+  const rt::Piece& of = plan_.pieces[piece];
+  const auto& tensor = (*gradients_)[rank][of.tensor];
+  return {tensor.begin() + of.first, tensor.begin() + of.first + of.num_elems};
+}
+
+SyncOracle::Bytes SyncOracle::encode(std::uint32_t piece, std::uint32_t rank, Site site,
+                                     const Values& values) {
+  if (is_dense(piece)) {
+    Bytes bytes(4 * values.size());
+    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+  const auto payload = session(piece, rank, site).encode(values, step_);
+  EXPECT_TRUE(payload) << payload.error().message;
+  return {payload->begin(), payload->end()};
+}
+
+void SyncOracle::decode_add(std::uint32_t piece, Site site, const Bytes& payload, Values& sum) {
+  if (is_dense(piece)) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      float value;
+      std::memcpy(&value, payload.data() + 4 * i, 4);
+      sum[i] += value;
+    }
+    return;
+  }
+  const rt::Status status = session(piece, 0, site).decode_add(payload, sum, step_);
+  EXPECT_TRUE(status) << status.error().message;
+}
+
+SyncOracle::Values SyncOracle::finish(std::uint32_t piece, std::uint32_t rank, Values sum) {
+  if (is_dense(piece)) {
+    for (float& x : sum) x /= static_cast<float>(plan_.world());
+    return sum;
+  }
+  Values update(sum.size());
+  const rt::Status status = session(piece, rank, Site::Worker).finish(sum, update, step_);
+  EXPECT_TRUE(status) << status.error().message;
+  return update;
+}
+
+// The sum of what all ranks send, added in rank order.
+SyncOracle::Values SyncOracle::gathered(std::uint32_t piece) {
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  // A transport that adds begins with the first rank's values.
+  const bool is_added_on_the_way = plan_.name == "allreduce" && is_dense(piece);
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    if (is_added_on_the_way && rank == 0) {
+      sum = gradient(piece, 0);
+      continue;
+    }
+    decode_add(piece, Site::Worker, encode(piece, rank, Site::Worker, gradient(piece, rank)), sum);
+  }
+  return sum;
+}
+
+bool SyncOracle::has_summed_payloads(std::uint32_t piece) const {
+  if (plan_.name != "allreduce" || is_dense(piece)) return false;
+  return rt::has_summable_wire(programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info());
+}
+
+// Payloads joined field by field, decoded once.
+SyncOracle::Values SyncOracle::summed(std::uint32_t piece) {
+  std::vector<Bytes> payloads;
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    payloads.push_back(encode(piece, rank, Site::Worker, gradient(piece, rank)));
+  }
+  rt::Session& first = session(piece, 0, Site::Worker);
+  const auto header = rt::read_payload_header(payloads[0]);
+  const rt::ParameterValues parameters(first.info());
+  const rt::PayloadExpectation expected{
+      &first.info(), rt::fingerprint(first.info()), header->decode_hash,
+      rt::host_env(rt::facts_for(first.info(), first.options().facts()), parameters, step_)};
+  const std::vector<std::span<const std::uint8_t>> views(payloads.begin(), payloads.end());
+  const auto joined = rt::sum_payloads(expected, views);
+  EXPECT_TRUE(joined) << joined.error().message;
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems));
+  const rt::Status status = first.decode(*joined, sum, step_);
+  EXPECT_TRUE(status) << status.error().message;
+  return sum;
+}
+
+SyncOracle::Values SyncOracle::along_the_ring(std::uint32_t piece, std::uint32_t owner) {
+  const std::uint32_t world = plan_.world();
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  Site site = Site::Worker;
+  Bytes payload;
+  for (std::uint32_t i = 1; i <= world; ++i) {
+    const std::uint32_t rank = (owner + i) % world;
+    const Values own = gradient(piece, rank);
+    if (i > 1) {
+      std::ranges::fill(sum, 0.0f);
+      decode_add(piece, site, payload, sum);
+      site = Site::Hop;
+    }
+    const bool is_first = i == 1 && world > 1;
+    if (!is_first) {
+      for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
+    }
+    if (i < world) payload = encode(piece, rank, site, is_first ? own : sum);
+  }
+  return sum;
+}
+
+// A rank's children are the ranks that have one of its low zero bits set.
+SyncOracle::Values SyncOracle::partial_of_tree(std::uint32_t piece, std::uint32_t rank) {
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  const Values own = gradient(piece, rank);
+  for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
+  const auto has_children = [&](std::uint32_t of) { return of % 2 == 0 && of + 1 < plan_.world(); };
+  for (std::uint32_t bit = 1; rank % (2 * bit) == 0 && rank + bit < plan_.world(); bit *= 2) {
+    const std::uint32_t child = rank + bit;
+    const Site site = has_children(child) ? Site::Hop : Site::Worker;
+    const Values from =
+        has_children(child) ? partial_of_tree(piece, child) : gradient(piece, child);
+    decode_add(piece, site, encode(piece, child, site, from), sum);
+  }
+  return sum;
+}
+
+// Sums of machines, in rank order; then those of all, by the ranks of the owner's number.
+SyncOracle::Values SyncOracle::between_machines(std::uint32_t piece, std::uint32_t owner) {
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  for (std::uint32_t first = 0; first < plan_.world(); first += on_each_) {
+    Values of_machine(sum.size(), 0.0f);
+    for (std::uint32_t rank = first; rank < first + on_each_; ++rank) {
+      const Values own = gradient(piece, rank);
+      for (std::size_t k = 0; k < sum.size(); ++k) of_machine[k] += own[k];
+    }
+    const Site site = on_each_ == 1 ? Site::Worker : Site::Hop;
+    if (on_each_ == 1) of_machine = gradient(piece, first);
+    const std::uint32_t encoder = first + owner % on_each_;
+    decode_add(piece, site, encode(piece, encoder, site, of_machine), sum);
+  }
+  return sum;
+}
+
+SyncOracle::Values SyncOracle::again(std::uint32_t piece, std::uint32_t owner,
+                                     const Values& result) {
+  const Bytes payload = encode(piece, owner, Site::Owner, result);
+  if (is_dense(piece)) return result;
+  Values update(result.size());
+  const rt::Status status = session(piece, owner, Site::Owner).decode(payload, update, step_);
+  EXPECT_TRUE(status) << status.error().message;
+  return update;
+}
+
+SyncOracle::Values SyncOracle::synchronised(std::uint32_t piece) {
+  std::vector<Values> updates(plan_.world());
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) session(piece, rank, Site::Worker);
+  rt::run_rank_threads(plan_.world(), nullptr, [&](std::uint32_t rank, rt::RankExchange& ranks) {
+    const Values own = gradient(piece, rank);
+    updates[rank].resize(own.size());
+    const rt::Status status =
+        sessions_.at({piece, rank, Site::Worker})->sync(own, updates[rank], step_, ranks);
+    EXPECT_TRUE(status) << status.error().message;
+  });
+  return updates[0];
+}
+
+SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t owner) {
+  if (!is_dense(piece) &&
+      programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info().has_sync) {
+    return synchronised(piece);
+  }
+  if (plan_.name == "allgather" || plan_.name == "allreduce") {
+    // Every rank finishes by itself; the first stands for all.
+    const Values sum = has_summed_payloads(piece) ? summed(piece) : gathered(piece);
+    Values update = finish(piece, 0, sum);
+    for (std::uint32_t rank = 1; rank < plan_.world(); ++rank) finish(piece, rank, sum);
+    return update;
+  }
+  if (plan_.name == "reduce_scatter") return finish(piece, owner, gathered(piece));
+  if (plan_.name == "tree") owner = 0;
+  const Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
+                     : plan_.name == "hierarchical" ? between_machines(piece, owner)
+                     : plan_.name == "tree"         ? partial_of_tree(piece, 0)
+                                                    : gathered(piece);
+  return again(piece, owner, finish(piece, owner, sum));
+}
+
+Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t step) {
+  gradients_ = &gradients;
+  step_ = step;
+  Tensors updates;
+  for (const rt::PlanTensor& tensor : plan_.tensors) {
+    updates.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
+  }
+  std::uint32_t num_owned = 0;
+  for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
+    // Bundles have a group for each owner, one behind the other, but those of programs with a
+    // `sync`; the tests' server is rank 0.
+    const bool is_owned_in_turn = plan_.name != "ps";
+    const std::uint32_t owner = is_owned_in_turn ? num_owned % plan_.world() : 0;
+    const std::uint32_t codec = plan_.groups[group].codec;
+    if (codec == rt::kDense || !programs_[codec]->info().has_sync) ++num_owned;
+    for (const std::uint32_t piece : plan_.groups[group].pieces) {
+      const Values update = piece_update(piece, owner);
+      const rt::Piece& of = plan_.pieces[piece];
+      std::ranges::copy(update, updates[of.tensor].begin() + of.first);
+    }
+  }
+  return updates;
+}
+
+}  // namespace cinch::testing

@@ -1,0 +1,56 @@
+// What plans must give, computed by sessions one after the other: no tasks, no messages, no
+// threads.
+#pragma once
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "runtime/session/session.h"
+#include "tests/collective/support/sync_ranks.h"
+
+namespace cinch::testing {
+
+class SyncOracle {
+ public:
+  /// `ranks_per_machine`: of a hierarchical plan that goes the usual way.
+  SyncOracle(const rt::Plan& plan, const Programs& programs, std::uint64_t seed,
+             std::uint32_t ranks_per_machine = 1)
+      : plan_(plan), programs_(programs), seed_(seed), on_each_(ranks_per_machine) {}
+
+  /// The updates by tensor; gradients by rank, then by tensor.
+  Tensors step(const std::vector<Tensors>& gradients, std::uint64_t step);
+
+ private:
+  using Values = std::vector<float>;
+  using Bytes = std::vector<std::uint8_t>;
+
+  Values piece_update(std::uint32_t piece, std::uint32_t owner);
+  Values synchronised(std::uint32_t piece);
+  Values gathered(std::uint32_t piece);
+  Values summed(std::uint32_t piece);
+  /// Do the payloads of an all-reduce add up without being decoded?
+  bool has_summed_payloads(std::uint32_t piece) const;
+  Values along_the_ring(std::uint32_t piece, std::uint32_t owner);
+  Values between_machines(std::uint32_t piece, std::uint32_t owner);
+  Values partial_of_tree(std::uint32_t piece, std::uint32_t rank);
+  Values again(std::uint32_t piece, std::uint32_t owner, const Values& result);
+
+  bool is_dense(std::uint32_t piece) const;
+  rt::Session& session(std::uint32_t piece, std::uint32_t rank, rt::Site site);
+  Values gradient(std::uint32_t piece, std::uint32_t rank) const;
+  Bytes encode(std::uint32_t piece, std::uint32_t rank, rt::Site site, const Values& values);
+  /// sum += decoded.
+  void decode_add(std::uint32_t piece, rt::Site site, const Bytes& payload, Values& sum);
+  Values finish(std::uint32_t piece, std::uint32_t rank, Values sum);
+
+  const rt::Plan& plan_;
+  const Programs& programs_;
+  std::uint64_t seed_;
+  std::uint32_t on_each_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, rt::Site>, std::unique_ptr<rt::Session>>
+      sessions_;
+  const std::vector<Tensors>* gradients_ = nullptr;
+  std::uint64_t step_ = 0;
+};
+
+}  // namespace cinch::testing
