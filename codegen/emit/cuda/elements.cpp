@@ -296,7 +296,7 @@ void CudaKernelEmitter::emit_hist_add(const Instr& instr) {
 std::optional<std::string> CudaKernelEmitter::counted_truth(const Instr& reduce) const {
   const std::optional<ScalarOp> op = kernel_.combiners[reduce.combiner].op;
   if (op != ScalarOp::add || reduce.operands.size() != 1) return std::nullopt;
-  const Instr* made = definitions_[reduce.operands[0].index()];
+  const Instr* made = facts_.definition(reduce.operands[0]);
   const ComputeType to = type(reduce.operands[0]);
   if (!made || made->kind != InstrKind::convert ||
       (to != ComputeType::U32 && to != ComputeType::I32)) {
@@ -369,7 +369,7 @@ void CudaKernelEmitter::emit_round(const Instr& instr) {
   }
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(instr.dtype) ? "i32" : "u32",
-                  instr.dtype.bits, rounded_range(ranges_, instr));
+                  instr.dtype.bits, facts_.rounded_range(instr));
   if (rounds_again_) {
     return line(fmt::format("fixed_int_four{}({}, {}, {}, is_rare);", kind, halves, x, made));
   }

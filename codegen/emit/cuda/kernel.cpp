@@ -21,8 +21,7 @@ CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const ki
       name_(std::move(name)),
       shape_(cuda_shape(program, kernel, block_warps)),
       places_(program, kernel),
-      value_levels_(value_levels(kernel)),
-      definitions_(find_definitions(kernel)),
+      facts_(program, kernel),
       longest_(longest_group(program, kernel)),
       short_lanes_(find_short_lanes()) {}
 

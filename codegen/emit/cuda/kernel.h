@@ -16,8 +16,8 @@
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/places.h"
 #include "codegen/emit/cuda/shape.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/kir.h"
-#include "codegen/kir/value_ranges.h"
 
 namespace cinch::codegen {
 
@@ -178,9 +178,7 @@ class CudaKernelEmitter {
   SourceWriter preamble_, out_;
   std::vector<std::string> shared_members_;
   Level level_ = Level::Kernel;
-  std::vector<Level> value_levels_;
-  std::vector<const Instr*> definitions_;
-  kir::ValueRanges ranges_{program_, kernel_, definitions_};
+  ValueFacts facts_;
   std::int64_t longest_;   // elements of a group, at most
   bool is_whole_ = false;  // what is printed now takes whole rows
   bool is_short_ = false;  // or several rows of a few elements

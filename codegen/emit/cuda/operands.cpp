@@ -14,7 +14,7 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 bool CudaKernelEmitter::is_element(ValueId value) const {
-  return value_levels_[value.index()] == Level::Element;
+  return facts_.level(value) == Level::Element;
 }
 
 std::string CudaKernelEmitter::operand(ValueId value) const {

@@ -76,14 +76,12 @@ std::string CudaKernelEmitter::halves_name(const Instr& round) const {
 // Does the index of the draw go up from lane to lane, so that what a row draws is known?
 bool CudaKernelEmitter::is_drawn_by_rows(const Instr& instr) const {
   return is_whole_ && level_ == Level::Element && instr.kind != InstrKind::random_index &&
-         find_run(kernel_, definitions_, value_levels_, instr.operands[index_operand(instr)])
-             .has_value();
+         facts_.find_run(instr.operands[index_operand(instr)]).has_value();
 }
 
 // The index that a draw has at the group's first element.
 std::string CudaKernelEmitter::first_drawn(const Instr& draw) const {
-  const auto run =
-      find_run(kernel_, definitions_, value_levels_, draw.operands[index_operand(draw)]);
+  const auto run = facts_.find_run(draw.operands[index_operand(draw)]);
   CINCH_CHECK(run, "a draw by rows has no run");
   std::string first = run->is_of_tensor ? "u32(group_first)" : "0u";
   for (const ValueId addend : run->addends) first += " + " + name(addend);
@@ -123,7 +121,7 @@ bool CudaKernelEmitter::emit_whole_rows(const kir::Section& section) {
   const int num_rows = rows_ahead(program_, section, longest_);
   if (num_rows == 0) return false;
   is_whole_ = true;
-  rounds_again_ = is_repeatable(section.instrs, definitions_) &&
+  rounds_again_ = facts_.is_repeatable(section.instrs) &&
                   std::ranges::any_of(section.instrs, [&](const Instr& instr) {
                     return kir::rounds_to_int(instr) && is_drawn_by_rows(instr);
                   });

@@ -54,10 +54,10 @@ bool CudaKernelEmitter::has_whole_words(const Instr& store) const {
   const auto bits = program_.buffers[store.buffers[0]].storage_bits;
   if (bits != 1 && bits != 2 && bits != 4) return false;
   const ValueId base = optional_operand(store, 1);
-  const Instr* made = base ? definitions_[base.index()] : nullptr;
+  const Instr* made = base ? facts_.definition(base) : nullptr;
   if (!made || made->kind != InstrKind::scalar || made->scalar_op != ScalarOp::mul) return false;
-  const Instr *group = definitions_[made->operands[0].index()],
-              *distance = definitions_[made->operands[1].index()];
+  const Instr *group = facts_.definition(made->operands[0]),
+              *distance = facts_.definition(made->operands[1]);
   return group && distance && group->kind == InstrKind::group &&
          distance->kind == InstrKind::constant && distance->bits * bits % 32 == 0;
 }
