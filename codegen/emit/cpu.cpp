@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "codegen/emit/cpu/kernel.h"
+#include "codegen/emit/cpu/kernel/kernel.h"
 #include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/emit/cpu/units.h"
@@ -118,7 +118,7 @@ std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
   std::vector<std::string> texts;
   texts.reserve(kept.kernels.size());
   for (const kir::Kernel& kernel : kept.kernels) {
-    texts.push_back(CpuKernelEmitter(kept, kernel, options).emit());
+    texts.push_back(emit_cpu_kernel(kept, kernel, options));
   }
   const std::vector<CpuUnit> units = share_kernels(kept, texts);
   std::vector<KernelSource> sources;

@@ -10,6 +10,9 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
+namespace {
+
+// By value the instruction that makes it.
 std::vector<const kir::Instr*> find_definitions(const kir::Kernel& kernel) {
   std::vector<const kir::Instr*> definitions(kernel.values.size(), nullptr);
   const auto note = [&](const std::vector<kir::Instr>& instrs) {
@@ -21,6 +24,8 @@ std::vector<const kir::Instr*> find_definitions(const kir::Kernel& kernel) {
   for (const kir::Combiner& combiner : kernel.combiners) note(combiner.body);
   return definitions;
 }
+
+}  // namespace
 
 bool is_draw(InstrKind kind) {
   switch (kind) {
@@ -43,22 +48,36 @@ std::size_t iteration_operand(const kir::Instr& draw) {
   return draw.kind == InstrKind::random_index || draw.kind == InstrKind::stochastic_round ? 2 : 1;
 }
 
-std::optional<IndexRun> find_run(const kir::Kernel& kernel,
-                                 const std::vector<const kir::Instr*>& definitions,
-                                 const std::vector<Level>& levels, kir::ValueId value) {
-  const auto is_element = [&](kir::ValueId v) { return levels[v.index()] == Level::Element; };
-  const kir::Instr* definition = definitions[value.index()];
-  if (!is_element(value) || !definition) return std::nullopt;
-  if (definition->kind == InstrKind::column) return IndexRun{};
-  if (definition->kind == InstrKind::element) return IndexRun{.is_of_tensor = true};
-  const bool is_sum = definition->kind == InstrKind::scalar &&
-                      definition->scalar_op == ScalarOp::add &&
-                      kernel.values[value.index()].type == kir::ComputeType::U32;
+ValueFacts::ValueFacts(const kir::KernelProgram& program, const kir::Kernel& kernel)
+    : program_(program),
+      kernel_(kernel),
+      levels_(value_levels(kernel)),
+      definitions_(find_definitions(kernel)),
+      ranges_(program, kernel, definitions_) {}
+
+bool ValueFacts::is_constant(kir::ValueId value) const {
+  const kir::Instr* made = definition(value);
+  return made && made->kind == InstrKind::constant;
+}
+
+const kir::Instr* ValueFacts::scalar_of(kir::ValueId value, ScalarOp op) const {
+  const kir::Instr* made = definition(value);
+  return made && made->kind == InstrKind::scalar && made->scalar_op == op ? made : nullptr;
+}
+
+std::optional<IndexRun> ValueFacts::find_run(kir::ValueId value) const {
+  const auto is_element = [&](kir::ValueId v) { return level(v) == Level::Element; };
+  const kir::Instr* made = definition(value);
+  if (!is_element(value) || !made) return std::nullopt;
+  if (made->kind == InstrKind::column) return IndexRun{};
+  if (made->kind == InstrKind::element) return IndexRun{.is_of_tensor = true};
+  const bool is_sum = made->kind == InstrKind::scalar && made->scalar_op == ScalarOp::add &&
+                      type(value) == kir::ComputeType::U32;
   if (!is_sum) return std::nullopt;
   for (int side = 0; side < 2; ++side) {
-    const kir::ValueId run = definition->operands[side], start = definition->operands[1 - side];
+    const kir::ValueId run = made->operands[side], start = made->operands[1 - side];
     if (!is_element(run) || is_element(start)) continue;
-    if (auto found = find_run(kernel, definitions, levels, run)) {
+    if (auto found = find_run(run)) {
       found->addends.push_back(start);
       return found;
     }
@@ -66,8 +85,7 @@ std::optional<IndexRun> find_run(const kir::Kernel& kernel,
   return std::nullopt;
 }
 
-namespace {
-bool is_done_again(const kir::Instr& instr, const std::vector<const kir::Instr*>& definitions) {
+bool ValueFacts::is_done_again(const kir::Instr& instr) const {
   switch (instr.kind) {
     case InstrKind::load_linear:
     case InstrKind::load_at:
@@ -76,18 +94,16 @@ bool is_done_again(const kir::Instr& instr, const std::vector<const kir::Instr*>
     case InstrKind::local_previous:
       return true;
     case InstrKind::flag_nonfinite:
-      return definitions[instr.operands[0].index()]->kind == InstrKind::load_linear;
+      return definition(instr.operands[0])->kind == InstrKind::load_linear;
     default:
       return kir::is_computed(instr.kind) || is_draw(instr.kind);
   }
 }
-}  // namespace
 
-bool is_repeatable(const std::vector<kir::Instr>& section,
-                   const std::vector<const kir::Instr*>& definitions) {
+bool ValueFacts::is_repeatable(const std::vector<kir::Instr>& section) const {
   std::set<rt::BufferIndex> loaded, stored;
   for (const kir::Instr& instr : section) {
-    if (!is_done_again(instr, definitions)) return false;
+    if (!is_done_again(instr)) return false;
     const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
     if (is_load) loaded.insert(instr.buffers[0]);
     if (instr.kind == InstrKind::store_linear) stored.insert(instr.buffers[0]);
@@ -95,13 +111,13 @@ bool is_repeatable(const std::vector<kir::Instr>& section,
   return std::ranges::none_of(stored, [&](rt::BufferIndex b) { return loaded.contains(b); });
 }
 
-const char* rounded_range(kir::ValueRanges& ranges, const kir::Instr& round) {
+const char* ValueFacts::rounded_range(const kir::Instr& round) const {
   const DType to = round.dtype;
   constexpr double kMostFixed = 32766;
   const int magnitude_bits = to.bits - (is_signed_int(to) ? 1 : 0);
   const double top = static_cast<double>((std::uint64_t{1} << magnitude_bits) - 1);
   const double low = is_signed_int(to) ? -top - 1 : 0;
-  const NumberRange x = ranges.of(round.operands[0]);
+  const NumberRange x = ranges_.of(round.operands[0]);
   if (!x.is_within(std::max(low, -kMostFixed), std::min(top, kMostFixed))) return "Any";
   return x.low >= 0 ? "NonNegative" : "Within";
 }

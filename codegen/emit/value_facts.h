@@ -1,6 +1,8 @@
-// What the emitters of both targets ask about a kernel's values. Inside of the emitters.
+// What the emitters of both targets ask about a kernel's values. Inside of the
+// emitters.
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "codegen/emit/c_family.h"
@@ -9,34 +11,58 @@
 
 namespace cinch::codegen {
 
-/// By value the instruction that makes it; null for arguments of combiners.
-std::vector<const kir::Instr*> find_definitions(const kir::Kernel& kernel);
-
 bool is_draw(kir::InstrKind kind);
-/// Which operand of a draw is the element's index, and which the loop's iteration, if it has one.
-/// Operands: [x,] index[, size][, iteration].
+/// Which operand of a draw is the element's index, and which the loop's
+/// iteration, if it has one. Operands: [x,] index[, size][, iteration].
 std::size_t index_operand(const kir::Instr& draw);
 std::size_t iteration_operand(const kir::Instr& draw);
 
-/// A value that goes up by one from element to element of a group: the element's place in the
-/// group, or among all elements of the tensor, plus what is the same for the whole group.
+/// A value that goes up by one from element to element of a group: the
+/// element's place in the group, or among all elements of the tensor, plus what
+/// is the same for the whole group.
 struct IndexRun {
   bool is_of_tensor = false;
   std::vector<kir::ValueId> addends;
 };
-/// `levels`: value_levels(kernel).
-std::optional<IndexRun> find_run(const kir::Kernel& kernel,
-                                 const std::vector<const kir::Instr*>& definitions,
-                                 const std::vector<Level>& levels, kir::ValueId value);
 
-/// May all instructions of an element section be done again for the same elements, and does what
-/// they did first leave no trace? What the first look computes for an element whose draw ties is a
-/// wrong integer: whatever that may reach must be overwritten by the second. A failed check would
-/// stay, as would a flag of what is computed from it.
-bool is_repeatable(const std::vector<kir::Instr>& section,
-                   const std::vector<const kir::Instr*>& definitions);
+/// A kernel's values: where they are made, how often, and what they can be.
+/// Worked out before anything is printed, and only read afterwards.
+class ValueFacts {
+ public:
+  ValueFacts(const kir::KernelProgram& program, const kir::Kernel& kernel);
+  ValueFacts(const ValueFacts&) = delete;
+  ValueFacts& operator=(const ValueFacts&) = delete;
 
-/// The lang::RoundedRange of a stochastic_round that becomes an integer.
-const char* rounded_range(kir::ValueRanges& ranges, const kir::Instr& round);
+  const kir::KernelProgram& program() const { return program_; }
+  const kir::Kernel& kernel() const { return kernel_; }
+  kir::ComputeType type(kir::ValueId value) const { return kernel_.values[value.index()].type; }
+  std::string name(kir::ValueId value) const { return value_name(kernel_, value); }
+  Level level(kir::ValueId value) const { return levels_[value.index()]; }
+  /// The instruction that makes the value; null for arguments of combiners.
+  const kir::Instr* definition(kir::ValueId value) const { return definitions_[value.index()]; }
+  bool is_constant(kir::ValueId value) const;
+  /// The value's definition where that is this operator, or null.
+  const kir::Instr* scalar_of(kir::ValueId value, ScalarOp op) const;
+  NumberRange range(kir::ValueId value) const { return ranges_.of(value); }
+
+  std::optional<IndexRun> find_run(kir::ValueId value) const;
+  /// May all instructions of an element section be done again for the same
+  /// elements, and does what they did first leave no trace? What the first look
+  /// computes for an element whose draw ties is a wrong integer: whatever that
+  /// may reach must be overwritten by the second. A failed check would stay, as
+  /// would a flag of what is computed from it.
+  bool is_repeatable(const std::vector<kir::Instr>& section) const;
+  /// The lang::RoundedRange of a stochastic_round that becomes an integer.
+  const char* rounded_range(const kir::Instr& round) const;
+
+ private:
+  bool is_done_again(const kir::Instr& instr) const;
+
+  const kir::KernelProgram& program_;
+  const kir::Kernel& kernel_;
+  std::vector<Level> levels_;
+  std::vector<const kir::Instr*> definitions_;
+  mutable kir::ValueRanges ranges_;  // keeps what it found
+};
 
 }  // namespace cinch::codegen

@@ -11,6 +11,7 @@ struct Storage {
   int bits = 0;
   bool is_packed = false;  // fields of `bits` bits one after another
   std::string element;     // as loaded: "f32", "u16" (f16's bits), …; packed: the stage's element
+  bool is_bit() const { return is_packed && bits == 1; }
 };
 
 Storage storage_of(const rt::BufferInfo& buffer);

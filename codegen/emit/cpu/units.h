@@ -15,7 +15,7 @@ struct CpuUnit {
   std::string text;
 };
 
-/// `texts` are the functions of the program's kernels, as CpuKernelEmitter prints them. Units come
+/// `texts` are the functions of the program's kernels, as emit_cpu_kernel prints them. Units come
 /// in the order of their first kernels.
 std::vector<CpuUnit> share_kernels(const kir::KernelProgram& program,
                                    const std::vector<std::string>& texts);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/cuda/kernel.h"
+#include "codegen/emit/cuda/kernel/facts.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::codegen {

@@ -1,4 +1,4 @@
-// The kernels of a CUDA text, as calls of the functions that CudaKernelEmitter and emit_services
+// The kernels of a CUDA text, as calls of the functions that emit_cuda_kernel and emit_services
 // wrote. Inside of the CUDA emitter.
 #pragma once
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "codegen/emit/cuda/kernel.h"
+#include "codegen/emit/cuda/kernel/kernel.h"
 
 namespace cinch::codegen {
 namespace {
@@ -26,7 +26,7 @@ std::vector<CudaUnit> cuda_units(const kir::KernelProgram& program, std::uint32_
   std::vector<std::vector<CudaPlaces>> places;
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     const kir::Kernel& kernel = program.kernels[k];
-    CudaFunction made = CudaKernelEmitter(program, kernel, block_warps, "kernel").emit();
+    CudaFunction made = emit_cuda_kernel(program, kernel, block_warps, "kernel");
     Key key(launch_key(cuda_shape(program, kernel, block_warps), kernel), std::move(made.front),
             std::move(made.back), made.places.kinds());
     const auto [unit, is_new] = known.emplace(std::move(key), units.size());
@@ -39,8 +39,7 @@ std::vector<CudaUnit> cuda_units(const kir::KernelProgram& program, std::uint32_
   }
   for (std::size_t u = 0; u < units.size(); ++u) {
     const kir::Kernel& first = program.kernels[units[u].kernels[0]];
-    const CudaFunction made =
-        CudaKernelEmitter(program, first, block_warps, first.info.symbol).emit();
+    const CudaFunction made = emit_cuda_kernel(program, first, block_warps, first.info.symbol);
     units[u].text = made.front + CudaPlaces::lines(places[u]) + made.back;
   }
   return units;

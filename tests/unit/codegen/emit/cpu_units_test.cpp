@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// As CpuKernelEmitter prints it: reads buffer `from`, writes `to`, by a size.
+// As emit_cpu_kernel prints it: reads buffer `from`, writes `to`, by a size.
 std::string kernel_text(const std::string& symbol, int from, int to, int size,
                         const std::string& body = "") {
   const auto fetch = [](int b) {

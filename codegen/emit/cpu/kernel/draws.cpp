@@ -1,12 +1,8 @@
-// CpuKernelEmitter: random draws. Where the index runs with the elements, a tile's words are drawn
-// at once into a stage; elsewhere each lane draws for itself.
+// Bodies of draws.h.
+#include "codegen/emit/cpu/kernel/draws.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-
-#include "codegen/emit/cpu/kernel.h"
-#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
@@ -15,14 +11,14 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-std::string CpuKernelEmitter::stream_name(const Instr& instr) const {
+std::string CpuDraws::stream_name(const Instr& instr) const {
   const ValueId iteration = optional_operand(instr, iteration_operand(instr));
   return fmt::format("stream_{}{}{}", instr.draw.site, instr.draw.shared ? "_shared" : "",
                      iteration ? "_" + name(iteration) : "");
 }
 
 // The draws of one site are a stream: its key is worked out once per task.
-void CpuKernelEmitter::need_stream(const Instr& instr) {
+void CpuDraws::need_stream(const Instr& instr) {
   const std::string stream = stream_name(instr);
   const ValueId iteration = optional_operand(instr, iteration_operand(instr));
   if (streams_done_.insert(stream).second) {
@@ -39,9 +35,9 @@ void CpuKernelEmitter::need_stream(const Instr& instr) {
 }
 
 // For a value that is first + tile + i + lane with a uniform first: that first, as text.
-std::optional<std::string> CpuKernelEmitter::first_of_run(ValueId value) const {
-  const auto run = find_run(kernel_, definitions_, value_levels_, value);
-  if (!run) return std::nullopt;
+std::string CpuDraws::first_of_run(ValueId value) const {
+  const auto run = facts_.find_run(value);
+  CINCH_CHECK(run, "a staged draw has no run");
   const char* group = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
   std::string first = run->is_of_tensor ? fmt::format("u32(group * {})", group) : "0u";
   for (const ValueId addend : run->addends)
@@ -49,14 +45,8 @@ std::optional<std::string> CpuKernelEmitter::first_of_run(ValueId value) const {
   return first;
 }
 
-std::optional<std::string> CpuKernelEmitter::first_of_staged_draw(const Instr& instr) const {
-  if (!is_draw(instr.kind) || instr.kind == InstrKind::random_index) return std::nullopt;
-  return first_of_run(instr.operands[index_operand(instr)]);
-}
-
-void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
-  const auto first = first_of_staged_draw(instr);
-  if (!first) return;
+void CpuDraws::open_tile(const Instr& instr) {
+  if (!facts_.is_staged_draw(instr)) return;
   const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
                      : instr.kind == InstrKind::normal         ? "Normal"
                                                                : "Word";
@@ -66,31 +56,21 @@ void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
   const std::string stage = stage_name(instr);
   line(fmt::format("{}Stage {};", kind, stage));
   line(fmt::format("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
-                   *first));
+                   first_of_run(instr.operands[index_operand(instr)])));
 }
 
-// Rounded and converted at once, in fixed point.
-bool CpuKernelEmitter::is_staged_int(const Instr& instr) const {
-  return kir::rounds_to_int(instr) && first_of_staged_draw(instr).has_value();
-}
-
-bool CpuKernelEmitter::rounds_again(const std::vector<Instr>& instrs) const {
-  return !options_.count_accesses && is_repeatable(instrs, definitions_) &&
-         std::ranges::any_of(instrs, [&](const Instr& instr) { return is_staged_int(instr); });
-}
-
-void CpuKernelEmitter::emit_staged_int(const Instr& round) {
+void CpuDraws::emit_staged_int(const Instr& round) {
   const ValueId result = round.results[0];
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
-                  round.dtype.bits, rounded_range(ranges_, round));
+                  round.dtype.bits, facts_.rounded_range(round));
   const std::string stage = stage_name(round), x = operand(round.operands[0]);
-  const std::string first = first_of_staged_draw(round).value_or("");
+  const std::string first = first_of_run(round.operands[index_operand(round)]);
   const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
                                         stream_name(round), first);
   const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
   const std::string result_type = c_type(type(result));
-  if (!rounds_again(kernel_.sections[section_].instrs)) {
+  if (!facts_.rounds_again(kernel_.sections[cx_.section].instrs)) {
     return define(result, fmt::format("lang::convert<{}>({})", result_type, exact));
   }
   line(fmt::format("Lanes<{}> {};", result_type, name(result)));
@@ -99,9 +79,9 @@ void CpuKernelEmitter::emit_staged_int(const Instr& round) {
   line(fmt::format("else {} = lang::convert<{}>({});", name(result), result_type, exact));
 }
 
-void CpuKernelEmitter::emit_draw(const Instr& instr) {
-  if (level_ == Level::Kernel) need_stream(instr);
-  if (level_ == Level::Element && is_staged_int(instr)) return emit_staged_int(instr);
+void CpuDraws::emit(const Instr& instr) {
+  if (cx_.level == Level::Kernel) need_stream(instr);
+  if (cx_.level == Level::Element && facts_.is_staged_int(instr)) return emit_staged_int(instr);
   const ValueId result = instr.results[0];
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);
@@ -109,7 +89,7 @@ void CpuKernelEmitter::emit_draw(const Instr& instr) {
     return define(result,
                   fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
   }
-  const bool is_staged = level_ == Level::Element && first_of_staged_draw(instr).has_value();
+  const bool is_staged = cx_.level == Level::Element && facts_.is_staged_draw(instr);
   switch (instr.kind) {
     case InstrKind::random:
       return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)
@@ -124,7 +104,7 @@ void CpuKernelEmitter::emit_draw(const Instr& instr) {
       const std::string x = operand(instr.operands[0]);
       const std::string rounded =
           is_staged ? fmt::format("staged_round({}, i, {}, {}, {} + tile)", stage, x, stream,
-                                  *first_of_run(instr.operands[1]))
+                                  first_of_run(instr.operands[1]))
                     : fmt::format("lang::stochastic_round({}, {}, {})", x, stream, index);
       return define(result, kir::rounds_to_int(instr) ? as_integer(instr, rounded) : rounded);
     }

@@ -1,12 +1,9 @@
-// CpuKernelEmitter: levels, phases, and the function's frame.
-#include "codegen/emit/cpu/kernel.h"
-#include "codegen/emit/value_facts.h"
+// Bodies of kernel.h: the function's frame.
+#include "codegen/emit/cpu/kernel/kernel.h"
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
 #include "codegen/kir/structure.h"
-#include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -14,68 +11,11 @@ namespace cinch::codegen {
 using kir::InstrKind;
 using kir::SectionKind;
 
-CpuKernelEmitter::CpuKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                                   const CpuOptions& options)
-    : program_(program),
-      kernel_(kernel),
-      options_(options),
-      value_levels_(value_levels(kernel)),
-      definitions_(find_definitions(kernel)) {
-  find_phases();
-  find_hits();
-}
+CpuKernelEmitter::CpuKernelEmitter(CpuContext& cx)
+    : CpuPrinter(cx), instrs_(cx), elements_(cx, instrs_) {}
 
-void CpuKernelEmitter::note_uses(const Instr& instr, std::size_t phase) {
-  for (ValueId value : instr.operands) {
-    if (!value || value_levels_[value.index()] != Level::Group) continue;
-    if (def_phase_[value.index()] < phase) crossing_.insert(value.index());
-  }
-  for (ValueId value : instr.results) def_phase_[value.index()] = phase;
-  const bool is_local =
-      instr.kind == InstrKind::local_store || instr.kind == InstrKind::local_load ||
-      instr.kind == InstrKind::local_last || instr.kind == InstrKind::local_previous;
-  if (is_local) local_phases_[instr.index].insert(phase);
-}
-
-// A look_back ends its phase; its result belongs to the next one, but is kept like the values that
-// cross.
-void CpuKernelEmitter::find_phases() {
-  def_phase_.assign(kernel_.values.size(), 0);
-  phases_.emplace_back();
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    const auto& instrs = kernel_.sections[s].instrs;
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i < instrs.size(); ++i) {
-      note_uses(instrs[i], phases_.size() - 1);
-      if (instrs[i].kind != InstrKind::look_back) continue;
-      const ValueId total = instrs[i].operands[0];
-      if (value_levels_[total.index()] == Level::Group) crossing_.insert(total.index());
-      crossing_.insert(instrs[i].results[0].index());
-      phases_.back().pieces.push_back({s, begin, i});
-      phases_.back().look_back = &instrs[i];
-      phases_.emplace_back();
-      begin = i + 1;
-    }
-    phases_.back().pieces.push_back({s, begin, instrs.size()});
-  }
-}
-
-// Can a group be longer than one tile?
-bool CpuKernelEmitter::has_many_tiles() const {
-  if (kernel_.group_kind != kir::GroupKind::Row) return false;
-  const HostExprPool& pool = program_.info.exprs;
-  return !pool.is_const(kernel_.group_len) ||
-         pool.const_value(kernel_.group_len).as_int() > kir::kTileElems;
-}
-
-std::string CpuKernelEmitter::emit() {
-  emit_head();
-  emit_kernel_section();
-  emit_extent();
-  emit_task_state();
-  emit_groups();
-  emit_tail();
-  return out_.take();
+std::string CpuKernelEmitter::size_text(HostExprId expr) const {
+  return codegen::size_text(facts_.program(), expr, "args->");
 }
 
 void CpuKernelEmitter::emit_head() {
@@ -91,14 +31,14 @@ void CpuKernelEmitter::emit_head() {
   for (rt::BufferIndex b : buffers) {
     line(fmt::format("u8* const b{} = (u8*)args->buffers[{}];", b, b));
   }
-  if (options_.count_accesses) line("u64 bits_read = 0, bits_written = 0;");
+  if (facts_.counts_accesses()) line("u64 bits_read = 0, bits_written = 0;");
 }
 
 void CpuKernelEmitter::emit_kernel_section() {
-  level_ = Level::Kernel;
-  section_ = 0;
+  cx_.level = Level::Kernel;
+  cx_.section = 0;
   const auto& instrs = kernel_.sections[0].instrs;
-  for (instr_ = 0; instr_ < instrs.size(); ++instr_) emit_instr(instrs[instr_]);
+  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) instrs_.emit(instrs[cx_.instr]);
 }
 
 // How many elements and groups there really are.
@@ -132,16 +72,14 @@ void CpuKernelEmitter::note_histogram(const Instr& instr) {
 
 // What a task carries through its groups: combiners, streams, local arrays, flags, histograms.
 void CpuKernelEmitter::emit_task_state() {
-  std::set<std::uint32_t> locals;
   for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
     for (const Instr& instr : kernel_.sections[s].instrs) {
       const bool is_element = kernel_.sections[s].kind == SectionKind::Elements;
-      if (instr.combiner != rt::kNoIndex) need_combiner(instr.combiner);
-      if (is_draw(instr.kind)) need_stream(instr);
+      instrs_.prepare(instr);
       if (instr.kind == InstrKind::fail_if && is_element) failures_.insert(instr.index);
       if (instr.kind == InstrKind::hist_add) note_histogram(instr);
       if (instr.kind == InstrKind::add_at &&
-          kir::adds_in_any_order(program_.buffers[instr.buffers[0]])) {
+          kir::adds_in_any_order(facts_.program().buffers[instr.buffers[0]])) {
         cells_.insert(instr.buffers[0]);
       }
     }
@@ -155,15 +93,14 @@ void CpuKernelEmitter::emit_task_state() {
                      group_elems));
   }
   for (const rt::BufferIndex buffer : cells_) {
-    line(fmt::format("Cells<u{0}> cells_{1} = {{b{1}}};", program_.buffers[buffer].dtype.bits,
-                     buffer));
+    line(fmt::format("Cells<u{0}> cells_{1} = {{b{1}}};",
+                     facts_.program().buffers[buffer].dtype.bits, buffer));
   }
   for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
-    CINCH_CHECK(!has_many_tiles(), "a local array in a kernel of long rows");
+    CINCH_CHECK(!facts_.has_many_tiles(), "a local array in a kernel of long rows");
     const auto index = static_cast<std::uint32_t>(i);
-    const bool is_kept = local_phases_[index].size() > 1;
     line(fmt::format("LocalArray<{}> local_{}{};", c_type(kernel_.locals[i].type), i,
-                     is_kept ? "[kMaxChunk]" : ""));
+                     cx_.phases.is_kept(index) ? "[kMaxChunk]" : ""));
   }
 }
 
@@ -177,13 +114,32 @@ void CpuKernelEmitter::emit_tail() {
   for (const auto& [buffer, bins] : histograms_) {
     line(fmt::format("histogram_{}.close();", buffer));
     // Its bins count once, however many tasks add to them.
-    if (options_.count_accesses) {
+    if (facts_.counts_accesses()) {
       line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
     }
   }
   for (const rt::BufferIndex buffer : cells_) line(fmt::format("cells_{}.close();", buffer));
-  if (options_.count_accesses) line("add_counted(args, bits_read, bits_written);");
+  if (facts_.counts_accesses()) line("add_counted(args, bits_read, bits_written);");
   line("}");
+}
+
+std::string CpuKernelEmitter::emit() {
+  emit_head();
+  emit_kernel_section();
+  emit_extent();
+  emit_task_state();
+  emit_groups();
+  emit_tail();
+  return cx_.out.take();
+}
+
+std::string emit_cpu_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                            const CpuOptions& options) {
+  const CpuKernelFacts facts(program, kernel, options);
+  const CpuPhases phases(facts);
+  const CpuCompaction compaction(facts, phases);
+  CpuContext cx{facts, phases, compaction, {}};
+  return CpuKernelEmitter(cx).emit();
 }
 
 }  // namespace cinch::codegen

@@ -1,8 +1,8 @@
-// CpuKernelEmitter: loads, stores, histograms, row sorts, and counted bytes. Packed buffers go
-// through a stage on the stack, filled before the vector loop of a tile and emptied after it.
+// Bodies of memory.h.
+#include "codegen/emit/cpu/kernel/memory.h"
+
 #include <fmt/format.h>
 
-#include "codegen/emit/cpu/kernel.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
@@ -12,38 +12,187 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-Storage CpuKernelEmitter::storage(rt::BufferIndex buffer) const {
-  return storage_of(program_.buffers.at(buffer));
-}
-
-std::string CpuKernelEmitter::base_text(ValueId base, const char* place) const {
-  if (!base) return fmt::format("i64({})", place);
-  return fmt::format("i64({}) + {}", uniform(base), place);
-}
-
-std::string CpuKernelEmitter::count_text(ValueId limit, const char* place,
-                                         const char* count) const {
-  if (!limit) return count;
-  return fmt::format("places_below(i64({}), i64({}), {})", uniform(limit), place, count);
-}
-
-kir::ValueId CpuKernelEmitter::linear_limit(const Instr& instr) const {
-  if (instr.kind == InstrKind::load_linear) return optional_operand(instr, 1);
-  if (instr.kind == InstrKind::store_linear) return optional_operand(instr, 2);
-  return {};
-}
 // How many lanes of this vector lie below the limit; in whole tiles all do.
-std::string CpuKernelEmitter::active_text(ValueId limit) const {
+std::string CpuMemory::active_text(ValueId limit) const {
   if (!limit) return "active";
   return "whole.value ? active : " + count_text(limit, "j", "active");
 }
 
-std::string CpuKernelEmitter::stage_name(const Instr& instr) const {
-  if (!instr.results.empty()) return "stage_" + name(instr.results[0]);
-  return fmt::format("stage_{}_{}", section_, instr_);
+void CpuMemory::emit_load_linear(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  const ValueId result = instr.results[0];
+  if (s.is_bit()) {
+    const std::string bits = fmt::format("staged_bits({}, i)", stage_name(instr));
+    return define(result, is_bool(s.dtype)
+                              ? bits
+                              : fmt::format("truth_to<{}>({})", c_type(type(result)), bits));
+  }
+  if (s.is_packed) {
+    const std::string from = fmt::format("b{} + u64({}) * {} / 8", instr.buffers[0],
+                                         base_text(optional_operand(instr, 0), "tile"), s.bits);
+    return define(result, from_storage(s, fmt::format("packed_lanes<{}>(whole, {}, i, {})", s.bits,
+                                                      stage_name(instr), from)));
+  }
+  define(result,
+         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
+                                     base_text(optional_operand(instr, 0), "j"),
+                                     active_text(facts_.linear_limit(instr)))));
 }
 
-void CpuKernelEmitter::emit_memory(const Instr& instr) {
+void CpuMemory::emit_store_linear(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  const std::string x = lanes(instr.operands[0]);
+  if (s.is_bit()) {
+    const std::string bits = is_bool(s.dtype) ? x : fmt::format("is_nonzero({} & 1)", x);
+    return line(fmt::format("stage_bits({}, i, {});", stage_name(instr), bits));
+  }
+  if (s.is_packed) {
+    return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
+  }
+  line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
+                   base_text(optional_operand(instr, 1), "j"),
+                   active_text(facts_.linear_limit(instr)), stored_text(s, instr.operands[0])));
+}
+
+// A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
+// just rounded stores what it was made of.
+std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
+  const Instr* made = facts_.definition(value);
+  const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
+                          made->dtype == s.dtype && facts_.is_element(made->operands[0]) &&
+                          type(made->operands[0]) != kir::ComputeType::Bool;
+  const bool is_as_stored = (s.dtype == kF32 || s.dtype == kF64) && facts_.is_element(value) &&
+                            !facts_.range(value).may_be_nan;
+  if (is_as_stored) return lanes(value);
+  if (!is_rounded) return to_storage(s, lanes(value));
+  return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
+}
+
+// The prelude's function that knows how the lanes' places lie.
+const char* CpuMemory::load_function(const Instr& load) const {
+  const Instr* index = facts_.definition(load.operands[0]);
+  constexpr int kWordBits = 32;  // narrower ones were measured slower so
+  if (facts_.storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
+  if (index && index->kind == InstrKind::element) return "load_row";
+  return facts_.is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
+}
+
+void CpuMemory::emit_load_at(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  const rt::BufferIndex b = instr.buffers[0];
+  const ValueId pred = optional_operand(instr, 1);
+  const std::string index = operand(instr.operands[0]);
+  std::string text;
+  if (is_lanes() && s.is_bit() && is_bool(s.dtype)) {
+    define(instr.results[0], fmt::format("gather_bits(b{}, {}, {})", b, index, acting(pred)));
+    return count_lanes(instr, false, pred);
+  }
+  if (is_lanes()) {
+    text = s.is_packed ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b,
+                                     index, acting(pred))
+                       : fmt::format("{}<{}>(b{}, {}, {})", load_function(instr), s.element, b,
+                                     index, acting(pred));
+  } else {
+    text = s.is_packed
+               ? fmt::format("{}(load_packed<{}>(b{}, i64({})))", s.element, s.bits, b, index)
+               : fmt::format("load_one<{}>(b{}, i64({}))", s.element, b, index);
+    if (pred) text = fmt::format("({} ? {} : {}(0))", uniform(pred), text, s.element);
+  }
+  define(instr.results[0], from_storage(s, text));
+  count_lanes(instr, false, pred);
+}
+
+// Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
+// that limit; else no limit. So nobody needs the place of each lane.
+std::pair<kir::ValueId, kir::ValueId> CpuMemory::limited_pred(const Instr& store) const {
+  const ValueId pred = optional_operand(store, 2);
+  const Instr* both = pred ? facts_.scalar_of(pred, ScalarOp::bit_and) : nullptr;
+  const Instr* below = both ? facts_.scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
+  const bool is_limit = below && below->operands[0] == store.operands[0] &&
+                        !facts_.is_element(below->operands[1]) &&
+                        type(below->operands[1]) == kir::ComputeType::U32;
+  if (!is_limit || facts_.counts_accesses()) return {};
+  return {both->operands[0], below->operands[1]};
+}
+
+void CpuMemory::emit_store_at(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
+  const rt::BufferIndex b = instr.buffers[0];
+  const ValueId pred = optional_operand(instr, 2);
+  const std::string index = operand(instr.operands[0]);
+  const std::string x = to_storage(s, operand(instr.operands[1]));
+  if (instr.is_compact) {
+    const Instr& place = *facts_.definition(instr.operands[0]);
+    const std::string first =
+        fmt::format("i64({}({} + sum_{}.before))", c_type(type(instr.operands[0])),
+                    uniform(place.operands[0]), name(place.operands[1]));
+    const auto [kept, limit] = limited_pred(instr);
+    line(limit ? fmt::format("store_kept_lanes_below<{}>(b{}, i64({}), {}, {}, {});", s.element, b,
+                             uniform(limit), first, x, acting(kept))
+               : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
+                             acting(pred)));
+  } else if (cx_.level == Level::Element) {
+    line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
+  } else {
+    const std::string guard = pred ? fmt::format("if ({}) ", uniform(pred)) : std::string();
+    line(fmt::format("{}store_one<{}>(b{}, i64({}), {});", guard, s.element, b, index, x));
+  }
+  count_lanes(instr, true, pred);
+}
+
+void CpuMemory::emit_add_at(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
+  const ValueId pred = optional_operand(instr, 2);
+  const rt::BufferIndex b = instr.buffers[0];
+  if (kir::adds_in_any_order(facts_.program().buffers[b])) {
+    line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
+                     lanes(instr.operands[1]), acting(pred)));
+  } else {
+    Instr add{.kind = InstrKind::scalar};
+    add.dtype = s.dtype;
+    const kir::ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
+    const std::string sides[] = {from_storage(s, "old"), "x"};
+    const std::string sum = element_wise(add, types, sides);
+    line(fmt::format(
+        "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
+        "}});",
+        s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
+        lanes(instr.operands[1]), acting(pred), to_storage(s, sum)));
+  }
+  count_lanes(instr, false, pred);
+  count_lanes(instr, true, pred);
+}
+
+void CpuMemory::emit_max_at(const Instr& instr) {
+  const ValueId pred = optional_operand(instr, 2);
+  const Storage s = facts_.storage(instr.buffers[0]);
+  line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
+                   lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
+  count_lanes(instr, false, pred);
+  count_lanes(instr, true, pred);
+}
+
+void CpuMemory::emit_argsort(const Instr& instr) {
+  const Storage s = facts_.storage(instr.buffers[0]);
+  const std::string begin = fmt::format("i64({})", uniform(instr.operands[0]));
+  const std::string place = fmt::format("{} + i64(place)", begin);
+  const std::string element =
+      s.is_packed
+          ? fmt::format("{}(load_packed<{}>(b{}, {}))", s.element, s.bits, instr.buffers[0], place)
+          : fmt::format("load_one<{}>(b{}, {})", s.element, instr.buffers[0], place);
+  const std::string len = fmt::format("u32({})", uniform(instr.operands[1]));
+  line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
+                   from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
+                   instr.buffers[2], begin));
+  if (facts_.counts_accesses()) {
+    line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
+    line(fmt::format("bits_written += u64({}) * 32;", len));
+  }
+}
+
+void CpuMemory::emit(const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::load_linear:
       return emit_load_linear(instr);
@@ -67,219 +216,36 @@ void CpuKernelEmitter::emit_memory(const Instr& instr) {
   }
 }
 
-void CpuKernelEmitter::emit_load_linear(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  const ValueId result = instr.results[0];
-  if (is_bit(s)) {
-    const std::string bits = fmt::format("staged_bits({}, i)", stage_name(instr));
-    return define(result, is_bool(s.dtype)
-                              ? bits
-                              : fmt::format("truth_to<{}>({})", c_type(type(result)), bits));
-  }
-  if (s.is_packed) {
-    const std::string from = fmt::format("b{} + u64({}) * {} / 8", instr.buffers[0],
-                                         base_text(optional_operand(instr, 0), "tile"), s.bits);
-    return define(result, from_storage(s, fmt::format("packed_lanes<{}>(whole, {}, i, {})", s.bits,
-                                                      stage_name(instr), from)));
-  }
-  define(result,
-         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
-                                     base_text(optional_operand(instr, 0), "j"),
-                                     active_text(linear_limit(instr)))));
-}
-
-void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  const std::string x = lanes(instr.operands[0]);
-  if (is_bit(s)) {
-    const std::string bits = is_bool(s.dtype) ? x : fmt::format("is_nonzero({} & 1)", x);
-    return line(fmt::format("stage_bits({}, i, {});", stage_name(instr), bits));
-  }
-  if (s.is_packed) {
-    return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
-  }
-  line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(optional_operand(instr, 1), "j"), active_text(linear_limit(instr)),
-                   stored_text(s, instr.operands[0])));
-}
-
-// A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
-// just rounded stores what it was made of.
-std::string CpuKernelEmitter::stored_text(const Storage& s, ValueId value) {
-  const Instr* made = definitions_[value.index()];
-  const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
-                          made->dtype == s.dtype && is_element(made->operands[0]) &&
-                          type(made->operands[0]) != kir::ComputeType::Bool;
-  const bool is_as_stored =
-      (s.dtype == kF32 || s.dtype == kF64) && is_element(value) && !ranges_.of(value).may_be_nan;
-  if (is_as_stored) return lanes(value);
-  if (!is_rounded) return to_storage(s, lanes(value));
-  return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
-}
-
-// The prelude's function that knows how the lanes' places lie.
-const char* CpuKernelEmitter::load_function(const Instr& load) const {
-  const Instr* index = definitions_[load.operands[0].index()];
-  constexpr int kWordBits = 32;  // narrower ones were measured slower so
-  if (storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
-  if (index && index->kind == InstrKind::element) return "load_row";
-  return is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
-}
-
-void CpuKernelEmitter::emit_load_at(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 1);
-  const std::string index = operand(instr.operands[0]);
-  const bool is_lanes = level_ == Level::Element || level_ == Level::Combiner;
-  std::string text;
-  if (is_lanes && is_bit(s) && is_bool(s.dtype)) {
-    define(instr.results[0], fmt::format("gather_bits(b{}, {}, {})", b, index, acting(pred)));
-    return count_lanes(instr, false, pred);
-  }
-  if (is_lanes) {
-    text = s.is_packed ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b,
-                                     index, acting(pred))
-                       : fmt::format("{}<{}>(b{}, {}, {})", load_function(instr), s.element, b,
-                                     index, acting(pred));
-  } else {
-    text = s.is_packed
-               ? fmt::format("{}(load_packed<{}>(b{}, i64({})))", s.element, s.bits, b, index)
-               : fmt::format("load_one<{}>(b{}, i64({}))", s.element, b, index);
-    if (pred) text = fmt::format("({} ? {} : {}(0))", uniform(pred), text, s.element);
-  }
-  define(instr.results[0], from_storage(s, text));
-  count_lanes(instr, false, pred);
-}
-
-// Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
-// that limit; else no limit. So nobody needs the place of each lane.
-std::pair<kir::ValueId, kir::ValueId> CpuKernelEmitter::limited_pred(const Instr& store) const {
-  const ValueId pred = optional_operand(store, 2);
-  const Instr* both = pred ? scalar_of(pred, ScalarOp::bit_and) : nullptr;
-  const Instr* below = both ? scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
-  const bool is_limit = below && below->operands[0] == store.operands[0] &&
-                        !is_element(below->operands[1]) &&
-                        type(below->operands[1]) == kir::ComputeType::U32;
-  if (!is_limit || options_.count_accesses) return {};
-  return {both->operands[0], below->operands[1]};
-}
-
-void CpuKernelEmitter::emit_store_at(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
-  const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 2);
-  const std::string index = operand(instr.operands[0]);
-  const std::string x = to_storage(s, operand(instr.operands[1]));
-  if (instr.is_compact) {
-    const Instr& place = *definitions_[instr.operands[0].index()];
-    const std::string first =
-        fmt::format("i64({}({} + sum_{}.before))", c_type(type(instr.operands[0])),
-                    uniform(place.operands[0]), name(place.operands[1]));
-    const auto [kept, limit] = limited_pred(instr);
-    line(limit ? fmt::format("store_kept_lanes_below<{}>(b{}, i64({}), {}, {}, {});", s.element, b,
-                             uniform(limit), first, x, acting(kept))
-               : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
-                             acting(pred)));
-  } else if (level_ == Level::Element) {
-    line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
-  } else {
-    const std::string guard = pred ? fmt::format("if ({}) ", uniform(pred)) : std::string();
-    line(fmt::format("{}store_one<{}>(b{}, i64({}), {});", guard, s.element, b, index, x));
-  }
-  count_lanes(instr, true, pred);
-}
-
-void CpuKernelEmitter::emit_add_at(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
-  const ValueId pred = optional_operand(instr, 2);
-  const rt::BufferIndex b = instr.buffers[0];
-  if (kir::adds_in_any_order(program_.buffers[b])) {
-    line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
-                     lanes(instr.operands[1]), acting(pred)));
-  } else {
-    Instr add{.kind = InstrKind::scalar};
-    add.dtype = s.dtype;
-    const kir::ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
-    const std::string sides[] = {from_storage(s, "old"), "x"};
-    const std::string sum = element_wise(add, types, sides);
-    line(fmt::format(
-        "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
-        "}});",
-        s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
-        lanes(instr.operands[1]), acting(pred), to_storage(s, sum)));
-  }
-  count_lanes(instr, false, pred);
-  count_lanes(instr, true, pred);
-}
-
-void CpuKernelEmitter::emit_max_at(const Instr& instr) {
-  const ValueId pred = optional_operand(instr, 2);
-  const Storage s = storage(instr.buffers[0]);
-  line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
-  count_lanes(instr, false, pred);
-  count_lanes(instr, true, pred);
-}
-
-void CpuKernelEmitter::emit_argsort(const Instr& instr) {
-  const Storage s = storage(instr.buffers[0]);
-  const std::string begin = fmt::format("i64({})", uniform(instr.operands[0]));
-  const std::string place = fmt::format("{} + i64(place)", begin);
-  const std::string element =
-      s.is_packed
-          ? fmt::format("{}(load_packed<{}>(b{}, {}))", s.element, s.bits, instr.buffers[0], place)
-          : fmt::format("load_one<{}>(b{}, {})", s.element, instr.buffers[0], place);
-  const std::string len = fmt::format("u32({})", uniform(instr.operands[1]));
-  line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
-                   from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
-                   instr.buffers[2], begin));
-  if (options_.count_accesses) {
-    line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
-    line(fmt::format("bits_written += u64({}) * 32;", len));
-  }
-}
-
-void CpuKernelEmitter::open_tile(const Instr& instr) {
-  open_reduce_tile(instr);
-  open_draw_tile(instr);
+void CpuMemory::open_tile(const Instr& instr) {
   const bool is_load = instr.kind == InstrKind::load_linear;
   if (!is_load && instr.kind != InstrKind::store_linear) return;
   count_run(instr, !is_load);
-  const Storage s = storage(instr.buffers[0]);
+  const Storage s = facts_.storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string stage = stage_name(instr);
-  line(is_bit(s) ? fmt::format("BitStage {};", stage)
-                 : fmt::format("{} {}[kTile];", s.element, stage));
-  if (!is_load || !is_bit(s)) return;
+  line(s.is_bit() ? fmt::format("BitStage {};", stage)
+                  : fmt::format("{} {}[kTile];", s.element, stage));
+  if (!is_load || !s.is_bit()) return;
   line(fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0],
                    base_text(optional_operand(instr, 0), "tile"), stage,
                    count_text(optional_operand(instr, 1), "tile", "tile_len")));
 }
 
-void CpuKernelEmitter::fetch_ahead(const Instr& instr) {
+void CpuMemory::fetch_ahead(const Instr& instr) {
   const bool is_store = instr.kind == InstrKind::store_linear;
   if (!is_store && instr.kind != InstrKind::load_linear) return;
-  const Storage s = storage(instr.buffers[0]);
+  const Storage s = facts_.storage(instr.buffers[0]);
   if (s.is_packed) return;
   line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
                    is_store, instr.buffers[0],
                    base_text(optional_operand(instr, is_store ? 1 : 0), "tile")));
 }
 
-bool CpuKernelEmitter::is_staged_load(const Instr& instr) const {
-  if (instr.kind != InstrKind::load_linear) return false;
-  const Storage s = storage(instr.buffers[0]);
-  return s.is_packed && !is_bit(s);
-}
-
 // Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
 // where they can.
-void CpuKernelEmitter::fill_stage(const Instr& instr) {
-  if (!is_staged_load(instr)) return;
-  const Storage s = storage(instr.buffers[0]);
+void CpuMemory::fill_stage(const Instr& instr) {
+  if (!facts_.is_staged_load(instr)) return;
+  const Storage s = facts_.storage(instr.buffers[0]);
   line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
   line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
                    instr.buffers[0], base_text(optional_operand(instr, 0), "tile"),
@@ -287,31 +253,31 @@ void CpuKernelEmitter::fill_stage(const Instr& instr) {
   line("}");
 }
 
-void CpuKernelEmitter::close_tile(const Instr& instr) {
-  close_reduce_tile(instr);
+void CpuMemory::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::store_linear) return;
-  const Storage s = storage(instr.buffers[0]);
+  const Storage s = facts_.storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string base = base_text(optional_operand(instr, 1), "tile");
   const std::string count = count_text(optional_operand(instr, 2), "tile", "tile_len");
   const std::string call =
-      is_bit(s) ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
+      s.is_bit() ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
   line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
 }
 
-void CpuKernelEmitter::count_run(const Instr& instr, bool is_store) {
-  if (!options_.count_accesses) return;
-  if (!is_store && !kir::is_counted_load(program_, kernel_, section_, instr_)) return;
+void CpuMemory::count_run(const Instr& instr, bool is_store) {
+  if (!facts_.counts_accesses()) return;
+  if (!is_store && !kir::is_counted_load(facts_.program(), kernel_, cx_.section, cx_.instr)) return;
   line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
                    count_text(optional_operand(instr, is_store ? 2 : 1), "tile", "tile_len"),
-                   storage(instr.buffers[0]).bits));
+                   facts_.storage(instr.buffers[0]).bits));
 }
 
-void CpuKernelEmitter::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
-  if (!options_.count_accesses || level_ == Level::Kernel || level_ == Level::Combiner) return;
-  const int bits = storage(instr.buffers[0]).bits;
+void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
+  if (!facts_.counts_accesses() || cx_.level == Level::Kernel || cx_.level == Level::Combiner)
+    return;
+  const int bits = facts_.storage(instr.buffers[0]).bits;
   const char* counter = is_store ? "written" : "read";
-  if (level_ == Level::Element) {
+  if (cx_.level == Level::Element) {
     line(fmt::format("bits_{} += lane_bits({}, {});", counter, acting(pred), bits));
   } else {
     line(fmt::format("bits_{} += {} ? {} : 0;", counter, acting(pred), bits));

@@ -1,18 +1,16 @@
-// CpuKernelEmitter: selects among constants by comparisons of one value with constants, which are
-// steps. A look-up finds among eight steps in fewer instructions.
+// CpuValues: selects among constants by comparisons of one value with constants, which are steps. A
+// look-up finds among eight steps in fewer instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "codegen/emit/cpu/kernel.h"
-#include "codegen/kir/builder.h"
+#include "codegen/emit/cpu/kernel/values.h"
 
 namespace cinch::codegen {
 
 using kir::ComputeType;
-using kir::InstrKind;
 
 namespace {
 
@@ -25,21 +23,17 @@ float float_of(const kir::Instr& constant) {
 
 }  // namespace
 
-const kir::Instr* CpuKernelEmitter::scalar_of(ValueId value, ScalarOp op) const {
-  const Instr* made = definitions_[value.index()];
-  return made && made->kind == InstrKind::scalar && made->scalar_op == op ? made : nullptr;
-}
-
 // Notes the ends below the value; false where something else decides.
-bool CpuKernelEmitter::note_ends(ValueId value, Steps& steps) const {
+bool CpuValues::note_ends(ValueId value, Steps& steps) const {
   if (type(value) != ComputeType::F32) return false;
-  if (is_constant(value)) return true;
-  const Instr* choice = scalar_of(value, ScalarOp::select);
-  const Instr* above = choice ? scalar_of(choice->operands[0], ScalarOp::gt) : nullptr;
-  if (!above || !is_element(above->operands[0]) || !is_constant(above->operands[1])) return false;
+  if (facts_.is_constant(value)) return true;
+  const Instr* choice = facts_.scalar_of(value, ScalarOp::select);
+  const Instr* above = choice ? facts_.scalar_of(choice->operands[0], ScalarOp::gt) : nullptr;
+  if (!above || !facts_.is_element(above->operands[0]) || !facts_.is_constant(above->operands[1]))
+    return false;
   if (type(above->operands[0]) != ComputeType::F32) return false;
   if (!steps.of) steps.of = above->operands[0];
-  const float end = float_of(*definitions_[above->operands[1].index()]);
+  const float end = float_of(*facts_.definition(above->operands[1]));
   if (steps.of != above->operands[0] || end != end) return false;
   if (std::ranges::find(steps.ends, end) == steps.ends.end()) steps.ends.push_back(end);
   return steps.ends.size() <= kMostEnds && note_ends(choice->operands[1], steps) &&
@@ -47,18 +41,19 @@ bool CpuKernelEmitter::note_ends(ValueId value, Steps& steps) const {
 }
 
 // The literal that the value is above `end` and not above the next one; null: above none.
-std::string CpuKernelEmitter::step_literal(ValueId value, const float* end) const {
-  while (!is_constant(value)) {
-    const Instr& choice = *scalar_of(value, ScalarOp::select);
-    const Instr& above = *scalar_of(choice.operands[0], ScalarOp::gt);
-    const bool holds = end != nullptr && *end >= float_of(*definitions_[above.operands[1].index()]);
+std::string CpuValues::step_literal(ValueId value, const float* end) const {
+  while (!facts_.is_constant(value)) {
+    const Instr& choice = *facts_.scalar_of(value, ScalarOp::select);
+    const Instr& above = *facts_.scalar_of(choice.operands[0], ScalarOp::gt);
+    const bool holds = end != nullptr && *end >= float_of(*facts_.definition(above.operands[1]));
     value = choice.operands[holds ? 1 : 2];
   }
   return uniform(value);
 }
 
-bool CpuKernelEmitter::emit_steps(const Instr& instr) {
-  if (level_ != Level::Element || !scalar_of(instr.results[0], ScalarOp::select)) return false;
+bool CpuValues::emit_steps(const Instr& instr) {
+  if (cx_.level != Level::Element || !facts_.scalar_of(instr.results[0], ScalarOp::select))
+    return false;
   Steps steps;
   if (!note_ends(instr.results[0], steps) || steps.ends.size() < kFewestEnds) return false;
   std::ranges::sort(steps.ends);

@@ -1,70 +1,27 @@
-// CudaKernelEmitter: the function's frame and the loop over groups.
-#include "codegen/emit/cuda/kernel.h"
+// Bodies of kernel.h.
+#include "codegen/emit/cuda/kernel/kernel.h"
 
 #include <fmt/format.h>
 
-#include "codegen/emit/cuda/wire.h"
-#include "codegen/emit/value_facts.h"
-#include "codegen/kir/builder.h"
 #include "codegen/kir/structure.h"
-#include "runtime/core/check.h"
 
 namespace cinch::codegen {
 
 using kir::InstrKind;
 using kir::SectionKind;
 
-CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                                     std::uint32_t block_warps, std::string name)
-    : program_(program),
-      kernel_(kernel),
-      name_(std::move(name)),
-      shape_(cuda_shape(program, kernel, block_warps)),
-      places_(program, kernel),
-      value_levels_(value_levels(kernel)),
-      definitions_(find_definitions(kernel)),
-      longest_(longest_group(program, kernel)),
-      short_lanes_(find_short_lanes()) {}
-
-CudaFunction CudaKernelEmitter::emit() {
-  emit_signature();
-  const std::string signature = out_.take();
-  emit_head();
-  emit_shared();
-  level_ = Level::Kernel;
-  for (const Instr& instr : kernel_.sections[0].instrs) {
-    prepare(instr);
-    emit_uniform(instr);
-  }
-  emit_extent();
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    for (const Instr& instr : kernel_.sections[s].instrs) prepare(instr);
-  }
-  if (kernel_.sections.size() > 1) {
-    shape_.has_look_back ? emit_ordered_groups() : emit_plain_groups();
-  }
-  emit_tail();
-  std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
-  for (const std::string& member : shared_members_) shared += "  " + member + ";\n";
-  return {preamble_.take() + shared + "};\n" + signature, out_.take(), places_};
-}
-
-std::string CudaKernelEmitter::share(const std::string& type, const std::string& name,
-                                     const std::string& extents) {
-  shared_members_.push_back(type + " " + name + extents);
-  return "shared." + name;
-}
-
-std::string CudaKernelEmitter::team_type() const {
-  return shape_.team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
-}
+CudaKernelEmitter::CudaKernelEmitter(CudaContext& cx)
+    : CudaPrinter(cx),
+      uniform_(cx),
+      elements_(cx, uniform_),
+      short_rows_(cx, uniform_, elements_) {}
 
 void CudaKernelEmitter::emit_signature() {
   line("template <u32 kBlockWarps, bool kIsStep>");
   line(
       fmt::format("CINCH_FN void {}_body(const CinchLaunch& launch, const CinchStep& step, "
                   "CinchTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
-                  name_, shared_type()));
+                  cx_.name, shared_type()));
 }
 
 void CudaKernelEmitter::emit_head() {
@@ -123,15 +80,15 @@ void CudaKernelEmitter::emit_extent() {
   const ValueId actual = kernel_.extent_value;
   switch (kernel_.group_kind) {
     case kir::GroupKind::Tile:
-      line(fmt::format("const u64 extent = at_most(u64({}), {});", places_.size(kernel_.extent),
-                       actual ? name(actual) : places_.size(kernel_.extent)));
+      line(fmt::format("const u64 extent = at_most(u64({}), {});", cx_.places.size(kernel_.extent),
+                       actual ? name(actual) : cx_.places.size(kernel_.extent)));
       line(
           "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
           "kTileElems));");
       break;
     case kir::GroupKind::Row:
     case kir::GroupKind::Single:
-      line(fmt::format("const u64 group_elems = u64({});", places_.size(kernel_.group_len)));
+      line(fmt::format("const u64 group_elems = u64({});", cx_.places.size(kernel_.group_len)));
       line(fmt::format("const u64 num_groups = {};",
                        actual ? fmt::format("at_most(launched_groups, {})", name(actual))
                               : std::string("launched_groups")));
@@ -149,7 +106,7 @@ void CudaKernelEmitter::emit_plain_groups() {
       fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
                   "first += u64(place.num_blocks) * {0}) {{",
                   per_block, own));
-  if (short_lanes_ > 0) {
+  if (facts_.short_lanes() > 0) {
     emit_short_groups();
     return line("}");
   }
@@ -163,6 +120,20 @@ void CudaKernelEmitter::emit_plain_groups() {
   line("constexpr bool is_active = true;");
   emit_group_body();
   if (shape_.multiple > 1) line("}");
+  line("}");
+}
+
+// The groups of a warp from `first` on: as long as there are enough, several at a time.
+void CudaKernelEmitter::emit_short_groups() {
+  line(fmt::format("constexpr u32 kRowLanes = {}u;", facts_.short_lanes()));
+  line("constexpr u64 kRows = 32u / kRowLanes;");
+  line(fmt::format("const u64 end = first + {0}u < num_groups ? first + {0}u : num_groups;",
+                   shape_.multiple));
+  line("for (u64 next = first; next < end;) {");
+  short_rows_.emit();
+  line("const u64 group = next++;");
+  line("constexpr bool is_active = true;");
+  emit_group_body();
   line("}");
 }
 
@@ -208,10 +179,10 @@ void CudaKernelEmitter::emit_sections() {
     // What one section stored, in shared or global memory, the next may read.
     line("team.sync();");
     if (section.kind == SectionKind::Elements) {
-      emit_elements(section);
+      elements_.emit(section);
     } else {
-      level_ = Level::Group;
-      for (const Instr& instr : section.instrs) emit_uniform(instr);
+      cx_.level = Level::Group;
+      for (const Instr& instr : section.instrs) uniform_.emit(instr);
     }
   }
 }
@@ -230,6 +201,36 @@ void CudaKernelEmitter::emit_tail() {
     }
   }
   line("}");
+}
+
+CudaFunction CudaKernelEmitter::emit() {
+  emit_signature();
+  const std::string signature = cx_.out.take();
+  emit_head();
+  emit_shared();
+  cx_.level = Level::Kernel;
+  for (const Instr& instr : kernel_.sections[0].instrs) {
+    uniform_.prepare(instr);
+    uniform_.emit(instr);
+  }
+  emit_extent();
+  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+    for (const Instr& instr : kernel_.sections[s].instrs) uniform_.prepare(instr);
+  }
+  if (kernel_.sections.size() > 1) {
+    shape_.has_look_back ? emit_ordered_groups() : emit_plain_groups();
+  }
+  emit_tail();
+  std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
+  for (const std::string& member : cx_.shared_members) shared += "  " + member + ";\n";
+  return {cx_.preamble.take() + shared + "};\n" + signature, cx_.out.take(), cx_.places};
+}
+
+CudaFunction emit_cuda_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                              std::uint32_t block_warps, std::string name) {
+  const CudaKernelFacts facts(program, kernel, block_warps);
+  CudaContext cx{facts, std::move(name), CudaPlaces(program, kernel), {}, {}, {}};
+  return CudaKernelEmitter(cx).emit();
 }
 
 }  // namespace cinch::codegen

@@ -1,23 +1,16 @@
-// CpuKernelEmitter: compaction, which is stores at running places.
-#include <fmt/format.h>
+// Bodies of compaction.h.
+#include "codegen/emit/cpu/kernel/compaction.h"
 
 #include <algorithm>
 
-#include "codegen/emit/cpu/kernel.h"
-#include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
-#include "runtime/core/check.h"
 
 namespace cinch::codegen {
 
 using kir::InstrKind;
+using kir::ValueId;
 
-kir::ValueId CpuKernelEmitter::counted_truth(const Instr& running_sum) const {
-  const ValueId value = running_sum.operands[0];
-  return type(value) == kir::ComputeType::Bool ? value : ValueId();
-}
-
-kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) const {
+ValueId CpuCompaction::placed_truth(const std::vector<Instr>& instrs) const {
   ValueId truth;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
@@ -25,7 +18,7 @@ kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) co
         break;
       case InstrKind::running_sum:
         if (truth) return {};
-        truth = counted_truth(instr);
+        truth = facts_.counted_truth(instr);
         if (!truth) return {};
         break;
       case InstrKind::store_at:
@@ -38,7 +31,7 @@ kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) co
   return truth;
 }
 
-std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>& instrs) const {
+std::set<std::size_t> CpuCompaction::needed_to_place(const std::vector<Instr>& instrs) const {
   std::set<std::size_t> needed;
   const ValueId truth = placed_truth(instrs);
   if (!truth) return needed;
@@ -58,24 +51,24 @@ std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>
 
 // ---- hits: what an earlier phase knows of the lanes that a section places ----
 
-void CpuKernelEmitter::find_hits() {
-  if (phases_.size() < 2 || has_many_tiles()) return;
-  for (std::size_t p = 1; p < phases_.size(); ++p) {
-    for (const Piece& piece : phases_[p].pieces) {
-      const kir::Section& section = kernel_.sections[piece.section];
+CpuCompaction::CpuCompaction(const CpuKernelFacts& facts, const CpuPhases& phases) : facts_(facts) {
+  const std::vector<CpuPhases::Phase>& all = phases.all();
+  if (all.size() < 2 || facts_.has_many_tiles()) return;
+  for (std::size_t p = 1; p < all.size(); ++p) {
+    for (const CpuPhases::Piece& piece : all[p].pieces) {
+      const kir::Section& section = facts_.kernel().sections[piece.section];
       if (section.kind != kir::SectionKind::Elements) continue;
       const ValueId truth = placed_truth(section.instrs);
       if (!truth) continue;
-      const auto known = same_truth(truth, phases_[p].pieces.front().section);
+      const auto known = same_truth(truth, all[p].pieces.front().section);
       if (known) hits_.try_emplace(known->index(), piece.section);
     }
   }
 }
 
-std::optional<kir::ValueId> CpuKernelEmitter::same_truth(ValueId truth,
-                                                         std::size_t before_section) const {
+std::optional<ValueId> CpuCompaction::same_truth(ValueId truth, std::size_t before_section) const {
   for (std::size_t s = 0; s < before_section; ++s) {
-    const kir::Section& section = kernel_.sections[s];
+    const kir::Section& section = facts_.kernel().sections[s];
     // One that places lanes does not look at all vectors.
     if (section.kind != kir::SectionKind::Elements || placed_truth(section.instrs)) continue;
     KnownPairs known;
@@ -89,14 +82,14 @@ std::optional<kir::ValueId> CpuKernelEmitter::same_truth(ValueId truth,
 }
 
 // Computed in the same way from the same operands, by instructions that give the same each time.
-bool CpuKernelEmitter::is_same_element(ValueId a, ValueId b, KnownPairs& known) const {
+bool CpuCompaction::is_same_element(ValueId a, ValueId b, KnownPairs& known) const {
   if (!a || !b || a == b) return a == b;
   if (known.contains({a.index(), b.index()})) return true;
-  const Instr *x = definitions_[a.index()], *y = definitions_[b.index()];
+  const Instr *x = facts_.definition(a), *y = facts_.definition(b);
   if (!x || !y || x->kind != y->kind || x->operands.size() != y->operands.size()) return false;
   const bool is_same = x->scalar_op == y->scalar_op && x->bits == y->bits && x->index == y->index &&
                        x->buffers == y->buffers && x->dtype == y->dtype &&
-                       x->from_dtype == y->from_dtype && type(a) == type(b);
+                       x->from_dtype == y->from_dtype && facts_.type(a) == facts_.type(b);
   if (!is_same) return false;
   switch (x->kind) {
     case InstrKind::load_linear:
@@ -113,8 +106,8 @@ bool CpuKernelEmitter::is_same_element(ValueId a, ValueId b, KnownPairs& known) 
   return true;
 }
 
-bool CpuKernelEmitter::is_only_read(rt::BufferIndex buffer) const {
-  for (const kir::Section& section : kernel_.sections) {
+bool CpuCompaction::is_only_read(rt::BufferIndex buffer) const {
+  for (const kir::Section& section : facts_.kernel().sections) {
     for (const Instr& instr : section.instrs) {
       const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
       if (is_load) continue;
@@ -123,6 +116,11 @@ bool CpuKernelEmitter::is_only_read(rt::BufferIndex buffer) const {
     }
   }
   return true;
+}
+
+bool CpuCompaction::is_placed_by_hits(std::size_t section) const {
+  return std::any_of(hits_.begin(), hits_.end(),
+                     [&](const auto& hits) { return hits.second == section; });
 }
 
 }  // namespace cinch::codegen

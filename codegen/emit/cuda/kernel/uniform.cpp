@@ -1,40 +1,188 @@
-// CudaKernelEmitter: instructions of kernel and group sections, and of combiners' bodies. Every
-// thread computes them alike; what stores or fails is done by one thread.
+// Bodies of uniform.h.
+#include "codegen/emit/cuda/kernel/uniform.h"
+
 #include <fmt/format.h>
 
-#include "codegen/emit/cuda/kernel.h"
 #include "codegen/emit/extern_text.h"
-#include "codegen/emit/value_facts.h"
-#include "codegen/kir/builder.h"
-#include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
 
 using kir::InstrKind;
 
+CudaUniform::CudaUniform(CudaContext& cx)
+    : CudaPrinter(cx), items_(cx, [this](const Instr& instr) { emit(instr); }), draws_(cx) {}
+
 // The condition under which one thread acts: of the launch, unless that only folds partials, or of
 // the group's team.
-std::string CudaKernelEmitter::only_once(const std::string& condition) const {
-  if (level_ != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
+std::string CudaUniform::only_once(const std::string& condition) const {
+  if (cx_.level != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
   const char* const unless_fold =
       uses(kernel_, InstrKind::finish_reduce) ? " && !folding.folds" : "";
   return fmt::format("if (place.block == 0u && threadIdx.x == 0u{}{}) ", unless_fold, condition);
 }
 
-void CudaKernelEmitter::emit_uniform(const Instr& instr) {
+void CudaUniform::emit_call_extern(const Instr& instr) {
+  std::vector<std::string> operands;
+  operands.reserve(instr.operands.size());
+  for (const ValueId value : instr.operands) {
+    operands.push_back(cx_.level == Level::Element ? operand(value) : name(value));
+  }
+  define(instr, extern_call(program().info, instr.index, operands));
+}
+
+void CudaUniform::emit_leaf(const Instr& instr) {
+  const ComputeType made = type(instr.results.at(0));
+  const auto from_word = [&](const std::string& word) {
+    switch (made) {
+      case ComputeType::Bool:
+        return word + " != 0u";
+      case ComputeType::F32:
+        return fmt::format("lang::f32_of_bits(u32({}))", word);
+      case ComputeType::F64:
+        return fmt::format("lang::f64_of_bits({})", word);
+      default:
+        return fmt::format("{}({})", c_type(made), word);
+    }
+  };
+  switch (instr.kind) {
+    case InstrKind::constant:
+      return define(instr, literal(made, instr.bits));
+    case InstrKind::param:
+      return define(instr, from_word(fmt::format("args.params[{}]", instr.index)));
+    case InstrKind::host_size:
+      return define(instr, from_word(cx_.places.size_entry(instr.index)));
+    case InstrKind::group:
+      return define(instr, "i64(group)");
+    case InstrKind::group_len:
+      return define(instr, "i64(len)");
+    default:
+      CINCH_BUG("not an instruction of a uniform section");
+  }
+}
+
+void CudaUniform::emit_memory(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  if (instr.kind == InstrKind::argsort_row) {
+    return line(
+        fmt::format("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {}, digits);",
+                    stored, buffer, buffer_name(instr.buffers[1]), buffer_name(instr.buffers[2]),
+                    name(instr.operands[0]), name(instr.operands[1]), instr.descending));
+  }
+  const std::string index = name(instr.operands[0]);
+  if (instr.kind == InstrKind::store_at) {
+    return line(only_once(pred_text(instr, 2)) + fmt::format("store_one<{}>({}, i64({}), {});",
+                                                             stored, buffer, index,
+                                                             name(instr.operands[1])));
+  }
+  const std::string load = fmt::format("load_one<{}>({}, i64({}))", stored, buffer, index);
+  const std::string guard =
+      (cx_.level == Level::Group ? std::string("is_active") : std::string("true")) +
+      pred_text(instr, 1);
+  define(instr, guard == "true"
+                    ? load
+                    : fmt::format("{} ? {} : {}(0)", guard, load, c_type(type(instr.results[0]))));
+}
+
+void CudaUniform::emit_look_back(const Instr& instr) {
+  define(instr, fmt::format(
+                    "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
+                    "u64({}) : 0u, slots))",
+                    c_type(type(instr.results[0])), shape_.team_warps == 1,
+                    buffer_name(instr.buffers[0]), name(instr.operands[0])));
+}
+
+void CudaUniform::emit_finish_reduce(const Instr& instr) {
+  const CudaItem& made = items_.item(instr);
+  const std::string result = "reduced_" + name(instr.results[0]);
+  std::vector<std::string> parts;
+  std::string stores;
+  for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
+    const std::string stored = storage(instr.buffers[i]), buffer = buffer_name(instr.buffers[i]);
+    const std::string load = fmt::format("load_one<{}>({}, i64(i))", stored, buffer);
+    parts.push_back(i == made.types.size() ? "bool(" + load + ")" : load);
+    stores += fmt::format(" store_one<{}>({}, i64(i), {});", stored, buffer, made.part("x", i));
+  }
+  const std::string held = share(made.type, result, "[kBlockWarps]");
+  if (!made.is_tuple) {
+    return line(fmt::format(
+        "{} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
+        "{}, {}, {});",
+        made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
+        buffer_name(instr.buffers[0]), held, made.empty, made.join));
+  }
+  line(
+      fmt::format("{} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
+                  "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
+                  made.type, result, name(instr.operands[0]), held, made.empty, made.of(parts),
+                  made.type, stores, made.join));
+  for (std::size_t i = 0; i < instr.results.size(); ++i) {
+    line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+                     made.part(result, i)));
+  }
+}
+
+void CudaUniform::emit_finish_scan(const Instr& instr) {
+  const CudaItem& made = items_.item(instr);
+  const std::string ends = "ends_" + buffer_name(instr.buffers[0]);
+  std::vector<std::string> parts;
+  std::string stores;
+  for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
+    const std::string stored = storage(instr.buffers[i]), buffer = buffer_name(instr.buffers[i]);
+    parts.push_back(fmt::format("load_one<{}>({}, i64(begin + i))", stored, buffer));
+    stores +=
+        fmt::format(" store_one<{}>({}, i64(begin + i), {});", stored, buffer, made.part("x", i));
+  }
+  const std::string len = name(instr.operands[1]);
+  line(fmt::format("{}* const {} = {};", made.type, ends, share(made.type, ends, "[kTileElems]")));
+  line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", name(instr.operands[0])));
+  line(fmt::format("const u64 begin = u64(row) * u64({});", len));
+  line(fmt::format("const auto load = [&](u64 i) -> {} {{ return {}; }};", made.type,
+                   made.of(parts)));
+  line(fmt::format("const auto store = [&](u64 i, const {}& x) {{{} }};", made.type, stores));
+  line(fmt::format("scan_stored_row(team, at_most(~0ull >> 1, {}), {}, {}, load, store, {});", len,
+                   ends, made.empty, made.join));
+  line("}");
+}
+
+void CudaUniform::emit_local_transform(const Instr& instr) {
+  const std::int64_t len = program().info.exprs.const_value(kernel_.group_len).as_int();
+  if (instr.kind == InstrKind::local_butterflies) {
+    return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
+  }
+  line(fmt::format("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len,
+                   storage(instr.buffers[0]), instr.index, buffer_name(instr.buffers[0]),
+                   instr.index + 1));
+}
+
+void CudaUniform::emit_local_scan(const Instr& instr) {
+  const CudaItem& made = items_.item(instr);
+  std::vector<std::string> parts;
+  std::string stores;
+  for (std::size_t i = 0; i < made.types.size(); ++i) {
+    parts.push_back(fmt::format("local{}[i]", instr.index + i));
+    stores += fmt::format(" local{}[i] = {};", instr.index + i, made.part("x", i));
+  }
+  line(
+      fmt::format("scan_tile(team, len, {0}, [&](u32 i) -> {1} {{ return {2}; }}, "
+                  "[&](u32 i, const {1}& x) {{{3} }}, {4});",
+                  made.empty, made.type, made.of(parts), stores, made.join));
+}
+
+void CudaUniform::emit(const Instr& instr) {
   if (is_element_wise(instr.kind)) {
     return define(instr, element_wise(
                              instr, [&](ValueId value) { return type(value); },
                              [&](ValueId value) { return name(value); }));
   }
   if (instr.kind == InstrKind::call_extern) return emit_call_extern(instr);
-  if (is_draw(instr.kind)) return emit_uniform_draw(instr);
+  if (is_draw(instr.kind)) return draws_.emit_uniform(instr);
   switch (instr.kind) {
     case InstrKind::load_at:
     case InstrKind::store_at:
     case InstrKind::argsort_row:
-      return emit_uniform_memory(instr);
+      return emit_memory(instr);
     case InstrKind::look_back:
       return emit_look_back(instr);
     case InstrKind::local_scan:
@@ -57,169 +205,9 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
   }
 }
 
-void CudaKernelEmitter::emit_call_extern(const Instr& instr) {
-  std::vector<std::string> operands;
-  operands.reserve(instr.operands.size());
-  for (const ValueId value : instr.operands) {
-    operands.push_back(level_ == Level::Element ? operand(value) : name(value));
-  }
-  define(instr, extern_call(program_.info, instr.index, operands));
-}
-
-void CudaKernelEmitter::emit_leaf(const Instr& instr) {
-  const ComputeType made = type(instr.results.at(0));
-  const auto from_word = [&](const std::string& word) {
-    switch (made) {
-      case ComputeType::Bool:
-        return word + " != 0u";
-      case ComputeType::F32:
-        return fmt::format("lang::f32_of_bits(u32({}))", word);
-      case ComputeType::F64:
-        return fmt::format("lang::f64_of_bits({})", word);
-      default:
-        return fmt::format("{}({})", c_type(made), word);
-    }
-  };
-  switch (instr.kind) {
-    case InstrKind::constant:
-      return define(instr, literal(made, instr.bits));
-    case InstrKind::param:
-      return define(instr, from_word(fmt::format("args.params[{}]", instr.index)));
-    case InstrKind::host_size:
-      return define(instr, from_word(places_.size_entry(instr.index)));
-    case InstrKind::group:
-      return define(instr, "i64(group)");
-    case InstrKind::group_len:
-      return define(instr, "i64(len)");
-    default:
-      CINCH_BUG("not an instruction of a uniform section");
-  }
-}
-
-void CudaKernelEmitter::emit_uniform_memory(const Instr& instr) {
-  const std::string stored = storage(instr.buffers[0]);
-  const std::string buffer = buffer_name(instr.buffers[0]);
-  if (instr.kind == InstrKind::argsort_row) {
-    return line(
-        fmt::format("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {}, digits);",
-                    stored, buffer, buffer_name(instr.buffers[1]), buffer_name(instr.buffers[2]),
-                    name(instr.operands[0]), name(instr.operands[1]), instr.descending));
-  }
-  const std::string index = name(instr.operands[0]);
-  if (instr.kind == InstrKind::store_at) {
-    return line(only_once(pred_text(instr, 2)) + fmt::format("store_one<{}>({}, i64({}), {});",
-                                                             stored, buffer, index,
-                                                             name(instr.operands[1])));
-  }
-  const std::string load = fmt::format("load_one<{}>({}, i64({}))", stored, buffer, index);
-  const std::string guard =
-      (level_ == Level::Group ? std::string("is_active") : std::string("true")) +
-      pred_text(instr, 1);
-  define(instr, guard == "true"
-                    ? load
-                    : fmt::format("{} ? {} : {}(0)", guard, load, c_type(type(instr.results[0]))));
-}
-
-void CudaKernelEmitter::emit_uniform_draw(const Instr& instr) {
-  const std::string stream = stream_name(instr);
-  const std::string first = name(instr.operands[0]);
-  switch (instr.kind) {
-    case InstrKind::random_index:
-      return define(instr,
-                    fmt::format("lang::random_index({}, {})", permutation_name(instr), first));
-    case InstrKind::stochastic_round:
-      return define(instr, fmt::format("lang::stochastic_round({}, {}, {})", first, stream,
-                                       name(instr.operands[1])));
-    default:
-      return define(
-          instr, fmt::format("lang::{}({}, {})", kir::instr_info(instr.kind).name, stream, first));
-  }
-}
-
-void CudaKernelEmitter::emit_look_back(const Instr& instr) {
-  define(instr, fmt::format(
-                    "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
-                    "u64({}) : 0u, slots))",
-                    c_type(type(instr.results[0])), shape_.team_warps == 1,
-                    buffer_name(instr.buffers[0]), name(instr.operands[0])));
-}
-
-void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
-  const Item& made = item(instr);
-  const std::string result = "reduced_" + name(instr.results[0]);
-  std::vector<std::string> parts;
-  std::string stores;
-  for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
-    const std::string stored = storage(instr.buffers[i]), buffer = buffer_name(instr.buffers[i]);
-    const std::string load = fmt::format("load_one<{}>({}, i64(i))", stored, buffer);
-    parts.push_back(i == made.types.size() ? "bool(" + load + ")" : load);
-    stores +=
-        fmt::format(" store_one<{}>({}, i64(i), {});", stored, buffer, item_part(made, "x", i));
-  }
-  const std::string held = share(made.type, result, "[kBlockWarps]");
-  if (!made.is_tuple) {
-    return line(fmt::format(
-        "{} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
-        "{}, {}, {});",
-        made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
-        buffer_name(instr.buffers[0]), held, made.empty, made.join));
-  }
-  line(
-      fmt::format("{} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
-                  "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
-                  made.type, result, name(instr.operands[0]), held, made.empty,
-                  item_of(made, parts), made.type, stores, made.join));
-  for (std::size_t i = 0; i < instr.results.size(); ++i) {
-    line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
-                     item_part(made, result, i)));
-  }
-}
-
-void CudaKernelEmitter::emit_finish_scan(const Instr& instr) {
-  const Item& made = item(instr);
-  const std::string ends = "ends_" + buffer_name(instr.buffers[0]);
-  std::vector<std::string> parts;
-  std::string stores;
-  for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
-    const std::string stored = storage(instr.buffers[i]), buffer = buffer_name(instr.buffers[i]);
-    parts.push_back(fmt::format("load_one<{}>({}, i64(begin + i))", stored, buffer));
-    stores += fmt::format(" store_one<{}>({}, i64(begin + i), {});", stored, buffer,
-                          item_part(made, "x", i));
-  }
-  const std::string len = name(instr.operands[1]);
-  line(fmt::format("{}* const {} = {};", made.type, ends, share(made.type, ends, "[kTileElems]")));
-  line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", name(instr.operands[0])));
-  line(fmt::format("const u64 begin = u64(row) * u64({});", len));
-  line(fmt::format("const auto load = [&](u64 i) -> {} {{ return {}; }};", made.type,
-                   item_of(made, parts)));
-  line(fmt::format("const auto store = [&](u64 i, const {}& x) {{{} }};", made.type, stores));
-  line(fmt::format("scan_stored_row(team, at_most(~0ull >> 1, {}), {}, {}, load, store, {});", len,
-                   ends, made.empty, made.join));
-  line("}");
-}
-
-void CudaKernelEmitter::emit_local_transform(const Instr& instr) {
-  const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
-  if (instr.kind == InstrKind::local_butterflies) {
-    return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
-  }
-  line(fmt::format("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len,
-                   storage(instr.buffers[0]), instr.index, buffer_name(instr.buffers[0]),
-                   instr.index + 1));
-}
-
-void CudaKernelEmitter::emit_local_scan(const Instr& instr) {
-  const Item& made = item(instr);
-  std::vector<std::string> parts;
-  std::string stores;
-  for (std::size_t i = 0; i < made.types.size(); ++i) {
-    parts.push_back(fmt::format("local{}[i]", instr.index + i));
-    stores += fmt::format(" local{}[i] = {};", instr.index + i, item_part(made, "x", i));
-  }
-  line(
-      fmt::format("scan_tile(team, len, {0}, [&](u32 i) -> {1} {{ return {2}; }}, "
-                  "[&](u32 i, const {1}& x) {{{3} }}, {4});",
-                  made.empty, made.type, item_of(made, parts), stores, made.join));
+void CudaUniform::prepare(const Instr& instr) {
+  if (instr.combiner != rt::kNoIndex) items_.item(instr);
+  if (is_draw(instr.kind)) draws_.prepare(instr);
 }
 
 }  // namespace cinch::codegen

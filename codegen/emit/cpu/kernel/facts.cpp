@@ -1,0 +1,174 @@
+// Bodies of facts.h.
+#include "codegen/emit/cpu/kernel/facts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/kir/builder.h"
+
+namespace cinch::codegen {
+
+using kir::Instr;
+using kir::InstrKind;
+using kir::ValueId;
+
+bool CpuKernelFacts::has_many_tiles() const {
+  if (kernel().group_kind != kir::GroupKind::Row) return false;
+  const HostExprPool& pool = program().info.exprs;
+  return !pool.is_const(kernel().group_len) ||
+         pool.const_value(kernel().group_len).as_int() > kir::kTileElems;
+}
+
+bool CpuKernelFacts::has_whole_tiles_only() const {
+  const HostExprPool& pool = program().info.exprs;
+  return kernel().group_kind == kir::GroupKind::Tile && !kernel().extent_value.is_valid() &&
+         pool.is_const(kernel().extent) &&
+         pool.const_value(kernel().extent).as_int() % kir::kTileElems == 0;
+}
+
+// ---- values ----
+
+bool CpuKernelFacts::is_element(ValueId value) const {
+  const Level made = level(value);
+  return made == Level::Element || made == Level::Combiner;
+}
+
+bool CpuKernelFacts::is_plain_bound(ValueId element) const {
+  const NumberRange bound = range(element);
+  return !bound.may_be_nan && (bound.low > 0 || bound.high < 0);
+}
+
+bool CpuKernelFacts::is_magnitude(ValueId value) const {
+  return kir::is_float(type(value)) && scalar_of(value, ScalarOp::abs) != nullptr;
+}
+
+// A vector begins at a multiple of its lanes, in its tile and where tiles make up the domain: the
+// places without their low bits are one.
+bool CpuKernelFacts::is_alike_in_vectors(ValueId value) const {
+  constexpr std::uint64_t kMostLaneBits = 4;
+  if (!is_element(value) || is_constant(value)) return true;
+  const Instr* made = definition(value);
+  if (made == nullptr || !kir::is_integer(type(value))) return false;
+  if (made->kind == InstrKind::convert) {
+    return kir::is_integer(type(made->operands[0])) && is_alike_in_vectors(made->operands[0]);
+  }
+  if (made->kind != InstrKind::scalar) return false;
+  if (made->scalar_op == ScalarOp::shr && is_constant(made->operands[1])) {
+    const Instr* place = definition(made->operands[0]);
+    const bool is_place =
+        place != nullptr &&
+        (place->kind == InstrKind::column ||
+         (place->kind == InstrKind::element && kernel().group_kind == kir::GroupKind::Tile));
+    const std::uint64_t bits = definition(made->operands[1])->bits;
+    if (is_place && bits >= kMostLaneBits && bits < 32) return true;
+  }
+  return std::ranges::all_of(made->operands, [&](ValueId v) { return is_alike_in_vectors(v); });
+}
+
+// ---- memory ----
+
+Storage CpuKernelFacts::storage(rt::BufferIndex buffer) const {
+  return storage_of(program().buffers.at(buffer));
+}
+
+ValueId CpuKernelFacts::linear_limit(const Instr& instr) const {
+  if (instr.kind == InstrKind::load_linear) return optional_operand(instr, 1);
+  if (instr.kind == InstrKind::store_linear) return optional_operand(instr, 2);
+  return {};
+}
+
+bool CpuKernelFacts::is_staged_load(const Instr& instr) const {
+  if (instr.kind != InstrKind::load_linear) return false;
+  const Storage s = storage(instr.buffers[0]);
+  return s.is_packed && !s.is_bit();
+}
+
+// ---- draws ----
+
+bool CpuKernelFacts::is_staged_draw(const Instr& instr) const {
+  return is_draw(instr.kind) && instr.kind != InstrKind::random_index &&
+         find_run(instr.operands[index_operand(instr)]).has_value();
+}
+
+bool CpuKernelFacts::is_staged_int(const Instr& instr) const {
+  return kir::rounds_to_int(instr) && is_staged_draw(instr);
+}
+
+// ---- reductions ----
+
+bool CpuKernelFacts::is_any_order(const Instr& instr) const {
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
+  if (!combiner.op) return false;
+  const bool is_bound = *combiner.op == ScalarOp::min || *combiner.op == ScalarOp::max;
+  return is_bound || !kir::is_float(type(instr.results[0]));
+}
+
+unsigned CpuKernelFacts::same_in_rows(const Instr& instr) const {
+  if (instr.kind != InstrKind::reduce || kernel().group_kind != kir::GroupKind::Tile) return 0;
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
+  const std::size_t members = instr.results.size() - 1;
+  if (combiner.op || instr.operands.size() > members || members > 32) return 0;
+  unsigned same = 0;
+  for (std::size_t i = 0; i < members; ++i) {
+    if (!is_element(instr.operands[i]) || is_constant(instr.operands[i])) same |= 1u << i;
+  }
+  for (unsigned before = 0; same != before;) {
+    before = same;
+    std::set<ValueId> varying;
+    for (std::size_t i = 0; i < combiner.args.size(); ++i) {
+      if (!(same >> i % members & 1)) varying.insert(combiner.args[i]);
+    }
+    for (const Instr& step : combiner.body) {
+      const bool varies = std::any_of(step.operands.begin(), step.operands.end(),
+                                      [&](ValueId operand) { return varying.contains(operand); });
+      if (varies) varying.insert(step.results.begin(), step.results.end());
+    }
+    for (std::size_t i = 0; i < members; ++i) {
+      if (varying.contains(combiner.results[i])) same &= ~(1u << i);
+    }
+  }
+  return same;
+}
+
+std::vector<kir::ComputeType> CpuKernelFacts::combined_types(const kir::Combiner& combiner) const {
+  std::vector<kir::ComputeType> types;
+  types.reserve(combiner.results.size());
+  for (ValueId result : combiner.results) types.push_back(type(result));
+  return types;
+}
+
+ValueId CpuKernelFacts::counted_truth(const Instr& running_sum) const {
+  const ValueId value = running_sum.operands[0];
+  return type(value) == kir::ComputeType::Bool ? value : ValueId();
+}
+
+// ---- element sections ----
+
+bool CpuKernelFacts::is_flagged(ValueId value, std::size_t section) const {
+  const auto& instrs = kernel().sections[section].instrs;
+  return std::any_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::flag_nonfinite && instr.operands[0] == value;
+  });
+}
+
+std::vector<ValueId> CpuKernelFacts::uniform_bounds(const std::vector<Instr>& instrs) const {
+  std::set<ValueId> bounds;
+  for (const Instr& instr : instrs) {
+    const bool is_bounded = instr.kind == InstrKind::scalar &&
+                            kir::is_float(type(instr.results[0])) &&
+                            (instr.scalar_op == ScalarOp::min || instr.scalar_op == ScalarOp::max ||
+                             instr.scalar_op == ScalarOp::clamp);
+    if (!is_bounded) continue;
+    for (const ValueId operand : instr.operands) {
+      if (!is_element(operand) && !is_constant(operand)) bounds.insert(operand);
+    }
+  }
+  return {bounds.begin(), bounds.end()};
+}
+
+bool CpuKernelFacts::rounds_again(const std::vector<Instr>& instrs) const {
+  return !counts_accesses_ && is_repeatable(instrs) &&
+         std::ranges::any_of(instrs, [&](const Instr& instr) { return is_staged_int(instr); });
+}
+
+}  // namespace cinch::codegen

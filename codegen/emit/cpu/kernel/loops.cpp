@@ -1,0 +1,109 @@
+// CpuElements: in which order the loop over a tile's vectors goes, how often it is printed and
+// unrolled, and what is computed once for a row. Compiling takes as long as there is code, and code
+// that saves nothing is not worth it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cpu/kernel/elements.h"
+#include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+namespace {
+
+// Of longer bodies, counting the loop and jumping back are a small part, and the processor looks
+// far enough ahead without two in a row.
+constexpr std::size_t kUnrolledInstrs = 16;
+
+}  // namespace
+
+CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const {
+  // Few vectors are left where an earlier phase knows which ones count: once is enough.
+  if (cx_.compaction.is_placed_by_hits(cx_.section)) return Loops::Masked;
+  if (facts_.rounds_again(instrs)) return Loops::Both;
+  const bool asks_for_tiles_alone =
+      facts_.uniform_bounds(instrs).empty() &&
+      std::ranges::none_of(instrs, [&](const Instr& instr) {
+        const bool has_base = facts_.is_staged_load(instr) && optional_operand(instr, 0).is_valid();
+        return facts_.linear_limit(instr).is_valid() || has_base;
+      });
+  return facts_.has_whole_tiles_only() && asks_for_tiles_alone ? Loops::Whole : Loops::Both;
+}
+
+int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
+  return instrs.size() <= kUnrolledInstrs ? 2 : 1;
+}
+
+// May a whole tile's vectors be taken column by column, with what each column has taken in in
+// registers? Worth it for ordered reductions, and possible where nothing depends on what came
+// before.
+bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
+  if (kernel_.group_kind != kir::GroupKind::Tile) return false;
+  bool has_columns = false;
+  for (const Instr& instr : instrs) {
+    switch (instr.kind) {
+      case InstrKind::reduce:
+        if (!kernel_.combiners[instr.combiner].op) return false;
+        has_columns |= !facts_.is_any_order(instr);
+        break;
+      case InstrKind::load_linear:
+      case InstrKind::store_linear:
+      case InstrKind::local_store:
+      case InstrKind::local_load:
+      case InstrKind::flag_nonfinite:
+      case InstrKind::fail_if:
+        break;
+      default:
+        if (!kir::is_computed(instr.kind)) return false;
+    }
+  }
+  return has_columns;
+}
+
+void CpuElements::each_column(const std::vector<Instr>& instrs, std::string_view pattern) {
+  for (const Instr& instr : instrs) {
+    if (instr.kind != InstrKind::reduce || facts_.is_any_order(instr)) continue;
+    for (const ValueId result : instr.results) {
+      line(fmt::format(fmt::runtime(pattern), name(result)));
+    }
+  }
+}
+
+// Not what follows a truth that an earlier phase knows of: its vectors are not looked at in order.
+std::set<std::size_t> CpuElements::alike_in_rows(const std::vector<Instr>& instrs) const {
+  std::set<std::size_t> alike;
+  if (facts_.counts_accesses()) return alike;
+  std::set<std::uint32_t> left_out;
+  for (std::size_t i = 0; i < instrs.size(); ++i) {
+    if (!instrs[i].is_alike) continue;
+    const bool follows = std::ranges::any_of(instrs[i].operands, [&](ValueId operand) {
+      return operand && left_out.contains(operand.index());
+    });
+    if (follows || cx_.compaction.hits().contains(instrs[i].results[0].index())) {
+      left_out.insert(instrs[i].results[0].index());
+    } else {
+      alike.insert(i);
+    }
+  }
+  return alike;
+}
+
+// As the row's first vector has it: where that is not whole, no other one follows.
+void CpuElements::begin_row(const std::vector<Instr>& instrs) {
+  if (alike_.empty()) return;
+  line("const u32 i = row;");
+  emit_lanes_of_vector();
+  cx_.level = Level::Element;
+  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) {
+    const bool is_shown =
+        alike_.contains(cx_.instr) || instrs[cx_.instr].kind == InstrKind::element;
+    if (is_shown) instrs_.emit(instrs[cx_.instr]);
+  }
+  cx_.level = Level::Group;
+}
+
+}  // namespace cinch::codegen

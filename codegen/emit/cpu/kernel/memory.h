@@ -1,0 +1,40 @@
+// Prints loads, stores, histograms, row sorts, and counted bytes. Packed buffers go through a stage
+// on the stack, filled before the vector loop of a tile and emptied after it.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "codegen/emit/cpu/kernel/printer.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+class CpuMemory : public CpuPrinter {
+ public:
+  using CpuPrinter::CpuPrinter;
+  void emit(const Instr& instr);
+  /// Before the vector loop of a tile: stages of packed elements, counted bytes.
+  void open_tile(const Instr& instr);
+  /// In it, where loops are without masks or with them: packed elements to their stages.
+  void fill_stage(const Instr& instr);
+  void fetch_ahead(const Instr& instr);
+  /// After it: stages to packed buffers.
+  void close_tile(const Instr& instr);
+
+ private:
+  void emit_load_linear(const Instr& instr);
+  void emit_store_linear(const Instr& instr);
+  void emit_load_at(const Instr& instr);
+  const char* load_function(const Instr& load) const;
+  void emit_store_at(const Instr& instr);
+  std::pair<ValueId, ValueId> limited_pred(const Instr& store) const;
+  void emit_add_at(const Instr& instr);
+  void emit_max_at(const Instr& instr);
+  void emit_argsort(const Instr& instr);
+  std::string active_text(ValueId limit) const;
+  std::string stored_text(const Storage& storage, ValueId value);
+  void count_run(const Instr& instr, bool is_store);
+  void count_lanes(const Instr& instr, bool is_store, ValueId pred);
+};
+
+}  // namespace cinch::codegen

@@ -1,0 +1,46 @@
+// A kernel's sections cut into phases at each look-back: a chunk of groups runs one phase, then the
+// look-back, then the next phase.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codegen/emit/cpu/kernel/facts.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+class CpuPhases {
+ public:
+  // A run of instructions of one section inside a phase.
+  struct Piece {
+    std::size_t section, begin, end;
+  };
+  struct Phase {
+    std::vector<Piece> pieces;
+    const kir::Instr* look_back = nullptr;  // ends the phase; null for the last
+  };
+
+  explicit CpuPhases(const CpuKernelFacts& facts);
+
+  const std::vector<Phase>& all() const { return phases_; }
+  /// Group values that are used in a later phase than their own.
+  const std::set<std::uint32_t>& crossing() const { return crossing_; }
+  /// The phase that makes the value.
+  std::size_t phase_of(kir::ValueId value) const { return def_phase_[value.index()]; }
+  /// Is a local array used in several phases, so that each group of a chunk has its own?
+  bool is_kept(std::uint32_t local) const;
+
+ private:
+  void note_uses(const kir::Instr& instr, std::size_t phase);
+
+  const CpuKernelFacts& facts_;
+  std::vector<Phase> phases_;
+  std::vector<std::size_t> def_phase_;
+  std::set<std::uint32_t> crossing_;
+  std::map<std::uint32_t, std::set<std::size_t>> local_phases_;
+};
+
+}  // namespace cinch::codegen

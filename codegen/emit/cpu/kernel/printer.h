@@ -1,0 +1,59 @@
+// What the printers of a kernel's parts share: the text so far, where in the kernel it is, and how
+// values are spelled there.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cpu/kernel/compaction.h"
+#include "codegen/emit/cpu/kernel/facts.h"
+#include "codegen/emit/cpu/kernel/phases.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+struct CpuContext {
+  const CpuKernelFacts& facts;
+  const CpuPhases& phases;
+  const CpuCompaction& compaction;
+  SourceWriter out;
+  Level level = Level::Kernel;
+  std::size_t section = 0, instr = 0;  // of the instruction that is being printed
+  bool goes_by_columns = false;        // do whole tiles of the section that is being printed?
+};
+
+class CpuPrinter {
+ public:
+  explicit CpuPrinter(CpuContext& cx) : cx_(cx), facts_(cx.facts), kernel_(cx.facts.kernel()) {}
+
+ protected:
+  using Instr = kir::Instr;
+  using ValueId = kir::ValueId;
+
+  void line(const std::string& text) { cx_.out.line(text); }
+  kir::ComputeType type(ValueId value) const { return facts_.type(value); }
+  std::string name(ValueId value) const { return facts_.name(value); }
+  /// Are instructions printed for the lanes of a vector?
+  bool is_lanes() const { return cx_.level == Level::Element || cx_.level == Level::Combiner; }
+
+  /// A scalar: constants stand as literals.
+  std::string uniform(ValueId value) const;
+  std::string lanes(ValueId value) const;
+  /// Lanes or a scalar, as the level asks.
+  std::string operand(ValueId value) const;
+  /// The lanes (or the truth) under which the instruction acts: live and its predicate.
+  std::string acting(ValueId pred) const;
+  void define(ValueId value, const std::string& text);
+  void assign(ValueId value, const std::string& text);
+
+  std::string local(std::uint32_t index) const;
+  std::string stage_name(const Instr& instr) const;
+  std::string base_text(ValueId base, const char* place) const;
+  std::string count_text(ValueId limit, const char* place, const char* count) const;
+
+  CpuContext& cx_;
+  const CpuKernelFacts& facts_;
+  const kir::Kernel& kernel_;
+};
+
+}  // namespace cinch::codegen

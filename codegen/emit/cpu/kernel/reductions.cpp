@@ -1,0 +1,216 @@
+// Bodies of reductions.h: reductions and running sums of element sections, and combiners.
+#include "codegen/emit/cpu/kernel/reductions.h"
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cpu/helpers.h"
+#include "codegen/kir/builder.h"
+
+namespace cinch::codegen {
+
+using kir::ComputeType;
+using kir::InstrKind;
+
+std::string CpuReductions::operation(ScalarOp op, ComputeType t) const {
+  return fmt::format("{}<{}>", operation_struct(op, t), c_type(t));
+}
+
+std::string CpuReductions::element_list(const std::vector<ComputeType>& types) const {
+  std::string text;
+  for (ComputeType t : types) text += (text.empty() ? "" : ", ") + std::string(c_type(t));
+  return text;
+}
+
+// A region combiner is a function of two tuples; `live` are the lanes whose result counts.
+void CpuReductions::need_combiner(std::uint32_t index) {
+  const kir::Combiner& combiner = kernel_.combiners[index];
+  if (combiner.op || !combiners_done_.insert(index).second) return;
+  const std::vector<ComputeType> types = facts_.combined_types(combiner);
+  const std::string list = element_list(types);
+  line(fmt::format("const auto join_{} = [&](Tuple<{}> a, Tuple<{}> b, Truth live) {{", index, list,
+                   list));
+  const Level outer = cx_.level;
+  cx_.level = Level::Combiner;
+  for (std::size_t i = 0; i < combiner.args.size(); ++i) {
+    std::string member = i < types.size() ? "a" : "b";
+    for (std::size_t k = 0; k < i % types.size(); ++k) member += ".tail";
+    define(combiner.args[i], member + ".head");
+  }
+  for (const Instr& instr : combiner.body) emit_instr_(instr);
+  std::string results;
+  for (ValueId result : combiner.results) results += (results.empty() ? "" : ", ") + lanes(result);
+  line(fmt::format("return make_tuple_of<{}>({});", list, results));
+  line("};");
+  cx_.level = outer;
+}
+
+// ---- around the loops of an element section ----
+
+void CpuReductions::declare_results(const Instr& instr) {
+  const auto declare = [&](ValueId value) {
+    line(fmt::format("{} {};", c_type(type(value)), name(value)));
+  };
+  if (instr.kind == InstrKind::reduce) {
+    for (ValueId result : instr.results) declare(result);
+  } else if (instr.kind == InstrKind::running_sum) {
+    declare(instr.results[1]);
+  }
+}
+
+void CpuReductions::open_section(const Instr& instr) {
+  if (instr.kind == InstrKind::running_sum) {
+    line(fmt::format("Running{}<{}> sum_{} = {{0}};", facts_.counted_truth(instr) ? "Count" : "Sum",
+                     c_type(type(instr.results[0])), name(instr.results[0])));
+  }
+  if (instr.kind != InstrKind::reduce || !facts_.has_many_tiles()) return;
+  declare_folds(instr, "Levels");
+}
+
+void CpuReductions::open_tile(const Instr& instr) {
+  if (instr.kind == InstrKind::reduce) declare_folds(instr, "Columns");
+}
+
+void CpuReductions::declare_folds(const Instr& instr, std::string_view kind) {
+  const auto declare = [&](const std::string& type, ValueId of) {
+    const std::string variable = (kind == "Levels" ? "levels_" : "columns_") + name(of);
+    line(fmt::format("{} {};", type, variable));
+    line(variable + ".clear();");
+  };
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) {
+    const std::string list = element_list(facts_.combined_types(combiner));
+    return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
+  }
+  const bool is_any = kind == "Columns" && facts_.is_any_order(instr);
+  for (std::size_t i = 0; i < instr.results.size(); ++i) {
+    const ValueId result = instr.results[i];
+    const std::string_view type_kind = !is_any                                  ? kind
+                                       : facts_.is_magnitude(instr.operands[i]) ? "Magnitudes"
+                                                                                : "AnyOrder";
+    declare(fmt::format("{}<{}>", type_kind, operation(*combiner.op, type(result))), result);
+  }
+}
+
+// The values that a region combiner takes in; 0 in place of members that `shown` has no bit for.
+std::string CpuReductions::tuple_text(const Instr& instr, unsigned shown) const {
+  const auto types = facts_.combined_types(kernel_.combiners[instr.combiner]);
+  std::string values;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    values +=
+        (values.empty() ? "" : ", ") +
+        (shown >> i & 1 ? lanes(instr.operands[i]) : fmt::format("Lanes<{}>(0)", c_type(types[i])));
+  }
+  return fmt::format("make_tuple_of<{}>({})", element_list(types), values);
+}
+
+void CpuReductions::end_row(const Instr& instr) {
+  const unsigned same = facts_.same_in_rows(instr);
+  if (same == 0) return;
+  line(fmt::format("if constexpr (whole.value) columns_{}.end_row(join_{}, row, {});",
+                   name(instr.results[0]), instr.combiner, tuple_text(instr, same)));
+}
+
+// Lane 0 of each member of a Part, 0 where nothing took part, then of `has`, to the results, which
+// are declared.
+void CpuReductions::emit_parts(const Instr& instr, const std::string& part) {
+  line("{");
+  line(fmt::format("const auto part = {};", part));
+  std::string member = "part.value";
+  for (std::size_t i = 0; i + 1 < instr.results.size(); ++i, member += ".tail") {
+    assign(instr.results[i],
+           fmt::format("lane_of<bool>(part.has, 0) ? lane_of<{0}>({1}.head, 0) : {0}(0)",
+                       c_type(type(instr.results[i])), member));
+  }
+  assign(instr.results.back(), "lane_of<bool>(part.has, 0)");
+  line("}");
+}
+
+void CpuReductions::close_tile(const Instr& instr) {
+  if (instr.kind != InstrKind::reduce) return;
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) {
+    const std::string result = name(instr.results[0]);
+    std::string part = fmt::format("columns_{}.result(join_{})", result, instr.combiner);
+    if (const unsigned same = facts_.same_in_rows(instr)) {
+      part = fmt::format(
+          "columns_{0}.is_whole ? columns_{0}.template result_of_rows<{1}u>(join_{2}) : {3}",
+          result, same, instr.combiner, part);
+    }
+    if (facts_.has_many_tiles()) {
+      line(fmt::format("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part));
+    } else {
+      emit_parts(instr, part);
+    }
+    return;
+  }
+  for (ValueId result : instr.results) {
+    if (facts_.has_many_tiles()) {
+      line(fmt::format("levels_{0}.push(0, columns_{0}.result());", name(result)));
+    } else {
+      assign(result, fmt::format("columns_{}.result()", name(result)));
+    }
+  }
+}
+
+void CpuReductions::close_section(const Instr& instr) {
+  if (instr.kind == InstrKind::running_sum) {
+    assign(instr.results[1], fmt::format("sum_{}.total", name(instr.results[0])));
+  }
+  if (instr.kind != InstrKind::reduce || !facts_.has_many_tiles()) return;
+  if (!kernel_.combiners[instr.combiner].op) {
+    emit_parts(instr,
+               fmt::format("levels_{}.result(join_{})", name(instr.results[0]), instr.combiner));
+    return;
+  }
+  for (ValueId result : instr.results) {
+    assign(result, fmt::format("levels_{}.result()", name(result)));
+  }
+}
+
+// ---- instructions of element sections ----
+
+void CpuReductions::emit_reduce(const Instr& instr) {
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const std::size_t num_values = combiner.op ? instr.results.size() : instr.results.size() - 1;
+  const std::string part = acting(optional_operand(instr, num_values));
+  if (combiner.op) {
+    for (std::size_t i = 0; i < num_values; ++i) {
+      const std::string result = name(instr.results[i]), x = lanes(instr.operands[i]);
+      const std::string take = fmt::format("columns_{}.take(i, {}, {});", result, x, part);
+      if (!cx_.goes_by_columns || facts_.is_any_order(instr)) {
+        line(take);
+        continue;
+      }
+      line(fmt::format("if constexpr (whole.value) columns_{0}.take_in(column_{0}, {1}, {2});",
+                       result, x, part));
+      line("else " + take);
+    }
+    return;
+  }
+  const std::string columns = "columns_" + name(instr.results[0]);
+  const std::string tuple = tuple_text(instr, ~0u);
+  const std::string take =
+      fmt::format("{}.take(join_{}, i, {}, {});", columns, instr.combiner, tuple, part);
+  const unsigned same = facts_.same_in_rows(instr);
+  if (same == 0) return line(take);
+  line(fmt::format("if constexpr (whole.value) {}.template take_of_row<{}u>(join_{}, i, {});",
+                   columns, same, instr.combiner, tuple));
+  line("else " + take);
+}
+
+void CpuReductions::emit_running_sum(const Instr& instr) {
+  const ValueId truth = facts_.counted_truth(instr);
+  const std::string result = name(instr.results[0]), x = lanes(instr.operands[0]);
+  constexpr double kMostOfSmall = 0x1p28;  // a sixteenth of what 32 bits hold
+  const bool is_small = type(instr.results[0]) == ComputeType::U64 &&
+                        facts_.range(instr.operands[0]).high < kMostOfSmall;
+  if (is_small) {
+    return define(instr.results[0],
+                  fmt::format("sum_{}.take_small(lang::convert<u32>({}), live, {})", result, x,
+                              instr.exclusive));
+  }
+  const std::string values = truth ? acting(truth) : x + ", live";
+  define(instr.results[0], fmt::format("sum_{}.take({}, {})", result, values, instr.exclusive));
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,81 @@
+// What the printers of a kernel's parts share: the text so far, where in the kernel it is, and how
+// values and buffers are spelled there.
+#pragma once
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cuda/kernel/facts.h"
+#include "codegen/emit/cuda/places.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+struct CudaContext {
+  const CudaKernelFacts& facts;
+  const std::string name;  // what is printed is called so
+  CudaPlaces places;
+  SourceWriter preamble, out;
+  std::vector<std::string> shared_members;
+  Level level = Level::Kernel;
+
+  // ---- the rows that are printed now ----
+  bool is_whole = false;             // whole rows
+  bool is_short = false;             // or several rows of a few elements
+  bool rounds_again = false;         // and tiles with rare draws are done again
+  std::set<std::size_t> ahead;       // values that the loop has loaded for several rows
+  std::set<rt::BufferIndex> packed;  // buffers to which several rows go at once
+  int num_quads = 0;
+};
+
+class CudaPrinter {
+ public:
+  explicit CudaPrinter(CudaContext& cx)
+      : cx_(cx), facts_(cx.facts), kernel_(cx.facts.kernel()), shape_(cx.facts.shape()) {}
+
+ protected:
+  using Instr = kir::Instr;
+  using ValueId = kir::ValueId;
+  using ComputeType = kir::ComputeType;
+
+  void line(const std::string& text) { cx_.out.line(text); }
+  const kir::KernelProgram& program() const { return facts_.program(); }
+
+  // ---- values ----
+  ComputeType type(ValueId value) const { return facts_.type(value); }
+  std::string name(ValueId value) const { return facts_.name(value); }
+  /// The value of element c, or of the uniform level at hand.
+  std::string operand(ValueId value) const;
+  /// The name of an array of four holding the value.
+  std::string quad(ValueId value);
+  std::string pred_text(const Instr& instr, std::size_t index) const;
+  /// "c < live" and the predicate.
+  std::string acting(const Instr& instr, std::size_t pred_index) const;
+  /// Defines the instruction's one result from an expression per element (or uniform).
+  void define(const Instr& instr, const std::string& text);
+  void define_quad(ValueId value);
+  /// The array of a value's elements in several rows.
+  std::string rows_name(ValueId value) const { return "rows_" + name(value); }
+
+  // ---- memory ----
+  std::string storage(rt::BufferIndex buffer) const;
+  std::string buffer_name(rt::BufferIndex buffer) const;
+  std::string base_text(ValueId base) const;
+  /// How many of the lane's elements lie below an optional limit too.
+  std::string limited_live(ValueId limit) const;
+  /// Neighbours from where the lane stands, or the row. Whole rows lie a constant apart.
+  std::string lane_place(ValueId base) const;
+  std::string row_place(ValueId base) const;
+  /// Declares an array that the block shares; gives an expression.
+  std::string share(const std::string& type, const std::string& name, const std::string& extents);
+  std::string team_type() const;
+
+  CudaContext& cx_;
+  const CudaKernelFacts& facts_;
+  const kir::Kernel& kernel_;
+  const CudaShape& shape_;
+};
+
+}  // namespace cinch::codegen

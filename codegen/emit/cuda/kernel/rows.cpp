@@ -1,0 +1,164 @@
+// Bodies of rows.h.
+#include "codegen/emit/cuda/kernel/rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+// Is the tile whole rows, so many at a time, at addresses that suit what is loaded and stored and
+// at indices where blocks of random words begin?
+std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_rows) const {
+  std::set<std::string> asked = {fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows)};
+  const auto ask = [&](const std::string& test) { asked.insert(test); };
+  for (const Instr& instr : section.instrs) {
+    if (is_linear(instr)) {
+      ask(fmt::format("holds_rows<{}>({}, {}i64(tile_begin))", storage(instr.buffers[0]),
+                      buffer_name(instr.buffers[0]), base_text(base_of(instr))));
+      if (const ValueId limit = limit_of(instr)) {
+        ask(fmt::format("{} >= i64(tile_begin + tile_len)", name(limit)));
+      }
+    }
+    if (is_draw(instr.kind) && draws_.is_by_rows(instr)) {
+      ask(fmt::format("({}) % 8u == 0u", draws_.first_drawn(instr)));
+    }
+  }
+  return asked;
+}
+
+// Over the tile's rows, so many at a time.
+void CudaRows::open_loop(int num_rows) {
+  if (facts_.is_one_turn(num_rows)) {
+    line("{");
+    line("constexpr u32 first_row = 0;");
+  } else {
+    line("#pragma unroll 1");
+    line(
+        fmt::format("for (u32 first_row = 0; first_row * kRowElems < tile_len; "
+                    "first_row += {}u) {{",
+                    num_rows));
+  }
+}
+
+// One of the rows at hand.
+void CudaRows::open_turn(int num_rows) {
+  line("#pragma unroll");
+  line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
+  line("const u32 row = first_row + turn;");
+  line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
+}
+
+void CudaRows::open_packs(const kir::Section& section, int num_rows) {
+  for (const Instr& instr : section.instrs) {
+    if (!facts_.is_packed_by_rows(section, instr)) continue;
+    cx_.packed.insert(instr.buffers[0]);
+    line(fmt::format("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows));
+  }
+}
+
+void CudaRows::close_packs(const kir::Section& section, int num_rows) {
+  for (const Instr& instr : section.instrs) {
+    if (!facts_.is_packed_by_rows(section, instr)) continue;
+    line(fmt::format("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});",
+                     storage(instr.buffers[0]), num_rows, buffer_name(instr.buffers[0]),
+                     base_text(base_of(instr))));
+  }
+  cx_.packed.clear();
+}
+
+// The loads of several rows; not of what an earlier instruction of the row stores.
+std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, int num_rows) {
+  std::set<std::size_t> ahead;
+  std::set<rt::BufferIndex> stored;
+  std::string loads;
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind != InstrKind::load_linear) {
+      stored.insert(instr.buffers.begin(), instr.buffers.end());
+      continue;
+    }
+    if (stored.contains(instr.buffers[0])) continue;
+    const ValueId value = instr.results[0];
+    ahead.insert(value.index());
+    line(fmt::format("{} {}[{}][4];", c_type(type(value)), rows_name(value), num_rows));
+    loads +=
+        fmt::format("load_four<{}, access>({}, {}, live, {}[turn]);\n", storage(instr.buffers[0]),
+                    buffer_name(instr.buffers[0]), lane_place(base_of(instr)), rows_name(value));
+    ahead.insert(value.index());
+  }
+  if (ahead.empty()) return ahead;
+  open_turn(num_rows);
+  cx_.out.raw(loads);
+  line("}");
+  return ahead;
+}
+
+// What is the same in a row, by its first element, for all rows: loads among it are on their way
+// together, and before any store.
+void CudaRows::emit_alike_ahead(const kir::Section& section, int num_rows) {
+  if (std::ranges::none_of(section.instrs, &Instr::is_alike)) return;
+  for (const Instr& instr : section.instrs) {
+    if (!instr.is_alike) continue;
+    const ValueId value = instr.results[0];
+    line(fmt::format("{} {}[{}];", c_type(type(value)), rows_name(value), num_rows));
+  }
+  open_turn(num_rows);
+  line("constexpr u32 c = 0;");
+  for (const Instr& instr : section.instrs) {
+    const bool is_leaf = instr.kind == InstrKind::element || instr.kind == InstrKind::constant;
+    if (is_leaf || instr.is_alike) instrs_.emit(instr);
+    if (!instr.is_alike) continue;
+    const ValueId value = instr.results[0];
+    line(fmt::format("{}[turn] = {}[0];", rows_name(value), name(value)));
+  }
+  line("}");
+}
+
+void CudaRows::emit_alike(const Instr& instr) {
+  define_quad(instr.results[0]);
+  line(fmt::format("fill_columns({}, {}[turn]);", name(instr.results[0]),
+                   rows_name(instr.results[0])));
+}
+
+bool CudaRows::emit(const kir::Section& section) {
+  const int num_rows = facts_.rows_ahead(section);
+  if (num_rows == 0) return false;
+  cx_.is_whole = true;
+  cx_.rounds_again = facts_.is_repeatable(section.instrs) &&
+                     std::ranges::any_of(section.instrs, [&](const Instr& instr) {
+                       return kir::rounds_to_int(instr) && draws_.is_by_rows(instr);
+                     });
+  line("bool is_done = false;");
+  line("if constexpr (!kIsStep) {");
+  line(fmt::format("is_done = {};", fmt::join(conditions(section, num_rows), " && ")));
+  line("}");
+  line("if (is_done) {");
+  line("constexpr Access access = Access::Whole;");
+  line("constexpr u32 live = 4u;");
+  if (cx_.rounds_again) line("bool is_rare = false;");
+  open_loop(num_rows);
+  line("const i64 rows_begin = i64(tile_begin + first_row * kRowElems);");
+  line("const i64 lane_begin = i64(tile_begin + first_row * kRowElems + 4u * lane);");
+  cx_.ahead = emit_loads_ahead(section, num_rows);
+  draws_.emit_ahead(section, num_rows);
+  emit_alike_ahead(section, num_rows);
+  open_packs(section, num_rows);
+  open_turn(num_rows);
+  for (const Instr& instr : section.instrs) {
+    instr.is_alike ? emit_alike(instr) : instrs_.emit(instr);
+  }
+  cx_.ahead.clear();
+  line("}");
+  close_packs(section, num_rows);
+  line("}");
+  if (cx_.rounds_again) line("is_done = !__any_sync(kAllLanes, is_rare);");
+  line("}");
+  line("if (!is_done) {");
+  cx_.is_whole = cx_.rounds_again = false;
+  return true;
+}
+
+}  // namespace cinch::codegen
