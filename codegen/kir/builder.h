@@ -191,6 +191,7 @@ class KernelBuilder {
   /// Scans locals first … first + N - 1, which must be consecutive.
   void local_scan(std::uint32_t first, std::uint32_t combiner);
   void local_butterflies(std::uint32_t local);
+  void local_largest(std::uint32_t local, ValueId k);
   /// Local `from` times a matrix, into local from + 1.
   void local_product(std::uint32_t from, BufferIndex matrix);
   ValueId local_last(std::uint32_t local);

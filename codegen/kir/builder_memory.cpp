@@ -169,6 +169,10 @@ void KernelBuilder::local_butterflies(std::uint32_t local) {
   emit({.kind = InstrKind::local_butterflies, .index = local});
 }
 
+void KernelBuilder::local_largest(std::uint32_t local, ValueId k) {
+  emit({.kind = InstrKind::local_largest, .operands = {k}, .index = local});
+}
+
 void KernelBuilder::local_product(std::uint32_t from, BufferIndex matrix) {
   emit({.kind = InstrKind::local_product, .index = from, .buffers = {matrix}});
 }

@@ -309,11 +309,21 @@ void InstrVerifier::local_transform(const Instr& instr) {
   if (is_product) {
     need(program_.buffers[instr.buffers[0]].dtype == dtype_of(element), "another type of elements");
   }
-  const HostExprPool& pool = program_.info.exprs;
-  const bool is_row = kernel_.group_kind == GroupKind::Row && pool.is_const(kernel_.group_len);
-  if (!need(is_row, "outside of rows of a constant length")) return;
-  const std::int64_t len = pool.const_value(kernel_.group_len).as_int();
+  if (!need(has_constant_rows(), "outside of rows of a constant length")) return;
+  const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
   need(is_product || (len > 0 && (len & (len - 1)) == 0), "a length that is no power of two");
+}
+
+void InstrVerifier::local_largest(const Instr& instr) {
+  if (!counts(instr, 1, 1, 0) || !buffers(instr, 0)) return;
+  operand(instr, 0, kU32Set);
+  if (!need(instr.index < kernel_.locals.size(), "no such local array")) return;
+  need(kernel_.locals[instr.index].type == ComputeType::U32, "elements are not u32");
+  need(has_constant_rows(), "outside of rows of a constant length");
+}
+
+bool InstrVerifier::has_constant_rows() const {
+  return kernel_.group_kind == GroupKind::Row && program_.info.exprs.is_const(kernel_.group_len);
 }
 
 void InstrVerifier::finish(const Instr& instr) {
@@ -437,6 +447,9 @@ std::string InstrVerifier::check(const Instr& instr) {  // NOLINT(cinch-function
     case InstrKind::local_butterflies:
     case InstrKind::local_product:
       local_transform(instr);
+      break;
+    case InstrKind::local_largest:
+      local_largest(instr);
       break;
     case InstrKind::finish_reduce:
     case InstrKind::finish_scan:

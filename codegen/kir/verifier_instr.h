@@ -50,6 +50,8 @@ class InstrVerifier {
   void local(const Instr& instr);
   void local_scan(const Instr& instr);
   void local_transform(const Instr& instr);
+  void local_largest(const Instr& instr);
+  bool has_constant_rows() const;
   void finish(const Instr& instr);
   void argsort(const Instr& instr);
   void draw(const Instr& instr);

@@ -133,6 +133,32 @@ void Evaluator::eval_kth_largest(const Op& op) {
   out(op) = std::move(result);
 }
 
+void Evaluator::eval_mark_largest(const Op& op) {
+  const Array& keys = in(op, 0);
+  const Lines lines = lines_of(keys, 1);
+  const auto k = static_cast<std::int64_t>(in(op, 1).bits[0]);
+  Array result = make_out(op);
+  for (std::int64_t line = 0; line < lines.num_lines; ++line) {
+    const std::vector<std::size_t> order = line_at(keys, lines, line).by_value(true);
+    for (std::int64_t i = 0; i < lines.length; ++i) {
+      const auto place = static_cast<std::int64_t>(order[static_cast<std::size_t>(i)]);
+      result.bits[lines.at(line, place)] = i < k ? 1 : 0;
+    }
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_list_marked(const Op& op) {
+  const Array& marks = in(op, 0);
+  Array result = make_out(op);
+  const auto length = static_cast<std::size_t>(marks.cols());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < marks.bits.size(); ++i) {
+    if (marks.bits[i] != 0 && next < result.bits.size()) result.bits[next++] = i % length;
+  }
+  out(op) = std::move(result);
+}
+
 void Evaluator::eval_argsort(const Op& op) {
   const Array& x = in(op, 0);
   const Lines lines = lines_of(x, op.attrs.axis);

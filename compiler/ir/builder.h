@@ -163,6 +163,10 @@ class Builder {
   ValueId matmul(ValueId a, ValueId b);
   ValueId orthonormalize(ValueId x);
   ValueId butterflies(ValueId x);
+  /// In each row 1 for the k largest keys, of equal ones the first, else 0.
+  ValueId mark_largest(ValueId keys, ValueId k);
+  /// [rows, k]: the columns of the k ones of each row.
+  ValueId list_marked(ValueId marks, HostExprId k);
   ValueId hadamard(ValueId x);
 
   // Checks.

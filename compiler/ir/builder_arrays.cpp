@@ -306,6 +306,16 @@ ValueId Builder::butterflies(ValueId x) {
   return add_one(OpKind::butterflies, {x}, type(x));
 }
 
+ValueId Builder::list_marked(ValueId marks, HostExprId k) {
+  Attrs attrs;
+  attrs.size = k;
+  return add_one(OpKind::list_marked, {marks}, matrix_type(kU32, type(marks).dims[0], k), attrs);
+}
+
+ValueId Builder::mark_largest(ValueId keys, ValueId k) {
+  return add_one(OpKind::mark_largest, {keys, k}, type(keys));
+}
+
 ValueId Builder::hadamard(ValueId x) {
   return add_one(OpKind::hadamard, {x}, type(x));
 }

@@ -65,6 +65,9 @@ struct OpInfo {
 };
 const OpInfo& op_info(OpKind kind);
 
+/// Columns that `mark_largest` takes at most, which are those of a tile.
+inline constexpr std::int64_t kMostMarkedColumns = 1024;
+
 inline constexpr std::int8_t kAll = -1;  // Attrs::axis: the whole array as one vector
 
 // A random draw: where its words come from (docs/language_bits.md).

@@ -360,6 +360,20 @@ class Rules {
     require(!width || (*width > 0 && (*width & (*width - 1)) == 0),
             "the row length is no power of two");
   }
+  void mark_largest() const {
+    require(in(0).dtype == kU32, "the keys are not u32");
+    require_rank(in(0), 2, "the keys");
+    require(is_scalar(in(1)) && in(1).dtype == kU32, "the number is not a u32 scalar");
+    require_out(in(0));
+    const auto width = constant_size(exprs(), in(0).dims[1]);
+    require(width && *width > 0 && *width <= kMostMarkedColumns,
+            "rows of no constant length up to a tile");
+  }
+  void list_marked() const {
+    require(in(0).dtype == kU32, "the marks are not u32");
+    require_rank(in(0), 2, "the marks");
+    require_out(matrix_type(kU32, in(0).dims[0], op_.attrs.size));
+  }
 
   // Checks.
   void check() const {

@@ -114,9 +114,22 @@ void KernelEmitter::finish_row_transform(int id) {
   auto& local = rows_on_chip_.at(id);
   const auto& op = cx_.op(plan_.sinks[id].op);
   if (op.kind == OpKind::butterflies) return b_.local_butterflies(local);
+  if (op.kind == OpKind::mark_largest) return b_.local_largest(local, pull_scalar(op.operands[1]));
   const auto matrix = *buffer_of(op.operands[1]);
   b_.reads(matrix, pc_.version_of(cx_.fn, op.operands[1]));
   b_.local_product(local++, matrix);
+}
+
+void KernelEmitter::emit_row_places(const Sink& s) {
+  const auto& op = cx_.op(s.op);
+  const auto mark = pull(op.operands[0], domain_place());
+  const auto is_marked = b_.scalar(ScalarOp::ne, {mark, b_.const_u32(0)});
+  const auto k = host_value(op.attrs.size);
+  const auto first =
+      b_.in_group([&] { return b_.convert(b_.mul(b_.group_index(), k), ComputeType::U32); });
+  const auto place = b_.add(first, b_.running_sum(is_marked, true).value);
+  b_.writes(s.buffer, pc_.version_of(cx_.fn, op.results[0]));
+  b_.store_at(s.buffer, place, b_.column(), is_marked);
 }
 
 // --- positions

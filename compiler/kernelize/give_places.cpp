@@ -50,6 +50,7 @@ class Places {
       case SinkKind::ScatterAdd:
       case SinkKind::ScatterSum:
       case SinkKind::Histogram:
+      case SinkKind::RowPlaces:
         return give_one(id);
       case SinkKind::Argsort:
         s.results = {
@@ -98,6 +99,7 @@ class Places {
       s.buffer = s.kind == SinkKind::Store       ? room(s.room, s.value)
                  : s.kind == SinkKind::Scatter   ? room(result(s), "scattered")
                  : s.kind == SinkKind::Histogram ? room(result(s), "histogram")
+                 : s.kind == SinkKind::RowPlaces ? room(result(s), "places")
                                                  : room(result(s), "added");
     }
     if (s.kind != SinkKind::Store && !s.adds_to_buffer) cx_.in_buffer[result(s).index()] = s.buffer;

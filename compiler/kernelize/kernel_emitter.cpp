@@ -113,6 +113,9 @@ void KernelEmitter::emit_element_sinks(int phase) {
       case SinkKind::RowTransform:
         emit_row_transform(id);
         break;
+      case SinkKind::RowPlaces:
+        emit_row_places(s);
+        break;
       case SinkKind::RunningSum:
         emit_running_sum(id);
         break;

@@ -56,6 +56,7 @@ class KernelEmitter {
   void emit_reduce(int id, const Place& place);
   void emit_row_reduce(int id);
   void emit_row_transform(int id);
+  void emit_row_places(const Sink& s);
   void finish_row_transform(int id);
   // A buffer that a step zeroes before the kernel, which changes it.
   void change_zeros(rt::BufferIndex buffer, kir::Version made);

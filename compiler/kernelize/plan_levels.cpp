@@ -62,7 +62,7 @@ bool Planner::can_feed_rows(const Sink& t) const {
 
 bool Planner::can_run_in_rows(const Sink& s, const Domain& rows) const {
   if (s.kind == SinkKind::RowReduce) return s.domain == rows && can_feed_rows(s);
-  if (s.kind == SinkKind::RowTransform) return s.domain == rows;
+  if (s.kind == SinkKind::RowTransform || s.kind == SinkKind::RowPlaces) return s.domain == rows;
   return s.kind == SinkKind::Store && s.compaction < 0 &&
          (s.domain == rows || is_flat_view(s.domain.extent, rows));
 }

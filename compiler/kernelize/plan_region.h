@@ -19,7 +19,9 @@ enum class SinkKind {
   Store,         // value to a buffer
   Reduce,        // whole array to scalars (partials per tile, then a finishing kernel)
   RowReduce,     // along axis 1 or 0, or a matrix product: one result per row
-  RowTransform,  // rows, on chip, become butterflies of theirs or products with a square matrix
+  RowTransform,  // rows, on chip, become butterflies of theirs, products with a square matrix,
+                 // marks
+  RowPlaces,     // of marked elements of each row: their columns
   RunningSum,    // integer sum scan of a vector, by look-back
   Scan,          // any other scan, by tiles of 1024
   Nonzero,       // selection: positions by look-back
@@ -75,8 +77,8 @@ struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
   ir::ValueId value;  // Store: what is stored
-  // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, Nonzero (its count): where the
-  // result lies. Set at once where that is asked for, by give_places otherwise.
+  // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, RowPlaces, Nonzero (its count):
+  // where the result lies. Set at once where that is asked for, by give_places otherwise.
   rt::BufferIndex buffer = rt::kNoIndex;
   std::string room = {};        // Store: what the buffer is called if it is not asked for
   bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)

@@ -20,7 +20,10 @@ void Planner::add_sink_of(ir::OpId op_id) {
     case OpKind::matmul:
       return is_row_product(op) ? add_row_transform(op_id) : add_row_reduce(op_id);
     case OpKind::butterflies:
+    case OpKind::mark_largest:
       return add_row_transform(op_id);
+    case OpKind::list_marked:
+      return add_row_places(op_id);
     case OpKind::scan:
       return add_scan(op_id);
     case OpKind::nonzero:
@@ -122,6 +125,13 @@ bool Planner::is_row_product(const ir::Op& op) const {
   return size && *size >= 1 && *size <= kir::kTileElems && pc_.is_const(matrix.dims[1], *size);
 }
 
+void Planner::add_row_places(ir::OpId op_id) {
+  const ValueId marks = cx_.op(op_id).operands[0];
+  const auto& t = type(marks);
+  Sink s{.kind = SinkKind::RowPlaces, .op = op_id, .domain = row(t.dims[0], t.dims[1])};
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), {{marks, Align::Flat}});
+}
+
 void Planner::add_row_transform(ir::OpId op_id) {
   const auto op = cx_.op(op_id);
   const auto& t = type(op.operands[0]);
@@ -134,6 +144,7 @@ void Planner::add_row_transform(ir::OpId op_id) {
     if (!lies_in_memory) add_store({matrix, rt::kNoIndex, false}, name(matrix, "matrix"));
     pulled.emplace_back(matrix, Align::None);
   }
+  if (op.kind == OpKind::mark_largest) pulled.emplace_back(op.operands[1], Align::None);
   Sink s{.kind = SinkKind::RowTransform, .op = op_id, .domain = row(t.dims[0], t.dims[1])};
   plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
 }

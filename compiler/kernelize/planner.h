@@ -57,6 +57,7 @@ class Planner {
   // A product of rows on chip: with a square matrix of a constant size.
   bool is_row_product(const ir::Op& op) const;
   void add_row_transform(ir::OpId op_id);
+  void add_row_places(ir::OpId op_id);
   void add_scan(ir::OpId op_id);
   void add_scatter_add(ir::OpId op_id);
   void add_check_unique(ir::OpId op_id);

@@ -100,6 +100,7 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
 // places of the whole matrix.
 ValueId counted_top_k_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k,
                               const SeenCounts& seen) {
+  if (fits_a_tile(b, keys)) return b.list_marked(b.mark_largest(keys.keys, wanted(b, k, seen)), k);
   const ir::Type matrix = b.type(keys.keys);
   const HostExprId cols = matrix.dims[1];
   const ValueId mask = mask_of_largest_in_rows(b, keys, wanted(b, k, seen));

@@ -9,8 +9,8 @@ namespace {
 
 using ir::ValueId;
 
-// Targets sort rows of up to 128 elements in registers, which takes less (docs/benchmarks/cpu.md).
-constexpr std::int64_t kLeastCountedColumns = 129;
+// Shorter rows are sorted in registers, which takes less (docs/benchmarks/cpu.md).
+constexpr std::int64_t kLeastCountedColumns = 33;
 constexpr std::int64_t kMostCountedColumns = 1 << 16;
 constexpr int kRowDigitBits = 2;
 
@@ -50,7 +50,18 @@ bool can_count_rows(ir::Builder& b, const SelectionKeys& keys) {
   return cols && *cols >= kLeastCountedColumns && *cols <= kMostCountedColumns && keys.bits <= 32;
 }
 
+bool fits_a_tile(ir::Builder& b, const SelectionKeys& keys) {
+  const auto cols = ir::constant_size(b.exprs(), b.type(keys.keys).dims[1]);
+  return cols && *cols <= ir::kMostMarkedColumns;
+}
+
 ValueId ranked_keys_of_rows(ir::Builder& b, const SelectionKeys& keys, ValueId k) {
+  if (fits_a_tile(b, keys)) {
+    const ValueId above_all = b.identity(ScalarOp::min, kU32);
+    const ValueId is_marked =
+        b.map(ScalarOp::ne, b.mark_largest(keys.keys, k), b.constant_int(kU32, 0));
+    return b.reduce(ScalarOp::min, b.select(is_marked, keys.keys, above_all), 1);
+  }
   return greatest_reached(b, zeros_beside(b, keys.keys), keys.bits, [&](ValueId key) {
     return b.map(ScalarOp::ge, count_in_rows(b, b.map(ScalarOp::ge, keys.keys, key)), k);
   });

@@ -21,9 +21,10 @@ using kir::ComputeType;
 using kir::InstrKind;
 
 // Each needs some of those before it.
-constexpr std::array<std::string_view, 11> kCpuParts = {
-    "cpu/vectors.h", "cpu/memory.h", "cpu/packed.h",  "cpu/reduce.h", "cpu/tuples.h", "cpu/sums.h",
-    "cpu/scan.h",    "cpu/rows.h",   "cpu/ordered.h", "cpu/sort.h",   "cpu/draws.h"};
+constexpr std::array<std::string_view, 12> kCpuParts = {
+    "cpu/vectors.h", "cpu/memory.h",  "cpu/packed.h", "cpu/reduce.h",
+    "cpu/tuples.h",  "cpu/sums.h",    "cpu/scan.h",   "cpu/rows.h",
+    "cpu/largest.h", "cpu/ordered.h", "cpu/sort.h",   "cpu/draws.h"};
 
 constexpr std::array<std::string_view, 3> kLinkedOperations = {"OpAdd", "OpMin", "OpMax"};
 constexpr std::array<ComputeType, 6> kLinkedTypes = {ComputeType::F32, ComputeType::F64,

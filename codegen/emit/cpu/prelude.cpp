@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 9> kLangParts = {"base.h",    "rounding.h
 struct Needs {
   std::string_view last_lang_part = "convert.h";
   bool packed = false, reduce = false, tuples = false, sums = false, scan = false, rows = false,
-       sort = false, draws = false;
+       largest = false, sort = false, draws = false;
 
   void lang_through(std::string_view part) {
     const auto place = [](std::string_view name) {
@@ -73,6 +73,9 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
     case InstrKind::local_butterflies:
     case InstrKind::local_product:
       needs.rows = true;
+      return;
+    case InstrKind::local_largest:
+      needs.largest = true;
       return;
     case InstrKind::argsort_row:
       needs.sort = true;
@@ -136,6 +139,7 @@ std::string cpu_prelude(const kir::KernelProgram& program,
   add(needs.sums, "cpu/sums.h");
   add(needs.scan, "cpu/scan.h");
   add(needs.rows, "cpu/rows.h");
+  add(needs.largest, "cpu/largest.h");
   add(true, "cpu/ordered.h");
   add(needs.sort, "cpu/sort.h");
   add(needs.draws, "cpu/draws.h");

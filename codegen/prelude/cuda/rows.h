@@ -1,5 +1,5 @@
-// rows.h: transforms of a row that a warp shares: butterflies, products with a matrix. Needs
-// warp.h.
+// rows.h: transforms of a row that a warp shares: butterflies, products with a matrix, marks of the
+// largest. Needs reduce.h.
 
 namespace cinch {
 
@@ -34,6 +34,39 @@ CINCH_FN void butterflies_of_row(E* row) {
 #pragma unroll
   for (u32 i = 0; i < kEach; ++i) {
     if (is_there) row[32u * i + lane] = x[i];
+  }
+}
+
+// In place: 1 for the k largest keys, of equal ones the first, 0 for the others. The k-th largest
+// is found bit by bit from the top.
+template <u32 Len>
+CINCH_FN void mark_largest_of_row(u32* row, u32 k) {
+  constexpr u32 kEach = (Len + 31u) / 32u;
+  const u32 lane = lane_index();
+  u32 x[kEach];
+#pragma unroll
+  for (u32 i = 0; i < kEach; ++i) x[i] = 32u * i + lane < Len ? row[32u * i + lane] : 0u;
+  const auto count = [&](const auto& holds) {
+    u32 num = 0;
+#pragma unroll
+    for (u32 i = 0; i < kEach; ++i) num += u32(holds(x[i]));
+    return sum_lanes<32u>(num);
+  };
+  u32 least = 0;
+#pragma unroll 1
+  for (u32 bit = 1u << 31; bit != 0u; bit >>= 1) {
+    const u32 tried = least | bit;
+    if (count([&](u32 key) { return key >= tried; }) >= k) least = tried;
+  }
+  const u32 need = k - count([&](u32 key) { return key > least; });
+  u32 before = 0;
+#pragma unroll
+  for (u32 i = 0; i < kEach; ++i) {
+    const bool is_there = 32u * i + lane < Len, is_equal = is_there && x[i] == least;
+    const u32 equals = __ballot_sync(kAllLanes, is_equal);
+    const u32 rank = before + u32(__popc(equals & ((1u << lane) - 1u)));
+    before += u32(__popc(equals));
+    if (is_there) row[32u * i + lane] = u32(x[i] > least || (is_equal && rank < need));
   }
 }
 

@@ -323,6 +323,8 @@ void KernelRun::execute(const Instr& instr, std::size_t count) {
       return local_scan(instr);
     case InstrKind::local_butterflies:
       return butterflies(instr);
+    case InstrKind::local_largest:
+      return mark_largest(instr);
     case InstrKind::local_product:
       return product(instr);
     case InstrKind::random:

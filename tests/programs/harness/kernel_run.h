@@ -44,6 +44,7 @@ class KernelRun {
   void finish_scan(const Instr& instr);
   void local_scan(const Instr& instr);
   void butterflies(const Instr& instr);
+  void mark_largest(const Instr& instr);
   void product(const Instr& instr);
   void local(const Instr& instr, std::size_t count);
   void running_sum(const Instr& instr, std::size_t count);

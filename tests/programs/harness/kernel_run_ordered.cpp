@@ -145,6 +145,22 @@ void KernelRun::butterflies(const Instr& instr) {
   }
 }
 
+// One after another, always the first of the largest that are left.
+void KernelRun::mark_largest(const Instr& instr) {
+  Words& x = locals_[instr.index];
+  const auto len = static_cast<std::size_t>(len_);
+  std::vector<bool> is_marked(len);
+  const Word k = std::min<Word>(at(instr.operands[0], 0), len);
+  for (Word taken = 0; taken < k; ++taken) {
+    std::size_t best = len;
+    for (std::size_t i = 0; i < len; ++i) {
+      if (!is_marked[i] && (best == len || x[i] > x[best])) best = i;
+    }
+    is_marked[best] = true;
+  }
+  for (std::size_t i = 0; i < len; ++i) x[i] = is_marked[i] ? 1 : 0;
+}
+
 void KernelRun::product(const Instr& instr) {
   const DType dtype = kir::dtype_of(kernel_.locals[instr.index].type);
   const auto len = static_cast<std::size_t>(len_);

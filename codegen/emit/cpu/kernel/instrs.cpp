@@ -99,6 +99,7 @@ void CpuInstrs::emit(const Instr& instr) {
     case InstrKind::local_scan:
       return reductions_.emit_local_scan(instr);
     case InstrKind::local_butterflies:
+    case InstrKind::local_largest:
     case InstrKind::local_product:
       return reductions_.emit_local_transform(instr);
     case InstrKind::finish_reduce:

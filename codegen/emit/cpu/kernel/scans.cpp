@@ -124,6 +124,10 @@ void CpuReductions::emit_local_transform(const Instr& instr) {
   if (instr.kind == InstrKind::local_butterflies) {
     return line(fmt::format("butterflies_of_row<{}>({});", len, local(instr.index)));
   }
+  if (instr.kind == InstrKind::local_largest) {
+    return line(fmt::format("mark_largest({}, {}, {});", local(instr.index), len,
+                            uniform(instr.operands[0])));
+  }
   const rt::BufferInfo& matrix = facts_.program().buffers.at(instr.buffers[0]);
   const int folds = matrix.role == rt::BufferRole::Constant
                         ? matrix_folds(facts_.program().constants.at(matrix.role_index), len)

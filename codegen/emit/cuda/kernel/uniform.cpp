@@ -151,6 +151,10 @@ void CudaUniform::emit_local_transform(const Instr& instr) {
   if (instr.kind == InstrKind::local_butterflies) {
     return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
   }
+  if (instr.kind == InstrKind::local_largest) {
+    return line(fmt::format("if (is_active) mark_largest_of_row<{}>(local{}, {});", len,
+                            instr.index, name(instr.operands[0])));
+  }
   line(fmt::format("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len,
                    storage(instr.buffers[0]), instr.index, buffer_name(instr.buffers[0]),
                    instr.index + 1));
@@ -188,6 +192,7 @@ void CudaUniform::emit(const Instr& instr) {
     case InstrKind::local_scan:
       return emit_local_scan(instr);
     case InstrKind::local_butterflies:
+    case InstrKind::local_largest:
     case InstrKind::local_product:
       return emit_local_transform(instr);
     case InstrKind::local_last:

@@ -221,7 +221,11 @@ KernelProgram sample_row_transforms() {
   b.local_butterflies(from);
   b.local_product(from, matrix);
   b.elements();
+  const std::uint32_t keys = b.add_local(ComputeType::U32);
   b.store_linear(out, b.local_load(to), base);
+  b.local_store(keys, b.column());
+  b.group();
+  b.local_largest(keys, b.const_u32(3));
   b.finish();
   launch_in_order(program, {matrix});
   return program;

@@ -201,6 +201,7 @@ TEST(Verifier, attributes) {
   };
   EXPECT_THAT(scan_becomes(InstrKind::local_butterflies), HasSubstr("no power of two"));
   EXPECT_THAT(scan_becomes(InstrKind::local_product), HasSubstr("no such local arrays"));
+  EXPECT_THAT(scan_becomes(InstrKind::local_largest), HasSubstr("operands"));
 }
 
 TEST(Verifier, kernels_and_steps) {

@@ -128,6 +128,9 @@ encode {
   %79: [u8; n] = call_extern %6, %7 {index=0}
   %80: [f32; n] = scatter_reduce.min %13, %33
   %81: [f32; n] = scatter_reduce.max %13, %33 {in_rows}
+  %82: [u32; ceil_div(n, 8), 8] = bitcast %46
+  %83: [u32; ceil_div(n, 8), 8] = mark_largest %82, %76
+  %84: [u32; ceil_div(n, 8), 3] = list_marked %83 {size=3}
   yield
   results fields(%8, %12, %44) counts(%9) states(%34, %75)
 }

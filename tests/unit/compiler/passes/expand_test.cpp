@@ -91,19 +91,32 @@ TEST(ExpandSelection, RowsAreSorted) {
   EXPECT_THAT(text, Not(HasSubstr("top_k")));
 }
 
+std::string selected_in_rows_of(const std::string& columns) {
+  const std::string rows = "ceil_div(n, " + columns + "), ";
+  return expanded("%5: [f32; " + rows + columns + "] = chunk %0 %6: [u32; " + rows +
+                      "7] = top_k %5 {size=7, axis=1} " + "%7: [f32; " + rows +
+                      "1] = kth_largest %5 {size=9, axis=1} %8: [f32; " + rows + columns +
+                      "] = map.sub %5, %7 %10: [f32; " + rows + "7] = convert %6 %11: [f32; " +
+                      rows + "1] = reduce %10, %1 {axis=1, combiner=add} %12: [f32; " + rows +
+                      columns + "] = map.add %8, %11 %9: [f32; n] = unchunk %12",
+                  {expand_selection});
+}
+
 TEST(ExpandSelection, LongRowsAreCounted) {
-  const std::string rows = "ceil_div(n, 300), ";
-  const std::string text =
-      expanded("%5: [f32; " + rows + "300] = chunk %0 %6: [u32; " + rows +
-                   "7] = top_k %5 {size=7, axis=1} " + "%7: [f32; " + rows +
-                   "1] = kth_largest %5 {size=9, axis=1} %8: [f32; " + rows +
-                   "300] = map.sub %5, %7 %10: [f32; " + rows + "7] = convert %6 %11: [f32; " +
-                   rows + "1] = reduce %10, %1 {axis=1, combiner=add} %12: [f32; " + rows +
-                   "300] = map.add %8, %11 %9: [f32; n] = unchunk %12",
-               {expand_selection});
+  const std::string text = selected_in_rows_of("1025");
   EXPECT_THAT(text, Not(HasSubstr("argsort")));
   EXPECT_THAT(text, Not(HasSubstr("top_k")));
+  EXPECT_THAT(text, Not(HasSubstr("mark_largest")));
   EXPECT_THAT(text, HasSubstr("nonzero"));
+}
+
+TEST(ExpandSelection, TheLargestOfRowsThatFitATileAreMarked) {
+  const std::string text = selected_in_rows_of("1024");
+  EXPECT_THAT(text, Not(HasSubstr("argsort")));
+  EXPECT_THAT(text, Not(HasSubstr("top_k")));
+  EXPECT_THAT(text, Not(HasSubstr("nonzero")));
+  EXPECT_THAT(text, HasSubstr("mark_largest"));
+  EXPECT_THAT(text, HasSubstr("list_marked"));
 }
 
 TEST(ExpandMatrixOps, OrthonormalizeBecomesALoop) {

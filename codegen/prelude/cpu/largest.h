@@ -1,0 +1,139 @@
+// largest.h: the largest keys of a row that lies in a local array. Needs scan.h.
+
+namespace cinch {
+
+CINCH_HELPER void mark_largest(LocalArray<u32>& x, u32 len, u32 k);
+
+#if CINCH_HELPERS != 1
+constexpr u32 kRowParts = 64;
+
+// How many of `len` keys hold. Whole vectors.
+template <class Holds>
+CINCH_CALL u32 count_keys(const u32* keys, u32 len, const Holds& holds) {
+  u32 num = 0;
+#pragma clang loop unroll_count(4)
+  for (u32 i = 0; i < len; i += W) {
+    num += u32(__builtin_popcount(bits_of_truth(holds(local_lanes(keys + i)))));
+  }
+  return num;
+}
+
+// The greatest number that at least k of the keys reach, by halves of what lies between the least
+// and the largest key; after so many halves a lower one. Whole vectors.
+CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
+  Lanes<u32> least_keys = local_lanes(keys), largest_keys = least_keys;
+  for (u32 i = W; i < len; i += W) {
+    least_keys = lang::min(least_keys, local_lanes(keys + i));
+    largest_keys = lang::max(largest_keys, local_lanes(keys + i));
+  }
+  u32 low = least_keys[0], high = largest_keys[0];
+#pragma unroll
+  for (int i = 1; i < W; ++i) {
+    low = least(low, least_keys[i]);
+    high = largest_keys[i] > high ? largest_keys[i] : high;
+  }
+#pragma clang loop unroll(disable)
+  for (; low < high && halves != 0; --halves) {
+    const u32 tried = high - (high - low) / 2;
+    const auto reaches = [&](Lanes<u32> some) __attribute__((always_inline)) {
+      return Truth(some >= wide(tried));
+    };
+    const bool is_reached = count_keys(keys, len, reaches) >= k;
+    low = is_reached ? tried : low;
+    high = is_reached ? high : tried - 1;
+  }
+  return low;
+}
+
+// A number that at least k keys reach and few others: of the largest keys of the row's parts nearly
+// the k-th. 0 where there are fewer parts. Whole vectors.
+CINCH_CALL u32 bound_of_largest(const LocalArray<u32>& x, u32 len, u32 k) {
+  constexpr u32 kHalves = 7;
+  if (k > kRowParts || len < kRowParts) return 0;
+  u32 most[kRowParts];
+#pragma unroll
+  for (u32 i = 0; i < kRowParts; i += W) {
+    Lanes<u32> part = x.lanes(i);
+#pragma clang loop unroll(disable)
+    for (u32 from = i + kRowParts; from < len; from += kRowParts) {
+      part = lang::max(part, x.lanes(from));
+    }
+    set_local_lanes(most + i, part);
+  }
+  return reached_by(most, kRowParts, k, kHalves);
+}
+
+// The places of the keys that reach the bound; how many. Which vectors have some is found first, so
+// that no branch is taken for each vector.
+CINCH_CALL u32 list_reaching(const LocalArray<u32>& x, u32 len, u32 bound, u32* places) {
+  const auto reaches = [&](u32 i) __attribute__((always_inline)) {
+    return Truth(x.lanes(i) >= wide(bound)) & first_lanes(least(len - i, u32(W)));
+  };
+  u32 count = 0;
+#pragma clang loop unroll(disable)
+  for (u32 begin = 0; begin < len; begin += 64 * W) {
+    u64 hits = 0;
+#pragma clang loop unroll_count(4)
+    for (u32 i = 0; i < 64 && begin + i * W < len; ++i) {
+      hits |= u64(any_lane(reaches(begin + i * W))) << i;
+    }
+#pragma clang loop unroll(disable)
+    for (; hits != 0; hits &= hits - 1) {
+      const u32 i = begin + u32(__builtin_ctzll(hits)) * W;
+      const Truth taken = reaches(i);
+      store_kept_lanes<u32>((u8*)places, count, lane_numbers() + wide(i), taken);
+      count += u32(__builtin_popcount(bits_of_truth(taken)));
+    }
+  }
+  return count;
+}
+
+// Of keys in the order of their places: is the key `of` among the k largest, of equal ones the first?
+// Whole vectors.
+CINCH_CALL bool is_among_largest(const u32* keys, u32 count, u32 of, u32 k) {
+  const Lanes<u32> own = wide(keys[of]);
+  u32 before = 0;
+#pragma clang loop unroll(disable)
+  for (u32 i = 0; i < count; i += W) {
+    const Lanes<u32> some = local_lanes(keys + i);
+    const Truth is_first = Truth(some == own) & Truth(lane_numbers() + wide(i) < wide(of));
+    before += u32(__builtin_popcount(bits_of_truth(Truth(some > own) | is_first)));
+  }
+  return before < k;
+}
+
+// Marks listed keys, of which there are more than k.
+CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places, u32 count, u32 k) {
+  if (count <= kRowParts) {
+    for (u32 i = 0; i < count; ++i) x.at[places[i]] = is_among_largest(keys, count, i, k) ? 1 : 0;
+    return;
+  }
+  const u32 end = (count + W - 1) / W * W;
+  const u32 least = reached_by(keys, end, k, 32);
+  u32 equals = k - count_keys(keys, end, [&](Lanes<u32> some) __attribute__((always_inline)) {
+                 return Truth(some > wide(least));
+               });
+  for (u32 i = 0; i < count; ++i) {
+    const bool is_equal = keys[i] == least && equals > 0;
+    x.at[places[i]] = keys[i] > least || is_equal ? 1 : 0;
+    equals -= is_equal ? 1 : 0;
+  }
+}
+
+// In place: 1 for the k largest of `len` keys, of equal ones the first, 0 for the others.
+CINCH_HELPER void mark_largest(LocalArray<u32>& x, u32 len, u32 k) {
+  const u32 end = (len + W - 1) / W * W;
+  x.set(end - W, op_select(first_lanes(len - (end - W)), x.lanes(end - W), wide(0u)));
+  u32 keys[kTile + W], places[kTile + W];
+  const u32 count = k == 0 ? 0 : list_reaching(x, len, bound_of_largest(x, end, k), places);
+#pragma clang loop unroll_count(2)
+  for (u32 i = 0; i < count; ++i) keys[i] = x.at[places[i]];
+  set_local_lanes(keys + count, wide(0u));
+#pragma clang loop unroll_count(4)
+  for (u32 i = 0; i < end; i += W) x.set(i, wide(0u));
+  if (count > k) return mark_some(x, keys, places, count, k);
+  for (u32 i = 0; i < count; ++i) x.at[places[i]] = 1;
+}
+#endif
+
+}  // namespace cinch
