@@ -1,4 +1,5 @@
-// The prelude's files (codegen/prelude) as text, for emitters to put in front of kernels.
+// The prelude's files (codegen/prelude), and those that the host includes too, as text for emitters
+// to put in front of kernels.
 #pragma once
 #include <span>
 #include <string_view>
@@ -6,7 +7,7 @@
 namespace cinch::codegen {
 
 struct PreludePart {
-  std::string_view name;  // "cpu/reduce.h"
+  std::string_view name;  // "cpu/reduce.h", "runtime/image/kernel_abi.h"
   std::string_view text;
 };
 

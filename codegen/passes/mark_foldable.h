@@ -1,5 +1,5 @@
 // Which finishing kernels may have their stored partials folded before (GpuFold of
-// runtime/image/gpu_abi.h).
+// runtime/image/kernel_abi.h).
 //
 //   before:  kernel finish "encode_scalars"
 //   after:   kernel finish "encode_scalars"

@@ -81,4 +81,16 @@ Type Emitter::meet(const std::vector<ValueId>& operands) {
   return shape;
 }
 
+ValueId Emitter::along(ValueId array, ValueId order, int axis) {
+  if (axis == ir::kAll) return gather(array, order);
+  return gather_along(array, order, static_cast<std::int8_t>(axis));
+}
+
+ValueId Emitter::stored_at(ValueId values, ValueId index, const Type& target) {
+  const HostExprId len = type(index).dims[0];
+  const Type type = target.rank == 1 ? vector_type(target.dtype, len)
+                                     : matrix_type(target.dtype, len, target.dims[1]);
+  return fit(values, type);
+}
+
 }  // namespace cinch::lower

@@ -45,6 +45,13 @@ class Emitter : public ir::Builder {
   // The shape in which element-wise operands meet; its dtype means nothing.
   Type meet(const std::vector<ValueId>& operands);
 
+  // x[i, order[i, j]] per row (axis 1), x[order[i, j], j] per column (axis 0), x[order[i]] of
+  // vectors.
+  ValueId along(ValueId array, ValueId order, int axis);
+  // The values in the shape that the indices and the target give: one element, or one row, per
+  // index.
+  ValueId stored_at(ValueId values, ValueId index, const Type& target);
+
   HostExprId one() { return exprs().const_int(1); }
   bool is_one(HostExprId size);
 

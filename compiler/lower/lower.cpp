@@ -14,7 +14,8 @@ void add_function(const Input& input, const std::optional<sema::Body>& body, ir:
                   LowerBody lower_body, ir::Program& out) {
   if (!body) return;
   ir::Function function = ir::make_function(kind);
-  BodyLowering lowering(input, out, function);
+  BodyContext cx(input, out, function);
+  BodyLowering lowering(cx);
   (lowering.*lower_body)(*body);
   out.functions.push_back(std::move(function));
 }
@@ -25,8 +26,8 @@ void add_state_inits(const Input& input, ir::Program& out) {
               "every state needs an initial value");
   for (std::size_t i = 0; i < checked.state_inits.size(); ++i) {
     ir::Function function = ir::make_function(ir::FunctionKind::Encode);
-    BodyLowering lowering(input, out, function);
-    lowering.lower_state_init(checked.state_inits[i], checked.info.states[i].type);
+    BodyContext cx(input, out, function);
+    BodyLowering(cx).lower_state_init(checked.state_inits[i], checked.info.states[i].type);
     out.state_inits.push_back(std::move(function));
   }
 }

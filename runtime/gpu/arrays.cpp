@@ -25,7 +25,7 @@ BufferIndex buffer_with(const ProgramImage& image, BufferRole role) {
 
 GpuStep service_step(GpuService service, std::uint32_t arg0, std::uint32_t arg1) {
   GpuStep step;
-  step.kernel = kGpuServiceBase + static_cast<std::uint32_t>(service);
+  step.kernel = static_cast<std::uint32_t>(service);
   step.arg0 = arg0;
   step.arg1 = arg1;
   return step;

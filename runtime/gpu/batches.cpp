@@ -22,7 +22,7 @@ std::vector<GpuBatch> batch_launches(const std::vector<PlannedLaunch>& steps,
 GpuStep gpu_step(const PlannedLaunch& planned) {
   GpuStep step;
   step.value = planned.value;
-  step.kernel = planned.is_service ? kGpuServiceBase + planned.index : planned.index;
+  step.kernel = planned.index;
   step.arg0 = planned.arg0;
   step.arg1 = planned.arg1;
   step.is_guarded = planned.is_guarded ? 1 : 0;

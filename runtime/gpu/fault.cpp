@@ -19,31 +19,31 @@ Status payload_fault(const ProgramInfo& info, PayloadFault fault, std::size_t pa
     return corrupt(fmt::format("field {}: {}", name_of(info.wire.fields), what));
   };
   switch (fault) {
-    case PayloadFault::Magic:
+    case kFaultMagic:
       return corrupt("no magic at its start");
-    case PayloadFault::Version:
+    case kFaultVersion:
       return fail(ErrorKind::VersionMismatch, "payload on the device: another format version");
-    case PayloadFault::Flags:
+    case kFaultFlags:
       return corrupt("unknown flags");
-    case PayloadFault::Length:
+    case kFaultLength:
       return corrupt("its length is not what its header, shape and counts make");
-    case PayloadFault::Fingerprint:
+    case kFaultFingerprint:
       return corrupt("its fingerprint is not that of " + info.name + " with its constants");
-    case PayloadFault::Shape:
+    case kFaultShape:
       return corrupt("a tensor of another shape");
-    case PayloadFault::DecodeHash:
+    case kFaultDecodeHash:
       return corrupt("decode hash: another parameter, step, seed or number of ranks");
-    case PayloadFault::Count:
+    case kFaultCount:
       return corrupt(fmt::format("count {} is above its bound", name_of(info.wire.counts)));
-    case PayloadFault::CheckWord:
+    case kFaultCheckWord:
       return corrupt("check word: its header or a count was changed");
-    case PayloadFault::Padding:
+    case kFaultPadding:
       return in_field("bytes before it are not zero");
-    case PayloadFault::LastBits:
+    case kFaultLastBits:
       return in_field("bits behind its last element are not zero");
-    case PayloadFault::IndexLimit:
+    case kFaultIndexLimit:
       return in_field("an index is not below its limit");
-    case PayloadFault::IndexOrder:
+    case kFaultIndexOrder:
       return in_field("indices do not ascend");
   }
   return fail(ErrorKind::Internal, "a payload fault of no kind");

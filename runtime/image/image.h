@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "runtime/core/program_info.h"
+#include "runtime/image/kernel_abi.h"
 
 namespace cinch::rt {
 
 using BufferIndex = std::uint32_t;
-inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
 /// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
 using DrawWords = std::array<std::uint32_t, 8>;
@@ -163,18 +163,13 @@ struct KernelArgs {
   const std::uint64_t* params;  // raw bits of parameters, f32 in the low 32 bits
   const std::uint32_t* draw;    // see docs/language_bits.md: seed lo, seed hi, step lo, step hi,
                                 // tensor, piece, worker, 0
-  std::uint32_t* status;        // see Status
+  std::uint32_t* status;        // kStatusWords, see kernel_abi.h
   std::uint64_t* counters;      // bits read and written, if the image counts accesses; else null
 };
 
 /// Every kernel: runs groups [group_begin, group_end) on the calling thread.
 using KernelFunction = void (*)(const KernelArgs* args, std::uint64_t group_begin,
                                 std::uint64_t group_end);
-
-// status[0]: bit 0 = a non-finite gradient value was seen. status[1]: 0, or 1 + the lowest message
-// index of a failed check.
-enum : std::uint32_t { kStatusFlags = 0, kStatusFailed = 1, kStatusWords = 4 };
-inline constexpr std::uint32_t kFlagNonFinite = 1;
 
 struct ProgramImage {
   ProgramInfo info;

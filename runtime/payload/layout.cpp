@@ -210,7 +210,7 @@ std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_
 void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
                          std::span<const std::uint32_t> counts, const PayloadLayout& layout) {
   std::uint8_t* to = bytes.data();
-  to = std::copy_n("CNCH", 4, to);
+  put(to, kPayloadMagicWord, 4);
   put(to, kPayloadFormatVersion, 4);
   put(to, header.flags, 4);
   put(to, 0, 4);

@@ -17,15 +17,14 @@
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
 #include "runtime/core/sizes/host_expr.h"
+#include "runtime/payload/frame.h"
 
 namespace cinch::rt {
 
-inline constexpr std::uint32_t kPayloadFormatVersion = 1;
 inline constexpr std::int64_t kPayloadHeaderBytes = 64;
 inline constexpr std::size_t kPayloadCheckOffset = 12;
 inline constexpr std::size_t kPayloadSizeOffset = 56;
 inline constexpr std::int64_t kPayloadFieldAlignment = 16;
-inline constexpr std::uint32_t kPayloadNonFinite = 1;
 
 struct PayloadHeader {
   std::uint32_t flags = 0;

@@ -221,8 +221,7 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
         fmt::format("{} bytes, a header alone has {}", bytes.size(), kPayloadHeaderBytes));
   }
   const std::uint8_t* at = bytes.data();
-  if (std::memcmp(at, kPayloadMagic.data(), kPayloadMagic.size()) != 0)
-    return corrupt("no magic at its start");
+  if (load<std::uint32_t>(at) != kPayloadMagicWord) return corrupt("no magic at its start");
   if (const auto version = load<std::uint32_t>(at + 4); version != kPayloadFormatVersion) {
     return fail(ErrorKind::VersionMismatch,
                 fmt::format("payload: format version {}, this program reads {}", version,

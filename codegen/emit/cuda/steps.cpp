@@ -55,9 +55,9 @@ class KernelWriter {
   void open_kernel(const std::string& symbol, const std::string& bounds) {
     symbols_.push_back(symbol);
     line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", bounds));
-    line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", symbol));
+    line(fmt::format("{}(const __grid_constant__ GpuLaunch launch) {{", symbol));
     line("const Place place = find_place(launch);");
-    line("CinchTensor& args = launch.tensors[place.tensor];");
+    line("GpuTensor& args = launch.tensors[place.tensor];");
     line("u32* const status = status_of(launch, place);");
   }
 
@@ -132,8 +132,8 @@ class KernelWriter {
   // memory, and steps of one block do without these loops.
   void open_step(const std::string& name) {
     line(
-        fmt::format("static __device__ __noinline__ void {}(const CinchLaunch& launch, const "
-                    "CinchStep& step, CinchTensor& args, u32* status, Place place) {{",
+        fmt::format("static __device__ __noinline__ void {}(const GpuLaunch& launch, const "
+                    "GpuStep& step, GpuTensor& args, u32* status, Place place) {{",
                     name));
   }
 
@@ -159,7 +159,7 @@ class KernelWriter {
 
   void emit_run_step() {
     line(
-        "CINCH_FN void run_step(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
+        "CINCH_FN void run_step(const GpuLaunch& launch, const GpuStep& step, GpuTensor& "
         "args, u32* status, Place place) {");
     line("switch (step.kernel) {");
     for (const CudaUnit& unit : units_) {
@@ -169,9 +169,13 @@ class KernelWriter {
                        warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
                        step_name(kernel, warps_of(kernel))));
     }
-    line("case kServiceSeal: return seal_payload_step(launch, step, args, status, place);");
-    line("case kServiceCommit: return commit_states_step(launch, step, args, status, place);");
-    line("case kServiceOpen: return open_payload_step(launch, step, args, status, place);");
+    line(
+        "case u32(GpuService::Seal): return seal_payload_step(launch, step, args, status, place);");
+    line(
+        "case u32(GpuService::Commit): return commit_states_step(launch, step, args, status, "
+        "place);");
+    line(
+        "case u32(GpuService::Open): return open_payload_step(launch, step, args, status, place);");
     line("default: return serve_buffers_step(launch, step, args, status, place);");
     line("}");
     line("}");
@@ -184,7 +188,7 @@ class KernelWriter {
     line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
     line("#pragma unroll 1");
     line("for (u32 i = 0; i < launch.num_steps; ++i) {");
-    line("const CinchStep& step = launch.steps == nullptr ? launch.step : launch.steps[i];");
+    line("const GpuStep& step = launch.steps == nullptr ? launch.step : launch.steps[i];");
     line("if (takes_part(step, args, status)) run_step(launch, step, args, status, place);");
     line("__syncthreads();");
     line("}");

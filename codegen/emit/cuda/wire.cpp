@@ -120,14 +120,14 @@ class ServiceEmitter {
 
   void open_function(const char* name) {
     line(
-        fmt::format("CINCH_FN void {}(const CinchLaunch& launch, const CinchStep& step, "
-                    "CinchTensor& args, u32* status, Place place) {{",
+        fmt::format("CINCH_FN void {}(const GpuLaunch& launch, const GpuStep& step, "
+                    "GpuTensor& args, u32* status, Place place) {{",
                     name));
   }
 
   void emit_buffer_of() {
     line(
-        "CINCH_FN u8* buffer_of(const CinchLaunch& launch, const CinchTensor& args, u32 tensor, "
+        "CINCH_FN u8* buffer_of(const GpuLaunch& launch, const GpuTensor& args, u32 tensor, "
         "u32 index) {");
     for (rt::BufferIndex b = 0; b < program_.buffers.size(); ++b) {
       const auto other = other_buffer(program_, b);

@@ -1,5 +1,5 @@
 // launch.h: which tensor a block works for, and whether it does. Needs warp.h and the structs of
-// the launch (runtime/image/gpu_abi.h), which the emitter writes.
+// the launch (runtime/image/kernel_abi.h), of which the emitter writes GpuTensor.
 
 namespace cinch {
 
@@ -8,7 +8,7 @@ struct Place {
   u32 tensor, block, num_blocks;
 };
 
-static __device__ __noinline__ Place find_place(const CinchLaunch& launch) {
+static __device__ __noinline__ Place find_place(const GpuLaunch& launch) {
   if (launch.has_block_per_tensor != 0u) return {blockIdx.x, 0u, 1u};
   if (launch.first_block == nullptr) return {0u, blockIdx.x, gridDim.x};
   u32 low = 0, high = launch.num_tensors;  // first_block[low] <= blockIdx.x < first_block[high]
@@ -24,15 +24,15 @@ static __device__ __noinline__ Place find_place(const CinchLaunch& launch) {
   return {low, blockIdx.x - first, launch.first_block[low + 1u] - first};
 }
 
-CINCH_FN u32* status_of(const CinchLaunch& launch, Place place) {
+CINCH_FN u32* status_of(const GpuLaunch& launch, Place place) {
   return launch.status + kStatusWords * place.tensor;
 }
 
-CINCH_FN u64 num_elems(const CinchTensor& args) {
+CINCH_FN u64 num_elems(const GpuTensor& args) {
   return args.header[3] * args.header[4];
 }
 
-CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
+CINCH_FN bool holds(const GpuTensor& args, const GpuCondition& condition) {
   if (condition.buffer == kRoundCondition) {
     const i64 begin = condition.begin == ~0u ? 0 : i64(args.sizes[condition.begin]);
     return i64(condition.wanted) < i64(args.sizes[condition.end]) - begin;
@@ -44,7 +44,7 @@ CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
 // The same for all threads of the block: one of them looks and tells the others, since all blocks
 // read these lines, and blocks that run at the same time may set the status. The step itself may
 // write what was looked at. A function of its own, as find_place is: every kernel begins with both.
-static __device__ __noinline__ bool takes_part(const CinchStep& step, const CinchTensor& args,
+static __device__ __noinline__ bool takes_part(const GpuStep& step, const GpuTensor& args,
                                                const u32* status) {
   if (step.is_guarded == 0u && step.num_conditions == 0u) return true;
   bool stays_out = false;
@@ -69,7 +69,7 @@ CINCH_FN Threads threads_of(Place place) {
 }
 
 // The words of a call, zeroed by the block that does all of it.
-CINCH_FN void begin_call(const CinchLaunch& launch, u32* status, Place place) {
+CINCH_FN void begin_call(const GpuLaunch& launch, u32* status, Place place) {
   u32* const counts = launch.counts + u64(launch.num_counts) * place.tensor;
   for (u32 i = threadIdx.x; i < kStatusWords; i += blockDim.x) status[i] = 0u;
   for (u32 i = threadIdx.x; i < launch.num_counts; i += blockDim.x) counts[i] = 0u;
@@ -83,7 +83,7 @@ CINCH_FN u8* in_global(u8* address) {
 }
 
 // Have the two buffers of a state changed places?
-CINCH_FN u32& state_swapped(const CinchLaunch& launch, u32 tensor, u32 state) {
+CINCH_FN u32& state_swapped(const GpuLaunch& launch, u32 tensor, u32 state) {
   return launch.swapped[tensor * launch.num_states + state];
 }
 

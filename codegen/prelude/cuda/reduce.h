@@ -230,8 +230,8 @@ CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 fi
 }
 
 // A step's part of a reduction of stored partials, by its `value` (GpuFold of
-// runtime/image/gpu_abi.h). One that folds puts the result of each tile of 1024 partials where the
-// tile's first lay, by many blocks: no other warp reads that tile. The one that finishes takes
+// runtime/image/kernel_abi.h). One that folds puts the result of each tile of 1024 partials where
+// the tile's first lay, by many blocks: no other warp reads that tile. The one that finishes takes
 // these results instead of all partials. The bits are the same: 1024 results of a level make one of
 // the next, place by place, whether they come one by one (TileResults) or as a tile from memory;
 // and a level that has but one result gives it on as it is, since only `empty` joins it.
@@ -239,8 +239,9 @@ struct Folding {
   bool folds, is_folded;
   u32 block, num_blocks;
 };
-CINCH_FN Folding folding_of(const CinchStep& step, Place place) {
-  return {step.value == kStepFolds, step.value == kStepIsFolded, place.block, place.num_blocks};
+CINCH_FN Folding folding_of(const GpuStep& step, Place place) {
+  return {step.value == i64(GpuFold::Folds), step.value == i64(GpuFold::IsFolded), place.block,
+          place.num_blocks};
 }
 
 // The ordered reduction of `count` stored partials by a whole block, or its fold by many;

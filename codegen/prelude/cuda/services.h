@@ -81,7 +81,7 @@ CINCH_FN bool holds_nonfinite(Threads threads, const u8* values, u64 count) {
 }
 
 // The end of a call, by one thread: what the host will read.
-CINCH_FN void note_outcome(CinchOutcome& outcome, u32 flags, u32 failed) {
+CINCH_FN void note_outcome(GpuOutcome& outcome, u32 flags, u32 failed) {
   outcome.flags = flags;
   if (outcome.failed == 0u) outcome.failed = failed;
 }
@@ -117,51 +117,51 @@ CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
   }
 }
 
-// The services that the wire has no part in (GpuService of runtime/image/gpu_abi.h); `to` and
+// The services that the wire has no part in (GpuService of runtime/image/kernel_abi.h); `to` and
 // `from` are the buffers that arg0 and arg1 name, or null.
-CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const CinchTensor& args,
+CINCH_FN void serve(const GpuLaunch& launch, const GpuStep& step, const GpuTensor& args,
                     u32* status, Place place, u8* to, const u8* from) {
   const Threads threads = threads_of(place);
   const u64 count = num_elems(args);
   const bool is_first = threads.rank == 0u;
   u8* const outside = static_cast<u8*>(args.tensor);
   switch (step.kernel) {
-    case kServiceZero:
+    case u32(GpuService::Zero):
       return zero_bytes(threads, to, args.bytes[step.arg0]);
-    case kServiceCopy:
+    case u32(GpuService::Copy):
       return move_bytes(threads, to, from, args.bytes[step.arg0]);
-    case kServiceSetRound:
+    case u32(GpuService::SetRound):
       if (is_first && count != 0u) {
         *reinterpret_cast<i64*>(to) = step.value + i64(args.sizes[step.arg1]);
       }
       return;
-    case kServiceCheck:
+    case u32(GpuService::Check):
       if (is_first && args.sizes[step.arg0] == 0u) {
         fail_call(status, step.arg1 | kConditionBit);
       }
       return;
-    case kServiceWiden:
+    case u32(GpuService::Widen):
       return widen(threads, to, outside, count, step.arg1);
-    case kServiceNarrow:
+    case u32(GpuService::Narrow):
       // A marked payload may be refused: decode leaves the output. A marked finish is all NaN.
       if (status[1] == 0u || (step.value != 0 && (status[0] & 1u) != 0u)) {
         narrow(threads, outside, to, count, step.arg1);
       }
       return;
-    case kServiceFindNonFinite:
+    case u32(GpuService::FindNonFinite):
       if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);
       return;
-    case kServiceFill:
+    case u32(GpuService::Fill):
       // A marked payload may be refused for its padding.
       if ((status[0] & 1u) != 0u && status[1] == 0u) fill_nan(threads, to, count);
       if (is_first) note_outcome(launch.outcomes[place.tensor], status[0], status[1]);
       return;
-    case kServiceAddTo:
+    case u32(GpuService::AddTo):
       if (status[1] == 0u) add_to(threads, outside, to, count);
       return;
-    case kServiceDivide:
+    case u32(GpuService::Divide):
       return divide(threads, to, from, count, f32_bits(u32(step.value)));
-    case kServiceMultiply:
+    case u32(GpuService::Multiply):
       return multiply(threads, to, from, count, f32_bits(u32(step.value)));
   }
 }

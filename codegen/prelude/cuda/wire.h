@@ -4,7 +4,7 @@
 
 namespace cinch {
 
-constexpr u32 kMarked = 1u;  // of a payload's flags, and of status[0]
+constexpr u32 kMarked = kPayloadNonFinite;  // and, in status[0], kFlagNonFinite
 constexpr u32 kHeaderBytes = 64u;
 
 // Formulas of sizes, as the host computes them; those that hold a count cannot leave 64 bits, since
@@ -60,11 +60,11 @@ CINCH_FN u32 get_word(const u8* payload, u32 index) {
 
 // Header and counts, by one thread.
 template <u32 Counts>
-CINCH_FN void write_frame(const CinchTensor& args, u32 flags, u64 payload_bytes, u32 num_counts,
+CINCH_FN void write_frame(const GpuTensor& args, u32 flags, u64 payload_bytes, u32 num_counts,
                           const u32 (&counts)[Counts + 1u]) {
   u8* const payload = static_cast<u8*>(args.payload);
-  put_word(payload, 0, 0x48434e43u);  // "CNCH"
-  put_word(payload, 1, kPayloadVersion);
+  put_word(payload, 0, kPayloadMagicWord);
+  put_word(payload, 1, kPayloadFormatVersion);
   put_word(payload, 2, flags);
 #pragma unroll 1
   for (u32 i = 0; i < 5u; ++i) {
@@ -106,7 +106,7 @@ CINCH_FN void refuse(Opened<Counts>& opened, bool is_bad, u32 fault, u32 part = 
 
 // `bounds`: the most that each count can be. The payload of no elements is a header alone.
 template <u32 Counts>
-CINCH_FN Opened<Counts> open_frame(const CinchTensor& args, const i64 (&bounds)[Counts + 1u]) {
+CINCH_FN Opened<Counts> open_frame(const GpuTensor& args, const i64 (&bounds)[Counts + 1u]) {
   Opened<Counts> opened;
   const u8* const payload = static_cast<const u8*>(args.payload);
   const u32 num_counts = num_elems(args) == 0u ? 0u : Counts;
@@ -114,8 +114,8 @@ CINCH_FN Opened<Counts> open_frame(const CinchTensor& args, const i64 (&bounds)[
   if (opened.fault != 0u) return opened;
   opened.flags = get_word(payload, 2);
   opened.payload_bytes = u64(get_word(payload, 14)) | u64(get_word(payload, 15)) << 32;
-  refuse(opened, get_word(payload, 0) != 0x48434e43u, kFaultMagic);
-  refuse(opened, get_word(payload, 1) != kPayloadVersion, kFaultVersion);
+  refuse(opened, get_word(payload, 0) != kPayloadMagicWord, kFaultMagic);
+  refuse(opened, get_word(payload, 1) != kPayloadFormatVersion, kFaultVersion);
   refuse(opened, (opened.flags & ~kMarked) != 0u, kFaultFlags);
   refuse(opened, opened.payload_bytes > args.payload_bytes, kFaultLength);
   u32 same = 0;

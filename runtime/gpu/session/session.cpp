@@ -1,13 +1,8 @@
 // The door of a session on a GPU.
 #include "runtime/gpu/session/session.h"
 
-#include <fmt/format.h>
-
 #include "runtime/call/entries.h"
-#include "runtime/call/state_file.h"
-#include "runtime/gpu/fault.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 
@@ -32,230 +27,191 @@ Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
 }
 
 const ProgramInfo& GpuSession::info() const {
-  return impl_->info();
+  return impl_->core.info();
 }
 std::size_t GpuSession::num_tensors() const {
-  return impl_->num_tensors();
+  return impl_->core.num_tensors();
 }
 std::int64_t GpuSession::num_elems(std::size_t tensor) const {
-  return impl_->facts[tensor].num_elems();
+  return impl_->core.facts[tensor].num_elems();
 }
 std::size_t GpuSession::memory_bytes() const {
-  return impl_->arena.total_bytes();
+  return impl_->memory.arena().total_bytes();
 }
 std::size_t GpuSession::num_launches(EntryKind kind) const {
-  return impl_->plans[static_cast<std::size_t>(kind)].batches.size();
+  return impl_->core.plan_of(kind).batches.size();
 }
+void GpuSession::use_stream(void* stream) {
+  impl_->core.stream = static_cast<GpuStream>(stream);
+}
+
+// ---- sizes and parameters ----
 
 Status GpuSession::lay_out_payload(std::size_t tensor, std::uint64_t step,
                                    PayloadLayout& layout) const {
-  return guarded_use(impl_->in_use, [&] { return impl_->lay_out_payload(tensor, step, layout); });
-}
-
-Status GpuSession::Impl::lay_out_payload(std::size_t tensor, std::uint64_t step,
-                                         PayloadLayout& to) const {
-  if (Status status = check_step(step); !status) return status;
-  return lay_out_payload_bound(info(), env(tensor, step), to);
+  return guarded_use(impl_->core.in_use,
+                     [&] { return impl_->calls.lay_out_payload(tensor, step, layout); });
 }
 
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
-    const Status status = impl_->lay_out_payload(tensor, step, impl_->bound);
-    CINCH_TRY(status);
-    return impl_->bound.size_bytes;
-  });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.payload_bound(tensor, step); });
 }
 
 Result<PayloadHeader> GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<PayloadHeader> {
-    return payload_header(info(), impl_->image().fingerprint, impl_->facts[tensor],
-                          impl_->parameters, step);
+  return guarded_use(impl_->core.in_use, [&]() -> Result<PayloadHeader> {
+    const GpuSessionCore& core = impl_->core;
+    return payload_header(info(), core.image().fingerprint, core.facts[tensor], core.parameters,
+                          step);
   });
 }
 
 Status GpuSession::set_parameter(std::string_view name, double value) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    const ParameterValues before = impl_->parameters;
-    Status status = impl_->parameters.set(name, value);
-    for (std::size_t t = 0; t < num_tensors() && status; ++t) {
-      for (std::size_t b = 0; b < impl_->image().buffers.size() && status; ++b) {
-        const BufferInfo& buffer = impl_->image().buffers[b];
-        const auto size =
-            buffer_bytes(impl_->image(), static_cast<BufferIndex>(b), impl_->env(t, 0));
-        if (!size) {
-          status = tl::unexpected<Error>(size.error());
-        } else if (*size > impl_->capacities[t][b]) {
-          status = fail(ErrorKind::OutOfRange,
-                        fmt::format("parameter {} = {}: {} takes {} bytes, the session was opened "
-                                    "for {}",
-                                    name, value, buffer.name, *size, impl_->capacities[t][b]));
-        }
-      }
-    }
-    for (std::size_t t = 0; t < num_tensors() && status; ++t) {
-      status = impl_->check_loops(impl_->env(t, 0), t);
-    }
-    if (!status) {
-      impl_->parameters = before;
-    } else {
-      ++impl_->parameters_version;
-    }
-    return status;
-  });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.set_parameter(name, value); });
 }
 
-Status GpuSession::Impl::call_with(EntryKind kind, const Arrays& arrays, std::uint64_t step,
-                                   GpuStream on) {
-  Status status = check_call(image(), kind, options.only_decodes);
-  if (status) status = check_step(step);
-  if (status) status = bind_tensors(kind, arrays.from, arrays.to);
-  if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
-  return status ? call(kind, step, on) : status;
-}
+// ---- calls ----
 
 Status GpuSession::encode(std::span<const GpuAddress> gradients,
                           std::span<const GpuPayload> payloads, std::uint64_t step,
                           GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] {
-    return impl_->call_with(EntryKind::Encode, {gradients, payloads, {}}, step, stream);
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->calls.call_with(EntryKind::Encode, {gradients, payloads, {}}, step, stream);
   });
 }
 
 Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] {
-    return impl_->call_with(EntryKind::Decode, {{}, payloads, outputs}, step, stream);
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->calls.call_with(EntryKind::Decode, {{}, payloads, outputs}, step, stream);
   });
 }
 
 Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
                               std::span<const GpuAddress> outputs, std::uint64_t step,
                               GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] {
-    return impl_->call_with(EntryKind::DecodeAdd, {{}, payloads, outputs}, step, stream);
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->calls.call_with(EntryKind::DecodeAdd, {{}, payloads, outputs}, step, stream);
   });
 }
 
 Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] {
-    return impl_->call_with(EntryKind::Finish, {sums, {}, updates}, step, stream);
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->calls.call_with(EntryKind::Finish, {sums, {}, updates}, step, stream);
   });
 }
 
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
-    const auto& made = impl_->calls[static_cast<std::size_t>(kind)];
-    if (!made || !made->was_made) {
-      return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
-    }
-    const GpuDevice::Scope scope(impl_->device());
-    if (Status status = impl_->check_host_conditions(kind, step); !status) return status;
-    if (!made->payloads.empty()) {
-      const std::vector<GpuPayload> payloads = made->payloads;
-      if (Status status = impl_->bind_payloads(kind, payloads, step); !status) return status;
-    }
-    if (Status status = impl_->write_facts(kind, step); !status) return status;
-    return impl_->order.run(
-        stream, [&] { return impl_->call_of(kind).table.send(impl_->device(), stream); });
-  });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.prepare(kind, step, stream); });
 }
-
-Result<std::vector<TensorOutcome>> GpuSession::Impl::collect(GpuStream from) {
-  CINCH_TRY(order.enter(from));
-  std::vector<GpuOutcome> words(num_tensors());
-  const GpuAddress at = arena.address(outcomes);
-  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
-  const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
-  CINCH_TRY(device().read(all, at, from));
-  std::vector<TensorOutcome> told;
-  bool has_failed = false;
-  for (GpuOutcome& word : words) {
-    told.push_back({gpu_fault(image(), word.failed), (word.flags & kFlagNonFinite) != 0,
-                    static_cast<std::int64_t>(word.payload_bytes)});
-    has_failed = has_failed || word.failed != 0;
-    word.failed = 0;
-  }
-  if (!has_failed) return told;
-  const Status status = device().write(at, all, from);
-  CINCH_TRY(status);
-  return told;
+Status GpuSession::prepare(EntryKind kind, std::uint64_t step) {
+  return prepare(kind, step, impl_->core.stream);
 }
 
 Result<std::vector<TensorOutcome>> GpuSession::collect(GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] { return impl_->collect(stream); });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.collect(stream); });
+}
+Result<std::vector<TensorOutcome>> GpuSession::collect() {
+  return collect(impl_->core.stream);
+}
+
+ListStatus GpuSession::encode(const ListCall& call, std::span<const ConstTensorView> gradients,
+                              std::span<PayloadSlot> payloads) {
+  return impl_->views.encode(call, gradients, payloads);
+}
+ListStatus GpuSession::decode(const ListCall& call, std::span<const PayloadBytes> payloads,
+                              std::span<const TensorView> outputs) {
+  return impl_->views.decode(call, payloads, outputs);
+}
+ListStatus GpuSession::decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
+                                  std::span<const std::span<float>> outputs) {
+  return impl_->views.decode_add(call, payloads, outputs);
+}
+ListStatus GpuSession::finish(const ListCall& call, std::span<const std::span<float>> sums,
+                              std::span<const TensorView> updates) {
+  return impl_->views.finish(call, sums, updates);
+}
+
+// ---- synchronisation ----
+
+Status GpuSession::sync(std::size_t /*tensor*/, ConstTensorView gradient, TensorView update,
+                        std::uint64_t step, RankExchange& ranks) {
+  return guarded_use(impl_->core.in_use,
+                     [&] { return impl_->sync.sync(gradient, update, step, ranks); });
+}
+
+Result<std::optional<RankPoint>> GpuSession::begin_sync(std::size_t /*tensor*/,
+                                                        ConstTensorView gradient, TensorView update,
+                                                        std::uint64_t step) {
+  return guarded_use(impl_->core.in_use, [&] { return impl_->sync.begin(gradient, update, step); });
+}
+
+Result<std::optional<RankPoint>> GpuSession::continue_sync(std::size_t /*tensor*/, RankStatus all) {
+  return guarded_use(impl_->core.in_use, [&] { return impl_->sync.proceed(all); });
 }
 
 // ---- states ----
 
-Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t tensor,
-                                                                  GpuStream stream) {
-  CINCH_TRY(order.enter(stream));
-  std::vector<std::uint32_t> words(info().states.size());
-  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
-  const GpuAddress from = arena.address(swapped) + 4 * words.size() * tensor;
-  CINCH_TRY(device().read({bytes, 4 * words.size()}, from, stream));
-  std::vector<GpuAddress> addresses;
-  for (std::uint32_t i = 0; i < words.size(); ++i) {
-    const BufferIndex in_place = buffer_of(BufferRole::StateInPlace, i);
-    const auto role = words[i] != 0 ? BufferRole::StateNext : BufferRole::State;
-    addresses.push_back(own_address(tensor, in_place != kNoIndex ? in_place : buffer_of(role, i)));
+std::size_t GpuSession::state_bytes() const {
+  if (impl_->core.options.only_decodes) return 0;
+  const ParameterValues parameters(info());
+  std::int64_t total = 0;
+  for (const TensorFacts& facts : impl_->core.facts) {
+    for (const StateInfo& state : info().states) {
+      total += rt::state_bytes(info(), state, host_env(facts, parameters, 0)).value_or(0);
+    }
   }
-  return addresses;
-}
-
-Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::size_t tensor,
-                                                                        GpuStream stream) {
-  CINCH_TRY(check_holds_states(options.only_decodes));
-  const auto addresses = state_addresses(tensor, stream);
-  CINCH_TRY(addresses);
-  std::vector<std::vector<std::uint8_t>> read;
-  for (std::size_t i = 0; i < addresses->size(); ++i) {
-    const auto size = rt::state_bytes(info(), info().states[i], env(tensor, 0));
-    CINCH_TRY(size);
-    auto& bytes = read.emplace_back(static_cast<std::size_t>(*size));
-    CINCH_TRY(device().read(bytes, (*addresses)[i], stream));
-  }
-  return read;
+  return static_cast<std::size_t>(total);
 }
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::states(std::size_t tensor,
                                                                   GpuStream stream) const {
-  return guarded_use(impl_->in_use, [&] { return impl_->states(tensor, stream); });
-}
-
-StateFileKey GpuSession::Impl::state_key(std::size_t tensor) const {
-  return {image().fingerprint, facts[tensor].rows, facts[tensor].cols};
+  return guarded_use(impl_->core.in_use, [&] { return impl_->states.read(tensor, stream); });
 }
 
 Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor,
                                                               GpuStream stream) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
-    const auto held = impl_->states(tensor, stream);
-    CINCH_TRY(held);
-    return write_states(impl_->state_key(tensor), state_views(info(), *held));
-  });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->states.as_bytes(tensor, stream); });
 }
-
-Status GpuSession::Impl::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
-                                    GpuStream stream) {
-  const auto held = states(tensor, stream);
-  CINCH_TRY(held);
-  const auto given = read_states(bytes, state_key(tensor), state_views(info(), *held));
-  CINCH_TRY(given);
-  const auto addresses = state_addresses(tensor, stream);
-  CINCH_TRY(addresses);
-  for (std::size_t i = 0; i < given->size(); ++i) {
-    const Status status = device().write((*addresses)[i], (*given)[i], stream);
-    if (!status) return status;
-  }
-  return Ok{};
+Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor) const {
+  return states_as_bytes(tensor, impl_->core.stream);
 }
 
 Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
                               GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] { return impl_->set_states(tensor, bytes, stream); });
+  return guarded_use(impl_->core.in_use, [&] { return impl_->states.set(tensor, bytes, stream); });
+}
+Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes) {
+  return set_states(tensor, bytes, impl_->core.stream);
+}
+
+Status GpuSession::keep_states(GpuStream stream) {
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->core.order.run(stream, [&] { return impl_->states.keep(stream); });
+  });
+}
+Status GpuSession::keep_states() {
+  return keep_states(impl_->core.stream);
+}
+
+Status GpuSession::take_back_states(GpuStream stream) {
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->core.order.run(stream,
+                                 [&] { return impl_->states.take_back(0, num_tensors(), stream); });
+  });
+}
+Status GpuSession::take_back_states() {
+  return take_back_states(impl_->core.stream);
+}
+
+Status GpuSession::take_back_states(GpuStream stream, std::size_t tensor) {
+  return guarded_use(impl_->core.in_use, [&] {
+    return impl_->core.order.run(stream,
+                                 [&] { return impl_->states.take_back(tensor, 1, stream); });
+  });
+}
+Status GpuSession::take_back_tensor(std::size_t tensor) {
+  return take_back_states(impl_->core.stream, tensor);
 }
 
 }  // namespace cinch::rt

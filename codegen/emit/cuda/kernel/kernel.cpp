@@ -19,8 +19,8 @@ CudaKernelEmitter::CudaKernelEmitter(CudaContext& cx)
 void CudaKernelEmitter::emit_signature() {
   line("template <u32 kBlockWarps, bool kIsStep>");
   line(
-      fmt::format("CINCH_FN void {}_body(const CinchLaunch& launch, const CinchStep& step, "
-                  "CinchTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
+      fmt::format("CINCH_FN void {}_body(const GpuLaunch& launch, const GpuStep& step, "
+                  "GpuTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
                   cx_.name, shared_type()));
 }
 

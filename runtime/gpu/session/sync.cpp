@@ -1,10 +1,9 @@
-// A synchronisation on a GPU, of one tensor: launches as in any other call, and between them ranks
-// that meet: in parts where the caller brings them together, else over the host, whose memory what
-// is sent and received goes through.
+// Bodies of sync.h.
+#include "runtime/gpu/session/sync.h"
+
 #include "runtime/call/entries.h"
 #include "runtime/collective/routes.h"
 #include "runtime/core/numbers/float_environment.h"
-#include "runtime/gpu/session/session_impl.h"
 #include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
@@ -18,28 +17,28 @@ RankStatus rank_status(const Words& words) {
 
 }  // namespace
 
-Status GpuSession::Impl::read_status() {
-  const std::span bytes(reinterpret_cast<std::uint8_t*>(syncing.words.data()),
-                        sizeof syncing.words);
-  return device().read(bytes, arena.address(call_words), syncing.stream);
+Status GpuSync::read_status() {
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(syncing_.words.data()),
+                        sizeof syncing_.words);
+  return device().read(bytes, memory_.status_words(), syncing_.stream);
 }
 
-Status GpuSession::Impl::mark_status(RankStatus all) const {
-  StatusWords words = syncing.words;
+Status GpuSync::mark_status(RankStatus all) const {
+  StatusWords words = syncing_.words;
   if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
   if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
   const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
-  return device().write(arena.address(call_words), bytes, syncing.stream);
+  return device().write(memory_.status_words(), bytes, syncing_.stream);
 }
 
-Status GpuSession::Impl::turn_to_update() {
-  GpuTable& table = call_of(EntryKind::Sync).table;
-  table.entry(0).set_tensor(syncing.update);
-  return table.send(device(), syncing.stream);
+Status GpuSync::turn_to_update() {
+  GpuTable& table = core_.call_of(EntryKind::Sync).table;
+  table.entry(0).set_tensor(syncing_.update);
+  return table.send(device(), syncing_.stream);
 }
 
-Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions) const {
-  const HostEnv at = env(0, syncing.step);
+Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
+  const HostEnv at = env(0, syncing_.step);
   const auto size = [&](std::uint32_t slot) -> Result<std::int64_t> {
     if (slot == kNoIndex) return 0;
     return info().exprs.eval_int(image().size_exprs[slot], at);
@@ -53,90 +52,88 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions)
       continue;
     }
     std::uint8_t flag = 0;
-    const GpuAddress from = own_address(0, condition.buffer);
-    CINCH_TRY(device().read({&flag, 1}, from, syncing.stream));
+    const GpuAddress from = memory_.own_address(0, condition.buffer);
+    CINCH_TRY(device().read({&flag, 1}, from, syncing_.stream));
     if ((flag != 0) != (condition.wanted != 0)) return false;
   }
   return true;
 }
 
-Status GpuSession::Impl::refuse_capture(GpuStream on) const {
-  const auto capturing = is_capturing(on);
+Status GpuSync::refuse_capture(GpuStream on) const {
+  const auto capturing = calls_.is_capturing(on);
   CINCH_TRY(capturing);
   if (!*capturing) return Ok{};
   return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
 }
 
-Status GpuSession::Impl::enqueue_begin() {
-  if (Status status = check_host_conditions(EntryKind::Sync, syncing.step); !status) return status;
-  if (Status status = write_facts(EntryKind::Sync, syncing.step); !status) return status;
-  Status status = call_of(EntryKind::Sync).table.send(device(), syncing.stream);
+Status GpuSync::enqueue_begin() {
+  if (Status status = calls_.check_host_conditions(EntryKind::Sync, syncing_.step); !status)
+    return status;
+  if (Status status = calls_.write_facts(EntryKind::Sync, syncing_.step); !status) return status;
+  Status status = core_.call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
   if (!status) return status;
-  const GpuCode code =
-      device().driver().fill(arena.address(call_words), 0, call_words_bytes, syncing.stream);
-  return device().status(code, "beginning a call");
+  return memory_.begin_call(syncing_.stream);
 }
 
-Result<std::optional<RankPoint>> GpuSession::Impl::begin_sync(ConstTensorView gradient,
-                                                              TensorView update,
-                                                              std::uint64_t step) {
-  syncing = {};
+Result<std::optional<RankPoint>> GpuSync::begin(ConstTensorView gradient, TensorView update,
+                                                std::uint64_t step) {
+  syncing_ = {};
   const auto from = reinterpret_cast<GpuAddress>(gradient.data);
   const auto to = reinterpret_cast<GpuAddress>(update.data);
-  Status status = check_call(image(), EntryKind::Sync, options.only_decodes);
+  Status status = check_call(image(), EntryKind::Sync, core_.options.only_decodes);
   if (status && num_tensors() != 1) {
     status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
   }
   if (status) status = check_step(step);
-  if (status && facts[0].num_elems() == 0) return std::nullopt;
-  if (status) status = bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
+  if (status && core_.facts[0].num_elems() == 0) return std::nullopt;
+  if (status) status = calls_.bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
   const GpuDevice::Scope scope(device());
-  if (status) status = refuse_capture(stream);
+  if (status) status = refuse_capture(core_.stream);
   CINCH_TRY(status);
-  syncing = {.is_under_way = true, .step = step, .stream = stream, .update = to};
-  return order.run(stream, [&]() -> Result<std::optional<RankPoint>> {
+  syncing_ = {.is_under_way = true, .step = step, .stream = core_.stream, .update = to};
+  return core_.order.run(core_.stream, [&]() -> Result<std::optional<RankPoint>> {
     CINCH_TRY(enqueue_begin());
     return run_to_point();
   });
 }
 
-Result<std::optional<RankPoint>> GpuSession::Impl::continue_sync(RankStatus all) {
-  if (!syncing.is_under_way)
+Result<std::optional<RankPoint>> GpuSync::proceed(RankStatus all) {
+  if (!syncing_.is_under_way)
     return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
   const GpuDevice::Scope scope(device());
-  syncing.is_over = all != RankStatus::Good;
-  const GpuStream on = syncing.stream;
-  auto point = order.run(on, [&]() -> Result<std::optional<RankPoint>> {
-    Status status = all == rank_status(syncing.words) ? Status(Ok{}) : mark_status(all);
-    if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
+  syncing_.is_over = all != RankStatus::Good;
+  const GpuStream on = syncing_.stream;
+  auto point = core_.order.run(on, [&]() -> Result<std::optional<RankPoint>> {
+    Status status = all == rank_status(syncing_.words) ? Status(Ok{}) : mark_status(all);
+    if (status) status = launch_rest(core_.plan_of(EntryKind::Sync).batches[syncing_.batch++]);
     CINCH_TRY(status);
     return run_to_point();
   });
   if (!point || *point) return point;
-  auto outcomes = collect(on);
+  auto outcomes = calls_.collect(on);
   CINCH_TRY(outcomes);
   CINCH_TRY(outcomes->front().status);
   return point;
 }
 
-Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {
-  const Plan& plan = plan_of(EntryKind::Sync);
-  for (; syncing.batch < plan.batches.size(); ++syncing.batch) {
-    const GpuBatch& batch = plan.batches[syncing.batch];
+Result<std::optional<RankPoint>> GpuSync::run_to_point() {
+  const GpuCallPlan& plan = core_.plan_of(EntryKind::Sync);
+  for (; syncing_.batch < plan.batches.size(); ++syncing_.batch) {
+    const GpuBatch& batch = plan.batches[syncing_.batch];
     const PlannedLaunch& first = plan.steps[batch.begin];
-    if (first.meeting != PlannedMeeting::None && !syncing.is_over) {
+    if (first.meeting != PlannedMeeting::None && !syncing_.is_over) {
       auto point = point_at(first);
       if (!point || *point) return point;
     }
     CINCH_TRY(launch_rest(batch));
   }
-  syncing = {};
+  syncing_ = {};
   return std::nullopt;
 }
 
-Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch& meeting) {
+Result<std::optional<RankPoint>> GpuSync::point_at(const PlannedLaunch& meeting) {
   CINCH_TRY(read_status());
-  RankPoint point{rank_status(syncing.words), std::nullopt};
+  RankPoint point{rank_status(syncing_.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
   const auto is_due = hold(meeting.conditions);
   CINCH_TRY(is_due);
@@ -147,13 +144,13 @@ Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch&
   return point;
 }
 
-Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) const {
-  const HostEnv at = env(0, syncing.step);
+Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
+  const HostEnv at = env(0, syncing_.step);
   const auto bytes_of = [&](BufferIndex buffer) -> Result<std::span<std::uint8_t>> {
     const auto size = buffer_bytes(image(), buffer, at);
     CINCH_TRY(size);
     auto* const data = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
-        own_address(0, buffer));
+        memory_.own_address(0, buffer));
     return std::span(data, static_cast<std::size_t>(*size));
   };
   const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
@@ -164,7 +161,7 @@ Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) c
   const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
     std::uint32_t value = 0;
     const std::span bytes(reinterpret_cast<std::uint8_t*>(&value), sizeof value);
-    const Status status = device().read(bytes, own_address(0, scalar), syncing.stream);
+    const Status status = device().read(bytes, memory_.own_address(0, scalar), syncing_.stream);
     CINCH_TRY(status);
     return value;
   };
@@ -179,16 +176,16 @@ Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) c
 }
 
 // What the batch does besides the meeting of ranks that it may be.
-Status GpuSession::Impl::launch_rest(const GpuBatch& batch) {
-  const PlannedLaunch& first = plan_of(EntryKind::Sync).steps[batch.begin];
+Status GpuSync::launch_rest(const GpuBatch& batch) {
+  const PlannedLaunch& first = core_.plan_of(EntryKind::Sync).steps[batch.begin];
   if (first.meeting == PlannedMeeting::None) {
-    return launch(EntryKind::Sync, batch, false, syncing.stream);
+    return calls_.launch(EntryKind::Sync, batch, false, syncing_.stream);
   }
   const bool narrows = first.meeting == PlannedMeeting::Agree && !is_f32();
   return narrows ? turn_to_update() : Status(Ok{});
 }
 
-Result<RankStatus> GpuSession::Impl::meet(const RankPoint& point, RankExchange& ranks) const {
+Result<RankStatus> GpuSync::meet(const RankPoint& point, RankExchange& ranks) const {
   const DefaultFloatEnvironment environment;
   if (!point.call) return meet_at(point, ranks);
   const auto address_of = [](std::span<const std::uint8_t> memory) {
@@ -203,48 +200,33 @@ Result<RankStatus> GpuSession::Impl::meet(const RankPoint& point, RankExchange& 
   const GpuAddress count_to = address_of(call.received);
   std::vector<std::uint8_t> sent(call.input.size()), received(call.output.size());
   std::vector<std::uint8_t> count(call.received.size());
-  Status status = device().read(sent, from, syncing.stream);
+  Status status = device().read(sent, from, syncing_.stream);
   if (!status) return stop(status);
   call.input = sent;
   call.output = received;
   call.received = count;
   auto all = meet_at({point.own, call}, ranks);
   if (!all || *all != RankStatus::Good) return all;
-  status = device().write(to, received, syncing.stream);
-  if (status && !count.empty()) status = device().write(count_to, count, syncing.stream);
+  status = device().write(to, received, syncing_.stream);
+  if (status && !count.empty()) status = device().write(count_to, count, syncing_.stream);
   if (!status) return stop(status);
   return all;
 }
 
-Status GpuSession::Impl::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
-                              RankExchange& ranks) {
-  auto point = begin_sync(gradient, update, step);
+Status GpuSync::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
+                     RankExchange& ranks) {
+  auto point = begin(gradient, update, step);
   bool do_others_wait = true;
   while (point && *point) {
     const RankPoint at = point->value_or(RankPoint{});
     const auto all = meet(at, ranks);
     do_others_wait = all && *all == RankStatus::Good && at.call;
-    point = all ? continue_sync(*all)
-                : Result<std::optional<RankPoint>>(tl::unexpected<Error>(all.error()));
+    point =
+        all ? proceed(*all) : Result<std::optional<RankPoint>>(tl::unexpected<Error>(all.error()));
   }
   if (point) return Ok{};
   if (do_others_wait) (void)ranks.agree(RankStatus::Failed);
   return tl::unexpected<Error>(point.error());
-}
-
-Status GpuSession::sync(std::size_t /*tensor*/, ConstTensorView gradient, TensorView update,
-                        std::uint64_t step, RankExchange& ranks) {
-  return guarded_use(impl_->in_use, [&] { return impl_->sync(gradient, update, step, ranks); });
-}
-
-Result<std::optional<RankPoint>> GpuSession::begin_sync(std::size_t /*tensor*/,
-                                                        ConstTensorView gradient, TensorView update,
-                                                        std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&] { return impl_->begin_sync(gradient, update, step); });
-}
-
-Result<std::optional<RankPoint>> GpuSession::continue_sync(std::size_t /*tensor*/, RankStatus all) {
-  return guarded_use(impl_->in_use, [&] { return impl_->continue_sync(all); });
 }
 
 }  // namespace cinch::rt

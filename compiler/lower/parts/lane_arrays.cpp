@@ -1,23 +1,20 @@
-// Small arrays inside a lambda over elements that are made, joined and stored into per element.
-// Their sizes are constants, so an array of K is a matrix [L, K] over the L elements, and what goes
-// where is a select over its columns.
-#include <algorithm>
+// Bodies of lane_arrays.h.
+#include "compiler/lower/parts/lane_arrays.h"
 
-#include "compiler/lower/body_lowering.h"
+#include "compiler/lower/parts/checks.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
 
 // 0 … K - 1 along a row of the lanes: [1, K].
-ValueId BodyLowering::lane_columns(HostExprId size) {
+ValueId LaneArrays::columns(HostExprId size) {
   return emit_.reshape(emit_.iota(size), matrix_type(kU32, emit_.one(), size));
 }
 
-// Scalars and vectors one after another, as `concat` and a table literal put them.
-Lowered BodyLowering::join_in_lanes(const Expr& e, const std::vector<Lowered>& parts) {
-  if (lanes_.rank != 1) limitation("an array made in a lambda inside another");
+Lowered LaneArrays::join(const Expr& e, const std::vector<Lowered>& parts) {
+  if (cx_.lanes.rank != 1) limitation("an array made in a lambda inside another");
   const HostExprId size = e.type.dims[0];
-  const ValueId column = lane_columns(size);
+  const ValueId column = columns(size);
   ValueId joined;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -33,8 +30,8 @@ Lowered BodyLowering::join_in_lanes(const Expr& e, const std::vector<Lowered>& p
       const ValueId from = emit_.map(ScalarOp::sub, emit_.iota(size), first);
       const ValueId last = emit_.constant_int(kU32, len - 1);
       const ValueId at = emit_.map(ScalarOp::min, from, last);
-      part =
-          along(full({part, parts[i].lanes}, type, 1), full({at}, vector_type(kU32, size), 1), 1);
+      part = emit_.along(full({part, parts[i].lanes}, type, 1),
+                         full({at}, vector_type(kU32, size), 1), 1);
     }
     const bool is_first = !joined.is_valid();
     const ValueId is_before = is_first ? ValueId() : emit_.map(ScalarOp::lt, column, first);
@@ -45,23 +42,22 @@ Lowered BodyLowering::join_in_lanes(const Expr& e, const std::vector<Lowered>& p
   return {emit_.spread(joined, lifted(e.type, 1)), 1};
 }
 
-// target[index] = value, each element into its own row.
-void BodyLowering::assign_in_lanes(const Stmt& s) {
+void LaneArrays::assign(const Stmt& s) {
   const Expr& index_expr = expr(s.expr2);
-  const Type type = checked_.vars[s.var.index()].type;
-  if (s.is_state || lanes_.rank != 1 || index_expr.type.rank != 0 || type.rank != 1) {
+  const Type type = cx_.checked.vars[s.var.index()].type;
+  if (s.is_state || cx_.lanes.rank != 1 || index_expr.type.rank != 0 || type.rank != 1) {
     limitation("assignment to several elements");
   }
   Lowered index = value(s.expr2);
-  index.id = as_index(index.id);
+  index.id = Checks(cx_).as_index(index.id);
   const Lowered stored = value(s.expr);
   if (!s.proved_in_bounds) {
-    check_index(
-        index, index_expr.type, type.dims[0],
-        located(s.span, "an index of '" + checked_.vars[s.var.index()].name + "' is out of range"));
+    Checks(cx_).index(index, index_expr.type, type.dims[0],
+                      located(s.span, "an index of '" + cx_.checked.vars[s.var.index()].name +
+                                          "' is out of range"));
   }
-  Lowered& target = vars_[s.var.index()];
-  const ValueId is_there = emit_.map(ScalarOp::eq, lane_columns(type.dims[0]),
+  Lowered& target = cx_.vars[s.var.index()];
+  const ValueId is_there = emit_.map(ScalarOp::eq, columns(type.dims[0]),
                                      aligned(index, with_dtype(type, kU32), index.lanes));
   const ValueId converted = emit_.convert(stored.id, type.dtype);
   const ValueId chosen =

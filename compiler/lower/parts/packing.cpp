@@ -1,13 +1,11 @@
-// Packed fields of a payload: ascending indices as Rice codes of their gaps, numbers as Elias delta
-// codes. A code is taken apart so that all of them are written and read side by side: first the
-// unary parts of all codes (so many zeros, then a one), then sections of fields of known width.
-// Where each begins is a running sum; the ones of the unary parts are found by a selection over
-// bits. docs/payload.md fixes the bits; sema has the bounds (elaborate_wire.cpp).
+// Bodies of packing.h.
+#include "compiler/lower/parts/packing.h"
+
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "compiler/lower/body_lowering.h"
+#include "compiler/lower/parts/checks.h"
 
 namespace cinch::lower {
 
@@ -54,7 +52,7 @@ class Arithmetic {
 }  // namespace
 
 // Words of a payload while they are read: `end` is the first bit that no section has taken yet.
-struct BodyLowering::Words {
+struct PackingLowering::Words {
   std::string name, message;
   HostExprId len;     // how many numbers
   ValueId num;        // the same, u32
@@ -64,16 +62,16 @@ struct BodyLowering::Words {
 };
 
 // Where the fields of a section begin: a word, a bit of it.
-struct BodyLowering::Begins {
+struct PackingLowering::Begins {
   ValueId word, bit;
   ValueId end;  // u64, behind the last field
 };
 
 // ---- numbers to codes
 
-ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
-  const CheckedField& packed = checked_.fields[field];
-  const std::string& name = out_.info.wire.fields[field].name;
+ValueId PackingLowering::pack_field(std::size_t field, ValueId values) {
+  const CheckedField& packed = cx_.checked.fields[field];
+  const std::string& name = cx_.out.info.wire.fields[field].name;
   Arithmetic a(emit_);
   ValueId zeros;
   if (packed.code == FieldCode::Ascending) {
@@ -86,7 +84,7 @@ ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
     HostExprPool& pool = emit_.exprs();
     const HostExprId below = pool.make(HostOp::Min, packed.below, pool.const_int(kMostBelow));
     const ValueId fits = emit_.map(ScalarOp::lt, a.widen(values), emit_.host_size(below, kU64));
-    check_all(fits, fmt::format("field {}: a number is not below its limit", name));
+    Checks(cx_).all(fits, fmt::format("field {}: a number is not below its limit", name));
     values = emit_.keep(values);
   } else {
     values = gaps_of(values);
@@ -96,7 +94,7 @@ ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
 }
 
 // Each index less the one before it, less 1; of the first the index itself.
-ValueId BodyLowering::gaps_of(ValueId index) {
+ValueId PackingLowering::gaps_of(ValueId index) {
   Arithmetic a(emit_);
   const ValueId i = emit_.iota(emit_.type(index).dims[0]);
   const ValueId before = emit_.gather(index, a.sub(i, a.min(i, a.small(1))));
@@ -105,7 +103,7 @@ ValueId BodyLowering::gaps_of(ValueId index) {
 }
 
 // floor(log2(below / num)): about as many bits of a gap are as good as random.
-ValueId BodyLowering::rice_width(HostExprId num, HostExprId below) {
+ValueId PackingLowering::rice_width(HostExprId num, HostExprId below) {
   Arithmetic a(emit_);
   const ValueId each = emit_.map(ScalarOp::max, host_scalar(num, kU64), a.wide(1));
   const ValueId mean = emit_.map(ScalarOp::div, emit_.host_size(below, kU64), each);
@@ -114,7 +112,8 @@ ValueId BodyLowering::rice_width(HostExprId num, HostExprId below) {
 
 // Of y >= 1 with its highest one at bit w: w + 1 has its highest one at bit v; the code is v zeros
 // and a one, the low v bits of w + 1, the low w bits of y.
-std::vector<BodyLowering::Section> BodyLowering::elias_sections(ValueId values, ValueId& zeros) {
+std::vector<PackingLowering::Section> PackingLowering::elias_sections(ValueId values,
+                                                                      ValueId& zeros) {
   Arithmetic a(emit_);
   const ValueId width = a.log2(values);
   const ValueId length = a.add(width, a.small(1));
@@ -124,7 +123,7 @@ std::vector<BodyLowering::Section> BodyLowering::elias_sections(ValueId values, 
 
 // Fields of `width` bits from bit `from` on. Where all have the same width, 32 of them fill `width`
 // words, so that no product takes more than 32 bits.
-BodyLowering::Begins BodyLowering::begins_of(HostExprId len, ValueId width, ValueId from) {
+PackingLowering::Begins PackingLowering::begins_of(HostExprId len, ValueId width, ValueId from) {
   Arithmetic a(emit_);
   if (emit_.type(width).rank > 0) {
     const ValueId wide = a.widen(width);
@@ -143,11 +142,11 @@ BodyLowering::Begins BodyLowering::begins_of(HostExprId len, ValueId width, Valu
 // All bits are sums into cells of memory. A section begins where the one before it ends, which is
 // known when all codes were seen; so each has cells of its own, which are moved when the words are
 // put together.
-ValueId BodyLowering::pack_codes(ValueId zeros, const std::vector<Section>& sections,
-                                 const CheckedField& field, const std::string& name) {
+ValueId PackingLowering::pack_codes(ValueId zeros, const std::vector<Section>& sections,
+                                    const CheckedField& field, const std::string& name) {
   Arithmetic a(emit_);
   const HostExprId len = emit_.type(zeros).dims[0];
-  const HostExprId most = out_.info.wire.counts[field.words].bound;
+  const HostExprId most = cx_.out.info.wire.counts[field.words].bound;
   const ValueId last = a.sub(emit_.host_size(most, kU32), a.small(1));
   const ValueId place = a.add(emit_.scan(ScalarOp::add, zeros), emit_.iota(len));
   const ValueId one = a.shl(a.small(1), a.bit_and(place, a.small(31)));
@@ -164,13 +163,13 @@ ValueId BodyLowering::pack_codes(ValueId zeros, const std::vector<Section>& sect
   const ValueId used = emit_.convert(a.shr(a.add(end, a.wide(31)), a.wide(5)), kU32);
   const std::uint32_t count = emit_.new_count(name + ".used", most);
   const auto kept = emit_.nonzero(emit_.map(ScalarOp::lt, emit_.iota(most), used), count);
-  counts_[count] = kept.count;
+  cx_.counts[count] = kept.count;
   return emit_.slice(words, emit_.exprs().const_int(0), emit_.type(kept.index).dims[0]);
 }
 
 // Cell c has the bits of fields that begin in word c, u64 as the last one may end in the next word.
 // Word j of the result has those that come there when all are moved up by `begin` bits.
-ValueId BodyLowering::words_from(ValueId cells, ValueId begin) {
+ValueId PackingLowering::words_from(ValueId cells, ValueId begin) {
   Arithmetic a(emit_);
   const HostExprId size = emit_.type(cells).dims[0];
   const ValueId j = emit_.iota(size);
@@ -187,9 +186,9 @@ ValueId BodyLowering::words_from(ValueId cells, ValueId begin) {
 
 // ---- codes to numbers
 
-ValueId BodyLowering::unpack_field(std::size_t field, ValueId words) {
-  const CheckedField& packed = checked_.fields[field];
-  const std::string& name = out_.info.wire.fields[field].name;
+ValueId PackingLowering::unpack_field(std::size_t field, ValueId words) {
+  const CheckedField& packed = cx_.checked.fields[field];
+  const std::string& name = cx_.out.info.wire.fields[field].name;
   Words open = open_words(words, packed, name);
   const ValueId values =
       packed.code == FieldCode::Ascending ? unpack_rice(open, packed) : unpack_elias(open, packed);
@@ -199,8 +198,8 @@ ValueId BodyLowering::unpack_field(std::size_t field, ValueId words) {
 
 // Finds the ones of the unary parts. What is read behind the words, or behind the ones where some
 // are missing, waits for a check.
-BodyLowering::Words BodyLowering::open_words(ValueId words, const CheckedField& field,
-                                             const std::string& name) {
+PackingLowering::Words PackingLowering::open_words(ValueId words, const CheckedField& field,
+                                                   const std::string& name) {
   Arithmetic a(emit_);
   Words w;
   w.name = name;
@@ -219,7 +218,7 @@ BodyLowering::Words BodyLowering::open_words(ValueId words, const CheckedField& 
   const ValueId is_inside = emit_.map(ScalarOp::lt, word, w.used);
   const std::uint32_t count = emit_.new_count(name + ".codes", field.most);
   const auto ones = emit_.nonzero(a.bit_and(is_one, is_inside), count, w.len);
-  counts_[count] = ones.count;
+  cx_.counts[count] = ones.count;
   emit_.check(a.equal(ones.count, w.num), w.message);
   w.place = emit_.gather(ones.index, emit_.iota(w.len));
   const ValueId last = element_or_zero(ones.index, a.sub(w.num, a.small(1)));
@@ -227,7 +226,7 @@ BodyLowering::Words BodyLowering::open_words(ValueId words, const CheckedField& 
   return w;
 }
 
-ValueId BodyLowering::element_or_zero(ValueId values, ValueId at) {
+ValueId PackingLowering::element_or_zero(ValueId values, ValueId at) {
   Arithmetic a(emit_);
   const ValueId zero = emit_.fill(a.small(0), vector_type(kU32, emit_.one()));
   const ValueId size = host_scalar(emit_.type(values).dims[0], kU32);
@@ -235,13 +234,13 @@ ValueId BodyLowering::element_or_zero(ValueId values, ValueId at) {
 }
 
 // The last word in place of what is behind it.
-ValueId BodyLowering::word_at(const Words& words, ValueId word) {
+ValueId PackingLowering::word_at(const Words& words, ValueId word) {
   Arithmetic a(emit_);
   return emit_.gather(words.all, a.min(word, a.sub(words.used, a.small(1))));
 }
 
 // The next `width` bits (at most 31) of each number.
-ValueId BodyLowering::read_section(Words& words, ValueId width) {
+ValueId PackingLowering::read_section(Words& words, ValueId width) {
   Arithmetic a(emit_);
   const Begins begins = begins_of(words.len, width, words.end);
   const ValueId low = a.shr(word_at(words, begins.word), begins.bit);
@@ -252,7 +251,7 @@ ValueId BodyLowering::read_section(Words& words, ValueId width) {
 }
 
 // The low parts together are less than the limit: no sum of them is too large for 32 bits.
-ValueId BodyLowering::unpack_rice(Words& words, const CheckedField& field) {
+ValueId PackingLowering::unpack_rice(Words& words, const CheckedField& field) {
   Arithmetic a(emit_);
   const ValueId width = rice_width(words.len, field.below);
   const ValueId i = emit_.iota(words.len);
@@ -267,7 +266,7 @@ ValueId BodyLowering::unpack_rice(Words& words, const CheckedField& field) {
   return emit_.select(holds, index, i);
 }
 
-ValueId BodyLowering::unpack_elias(Words& words, const CheckedField& field) {
+ValueId PackingLowering::unpack_elias(Words& words, const CheckedField& field) {
   Arithmetic a(emit_);
   const ValueId i = emit_.iota(words.len);
   const ValueId before = emit_.gather(words.place, a.sub(i, a.min(i, a.small(1))));
@@ -291,7 +290,7 @@ ValueId BodyLowering::unpack_elias(Words& words, const CheckedField& field) {
 
 // Nothing of a payload is used before its words are known to be codes of this many numbers, and
 // nothing else: what depends on the result waits for the check.
-ValueId BodyLowering::accept_words(const Words& words, ValueId holds) {
+ValueId PackingLowering::accept_words(const Words& words, ValueId holds) {
   Arithmetic a(emit_);
   const ValueId used = a.shr(a.add(words.end, a.wide(31)), a.wide(5));
   const ValueId rest = element_or_zero(words.all, a.word_of(words.end));

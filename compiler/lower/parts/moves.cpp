@@ -1,14 +1,208 @@
-// Operators that select, pack or move elements, and those on matrices.
+// Bodies of moves.h.
+#include "compiler/lower/parts/moves.h"
+
 #include <utility>
 
-#include "compiler/lower/body_lowering.h"
+#include "compiler/lower/parts/access.h"
+#include "compiler/lower/parts/checks.h"
+#include "compiler/lower/parts/lane_arrays.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
 
 using sema::BuiltinId;
 
-Lowered BodyLowering::lower_move(const Expr& e) {
+Lowered MoveLowering::lower_plain(const Expr& e, OpKind kind) {
+  std::vector<ValueId> operands;
+  for (ExprId arg : e.args) {
+    if (arg) operands.push_back(uniform(arg));
+  }
+  return {emit_.emit(kind, std::move(operands), e.type)};
+}
+
+Lowered MoveLowering::lower_concat(const Expr& e) {
+  std::vector<Lowered> arrays;
+  arrays.reserve(e.args.size());
+  for (ExprId arg : e.args) arrays.push_back(value(arg));
+  if (arrays.size() == 1) return arrays[0];
+  if (differ_in_lanes(arrays)) return LaneArrays(cx_).join(e, arrays);
+  std::vector<ValueId> parts;
+  parts.reserve(arrays.size());
+  for (const Lowered& array : arrays) parts.push_back(array.id);
+  return {emit_.emit(OpKind::concat, std::move(parts), e.type)};
+}
+
+// Bins of a constant number fit on chip. Others are a sum into cells, with one more cell for values
+// that no bin has.
+Lowered MoveLowering::lower_histogram(const Expr& e) {
+  const ValueId x = Checks(cx_).as_index(uniform(e.args.at(0)));
+  HostExprPool& pool = emit_.exprs();
+  const HostExprId bins = e.type.dims[0];
+  if (pool.is_const(bins)) return {emit_.emit(OpKind::histogram, {x}, e.type)};
+  const ValueId cell = emit_.map(ScalarOp::min, x, host_scalar(bins, kU32));
+  const ValueId ones = emit_.spread(emit_.constant_int(kU32, 1), emit_.type(cell));
+  const Type cells = vector_type(kU32, pool.add(bins, emit_.one()));
+  const ValueId counts = emit_.emit(OpKind::scatter_add, {cell, ones}, cells);
+  return {emit_.gather(counts, emit_.iota(bins))};
+}
+
+// Inside a lambda [K] and [1, K] have one form, so that only changes between them are possible
+// there.
+Lowered MoveLowering::lower_reshape(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  if (x.lanes != 0) return {full(x, e.type, x.lanes), x.lanes};
+  // Sema knows that the sizes agree, or a check before it says so.
+  ir::Attrs attrs;
+  attrs.proved = !ir::element_counts_agree(cx_.out.info, emit_.type(x.id), e.type);
+  return {emit_.emit(OpKind::reshape, {x.id}, e.type, attrs)};
+}
+
+// Integers wrap at the width of their type: sums of a width that no target has are taken in 64
+// bits, of which the lower ones are right.
+Lowered MoveLowering::lower_product(const Expr& e) {
+  const DType dtype = e.type.dtype;
+  if (!is_int(dtype) || dtype.bits == 32 || dtype.bits == 64) {
+    return lower_plain(e, OpKind::matmul);
+  }
+  const DType wide = is_signed_int(dtype) ? kI64 : kU64;
+  const ValueId a = emit_.convert(uniform(e.args.at(0)), wide);
+  const ValueId b = emit_.convert(uniform(e.args.at(1)), wide);
+  const ValueId unused = emit_.constant_int(wide, 64 - dtype.bits);
+  const ValueId moved = emit_.map(ScalarOp::shl, emit_.matmul(a, b), unused);
+  return {emit_.convert(emit_.map(ScalarOp::shr, moved, unused), dtype)};
+}
+
+Lowered MoveLowering::lower_hadamard(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  const ValueId rows = full(x, e.type, x.lanes);
+  return {emit_.emit(OpKind::hadamard, {rows}, lifted(e.type, x.lanes)), x.lanes};
+}
+
+ValueId MoveLowering::select_counted(ValueId mask, std::uint32_t count, HostExprId len,
+                                     HostExprId limit) {
+  ir::Attrs attrs;
+  attrs.index = count;
+  attrs.has_limit = limit.is_valid();
+  attrs.size = limit;
+  const std::vector<ValueId> found =
+      emit_.emit_multi(OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
+  cx_.counts[count] = found[1];
+  return found[0];
+}
+
+ValueId MoveLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
+  return select_counted(mask, e.index, len, e.size);
+}
+
+Lowered MoveLowering::lower_filter(const Expr& e) {
+  const ValueId x = uniform(e.args.at(0));
+  const ValueId index = nonzero(e, uniform(e.args.at(1)), e.type.dims[0]);
+  return {emit_.gather(x, index)};
+}
+
+Lowered MoveLowering::lower_pack(const Expr& e) {
+  ir::Attrs attrs;
+  const bool is_pack = e.builtin == BuiltinId::pack;
+  attrs.bits = e.type.dtype.bits;
+  if (is_pack) {
+    CINCH_CHECK(emit_.exprs().is_const(e.size), "the width of pack is a constant");
+    attrs.bits = static_cast<std::uint64_t>(emit_.exprs().const_value(e.size).as_int());
+  }
+  const OpKind kind = is_pack ? OpKind::pack : OpKind::unpack;
+  return {emit_.emit(kind, {uniform(e.args.at(0))}, e.type, attrs)};
+}
+
+ValueId MoveLowering::scatter_index(const Expr& e, bool must_be_unique) {
+  const ValueId index = Checks(cx_).as_index(uniform(e.args.at(1)));
+  const HostExprId size = e.type.dims[0];
+  if (!e.proved_in_bounds) {
+    Checks(cx_).index({index}, emit_.type(index), size,
+                      located(e.span, e.axis == 1 ? "a column number of scatter is out of range"
+                                                  : "an index of scatter is out of range"));
+  }
+  if (must_be_unique && !e.proved_unique) {
+    emit_.check_unique(index, size, located(e.span, "an index of scatter repeats"));
+  }
+  return index;
+}
+
+Lowered MoveLowering::lower_scatter(const Expr& e) {
+  if (e.keep != sema::Keep::Only) return lower_scatter_keep(e);
+  const ValueId values = uniform(e.args.at(0));
+  const ValueId index = scatter_index(e, true);
+  const ValueId zeros = emit_.spread(emit_.constant_int(e.type.dtype, 0), e.type);
+  return {
+      emit_.emit(OpKind::scatter, {zeros, index, emit_.stored_at(values, index, e.type)}, e.type)};
+}
+
+// Of rows of `cols` elements those at `row`, a vector: where their elements lie in row-major order.
+ValueId MoveLowering::places_of_rows(ValueId row, HostExprId cols) {
+  HostExprPool& pool = emit_.exprs();
+  const HostExprId num = emit_.type(row).dims[0];
+  const ValueId width = host_scalar(cols, kU32);
+  const ValueId element = emit_.iota(pool.mul(num, cols));
+  const ValueId which = emit_.map(ScalarOp::div, element, width);
+  const ValueId begin = emit_.map(ScalarOp::mul, emit_.gather(row, which), width);
+  return emit_.map(ScalarOp::add, begin, emit_.map(ScalarOp::mod, element, width));
+}
+
+// Of a matrix its rows; `place`, a vector, is at most their number.
+ValueId MoveLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
+  const DType dtype = emit_.dtype(values);
+  HostExprPool& pool = emit_.exprs();
+  const auto padded = [&](ValueId all) {
+    const Type one = vector_type(dtype, emit_.one());
+    return emit_.concat({all, emit_.spread(emit_.constant_int(dtype, 0), one)});
+  };
+  if (result.rank == 1) return emit_.gather(padded(values), place);
+  const HostExprId num = pool.mul(emit_.type(values).dims[0], result.dims[1]);
+  const ValueId at =
+      emit_.map(ScalarOp::min, places_of_rows(place, result.dims[1]), host_scalar(num, kU32));
+  const ValueId all = padded(emit_.reshape(values, vector_type(dtype, num)));
+  return emit_.reshape(emit_.gather(all, at), result);
+}
+
+// Each cell finds the first or last position that has its index as the greatest number of one, and
+// reads the value there; where there is none it reads a zero behind the values.
+Lowered MoveLowering::lower_scatter_keep(const Expr& e) {
+  const ValueId values = uniform(e.args.at(0));
+  const ValueId index = scatter_index(e, false);
+  const HostExprId size = e.type.dims[0];
+  const ValueId len = host_scalar(emit_.type(index).dims[0], kU32);
+  const ValueId position = emit_.iota(emit_.type(index).dims[0]);
+  const bool is_last = e.keep == sema::Keep::Last;
+  const ValueId number = is_last ? emit_.map(ScalarOp::add, position, emit_.constant_int(kU32, 1))
+                                 : emit_.map(ScalarOp::sub, len, position);
+  const ValueId found = emit_.scatter_reduce(ScalarOp::max, index, number, size);
+  const ValueId place = is_last ? emit_.map(ScalarOp::sub, found, emit_.constant_int(kU32, 1))
+                                : emit_.map(ScalarOp::sub, len, found);
+  const ValueId stored = emit_.stored_at(values, index, e.type);
+  return {elements_or_zeros(stored, emit_.map(ScalarOp::min, place, len), e.type)};
+}
+
+// scatter_add, scatter_min, scatter_max. Rows are joined element by element.
+Lowered MoveLowering::lower_scatter_join(const Expr& e) {
+  const ValueId values = uniform(e.args.at(0));
+  ValueId index = scatter_index(e, false);
+  ir::Attrs attrs;
+  attrs.in_rows = e.axis == 1;
+  ValueId stored = emit_.stored_at(values, index, e.type);
+  Type cells = e.type;
+  if (e.type.rank == 2) {
+    HostExprPool& pool = emit_.exprs();
+    cells = vector_type(e.type.dtype, pool.mul(e.type.dims[0], e.type.dims[1]));
+    index = places_of_rows(index, e.type.dims[1]);
+    stored = emit_.reshape(stored, with_dtype(emit_.type(index), e.type.dtype));
+  }
+  if (e.builtin == BuiltinId::scatter_min) attrs.scalar_op = ScalarOp::min;
+  if (e.builtin == BuiltinId::scatter_max) attrs.scalar_op = ScalarOp::max;
+  const bool adds = e.builtin == BuiltinId::scatter_add;
+  const OpKind kind = adds ? OpKind::scatter_add : OpKind::scatter_reduce;
+  const ValueId joined = emit_.emit(kind, {index, stored}, cells, attrs);
+  return {e.type.rank == 1 ? joined : emit_.reshape(joined, e.type)};
+}
+
+Lowered MoveLowering::lower(const Expr& e) {
   switch (e.builtin) {
     case BuiltinId::filter:
       return lower_filter(e);
@@ -20,7 +214,7 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::concat:
       return lower_concat(e);
     case BuiltinId::slice:
-      return lower_slice(e);
+      return AccessLowering(cx_).lower_slice(e);
     case BuiltinId::scatter:
       return lower_scatter(e);
     case BuiltinId::scatter_add:
@@ -43,198 +237,12 @@ Lowered BodyLowering::lower_move(const Expr& e) {
       return lower_product(e);
     case BuiltinId::orthonormalize:
       return lower_plain(e, OpKind::orthonormalize);
-    case BuiltinId::hadamard: {
-      const Lowered x = value(e.args.at(0));
-      const ValueId rows = full(x, e.type, x.lanes);
-      return {emit_.emit(OpKind::hadamard, {rows}, lifted(e.type, x.lanes)), x.lanes};
-    }
+    case BuiltinId::hadamard:
+      return lower_hadamard(e);
     default:
       break;
   }
   CINCH_BUG("an operator without a lowering");
-}
-
-Lowered BodyLowering::lower_concat(const Expr& e) {
-  std::vector<Lowered> arrays;
-  arrays.reserve(e.args.size());
-  for (ExprId arg : e.args) arrays.push_back(value(arg));
-  if (arrays.size() == 1) return arrays[0];
-  if (differ_in_lanes(arrays)) return join_in_lanes(e, arrays);
-  std::vector<ValueId> parts;
-  parts.reserve(arrays.size());
-  for (const Lowered& array : arrays) parts.push_back(array.id);
-  return {emit_.emit(OpKind::concat, std::move(parts), e.type)};
-}
-
-// Bins of a constant number fit on chip. Others are a sum into cells, with one more cell for values
-// that no bin has.
-Lowered BodyLowering::lower_histogram(const Expr& e) {
-  const ValueId x = as_index(uniform(e.args.at(0)));
-  HostExprPool& pool = emit_.exprs();
-  const HostExprId bins = e.type.dims[0];
-  if (pool.is_const(bins)) return {emit_.emit(OpKind::histogram, {x}, e.type)};
-  const ValueId cell = emit_.map(ScalarOp::min, x, host_scalar(bins, kU32));
-  const ValueId ones = emit_.spread(emit_.constant_int(kU32, 1), emit_.type(cell));
-  const Type cells = vector_type(kU32, pool.add(bins, emit_.one()));
-  const ValueId counts = emit_.emit(OpKind::scatter_add, {cell, ones}, cells);
-  return {emit_.gather(counts, emit_.iota(bins))};
-}
-
-// Inside a lambda [K] and [1, K] have one form, so that only changes between them are possible
-// there.
-Lowered BodyLowering::lower_reshape(const Expr& e) {
-  const Lowered x = value(e.args.at(0));
-  if (x.lanes != 0) return {full(x, e.type, x.lanes), x.lanes};
-  // Sema knows that the sizes agree, or a check before it says so.
-  ir::Attrs attrs;
-  attrs.proved = !ir::element_counts_agree(out_.info, emit_.type(x.id), e.type);
-  return {emit_.emit(OpKind::reshape, {x.id}, e.type, attrs)};
-}
-
-// Integers wrap at the width of their type: sums of a width that no target has are taken in 64
-// bits, of which the lower ones are right.
-Lowered BodyLowering::lower_product(const Expr& e) {
-  const DType dtype = e.type.dtype;
-  if (!is_int(dtype) || dtype.bits == 32 || dtype.bits == 64) {
-    return lower_plain(e, OpKind::matmul);
-  }
-  const DType wide = is_signed_int(dtype) ? kI64 : kU64;
-  const ValueId a = emit_.convert(uniform(e.args.at(0)), wide);
-  const ValueId b = emit_.convert(uniform(e.args.at(1)), wide);
-  const ValueId unused = emit_.constant_int(wide, 64 - dtype.bits);
-  const ValueId moved = emit_.map(ScalarOp::shl, emit_.matmul(a, b), unused);
-  return {emit_.convert(emit_.map(ScalarOp::shr, moved, unused), dtype)};
-}
-
-ValueId BodyLowering::select_counted(ValueId mask, std::uint32_t count, HostExprId len,
-                                     HostExprId limit) {
-  ir::Attrs attrs;
-  attrs.index = count;
-  attrs.has_limit = limit.is_valid();
-  attrs.size = limit;
-  const std::vector<ValueId> found =
-      emit_.emit_multi(OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
-  counts_[count] = found[1];
-  return found[0];
-}
-
-ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
-  return select_counted(mask, e.index, len, e.size);
-}
-
-Lowered BodyLowering::lower_filter(const Expr& e) {
-  const ValueId x = uniform(e.args.at(0));
-  const ValueId index = nonzero(e, uniform(e.args.at(1)), e.type.dims[0]);
-  return {emit_.gather(x, index)};
-}
-
-Lowered BodyLowering::lower_pack(const Expr& e) {
-  ir::Attrs attrs;
-  const bool is_pack = e.builtin == BuiltinId::pack;
-  attrs.bits = e.type.dtype.bits;
-  if (is_pack) {
-    CINCH_CHECK(emit_.exprs().is_const(e.size), "the width of pack is a constant");
-    attrs.bits = static_cast<std::uint64_t>(emit_.exprs().const_value(e.size).as_int());
-  }
-  const OpKind kind = is_pack ? OpKind::pack : OpKind::unpack;
-  return {emit_.emit(kind, {uniform(e.args.at(0))}, e.type, attrs)};
-}
-
-ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
-  const ValueId index = as_index(uniform(e.args.at(1)));
-  const HostExprId size = e.type.dims[0];
-  if (!e.proved_in_bounds) {
-    check_index({index}, emit_.type(index), size,
-                located(e.span, e.axis == 1 ? "a column number of scatter is out of range"
-                                            : "an index of scatter is out of range"));
-  }
-  if (must_be_unique && !e.proved_unique) {
-    emit_.check_unique(index, size, located(e.span, "an index of scatter repeats"));
-  }
-  return index;
-}
-
-Lowered BodyLowering::lower_scatter(const Expr& e) {
-  if (e.keep != sema::Keep::Only) return lower_scatter_keep(e);
-  const ValueId values = uniform(e.args.at(0));
-  const ValueId index = scatter_index(e, true);
-  const ValueId zeros = emit_.spread(emit_.constant_int(e.type.dtype, 0), e.type);
-  return {emit_.emit(OpKind::scatter, {zeros, index, stored_at(values, index, e.type)}, e.type)};
-}
-
-// Each cell finds the first or last position that has its index as the greatest number of one, and
-// reads the value there; where there is none it reads a zero behind the values.
-Lowered BodyLowering::lower_scatter_keep(const Expr& e) {
-  const ValueId values = uniform(e.args.at(0));
-  const ValueId index = scatter_index(e, false);
-  const HostExprId size = e.type.dims[0];
-  const ValueId len = host_scalar(emit_.type(index).dims[0], kU32);
-  const ValueId position = emit_.iota(emit_.type(index).dims[0]);
-  const bool is_last = e.keep == sema::Keep::Last;
-  const ValueId number = is_last ? emit_.map(ScalarOp::add, position, emit_.constant_int(kU32, 1))
-                                 : emit_.map(ScalarOp::sub, len, position);
-  const ValueId found = emit_.scatter_reduce(ScalarOp::max, index, number, size);
-  const ValueId place = is_last ? emit_.map(ScalarOp::sub, found, emit_.constant_int(kU32, 1))
-                                : emit_.map(ScalarOp::sub, len, found);
-  const ValueId stored = stored_at(values, index, e.type);
-  return {elements_or_zeros(stored, emit_.map(ScalarOp::min, place, len), e.type)};
-}
-
-// Of a matrix its rows; `place`, a vector, is at most their number.
-ValueId BodyLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
-  const DType dtype = emit_.dtype(values);
-  HostExprPool& pool = emit_.exprs();
-  const auto padded = [&](ValueId all) {
-    const Type one = vector_type(dtype, emit_.one());
-    return emit_.concat({all, emit_.spread(emit_.constant_int(dtype, 0), one)});
-  };
-  if (result.rank == 1) return emit_.gather(padded(values), place);
-  const HostExprId num = pool.mul(emit_.type(values).dims[0], result.dims[1]);
-  const ValueId at =
-      emit_.map(ScalarOp::min, places_of_rows(place, result.dims[1]), host_scalar(num, kU32));
-  const ValueId all = padded(emit_.reshape(values, vector_type(dtype, num)));
-  return emit_.reshape(emit_.gather(all, at), result);
-}
-
-// Of rows of `cols` elements those at `row`, a vector: where their elements lie in row-major order.
-ValueId BodyLowering::places_of_rows(ValueId row, HostExprId cols) {
-  HostExprPool& pool = emit_.exprs();
-  const HostExprId num = emit_.type(row).dims[0];
-  const ValueId width = host_scalar(cols, kU32);
-  const ValueId element = emit_.iota(pool.mul(num, cols));
-  const ValueId which = emit_.map(ScalarOp::div, element, width);
-  const ValueId begin = emit_.map(ScalarOp::mul, emit_.gather(row, which), width);
-  return emit_.map(ScalarOp::add, begin, emit_.map(ScalarOp::mod, element, width));
-}
-
-// scatter_add, scatter_min, scatter_max. Rows are joined element by element.
-Lowered BodyLowering::lower_scatter_join(const Expr& e) {
-  const ValueId values = uniform(e.args.at(0));
-  ValueId index = scatter_index(e, false);
-  ir::Attrs attrs;
-  attrs.in_rows = e.axis == 1;
-  ValueId stored = stored_at(values, index, e.type);
-  Type cells = e.type;
-  if (e.type.rank == 2) {
-    HostExprPool& pool = emit_.exprs();
-    cells = vector_type(e.type.dtype, pool.mul(e.type.dims[0], e.type.dims[1]));
-    index = places_of_rows(index, e.type.dims[1]);
-    stored = emit_.reshape(stored, with_dtype(emit_.type(index), e.type.dtype));
-  }
-  if (e.builtin == BuiltinId::scatter_min) attrs.scalar_op = ScalarOp::min;
-  if (e.builtin == BuiltinId::scatter_max) attrs.scalar_op = ScalarOp::max;
-  const bool adds = e.builtin == BuiltinId::scatter_add;
-  const OpKind kind = adds ? OpKind::scatter_add : OpKind::scatter_reduce;
-  const ValueId joined = emit_.emit(kind, {index, stored}, cells, attrs);
-  return {e.type.rank == 1 ? joined : emit_.reshape(joined, e.type)};
-}
-
-// The values in the shape that the indices and the target give: one element, or one row, per index.
-ValueId BodyLowering::stored_at(ValueId values, ValueId index, const Type& target) {
-  const HostExprId len = emit_.type(index).dims[0];
-  const Type type = target.rank == 1 ? vector_type(target.dtype, len)
-                                     : matrix_type(target.dtype, len, target.dims[1]);
-  return emit_.fit(values, type);
 }
 
 }  // namespace cinch::lower

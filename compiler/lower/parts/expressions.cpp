@@ -1,0 +1,118 @@
+// Bodies of expressions.h.
+#include "compiler/lower/parts/expressions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/lower/parts/access.h"
+#include "compiler/lower/parts/builtins.h"
+#include "compiler/lower/parts/control.h"
+#include "compiler/lower/parts/lane_arrays.h"
+#include "compiler/lower/parts/statements.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+Lowered ExpressionLowering::lower_table(const Expr& e) {
+  const bool is_constant = std::all_of(e.args.begin(), e.args.end(), [&](ExprId arg) {
+    return expr(arg).kind == ExprKind::Literal && expr(arg).type.dtype == e.type.dtype;
+  });
+  if (is_constant) {
+    ir::Table table{e.type, {}};
+    for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
+    return {emit_.const_array(std::move(table))};
+  }
+  std::vector<Lowered> elements;
+  elements.reserve(e.args.size());
+  for (ExprId arg : e.args) elements.push_back(value(arg));
+  if (differ_in_lanes(elements)) return LaneArrays(cx_).join(e, elements);
+  std::vector<ValueId> parts;
+  const Type one = vector_type(e.type.dtype, emit_.one());
+  parts.reserve(e.args.size());
+  for (const Lowered& element : elements) parts.push_back(emit_.fit(element.id, one));
+  return {emit_.concat(std::move(parts))};
+}
+
+Lowered ExpressionLowering::lower_var(const Expr& e) {
+  const Lowered v = cx_.vars[e.var.index()];
+  CINCH_CHECK(v.id.is_valid(),
+              "variable " + cx_.checked.vars[e.var.index()].name + " has no value");
+  if (cx_.in_combiner && v.lanes != 0) limitation("a reduction or scan whose lambda looks outside");
+  return v;
+}
+
+Lowered ExpressionLowering::lower_block(const Expr& e) {
+  for (StmtId stmt : e.stmts) StatementLowering(cx_).lower(cx_.checked.stmts[stmt.index()]);
+  if (e.args.empty() || !e.args[0]) return {};
+  return value(e.args[0]);
+}
+
+// map, convert, bitcast and call_extern alike: operands in one shape, then one operator.
+Lowered ExpressionLowering::lower_elementwise(const Expr& e, OpKind kind) {
+  std::vector<Lowered> args;
+  std::uint8_t lanes = 0;
+  for (ExprId arg : e.args) {
+    args.push_back(value(arg));
+    lanes = std::max(lanes, args.back().lanes);
+  }
+  std::vector<ValueId> operands;
+  operands.reserve(args.size());
+  for (const Lowered& arg : args) {
+    operands.push_back(lanes == 0 ? arg.id : aligned(arg, e.type, lanes));
+  }
+  ir::Attrs attrs;
+  attrs.scalar_op = e.scalar_op;
+  if (kind == OpKind::call_extern) attrs.index = e.index;
+  const Type type = lanes == 0 ? e.type : with_dtype(emit_.meet(operands), e.type.dtype);
+  if (kind == OpKind::convert && emit_.dtype(operands[0]) == e.type.dtype) {
+    return {operands[0], lanes};
+  }
+  return {emit_.emit(kind, std::move(operands), type, attrs), lanes};
+}
+
+Lowered ExpressionLowering::lower(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::Literal:
+      return {emit_.constant_bits(e.type.dtype, e.bits)};
+    case ExprKind::Table:
+      return lower_table(e);
+    case ExprKind::HostSize:
+      return {host_scalar(e.size, e.type.dtype)};
+    case ExprKind::Param:
+      return {emit_.convert(emit_.param(e.index), e.type.dtype)};
+    case ExprKind::Var:
+      return lower_var(e);
+    case ExprKind::State:
+      CINCH_CHECK(e.index < cx_.states.size(), "a state is read where there are none");
+      return {cx_.states[e.index]};
+    case ExprKind::Gradient:
+      CINCH_CHECK(cx_.gradient.is_valid(), "the gradient is read where there is none");
+      return {cx_.gradient};
+    case ExprKind::Field:
+      return {cx_.payloads.at(e.var).at(e.index)};
+    case ExprKind::Scalar:
+      return lower_elementwise(e, OpKind::map);
+    case ExprKind::Convert:
+      return lower_elementwise(e, OpKind::convert);
+    case ExprKind::Bitcast:
+      return lower_elementwise(e, OpKind::bitcast);
+    case ExprKind::CallExtern:
+      return lower_elementwise(e, OpKind::call_extern);
+    case ExprKind::Builtin:
+      return BuiltinLowering(cx_).lower(e);
+    case ExprKind::Index:
+      return AccessLowering(cx_).lower_index(e);
+    case ExprKind::Slice:
+      return AccessLowering(cx_).lower_slice(e);
+    case ExprKind::Block:
+      return lower_block(e);
+    case ExprKind::If:
+      return ControlLowering(cx_).lower_if(e);
+    case ExprKind::Lambda:
+    case ExprKind::WireLiteral:
+      break;
+  }
+  CINCH_BUG("an expression stands where no value is");
+}
+
+}  // namespace cinch::lower

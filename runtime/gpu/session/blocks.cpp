@@ -1,0 +1,209 @@
+// Bodies of blocks.h.
+#include "runtime/gpu/session/blocks.h"
+
+#include <algorithm>
+
+#include "runtime/image/buffer_size.h"
+
+namespace cinch::rt {
+namespace {
+
+// What one block clears or copies in the time that a launch takes.
+constexpr std::int64_t kNarrowBytes = 65536;
+
+// A marked payload is zeroed when the call ends. That is rare, so one block does it along with its
+// neighbours until it takes much longer than a launch that every call would have to make; then as
+// many as the memory needs, few enough to cost no more than that launch.
+constexpr std::int64_t kNarrowSealBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kSealBlockBytes = std::int64_t{1} << 20;
+
+constexpr std::int64_t kTileElems = 1024;
+// Of a launch whose blocks do not stay: more would only add to what a launch of many tensors has.
+constexpr std::int64_t kMostBlocks = 65536;
+
+// Of the kernel of steps a multiprocessor holds at least so many.
+constexpr std::int64_t kFoldBlocks = 2;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+std::size_t GpuBlocks::shape_of(const PlannedLaunch& step) const {
+  const std::size_t num_kernels = image().kernels.size();
+  if (step.is_fold()) return num_kernels + 1;
+  if (!step.is_service) return step.index;
+  switch (static_cast<GpuService>(step.index)) {
+    case GpuService::Seal:
+      return num_kernels + 2;
+    case GpuService::Fill:
+      return num_kernels + 3;
+    default:
+      return num_kernels;
+  }
+}
+
+// Fields that encode puts in their place and decode reads there are neither moved nor looked
+// through.
+bool GpuBlocks::are_fields_in_place() const {
+  return std::ranges::all_of(info().wire.fields, [this](const FieldInfo& field) {
+    const auto index = static_cast<std::uint32_t>(&field - info().wire.fields.data());
+    return has_fixed_offset(info(), index) && has_fixed_size(info(), index) && !field.ascending &&
+           !field.index_limit;
+  });
+}
+
+std::int64_t GpuBlocks::that_fit(std::int64_t blocks, std::int64_t resident) const {
+  const std::int64_t each = core_.tuning.blocks_per_multiprocessor > 0
+                                ? core_.tuning.blocks_per_multiprocessor
+                                : resident;
+  return std::min(blocks, each * std::max<std::int64_t>(device().multiprocessors(), 1));
+}
+
+// The most that a kernel can use on a tensor, and no more than its waves of those that run at a
+// time: a block that stays takes the next groups without what starting one costs.
+Result<std::int64_t> GpuBlocks::kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const {
+  if (tensor.num_elems() == 0) return 0;
+  const KernelInfo& info_of = image().kernels[kernel];
+  if (info_of.cuda.is_single_block) return 1;
+  const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
+  const auto groups = core_.over_steps(info_of.num_groups, tensor);
+  CINCH_TRY(groups);
+  const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
+  if (info_of.cuda.waves == 0 && core_.tuning.blocks_per_multiprocessor == 0) {
+    return std::clamp(blocks, std::int64_t{1}, kMostBlocks);
+  }
+  return that_fit(std::max(std::int64_t{1}, blocks),
+                  std::int64_t{info_of.cuda.resident_blocks} * info_of.cuda.waves);
+}
+
+std::int64_t GpuBlocks::service_blocks(const TensorFacts& tensor) const {
+  return std::clamp(ceil_div(tensor.num_elems(), core_.tuning.service_elements), std::int64_t{1},
+                    core_.tuning.most_service_blocks);
+}
+
+// A warp for each tile of the partials that a sweep over the tensor stores.
+std::int64_t GpuBlocks::fold_blocks(const TensorFacts& tensor) const {
+  const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
+  return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32), kFoldBlocks);
+}
+
+// The end of a call fills the output only where the payload is marked, which is rare.
+std::int64_t GpuBlocks::fill_blocks(const TensorFacts& tensor) const {
+  return std::min(service_blocks(tensor), std::max<std::int64_t>(device().multiprocessors(), 1));
+}
+
+std::int64_t GpuBlocks::seal_blocks(std::size_t tensor) const {
+  if (!are_fields_in_place()) return service_blocks(core_.facts[tensor]);
+  std::int64_t bytes = 0;
+  for (std::uint32_t i = 0; i < info().wire.fields.size(); ++i) {
+    bytes += memory_.capacities()[tensor][buffer_of(BufferRole::Field, i)];
+  }
+  if (bytes <= kNarrowSealBytes) return 1;
+  return std::min(ceil_div(bytes, kSealBlockBytes), core_.tuning.most_service_blocks);
+}
+
+Result<std::int64_t> GpuBlocks::blocks_of(std::size_t shape, std::size_t tensor) const {
+  const std::size_t num_kernels = image().kernels.size();
+  if (shape < num_kernels) return kernel_blocks(shape, core_.facts[tensor]);
+  switch (shape - num_kernels) {
+    case 0:
+      return service_blocks(core_.facts[tensor]);
+    case 1:
+      return fold_blocks(core_.facts[tensor]);
+    case 2:
+      return seal_blocks(tensor);
+    default:
+      return fill_blocks(core_.facts[tensor]);
+  }
+}
+
+void GpuBlocks::measure() {
+  if (num_tensors() == 1) return;
+  first_blocks_ = memory_.arena().add(4 * num_shapes() * (num_tensors() + 1));
+}
+
+Status GpuBlocks::count() {
+  for (std::size_t shape = 0; shape < num_shapes(); ++shape) {
+    std::uint64_t total = 0;
+    bool is_one = true;
+    for (std::size_t t = 0; t < num_tensors(); ++t) {
+      block_begins_.push_back(static_cast<std::uint32_t>(total));
+      const auto blocks = blocks_of(shape, t);
+      CINCH_TRY(blocks);
+      is_one = is_one && *blocks <= 1;
+      total += static_cast<std::uint64_t>(*blocks);
+      if (total > INT32_MAX) {
+        return fail(ErrorKind::Unavailable, "more blocks than a launch on a GPU can have");
+      }
+    }
+    block_begins_.push_back(static_cast<std::uint32_t>(total));
+    num_blocks_.push_back(static_cast<std::uint32_t>(total));
+    is_narrow_shape_.push_back(is_one);
+  }
+  return Ok{};
+}
+
+bool GpuBlocks::is_narrow_service(const PlannedLaunch& step) const {
+  switch (static_cast<GpuService>(step.index)) {
+    case GpuService::SetRound:
+    case GpuService::Check:
+      return true;
+    case GpuService::Zero:
+    case GpuService::Copy:
+      return std::ranges::all_of(memory_.capacities(), [&](const std::vector<std::int64_t>& bytes) {
+        return bytes[step.arg0] <= kNarrowBytes;
+      });
+    case GpuService::Seal:
+      return are_fields_in_place() && is_narrow_shape_[shape_of(step)];
+    case GpuService::Open:
+      return are_fields_in_place();
+    case GpuService::Commit:
+      return step.arg0 == kNoIndex;
+    default:
+      return is_narrow_shape_[shape_of(step)];
+  }
+}
+
+bool GpuBlocks::is_narrow(const PlannedLaunch& step) const {
+  const auto is_small = [this](const TensorFacts& tensor) {
+    return tensor.num_elems() <= core_.tuning.one_launch_elements;
+  };
+  if (std::ranges::all_of(core_.facts, is_small)) return true;
+  return step.is_service ? is_narrow_service(step) : bool{is_narrow_shape_[shape_of(step)]};
+}
+
+void GpuBlocks::batch_steps() {
+  for (GpuCallPlan& plan : core_.plans) {
+    plan.batches = batch_launches(plan.steps, [this](const PlannedLaunch& step) {
+      return step.meeting == PlannedMeeting::None && is_narrow(step);
+    });
+    const bool has_lists =
+        std::ranges::any_of(plan.batches, [](const GpuBatch& batch) { return batch.size > 1; });
+    if (has_lists) plan.table = memory_.arena().add(sizeof(GpuStep) * plan.steps.size());
+  }
+}
+
+Status GpuBlocks::send(GpuStream stream) {
+  const auto write = [&](GpuArena::Piece piece, const void* from, std::size_t size) -> Status {
+    if (piece == GpuArena::kNone) return Ok{};
+    return device().write(memory_.arena().address(piece),
+                          {static_cast<const std::uint8_t*>(from), size}, stream);
+  };
+  for (const GpuCallPlan& plan : core_.plans) {
+    std::vector<GpuStep> steps;
+    steps.reserve(plan.steps.size());
+    for (const PlannedLaunch& step : plan.steps) steps.push_back(gpu_step(step));
+    Status status = write(plan.table, steps.data(), sizeof(GpuStep) * steps.size());
+    if (!status) return status;
+  }
+  return write(first_blocks_, block_begins_.data(), 4 * block_begins_.size());
+}
+
+GpuAddress GpuBlocks::first_block(const PlannedLaunch& step) const {
+  if (first_blocks_ == GpuArena::kNone) return 0;
+  return memory_.arena().address(first_blocks_) + 4 * shape_of(step) * (num_tensors() + 1);
+}
+
+}  // namespace cinch::rt

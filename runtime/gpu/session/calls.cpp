@@ -1,0 +1,153 @@
+// Bodies of calls.h: from a call to its launches, and what became of them.
+#include "runtime/gpu/session/calls.h"
+
+#include <fmt/format.h>
+
+#include "runtime/call/entries.h"
+#include "runtime/core/shape_text.h"
+#include "runtime/gpu/fault.h"
+
+namespace cinch::rt {
+
+// Outside of branches and loops; the others are looked at on the device.
+Status GpuCalls::check_host_conditions(EntryKind kind, std::uint64_t step) const {
+  const bool decodes = kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd);
+  const EntryKind runs = decodes ? EntryKind::Decode : kind;
+  for (const Step& check : image().entries[static_cast<std::size_t>(runs)].steps) {
+    if (check.kind != StepKind::CheckHost) continue;
+    for (std::size_t t = 0; t < num_tensors(); ++t) {
+      if (core_.facts[t].num_elems() == 0) continue;
+      const auto value = info().exprs.eval(check.expr, env(t, step));
+      CINCH_TRY(value);
+      if (value->as_bool()) continue;
+      return fail(ErrorKind::CheckFailed,
+                  fmt::format("tensor {}: this does not hold for {}: {}", t,
+                              shape_text(env(t, step)), image().messages[check.index]));
+    }
+  }
+  return Ok{};
+}
+
+Result<bool> GpuCalls::is_capturing(GpuStream stream) const {
+  int capturing = 0;
+  const GpuCode code = device().driver().stream_is_capturing(stream, &capturing);
+  CINCH_TRY(device().status(code, "asking the stream"));
+  return capturing != 0;
+}
+
+Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream) {
+  const GpuCallPlan& plan = core_.plan_of(kind);
+  const PlannedLaunch& first = plan.steps[batch.begin];
+  const std::uint32_t num_blocks =
+      batch.is_narrow ? static_cast<std::uint32_t>(num_tensors()) : blocks_.num_blocks(first);
+  if (num_blocks == 0) return Ok{};
+  GpuLaunch args;
+  args.tensors = core_.call_of(kind).table.address();
+  args.swapped = memory_.swapped();
+  args.status = memory_.status_words();
+  args.outcomes = memory_.outcomes();
+  args.counts = memory_.counts();
+  if (!batch.is_narrow) args.first_block = blocks_.first_block(first);
+  args.num_tensors = static_cast<std::uint32_t>(num_tensors());
+  args.num_states = static_cast<std::uint32_t>(info().states.size());
+  args.num_counts = static_cast<std::uint32_t>(info().counts.size());
+  args.num_steps = static_cast<std::uint32_t>(batch.size);
+  args.has_block_per_tensor = batch.is_narrow ? 1 : 0;
+  args.begins_call = begins_call ? 1 : 0;
+  args.step = gpu_step(first);
+  if (batch.size > 1) {
+    args.steps = memory_.arena().address(plan.table) + sizeof(GpuStep) * batch.begin;
+  }
+  void* params[] = {&args};
+  const LaunchedKernel kernel = launched_kernel(*core_.program, first, batch.is_narrow);
+  const GpuCode code = device().driver().launch(kernel.function, num_blocks, 1, 1, kernel.threads,
+                                                1, 1, kernel.shared_bytes, stream, params, nullptr);
+  if (code == kGpuSuccess) return Ok{};
+  return device().status(code, ("launching " + std::string(kernel.symbol)).c_str());
+}
+
+Status GpuCalls::enqueue(EntryKind kind, GpuStream stream) {
+  const std::vector<GpuBatch>& batches = core_.plan_of(kind).batches;
+  // A call that is one launch begins by itself.
+  const bool is_one = batches.size() == 1 && batches[0].is_narrow;
+  if (!is_one) {
+    if (Status status = memory_.begin_call(stream); !status) return status;
+  }
+  for (const GpuBatch& batch : batches) {
+    if (Status status = launch(kind, batch, is_one, stream); !status) return status;
+  }
+  return Ok{};
+}
+
+// In a graph the facts of the step are those that prepare() sends before each replay.
+Status GpuCalls::capture(EntryKind kind, GpuStream stream) {
+  if (core_.call_of(kind).table.is_stale()) {
+    return fail(ErrorKind::InvalidArgument,
+                "a call can be captured after the same call was made with the same memory");
+  }
+  core_.order.note_graph();
+  return enqueue(kind, stream);
+}
+
+Status GpuCalls::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
+  const GpuDevice::Scope scope(device());
+  if (Status status = check_host_conditions(kind, step); !status) return status;
+  const auto capturing = is_capturing(stream);
+  CINCH_TRY(capturing);
+  if (*capturing) return capture(kind, stream);
+  if (Status status = write_facts(kind, step); !status) return status;
+  return core_.order.run(stream, [&]() -> Status {
+    if (Status status = core_.call_of(kind).table.send(device(), stream); !status) return status;
+    // Of init no gradient or payload is bound.
+    if (kind != EntryKind::Init) core_.call_of(kind).was_made = true;
+    return enqueue(kind, stream);
+  });
+}
+
+Status GpuCalls::call_with(EntryKind kind, const GpuCallArrays& arrays, std::uint64_t step,
+                           GpuStream on) {
+  Status status = check_call(image(), kind, core_.options.only_decodes);
+  if (status) status = check_step(step);
+  if (status) status = bind_tensors(kind, arrays.from, arrays.to);
+  if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
+  return status ? call(kind, step, on) : status;
+}
+
+Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
+  if (Status status = check_step(step); !status) return status;
+  const auto& made = core_.calls[static_cast<std::size_t>(kind)];
+  if (!made || !made->was_made) {
+    return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
+  }
+  const GpuDevice::Scope scope(device());
+  if (Status status = check_host_conditions(kind, step); !status) return status;
+  if (!made->payloads.empty()) {
+    const std::vector<GpuPayload> payloads = made->payloads;
+    if (Status status = bind_payloads(kind, payloads, step); !status) return status;
+  }
+  if (Status status = write_facts(kind, step); !status) return status;
+  return core_.order.run(stream, [&] { return core_.call_of(kind).table.send(device(), stream); });
+}
+
+Result<std::vector<TensorOutcome>> GpuCalls::collect(GpuStream from) {
+  CINCH_TRY(core_.order.enter(from));
+  std::vector<GpuOutcome> words(num_tensors());
+  const GpuAddress at = memory_.outcomes();
+  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+  const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
+  CINCH_TRY(device().read(all, at, from));
+  std::vector<TensorOutcome> told;
+  bool has_failed = false;
+  for (GpuOutcome& word : words) {
+    told.push_back({gpu_fault(image(), word.failed), (word.flags & kFlagNonFinite) != 0,
+                    static_cast<std::int64_t>(word.payload_bytes)});
+    has_failed = has_failed || word.failed != 0;
+    word.failed = 0;
+  }
+  if (!has_failed) return told;
+  const Status status = device().write(at, all, from);
+  CINCH_TRY(status);
+  return told;
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,120 @@
+// What the parts of a session on a GPU share: the program, the tensors and parameters, and for each
+// kind of call what it does and the tables that its launches read.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/call/tensor_facts.h"
+#include "runtime/core/sizes/host_memo.h"
+#include "runtime/core/sizes/step_bounds.h"
+#include "runtime/core/use_flag.h"
+#include "runtime/gpu/batches.h"
+#include "runtime/gpu/plan.h"
+#include "runtime/gpu/session/session.h"
+#include "runtime/gpu/stream_order.h"
+#include "runtime/gpu/tables.h"
+
+namespace cinch::rt {
+
+/// What one kind of call does, in order, and the launches that it does it by.
+struct GpuCallPlan {
+  std::vector<PlannedLaunch> steps;
+  std::vector<GpuBatch> batches;
+  GpuArena::Piece table = GpuArena::kNone;  // the steps, as GpuStep
+};
+
+/// What the launches of one kind of call read.
+struct GpuCallTables {
+  GpuCallTables(const GpuTensorLayout& layout, std::size_t num_tensors)
+      : table(layout, num_tensors),
+        checked_gradients(num_tensors),
+        checked_outputs(num_tensors),
+        checked_payloads(num_tensors) {}
+  GpuTable table;
+  // By tensor: the addresses that were last found to be the device's memory.
+  std::vector<GpuAddress> checked_gradients, checked_outputs, checked_payloads;
+  std::vector<GpuPayload> payloads;  // of the last call; where fields lie in them follows sizes
+  // The table's sizes are those of these parameters, and of this step where sizes follow it.
+  std::optional<std::uint64_t> sizes_version;
+  std::uint64_t sizes_step = 0;
+  bool was_made = false;  // its memory is bound
+};
+
+struct GpuSessionCore {
+  GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts);
+  GpuSessionCore(const GpuSessionCore&) = delete;
+  GpuSessionCore& operator=(const GpuSessionCore&) = delete;
+
+  const ProgramImage& image() const { return program->image(); }
+  const ProgramInfo& info() const { return program->info(); }
+  const GpuDevice& device() const { return *program->device(); }
+  std::size_t num_tensors() const { return facts.size(); }
+  bool is_f32() const { return options.dtype == kF32; }
+  bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
+  GpuCallPlan& plan_of(EntryKind kind) { return plans[static_cast<std::size_t>(kind)]; }
+  // Init shares the table of what takes the gradient: neither has the other's buffers.
+  GpuCallTables& call_of(EntryKind kind) {
+    const EntryKind first = has(EntryKind::Sync) ? EntryKind::Sync : EntryKind::Encode;
+    return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? first : kind)];
+  }
+  BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const;
+  /// Binds the tensor's memo to it.
+  HostEnv env(std::size_t tensor, std::uint64_t step) const;
+  /// How small and how large it gets, of a tensor, with the first and the largest parameters.
+  Result<StepBounds> over_steps(HostExprId expr, const TensorFacts& tensor) const {
+    return over_steps(info().exprs, expr, tensor);
+  }
+  Result<StepBounds> over_steps(const HostExprPool& pool, HostExprId expr,
+                                const TensorFacts& tensor) const;
+
+  UseFlag in_use;
+  std::shared_ptr<const GpuProgram> program;
+  GpuSessionOptions options;
+  GpuTuning tuning;
+  GpuTensorLayout layout;
+  std::vector<TensorFacts> facts;
+  mutable std::vector<HostMemo> memos;  // by tensor
+  ParameterValues parameters, largest;
+  std::uint64_t parameters_version = 0;                           // counts changes
+  std::array<std::unique_ptr<GpuCallTables>, kNumEntries> calls;  // null: the program cannot
+  std::array<GpuCallPlan, kNumEntries> plans;
+  std::vector<PlannedBound> bounds;  // of all loops
+  GpuStreamOrder order;              // of all calls
+  GpuStream stream = nullptr;        // of calls on views
+};
+
+inline bool takes_gradient(EntryKind kind) {
+  return kind == EntryKind::Encode || kind == EntryKind::Sync;
+}
+/// Of the session's type; what is added to is f32.
+inline bool gives_output(EntryKind kind) {
+  return kind == EntryKind::Decode || kind == EntryKind::Finish || kind == EntryKind::Sync;
+}
+
+/// A part of a session: state and functions of one job, over what all share.
+class GpuSessionPart {
+ public:
+  explicit GpuSessionPart(GpuSessionCore& core) : core_(core) {}
+  GpuSessionPart(const GpuSessionPart&) = delete;
+  GpuSessionPart& operator=(const GpuSessionPart&) = delete;
+
+ protected:
+  ~GpuSessionPart() = default;
+  const ProgramImage& image() const { return core_.image(); }
+  const ProgramInfo& info() const { return core_.info(); }
+  const GpuDevice& device() const { return core_.device(); }
+  std::size_t num_tensors() const { return core_.num_tensors(); }
+  bool has(EntryKind kind) const { return core_.has(kind); }
+  bool is_f32() const { return core_.is_f32(); }
+  BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const {
+    return core_.buffer_of(role, role_index);
+  }
+  HostEnv env(std::size_t tensor, std::uint64_t step) const { return core_.env(tensor, step); }
+
+  GpuSessionCore& core_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,199 @@
+// Bodies of memory.h.
+#include "runtime/gpu/session/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/call/entries.h"
+#include "runtime/image/buffer_size.h"
+
+namespace cinch::rt {
+namespace {
+
+bool is_callers(BufferRole role) {
+  return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field ||
+         role == BufferRole::Count || role == BufferRole::Constant;
+}
+
+}  // namespace
+
+// A state's memory is as large as the state, which is read and written whole.
+Status GpuSessionMemory::check_states(std::size_t tensor) const {
+  for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+    const BufferInfo& buffer = image().buffers[b];
+    if (!is_state(buffer.role)) continue;
+    for (const ParameterValues* values : {&core_.parameters, &core_.largest}) {
+      const HostEnv at = host_env(core_.facts[tensor], *values, 0);
+      const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
+      CINCH_TRY(bytes);
+      const auto held = buffer_bytes(image(), b, at);
+      CINCH_TRY(held);
+      if (*held == *bytes) continue;
+      return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
+                                                   buffer.name, *held, *bytes));
+    }
+  }
+  return Ok{};
+}
+
+Status GpuSessionMemory::measure_buffer(std::size_t tensor, BufferIndex b) {
+  const BufferInfo& buffer = image().buffers[b];
+  const auto size = core_.over_steps(buffer.size_bytes, core_.facts[tensor]);
+  CINCH_TRY(size);
+  capacities_[tensor][b] = std::max<std::int64_t>(size->most, 0);
+  if (size->most <= kMaxBufferBytes) return Ok{};
+  const auto name = [this](std::uint32_t i) { return info().params[i].name; };
+  return fail(ErrorKind::OutOfMemory,
+              fmt::format("tensor {}: {} may take {} bytes at some step: `{}`", tensor, buffer.name,
+                          size->most, info().exprs.print(buffer.size_bytes, name)));
+}
+
+Status GpuSessionMemory::measure_tensor(std::size_t tensor) {
+  const auto& buffers = image().buffers;
+  if (Status status = check_states(tensor); !status) return status;
+  pieces_[tensor].assign(buffers.size(), GpuArena::kNone);
+  capacities_[tensor].assign(buffers.size(), 0);
+  for (BufferIndex b = 0; b < buffers.size(); ++b) {
+    if (Status status = measure_buffer(tensor, b); !status) return status;
+    const bool is_staged =
+        buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
+                                                  has_fixed_size(info(), buffers[b].role_index));
+    const bool is_left_out = core_.options.only_decodes && is_state(buffers[b].role);
+    if (is_staged || !(is_callers(buffers[b].role) || is_left_out)) {
+      const bool holds_state = is_state(buffers[b].role);
+      pieces_[tensor][b] = arena_.add(static_cast<std::size_t>(capacities_[tensor][b]),
+                                      holds_state ? MemoryUse::State : MemoryUse::Workspace);
+    }
+  }
+  const auto f32_bytes = static_cast<std::size_t>(core_.facts[tensor].num_elems()) * 4;
+  const bool adds_apart = has(EntryKind::Decode) && !has(EntryKind::DecodeAdd);
+  if (!is_f32()) scratch_in_[tensor] = arena_.add(f32_bytes);
+  if (!is_f32() || adds_apart) scratch_out_[tensor] = arena_.add(f32_bytes);
+  return Ok{};
+}
+
+// The most bytes of every buffer of every tensor, as pieces of the arena.
+Status GpuSessionMemory::measure() {
+  pieces_.resize(num_tensors());
+  capacities_.resize(num_tensors());
+  scratch_in_.assign(num_tensors(), GpuArena::kNone);
+  scratch_out_.assign(num_tensors(), GpuArena::kNone);
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    if (Status status = measure_tensor(t); !status) return status;
+  }
+  for (const auto& bytes : image().constants) constants_.emplace_back(arena_.add(bytes.size()));
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (core_.calls[kind]) table_pieces_[kind] = arena_.add(core_.calls[kind]->table.size_bytes());
+  }
+  const std::size_t counts = info().counts.size();
+  call_words_bytes_ = 4 * (kStatusWords + counts) * num_tensors();
+  call_words_ = arena_.add(call_words_bytes_);
+  swapped_ = arena_.add(4 * std::max<std::size_t>(info().states.size() * num_tensors(), 1));
+  outcomes_ = arena_.add(sizeof(GpuOutcome) * num_tensors());
+  return Ok{};
+}
+
+// Of an error: which memory the steps to come may need.
+std::string GpuSessionMemory::largest_that_follows_step() const {
+  std::int64_t most = 0;
+  std::string text;
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      const BufferInfo& buffer = image().buffers[b];
+      const bool follows = info().exprs.depends_on(buffer.size_bytes, HostOp::Step);
+      if (!follows || is_callers(buffer.role) || capacities_[t][b] <= most) continue;
+      most = capacities_[t][b];
+      text = fmt::format("; for the largest of all steps {} of tensor {} takes {} bytes",
+                         buffer.name, t, most);
+    }
+  }
+  return text;
+}
+
+Status GpuSessionMemory::place(GpuStream stream) {
+  if (Status status = arena_.allocate(core_.program->device(), stream, core_.options.memory);
+      !status) {
+    if (status.error().kind == ErrorKind::OutOfMemory) {
+      status.error().message += largest_that_follows_step();
+    }
+    return status;
+  }
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (core_.calls[kind]) core_.calls[kind]->table.place(arena_.address(table_pieces_[kind]));
+  }
+  return Ok{};
+}
+
+Status GpuSessionMemory::clear(GpuArena::Piece piece, GpuStream stream) const {
+  if (arena_.address(piece) == 0) return Ok{};
+  return device().status(
+      device().driver().fill(arena_.address(piece), 0, arena_.size_bytes(piece), stream),
+      "clearing memory");
+}
+
+Status GpuSessionMemory::send_constants(GpuStream stream) {
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    Status status = device().write(arena_.address(constants_[i]), image().constants[i], stream);
+    if (!status) return status;
+  }
+  for (GpuArena::Piece piece : {swapped_, outcomes_}) {
+    if (Status status = clear(piece, stream); !status) return status;
+  }
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      const BufferRole role = image().buffers[b].role;
+      if (role != BufferRole::State && role != BufferRole::StateInPlace) continue;
+      if (Status status = clear(pieces_[t][b], stream); !status) return status;
+    }
+  }
+  return Ok{};
+}
+
+GpuAddress GpuSessionMemory::own_address(std::size_t tensor, BufferIndex b) const {
+  const BufferInfo& buffer = image().buffers[b];
+  if (buffer.role == BufferRole::Constant) return arena_.address(constants_[buffer.role_index]);
+  if (buffer.role == BufferRole::Count) {
+    return counts() + 4 * (tensor * info().counts.size() + buffer.role_index);
+  }
+  return arena_.address(pieces_[tensor][b]);
+}
+
+// Addresses that no call changes.
+void GpuSessionMemory::place_buffers(EntryKind kind) {
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    GpuTensorEntry entry = core_.call_of(kind).table.entry(t);
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      entry.set_buffer(b, own_address(t, b));
+    }
+    const bool adds_apart = kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd);
+    if (scratch_in_[t] != GpuArena::kNone && takes_gradient(kind)) {
+      entry.set_buffer(buffer_of(BufferRole::Gradient), arena_.address(scratch_in_[t]));
+    }
+    if (scratch_out_[t] != GpuArena::kNone && (adds_apart || (!is_f32() && gives_output(kind)))) {
+      entry.set_buffer(buffer_of(BufferRole::Output), arena_.address(scratch_out_[t]));
+    }
+  }
+}
+
+Status GpuSessionMemory::make(GpuStream stream) {
+  if (Status status = place(stream); !status) return status;
+  if (Status status = send_constants(stream); !status) return status;
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (core_.calls[kind]) place_buffers(static_cast<EntryKind>(kind));
+  }
+  return Ok{};
+}
+
+// ---- where it is ----
+
+GpuAddress GpuSessionMemory::counts() const {
+  return status_words() + std::size_t{4} * kStatusWords * num_tensors();
+}
+
+Status GpuSessionMemory::begin_call(GpuStream stream) const {
+  const GpuCode code = device().driver().fill(status_words(), 0, call_words_bytes_, stream);
+  return device().status(code, "beginning a call");
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,122 @@
+// Bodies of states.h.
+#include "runtime/gpu/session/states.h"
+
+#include <algorithm>
+
+#include "runtime/call/entries.h"
+#include "runtime/image/buffer_size.h"
+
+namespace cinch::rt {
+
+Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStream stream) {
+  CINCH_TRY(core_.order.enter(stream));
+  std::vector<std::uint32_t> words(info().states.size());
+  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+  const GpuAddress from = memory_.swapped() + 4 * words.size() * tensor;
+  CINCH_TRY(device().read({bytes, 4 * words.size()}, from, stream));
+  std::vector<GpuAddress> found;
+  for (std::uint32_t i = 0; i < words.size(); ++i) {
+    const BufferIndex in_place = buffer_of(BufferRole::StateInPlace, i);
+    const auto role = words[i] != 0 ? BufferRole::StateNext : BufferRole::State;
+    found.push_back(
+        memory_.own_address(tensor, in_place != kNoIndex ? in_place : buffer_of(role, i)));
+  }
+  return found;
+}
+
+Result<std::vector<std::vector<std::uint8_t>>> GpuStates::read(std::size_t tensor,
+                                                               GpuStream stream) {
+  CINCH_TRY(check_holds_states(core_.options.only_decodes));
+  const auto held = addresses(tensor, stream);
+  CINCH_TRY(held);
+  std::vector<std::vector<std::uint8_t>> states;
+  for (std::size_t i = 0; i < held->size(); ++i) {
+    const auto size = rt::state_bytes(info(), info().states[i], env(tensor, 0));
+    CINCH_TRY(size);
+    auto& bytes = states.emplace_back(static_cast<std::size_t>(*size));
+    CINCH_TRY(device().read(bytes, (*held)[i], stream));
+  }
+  return states;
+}
+
+StateFileKey GpuStates::key(std::size_t tensor) const {
+  return {image().fingerprint, core_.facts[tensor].rows, core_.facts[tensor].cols};
+}
+
+Result<std::vector<std::uint8_t>> GpuStates::as_bytes(std::size_t tensor, GpuStream stream) {
+  const auto held = read(tensor, stream);
+  CINCH_TRY(held);
+  return write_states(key(tensor), state_views(info(), *held));
+}
+
+Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream) {
+  const auto held = read(tensor, stream);
+  CINCH_TRY(held);
+  const auto given = read_states(bytes, key(tensor), state_views(info(), *held));
+  CINCH_TRY(given);
+  const auto to = addresses(tensor, stream);
+  CINCH_TRY(to);
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    const Status status = device().write((*to)[i], (*given)[i], stream);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+// ---- as they were before a step ----
+
+void GpuStates::measure() {
+  if (!core_.options.keeps_states || info().states.empty()) return;
+  const auto note = [this](GpuArena::Piece own, std::size_t first, std::size_t count) {
+    if (own != GpuArena::kNone)
+      kept_.push_back({own, memory_.arena().add(memory_.arena().size_bytes(own)), first, count});
+  };
+  note(memory_.swapped_piece(), 0, num_tensors());
+  if (!needs_copies_of_states(image())) return;
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      if (is_state(image().buffers[b].role)) note(memory_.piece(t, b), t, 1);
+    }
+  }
+}
+
+Status GpuStates::check_keeps() const {
+  if (core_.options.keeps_states) return Ok{};
+  return fail(ErrorKind::InvalidArgument, "a session that keeps no states");
+}
+
+Status GpuStates::copy(GpuAddress to, GpuAddress from, std::size_t size, GpuStream stream) const {
+  if (size == 0) return Ok{};
+  return device().status(device().driver().copy_on_device(to, from, size, stream),
+                         "copying states");
+}
+
+Status GpuStates::keep(GpuStream stream) const {
+  if (Status status = check_keeps(); !status) return status;
+  const GpuDevice::Scope scope(device());
+  for (const Kept& one : kept_) {
+    const Status status = copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
+                               memory_.arena().size_bytes(one.own), stream);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+Status GpuStates::take_back(std::size_t first, std::size_t count, GpuStream stream) const {
+  if (Status status = check_keeps(); !status) return status;
+  const GpuDevice::Scope scope(device());
+  for (const Kept& one : kept_) {
+    const std::size_t begin = std::max(first, one.first_tensor);
+    const std::size_t end = std::min(first + count, one.first_tensor + one.num_tensors);
+    if (begin >= end) continue;
+    const std::size_t share = memory_.arena().size_bytes(one.own) / one.num_tensors;
+    const std::size_t at = (begin - one.first_tensor) * share;
+    const Status status =
+        copy(memory_.arena().address(one.own) + at, memory_.arena().address(one.copy) + at,
+             (end - begin) * share, stream);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt
