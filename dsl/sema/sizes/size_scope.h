@@ -1,0 +1,74 @@
+// The sizes of one program: their names, one form for all that are proved to be equal, and their
+// text. It knows no types of values and reports nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/sema/checked.h"
+#include "dsl/sema/sizes/size_prover.h"
+
+namespace cinch::sema {
+
+class SizeScope {
+ public:
+  explicit SizeScope(rt::ProgramInfo& info) : info_(info) {}
+
+  SizeProver& prover() { return prover_; }
+  /// Names a size in messages; false where it has a name.
+  bool name(HostExprId size, std::string text, Span span) {
+    return names_.try_emplace(size, std::move(text), span).second;
+  }
+  void rename(HostExprId size, std::string text, Span span) {
+    names_[size] = {std::move(text), span};
+  }
+  /// Of sizes that are proved to be equal the one that was met first, as the IR compares sizes by
+  /// their ids. Types of expressions and variables, and written sizes, are in this form.
+  HostExprId one_form(HostExprId size);
+  /// The type with all its sizes in that form.
+  Type in_one_form(Type type);
+  /// Is the size proved to be 1?
+  bool is_one(HostExprId size);
+  /// Is every size proved to be equal to the other's?
+  bool same_shape(const Type& a, const Type& b);
+  /// How many elements a value of the type has.
+  HostExprId num_elems(const Type& type);
+  /// Are all sizes constants?
+  bool all_constant_sizes(const Type& type);
+  /// A size that is never below this one and holds no count; invalid where none is known.
+  HostExprId without_counts(HostExprId size);
+  /// A size that is below zero wherever it is not zero: a mistake beside unsigned integers.
+  bool is_never_positive(HostExprId size);
+  /// A host expression of which nothing is known.
+  HostExprId opaque_number(HostType type);
+  /// The length of a slice.
+  HostExprId length_of(HostExprId begin, HostExprId end);
+  /// The number as an Int, cut toward zero.
+  HostExprId to_int(HostExprId id);
+  /// `c ? a : b` on the host.
+  HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
+  /// As people write it: by the names of sizes where they have some.
+  std::string size_text(HostExprId id);
+  /// As people write it: `[f32; n]`.
+  std::string type_text(const Type& type);
+  /// Adds the named sizes that a size is made of, each with the place where it was named.
+  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
+                     std::set<HostExprId>& seen);
+
+ private:
+  std::string size_text_within(HostExprId id, int depth, int& left);
+
+  HostExprPool& pool() const { return info_.exprs; }
+
+  rt::ProgramInfo& info_;
+  SizeProver prover_{info_.exprs};
+  std::map<HostExprId, std::pair<std::string, Span>> names_;
+  std::map<HostExprId, HostExprId> forms_;  // normal form: the one that was met first
+  std::uint32_t next_generic_ = 0;
+};
+
+}  // namespace cinch::sema

@@ -1,0 +1,67 @@
+// Which type a value has, and which types fit one another. Pure rules: nothing here reports,
+// builds an expression or looks at names.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dsl/sema/elaboration/mode.h"
+#include "dsl/sema/sizes/size_prover.h"
+#include "dsl/sema/value.h"
+
+namespace cinch::sema {
+
+/// min, max and clamp, with which sizes are bounded.
+bool bounds(ScalarOp op);
+/// The language rounds floats alone.
+bool is_for_reals(ScalarOp op);
+
+class TypeRules {
+ public:
+  TypeRules(HostExprPool& pool, SizeProver& prover, const Mode& mode)
+      : pool_(pool), prover_(prover), mode_(mode) {}
+
+  /// Proved for every n, parameter and step.
+  bool is_known_to_fit(HostExprId number, DType type);
+  /// The type without a conversion of exact numbers: that of the elements.
+  std::optional<DType> own_dtype(const Value& value) const;
+  /// A table of bools alone.
+  bool is_bool_table(const Value& value) const;
+  /// A float, or a number with a point.
+  bool is_real(const Value& value);
+  /// The type in which two operands are joined; nothing where none holds both.
+  std::optional<DType> meet(const Value& a, const Value& b);
+  /// Would `coerce` convert it without a report?
+  bool can_coerce(const Value& value, DType to);
+  /// The shape of any value; the element type is that of typed values alone.
+  Type value_type(const Value& value);
+  /// The type that holds a number of the host as it is; what is computed in a body is no more than
+  /// f32.
+  DType wide_type(const Value& value);
+  /// What exact numbers are among themselves.
+  DType type_of_numbers(const std::vector<Value>& numbers);
+  /// The constants among exact numbers that a choice chooses from, those of inner choices, too.
+  std::vector<HostExprId> constants_of(std::span<const Value> choices);
+  /// Numbers among themselves that a device must choose from or join are i32 where they fit.
+  bool is_small_number(const Value& value);
+  /// May the number be one of this type? A constant is looked at.
+  bool has_room(const Value& number, DType type);
+  /// Is one of its constants a quotient with a fraction?
+  bool has_fraction(const Value& value);
+  /// Is it a size that may be negative?
+  bool may_be_negative(const Value& value);
+  /// Does the operator's result still take the type that it meets, as the operands do?
+  bool stays_adaptable(ScalarOp op, std::span<const Value> args);
+  /// Numbers with a point, f32 unless they meet another type.
+  bool is_exact_float(const Value& value) const;
+
+ private:
+  HostExprPool& pool() const { return pool_; }
+
+  HostExprPool& pool_;
+  SizeProver& prover_;
+  const Mode& mode_;
+};
+
+}  // namespace cinch::sema
