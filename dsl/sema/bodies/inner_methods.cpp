@@ -1,8 +1,6 @@
 // Methods of what is wrapped: their arguments and results.
 #include "dsl/sema/bodies/methods.h"
 
-#include <utility>
-
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
@@ -34,10 +32,9 @@ Value Methods::encode_in_finish(Instance& inner, const Value& g, Span span) {
         span, "the encode of `" + stateful->name() + "`, whose states are those of one rank");
     return error_value(span);
   }
-  const bool outer = std::exchange(mode_.encodes_in_finish, true);
-  const Value wire = encode_value(inner, g, span);
-  mode_.encodes_in_finish = outer;
-  return wire;
+  const ModeScope scope(mode_);
+  mode_.encodes_in_finish = true;
+  return encode_value(inner, g, span);
 }
 
 // The compressor, or one that it wraps, that has states and encodes in encode.

@@ -111,13 +111,13 @@ Value Methods::decode_value(Instance& instance, const Value& payload, Span span)
     return all_.shapes.reshaped(decode_value(*inner, passed, span), gradient_type(instance), span);
   }
   // What a decode may see does not change with where it is inlined.
-  const BodyKind outer = std::exchange(mode_.body, BodyKind::Decode);
+  const ModeScope scope(mode_);
+  mode_.body = BodyKind::Decode;
   const bool draws = out_.info.decode_draws;
   const Value value =
       method_block(instance, ast::MethodKind::Decode, payload, span,
                    [&](const Value& v) { return gradient_result(v, instance, "decode"); });
-  mode_.body = outer;
-  if (outer != BodyKind::Decode) out_.info.decode_draws = draws;
+  if (scope.outer().body != BodyKind::Decode) out_.info.decode_draws = draws;
   return value;
 }
 
@@ -143,6 +143,7 @@ Value Methods::finish_value(Instance& instance, const Value& sum, Span span) {
 Body Methods::body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make) {
   all_.counts.begin_body();
   all_.numbering.forget_masks();
+  const ModeScope scope(mode_);
   mode_.body = kind;
   all_.instances.restart_draws();
   Environment env = all_.instances.environment_of(instance);
@@ -177,6 +178,7 @@ void Methods::elaborate_encode(Instance& instance) {
 
 void Methods::elaborate_decode(Instance& instance) {
   const Value payload = all_.payloads.program_payload(instance);
+  const ModeScope scope(mode_);
   mode_.in_decode_body = true;
   Body body = body_of(BodyKind::Decode, instance, [&] {
     all_.sets.check_set_values();
@@ -184,7 +186,6 @@ void Methods::elaborate_decode(Instance& instance) {
     all_.counts.check_twin_counts(payload.span);
     return program_result(decode_value(instance, payload, payload.span));
   });
-  mode_.in_decode_body = false;
   body.payload = payload.var;
   out_.decode = body;
 }

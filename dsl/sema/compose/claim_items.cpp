@@ -56,12 +56,11 @@ const ClaimInfo* ClaimItems::find_claim(Span span, const std::string& name) {
 }
 
 std::optional<HostExprId> ClaimItems::claimed_number(ast::ExprId id) {
-  const bool outer_host = std::exchange(mode_.in_host, true);
-  const bool outer_claim = std::exchange(mode_.in_claim, true);
+  const ModeScope scope(mode_);
+  mode_.in_host = true;
+  mode_.in_claim = true;
   const std::size_t errors = reporter_.num_errors();
   const Value value = all_.exprs.expr(id);
-  mode_.in_host = outer_host;
-  mode_.in_claim = outer_claim;
   if (value.is_error()) return std::nullopt;
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {

@@ -30,9 +30,11 @@ class Instances : Part {
   void collect_items(Instance& instance);
   void find_shape(Instance& instance);
   void check_items(Instance& instance);
+  Value constant_of(const ast::Const& node);
   void elaborate_const(Instance& instance, const ast::Const& node);
   void elaborate_size(Instance& instance, const ast::SizeItem& node);
   void check_state_size(const ast::StateItem& node, const Type& type);
+  Value first_value(const ast::StateItem& node, const Type& type);
   void elaborate_state(Instance& instance, const ast::StateItem& node);
 
   std::vector<std::unique_ptr<Instance>> instances_;

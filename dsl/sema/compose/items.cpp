@@ -51,14 +51,17 @@ void Instances::elaborate_items(Instance& instance) {
   });
 }
 
+Value Instances::constant_of(const ast::Const& node) {
+  const ModeScope scope(mode_);
+  mode_.in_constant = true;
+  return build_.in_block(tree()[node.value].span, [&] { return all_.exprs.expr(node.value); });
+}
+
 void Instances::elaborate_const(Instance& instance, const ast::Const& node) {
   Symbol symbol;
   symbol.span = node.name.span;
   symbol.noun = "a constant";
-  mode_.in_constant = true;
-  symbol.value =
-      build_.in_block(tree()[node.value].span, [&] { return all_.exprs.expr(node.value); });
-  mode_.in_constant = false;
+  symbol.value = constant_of(node);
   const Value& value = symbol.value;
   if (value.is_host() && pool().is_const(value.host) && !value.is_big) {
     const double shown = pool().const_value(value.host).to_double();
@@ -92,6 +95,20 @@ void Instances::check_state_size(const ast::StateItem& node, const Type& type) {
   }
 }
 
+Value Instances::first_value(const ast::StateItem& node, const Type& type) {
+  if (!node.initial.has_value()) {
+    reporter_.report<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
+    return error_value(node.name.span);
+  }
+  const ModeScope scope(mode_);
+  mode_.body = BodyKind::StateInit;
+  mode_.wanted = &type;
+  const Span span = tree()[node.initial].span;
+  return build_.in_block(span, [&] {
+    return conversions_.fit_to(all_.exprs.expr(node.initial), type, node.name.text, span);
+  });
+}
+
 void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) {
   Symbol symbol;
   symbol.span = node.name.span;
@@ -102,19 +119,7 @@ void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) 
     return;
   }
   check_state_size(node, *type);
-  const BodyKind outer = std::exchange(mode_.body, BodyKind::StateInit);
-  mode_.wanted = &*type;
-  Value init = error_value(node.name.span);
-  if (node.initial.has_value()) {
-    const Span span = tree()[node.initial].span;
-    init = build_.in_block(span, [&] {
-      return conversions_.fit_to(all_.exprs.expr(node.initial), *type, node.name.text, span);
-    });
-  } else {
-    reporter_.report<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
-  }
-  mode_.wanted = nullptr;
-  mode_.body = outer;
+  const Value init = first_value(node, *type);
   symbol.kind = SymbolKind::State;
   instance.has_states = true;
   symbol.index = static_cast<std::uint32_t>(out_.info.states.size());

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
@@ -129,6 +128,13 @@ HostExprId SetItems::set_value(const Value& value, DType dtype) {
   return pool().cast(number, host_type_of(dtype));
 }
 
+Value SetItems::given_value(const ast::SetItem& node) {
+  const ModeScope scope(mode_);
+  mode_.in_host = true;
+  mode_.in_set = true;
+  return all_.exprs.expr(node.value);
+}
+
 void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const std::string& last = node.path.back().text;
   const bool is_param = (last == "r" || last == "step") && has_param(instance, node.path);
@@ -137,15 +143,11 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
   const bool is_open = !is_size && !target && reporter_.num_errors() == before;
   if (is_open && all_.words.may_be_word(node.value)) return;
-  const bool outer_host = std::exchange(mode_.in_host, true),
-             outer_set = std::exchange(mode_.in_set, true);
   const std::size_t errors = reporter_.num_errors();
   const auto word =
       target ? word_given(target->owner->tree(), *target->param, tree(), node.value) : std::nullopt;
   const Value value =
-      word ? all_.constants.constant(*word, tree()[node.value].span) : all_.exprs.expr(node.value);
-  mode_.in_host = outer_host;
-  mode_.in_set = outer_set;
+      word ? all_.constants.constant(*word, tree()[node.value].span) : given_value(node);
   const bool is_number = value.is_host() && !value.is_big;
   if (!is_number && reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");

@@ -10,6 +10,7 @@ namespace cinch::sema {
 /// Which body is elaborated: what it may see.
 enum class BodyKind : std::uint8_t { Encode, Decode, Finish, Sync, StateInit, Host };
 
+/// Set with a ModeScope.
 struct Mode {
   BodyKind body = BodyKind::Host;
   bool in_host = false;            // parameters are host values: sizes, loop bounds
@@ -23,6 +24,20 @@ struct Mode {
   bool is_of_fn = false;           // a fn is checked with sizes of its own
   int lambda_depth = 0;
   const Type* wanted = nullptr;  // state inits: the shape that operators without a size take
+};
+
+/// Changes of the mode last until the end of the scope.
+class ModeScope {
+ public:
+  explicit ModeScope(Mode& mode) : mode_(mode), outer_(mode) {}
+  ~ModeScope() { mode_ = outer_; }
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+  const Mode& outer() const { return outer_; }
+
+ private:
+  Mode& mode_;
+  Mode outer_;
 };
 
 }  // namespace cinch::sema

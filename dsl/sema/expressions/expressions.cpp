@@ -239,6 +239,7 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
     return error_value(node.span);
   }
   Expr made{ExprKind::Lambda, {}, node.span};
+  const ModeScope scope(mode_);
   ++mode_.lambda_depth;
   env_->scopes.emplace_back();
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -262,7 +263,6 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
     return value;
   });
   env_->scopes.pop_back();
-  --mode_.lambda_depth;
   if (body.is_error()) return error_value(node.span);
   made.type = body.type;
   made.args = {body.expr};

@@ -72,6 +72,7 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
   Environment types{decl.unit, nullptr, {Scope{}}};
   Expr made{ExprKind::Lambda, {}, span};
   std::vector<Value> arrays;
+  const ModeScope scope(mode_);
   ++mode_.lambda_depth;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (types_.value_type(values[i]).rank == 0) continue;
@@ -94,7 +95,6 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
     return conversions_.materialize(is_one ? given : given.elements[*result]);
   };
   const Value body = has_arrays ? build_.in_block(span, applied) : error_value(span);
-  --mode_.lambda_depth;
   const auto shape = all_.shapes.broadcast(arrays, span, fn.name.text);
   if (body.is_error() || !shape) return error_value(span);
   made.type = body.type;
@@ -145,6 +145,7 @@ Value FunctionCalls::fn_body(const ast::Fn& fn, Span span) {
 void FunctionCalls::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
   const GrowthLimits::Use use(all_.growth, fn.name.span);
+  const ModeScope scope(mode_);
   mode_.is_check = true;
   mode_.is_of_fn = true;
   mode_.body = BodyKind::Encode;

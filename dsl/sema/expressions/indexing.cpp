@@ -222,11 +222,10 @@ Value Indexing::gather_rows(const Value& base, const Value& index, Span span) {
 }
 
 std::optional<HostExprId> Indexing::symbolic(ast::ExprId id) {
-  const bool outer = std::exchange(mode_.in_leaves, true);
-  const bool outer_host = std::exchange(mode_.in_host, true);
+  const ModeScope scope(mode_);
+  mode_.in_leaves = true;
+  mode_.in_host = true;
   const Value value = all_.exprs.expr(id);
-  mode_.in_leaves = outer;
-  mode_.in_host = outer_host;
   const bool is_size =
       value.is_host() && !value.is_big && pool().type(value.host) != HostType::Bool;
   return is_size ? std::optional(sizes_.to_int(value.host)) : std::nullopt;

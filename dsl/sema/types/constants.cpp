@@ -14,9 +14,9 @@ std::optional<Constant> Constants::evaluate_constant(const FileUnit& unit, ast::
   const GrowthLimits::Use use(all_.growth, unit.tree[id].span);
   Environment env{&unit, nullptr, {Scope{}}};
   std::optional<Constant> value;
+  const ModeScope scope(mode_);
   mode_.in_constant = true;
   all_.names.with_environment(env, [&] { value = constant_number(id); });
-  mode_.in_constant = false;
   return value;
 }
 
@@ -30,11 +30,15 @@ void Constants::check_const(const DeclRef& decl) {
   build_.collect_into(nullptr);
 }
 
+Value Constants::on_host(ast::ExprId id) {
+  const ModeScope scope(mode_);
+  mode_.in_host = true;
+  return all_.exprs.expr(id);
+}
+
 std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view what) {
-  const bool outer = std::exchange(mode_.in_host, true);
   const std::size_t errors = reporter_.num_errors();
-  Value value = all_.exprs.expr(id);
-  mode_.in_host = outer;
+  const Value value = on_host(id);
   if (value.is_error()) return std::nullopt;
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
@@ -56,9 +60,7 @@ Value Constants::constant(const Constant& number, Span span) {
 }
 
 std::optional<Constant> Constants::constant_number(ast::ExprId id) {
-  const bool outer = std::exchange(mode_.in_host, true);
-  const Value value = all_.exprs.expr(id);
-  mode_.in_host = outer;
+  const Value value = on_host(id);
   if (value.is_error()) return std::nullopt;
   if (!value.is_host() || !pool().is_const(value.host)) {
     reporter_.report<DiagKind::NotConstant>(value.span);
@@ -158,11 +160,10 @@ Value Constants::elaborate_const_value(const DeclRef& decl, const ast::Const& no
   open_consts_.push_back(&node);
   Environment env{decl.unit, nullptr, {Scope{}}};
   Value value;
-  const bool outer_constant = std::exchange(mode_.in_constant, true);
-  const bool outer_host = std::exchange(mode_.in_host, false);
+  const ModeScope scope(mode_);
+  mode_.in_constant = true;
+  mode_.in_host = false;
   all_.names.with_environment(env, [&] { value = all_.exprs.expr(node.value); });
-  mode_.in_constant = outer_constant;
-  mode_.in_host = outer_host;
   open_consts_.pop_back();
   return value;
 }

@@ -32,6 +32,7 @@ class Constants : Part {
   void check_const(const DeclRef& decl);
 
  private:
+  Value on_host(ast::ExprId id);
   Value known_const(const KnownConst& known, Span span);
   std::optional<KnownConst> as_known_const(const Value& value);
   Value elaborate_const_value(const DeclRef& decl, const ast::Const& node);
