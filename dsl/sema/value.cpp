@@ -20,11 +20,11 @@ Value host_value(HostExprId id, Span span) {
   return value;
 }
 
-bool fits(std::int64_t value, DType type) {
+bool fits(std::int64_t number, DType type) {
   if (is_unsigned_int(type)) {
-    return value >= 0 && (type.bits >= 63 || static_cast<std::uint64_t>(value) <= max_int(type));
+    return number >= 0 && (type.bits >= 63 || static_cast<std::uint64_t>(number) <= max_int(type));
   }
-  return value >= min_int(type) && value <= static_cast<std::int64_t>(max_int(type));
+  return number >= min_int(type) && number <= static_cast<std::int64_t>(max_int(type));
 }
 
 bool holds_big(const Value& value) {

@@ -20,8 +20,8 @@ class SizeScope {
 
   SizeProver& prover() { return prover_; }
   /// Names a size in messages; false where it has a name.
-  bool name(HostExprId size, std::string text, Span span) {
-    return names_.try_emplace(size, std::move(text), span).second;
+  bool name(HostExprId size, const std::string& text, Span span) {
+    return names_.try_emplace(size, text, span).second;
   }
   void rename(HostExprId size, std::string text, Span span) {
     names_[size] = {std::move(text), span};

@@ -15,14 +15,14 @@ bool is_for_reals(ScalarOp op) {
 }
 
 // Is it a size that may be negative?
-bool TypeRules::may_be_negative(const Value& value) {
+bool TypeRules::may_be_negative(const Value& value) const {
   const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
                        !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
   return is_size && !prover_.proves_nonnegative(value.host);
 }
 
 // Is one of its constants a quotient with a fraction?
-bool TypeRules::has_fraction(const Value& value) {
+bool TypeRules::has_fraction(const Value& value) const {
   const auto is_fraction = [&](HostExprId number) {
     if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
     const double real = pool().const_value(number).to_double();
@@ -38,7 +38,7 @@ bool TypeRules::has_fraction(const Value& value) {
 }
 
 // Is the result of an operator on these such an integer?
-bool TypeRules::stays_adaptable(ScalarOp op, std::span<const Value> args) {
+bool TypeRules::stays_adaptable(ScalarOp op, std::span<const Value> args) const {
   const auto is_number = [&](const Value& arg) {
     const bool has_no_type = !own_dtype(arg) && !holds_big(arg);
     return (has_no_type && !is_real(arg)) || is_adaptable(arg);
@@ -53,7 +53,7 @@ bool TypeRules::stays_adaptable(ScalarOp op, std::span<const Value> args) {
 }
 
 // What exact numbers are among themselves.
-DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) {
+DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) const {
   const auto is = [&](const auto& test) {
     return std::any_of(numbers.begin(), numbers.end(), test);
   };
@@ -63,7 +63,7 @@ DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) {
 }
 
 // Numbers among themselves that a device must choose from or join are i32 where they fit.
-bool TypeRules::is_small_number(const Value& value) {
+bool TypeRules::is_small_number(const Value& value) const {
   if (value.is_typed() && value.is_exact) return value.type.dtype == kI32;
   const bool is_exact =
       value.is_host() && !value.declared && !value.is_big && pool().is_const(value.host);
@@ -73,14 +73,14 @@ bool TypeRules::is_small_number(const Value& value) {
 }
 
 // May the number be one of this type? A constant is looked at.
-bool TypeRules::has_room(const Value& number, DType type) {
+bool TypeRules::has_room(const Value& number, DType type) const {
   if (holds_big(number)) return false;
   const bool is_constant = number.is_host() && pool().is_const(number.host);
   return !is_constant || pool().type(number.host) != HostType::Int ||
          fits(pool().const_value(number.host).as_int(), type);
 }
 
-bool TypeRules::is_known_to_fit(HostExprId number, DType type) {
+bool TypeRules::is_known_to_fit(HostExprId number, DType type) const {
   if (pool().is_const(number)) return fits(pool().const_value(number).as_int(), type);
   // The host's integers have 64 bits themselves: what may come near their end is left to the
   // device.
@@ -93,7 +93,7 @@ bool TypeRules::is_known_to_fit(HostExprId number, DType type) {
   return prover_.proves_less_equal(least, number) && prover_.proves_less_equal(number, most);
 }
 
-Type TypeRules::value_type(const Value& value) {
+Type TypeRules::value_type(const Value& value) const {
   if (value.is_typed()) return value.type;
   if (value.kind != ValueKind::Table) return scalar_type(kF32);
   const auto size = static_cast<std::int64_t>(value.table.size());
@@ -127,12 +127,12 @@ bool TypeRules::is_exact_float(const Value& value) const {
       value.table, [&](HostExprId element) { return pool().type(element) == HostType::F64; });
 }
 
-bool TypeRules::is_real(const Value& value) {
+bool TypeRules::is_real(const Value& value) const {
   const auto own = own_dtype(value);
   return own ? is_float(*own) : is_exact_float(value);
 }
 
-std::optional<DType> TypeRules::meet(const Value& a, const Value& b) {
+std::optional<DType> TypeRules::meet(const Value& a, const Value& b) const {
   const auto own_a = own_dtype(a), own_b = own_dtype(b);
   if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
   if (!own_a && !own_b) {
@@ -148,7 +148,7 @@ std::optional<DType> TypeRules::meet(const Value& a, const Value& b) {
   return arithmetic_type(own);
 }
 
-bool TypeRules::can_coerce(const Value& value, DType to) {
+bool TypeRules::can_coerce(const Value& value, DType to) const {
   if (value.is_error()) return true;
   const bool is_arithmetic = is_int(to) && arithmetic_type(to) == to;
   if (is_adaptable(value) && is_arithmetic) return true;
@@ -159,7 +159,7 @@ bool TypeRules::can_coerce(const Value& value, DType to) {
 }
 
 // The constants among exact numbers that a choice chooses from, those of inner choices, too.
-std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) {
+std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) const {
   std::vector<HostExprId> numbers;
   for (const Value& choice : choices) {
     const bool is_constant = choice.is_host() && pool().is_const(choice.host) &&
@@ -172,7 +172,7 @@ std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) 
 
 // The type that holds a number of the host as it is; what is computed in a body is no more than
 // f32.
-DType TypeRules::wide_type(const Value& value) {
+DType TypeRules::wide_type(const Value& value) const {
   const HostType type = pool().type(value.host);
   if (type == HostType::Int) return value.is_big ? kU64 : kI64;
   if (type == HostType::Bool) return kBool;

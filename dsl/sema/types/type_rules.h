@@ -23,36 +23,36 @@ class TypeRules {
       : pool_(pool), prover_(prover), mode_(mode) {}
 
   /// Proved for every n, parameter and step.
-  bool is_known_to_fit(HostExprId number, DType type);
+  bool is_known_to_fit(HostExprId number, DType type) const;
   /// The type without a conversion of exact numbers: that of the elements.
   std::optional<DType> own_dtype(const Value& value) const;
   /// A table of bools alone.
   bool is_bool_table(const Value& value) const;
   /// A float, or a number with a point.
-  bool is_real(const Value& value);
+  bool is_real(const Value& value) const;
   /// The type in which two operands are joined; nothing where none holds both.
-  std::optional<DType> meet(const Value& a, const Value& b);
+  std::optional<DType> meet(const Value& a, const Value& b) const;
   /// Would `coerce` convert it without a report?
-  bool can_coerce(const Value& value, DType to);
+  bool can_coerce(const Value& value, DType to) const;
   /// The shape of any value; the element type is that of typed values alone.
-  Type value_type(const Value& value);
+  Type value_type(const Value& value) const;
   /// The type that holds a number of the host as it is; what is computed in a body is no more than
   /// f32.
-  DType wide_type(const Value& value);
+  DType wide_type(const Value& value) const;
   /// What exact numbers are among themselves.
-  DType type_of_numbers(const std::vector<Value>& numbers);
+  DType type_of_numbers(const std::vector<Value>& numbers) const;
   /// The constants among exact numbers that a choice chooses from, those of inner choices, too.
-  std::vector<HostExprId> constants_of(std::span<const Value> choices);
+  std::vector<HostExprId> constants_of(std::span<const Value> choices) const;
   /// Numbers among themselves that a device must choose from or join are i32 where they fit.
-  bool is_small_number(const Value& value);
+  bool is_small_number(const Value& value) const;
   /// May the number be one of this type? A constant is looked at.
-  bool has_room(const Value& number, DType type);
+  bool has_room(const Value& number, DType type) const;
   /// Is one of its constants a quotient with a fraction?
-  bool has_fraction(const Value& value);
+  bool has_fraction(const Value& value) const;
   /// Is it a size that may be negative?
-  bool may_be_negative(const Value& value);
+  bool may_be_negative(const Value& value) const;
   /// Does the operator's result still take the type that it meets, as the operands do?
-  bool stays_adaptable(ScalarOp op, std::span<const Value> args);
+  bool stays_adaptable(ScalarOp op, std::span<const Value> args) const;
   /// Numbers with a point, f32 unless they meet another type.
   bool is_exact_float(const Value& value) const;
 
