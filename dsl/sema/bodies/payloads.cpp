@@ -9,46 +9,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-Value Payloads::payload_field(const Value& payload, const ast::Name& field, Span span) {
-  for (const WirePart& part : payload.owner->parts) {
-    if (part.name != field.text) continue;
-    Value view = payload;
-    view.span = span;
-    view.owner = part.inner;
-    view.first_field += part.first_field;
-    view.first_count += part.first_count;
-    return view;
-  }
-  const std::vector<WireField>& fields = payload.owner->fields;
-  const auto at = std::find_if(fields.begin(), fields.end(),
-                               [&](const WireField& f) { return f.name == field.text; });
-  if (at == fields.end()) {
-    if (payload.owner->spec->is_stand_in) return error_value(span);
-    std::vector<std::string_view> names;
-    names.reserve(fields.size());
-    for (const WireField& f : fields) names.push_back(f.name);
-    reporter_.report<DiagKind::UnknownField>(field.span, field.text)
-        .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
-    return error_value(span);
-  }
-  return payload_field_at(payload, static_cast<std::uint32_t>(at - fields.begin()), span);
-}
-
-Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span span) {
-  index += payload.first_field;
-  const std::vector<Type>& types = out_.vars[payload.var.index()].field_types;
-  if (index >= types.size()) return error_value(span);
-  Expr read{ExprKind::Field, types[index], span};
-  read.var = payload.var;
-  read.index = index;
-  Value value = build_.typed(std::move(read));
-  const auto facts = payload_facts_.find(payload.var.index());
-  if (facts != payload_facts_.end() && index < facts->second.size()) {
-    value.facts = facts->second[index];
-  }
-  return all_.counts.with_first_count(value, span);
-}
-
 const Instance* Payloads::wire_owner(const Instance& instance) const {
   const bool is_inherited = instance.wire_item == nullptr || instance.wire_item->is_inherited();
   const Instance* inner = instance.only_inner();
@@ -294,6 +254,66 @@ Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name,
   return payload;
 }
 
+// What the reader of a payload checks, and decode may therefore rely on.
+void Payloads::note_field_facts(const Value& wire) {
+  field_facts_ = wire_facts_[literal_of(wire).index()];
+  for (std::size_t i = 0; i < field_facts_.size(); ++i) {
+    IndexFacts& facts = field_facts_[i];
+    rt::FieldInfo& field = out_.info.wire.fields[i];
+    const bool is_vector = field.type.rank == 1;
+    if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {
+      const bool ascends = packed.code != FieldCode::Elias;
+      facts = {ascends, ascends, packed.below};
+      continue;
+    }
+    facts.ascending = facts.ascending && facts.unique && is_vector;
+    facts.unique = facts.ascending;
+    if (facts.limit && pool().has_count(facts.limit)) facts.limit = {};
+    field.ascending = facts.ascending;
+    if (facts.limit) field.index_limit = facts.limit;
+  }
+}
+
+Value Payloads::payload_field(const Value& payload, const ast::Name& field, Span span) {
+  for (const WirePart& part : payload.owner->parts) {
+    if (part.name != field.text) continue;
+    Value view = payload;
+    view.span = span;
+    view.owner = part.inner;
+    view.first_field += part.first_field;
+    view.first_count += part.first_count;
+    return view;
+  }
+  const std::vector<WireField>& fields = payload.owner->fields;
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const WireField& f) { return f.name == field.text; });
+  if (at == fields.end()) {
+    if (payload.owner->spec->is_stand_in) return error_value(span);
+    std::vector<std::string_view> names;
+    names.reserve(fields.size());
+    for (const WireField& f : fields) names.push_back(f.name);
+    reporter_.report<DiagKind::UnknownField>(field.span, field.text)
+        .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
+    return error_value(span);
+  }
+  return payload_field_at(payload, static_cast<std::uint32_t>(at - fields.begin()), span);
+}
+
+Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span span) {
+  index += payload.first_field;
+  const std::vector<Type>& types = out_.vars[payload.var.index()].field_types;
+  if (index >= types.size()) return error_value(span);
+  Expr read{ExprKind::Field, types[index], span};
+  read.var = payload.var;
+  read.index = index;
+  Value value = build_.typed(std::move(read));
+  const auto facts = payload_facts_.find(payload.var.index());
+  if (facts != payload_facts_.end() && index < facts->second.size()) {
+    value.facts = facts->second[index];
+  }
+  return all_.counts.with_first_count(value, span);
+}
+
 // The payload variable of the program's decode.
 Value Payloads::program_payload(Instance& instance) {
   const ast::Param* param = all_.methods.method_param(instance, ast::MethodKind::Decode);
@@ -321,26 +341,6 @@ Value Payloads::program_payload(Instance& instance) {
 // Where encode has mistakes nothing is known of the fields; decode is read as if all were well.
 void Payloads::assume_field_facts(const Instance& instance) {
   field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
-}
-
-// What the reader of a payload checks, and decode may therefore rely on.
-void Payloads::note_field_facts(const Value& wire) {
-  field_facts_ = wire_facts_[literal_of(wire).index()];
-  for (std::size_t i = 0; i < field_facts_.size(); ++i) {
-    IndexFacts& facts = field_facts_[i];
-    rt::FieldInfo& field = out_.info.wire.fields[i];
-    const bool is_vector = field.type.rank == 1;
-    if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {
-      const bool ascends = packed.code != FieldCode::Elias;
-      facts = {ascends, ascends, packed.below};
-      continue;
-    }
-    facts.ascending = facts.ascending && facts.unique && is_vector;
-    facts.unique = facts.ascending;
-    if (facts.limit && pool().has_count(facts.limit)) facts.limit = {};
-    field.ascending = facts.ascending;
-    if (facts.limit) field.index_limit = facts.limit;
-  }
 }
 
 }  // namespace cinch::sema

@@ -13,42 +13,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span) {
-  if (inner.rows) {
-    reporter_.report<DiagKind::DuplicateName>(span, "r");
-    return;
-  }
-  if (outer.rows) {
-    all_.rows.not_by_rows("`set inner.r`", span);
-    return;
-  }
-  inner.rows = prover_.canonical(rows);
-  inner.rows_span = span;
-  if (prover_.proves_nonnegative(rows)) return;
-  set_checks_.push_back({pool().make(HostOp::Ge, rows, pool().const_int(0)),
-                         "`" + inner.prefix + "r` is not negative", span});
-}
-
-namespace {
-
-bool has_stand_in(const Spec& spec) {
-  return spec.is_stand_in || std::any_of(spec.inner.begin(), spec.inner.end(), [](const auto& e) {
-           return e.second != nullptr && has_stand_in(*e.second);
-         });
-}
-
-// The names before the points of `inner.a.b`, outermost first; nothing where it is something else.
-std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& node) {
-  const ast::Expr& base = tree[node.base];
-  std::vector<ast::Name> path;
-  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) path = {name->name};
-  if (const auto* field = std::get_if<ast::FieldRef>(&base.node)) path = path_of(tree, *field);
-  if (!path.empty()) path.push_back(node.field);
-  return path;
-}
-
-}  // namespace
-
 // The compressor's own parameter, else that of what it wraps: as compositions name them.
 std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_view name) {
   const ast::Module& tree = inner.tree();
@@ -77,6 +41,26 @@ Instance* SetItems::find_inner(Instance& from, std::span<const ast::Name> path) 
   }
   return inner;
 }
+
+namespace {
+
+bool has_stand_in(const Spec& spec) {
+  return spec.is_stand_in || std::any_of(spec.inner.begin(), spec.inner.end(), [](const auto& e) {
+           return e.second != nullptr && has_stand_in(*e.second);
+         });
+}
+
+// The names before the points of `inner.a.b`, outermost first; nothing where it is something else.
+std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& node) {
+  const ast::Expr& base = tree[node.base];
+  std::vector<ast::Name> path;
+  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) path = {name->name};
+  if (const auto* field = std::get_if<ast::FieldRef>(&base.node)) path = path_of(tree, *field);
+  if (!path.empty()) path.push_back(node.field);
+  return path;
+}
+
+}  // namespace
 
 std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
                                                      std::span<const ast::Name> path) {
@@ -193,7 +177,7 @@ void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const 
     return;
   }
   const std::string& name = node.path.back().text;
-  if (name == "r") return set_rows(*inner, instance, sizes_.to_int(value.host), span);
+  if (name == "r") return set_rows(*inner, instance, pool().cast(value.host, HostType::Int), span);
   if (name != "n") {
     reporter_.report<DiagKind::UnknownParameter>(span, inner->name(), name);
     return;
@@ -203,8 +187,24 @@ void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const 
     return;
   }
   inner->has_set_elements = true;
-  inner->elements = prover_.canonical(sizes_.to_int(value.host));
+  inner->elements = prover_.canonical(pool().cast(value.host, HostType::Int));
   inner->elements_span = span;
+}
+
+void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span) {
+  if (inner.rows) {
+    reporter_.report<DiagKind::DuplicateName>(span, "r");
+    return;
+  }
+  if (outer.rows) {
+    all_.rows.not_by_rows("`set inner.r`", span);
+    return;
+  }
+  inner.rows = prover_.canonical(rows);
+  inner.rows_span = span;
+  if (prover_.proves_nonnegative(rows)) return;
+  set_checks_.push_back({pool().make(HostOp::Ge, rows, pool().const_int(0)),
+                         "`" + inner.prefix + "r` is not negative", span});
 }
 
 // Of a part there are no more elements than of the whole; a last row may be filled up.

@@ -11,6 +11,59 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+namespace {
+
+std::string operands_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " operand" : " operands");
+}
+
+}  // namespace
+
+CallArgs Arguments::sort_args(const ast::Call& node, std::string_view name, Span span,
+                              const std::vector<std::string_view>& labels, std::size_t min,
+                              std::size_t max) {
+  CallArgs args;
+  args.name = name;
+  args.span = span;
+  for (ast::ArgId id : tree().list(node.args)) {
+    const ast::Arg& arg = tree()[id];
+    const std::string& label = arg.label.text;
+    if (label.empty()) {
+      args.positional.push_back(arg.value);
+    } else if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+      reporter_.report<DiagKind::UnknownArgument>(arg.label.span, args.name, label)
+          .suggest(arg.label.span, std::string(dsl::nearest_name(label, labels)));
+      args.is_bad = true;
+    } else if (!args.named.emplace(label, &arg).second) {
+      reporter_.report<DiagKind::DuplicateName>(arg.label.span, label);
+      args.is_bad = true;
+    }
+  }
+  const std::size_t found = args.positional.size();
+  if (found < min || found > max) {
+    const std::string wanted =
+        min == max ? operands_text(min) : std::to_string(min) + " to " + operands_text(max);
+    auto& diag = reporter_.report<DiagKind::WrongArgumentCount>(span, args.name, wanted,
+                                                                std::to_string(found));
+    if (const auto known = find_builtin(name)) {
+      diag.note("its form is `" + std::string(builtin_info(*known).signature) + "`");
+    }
+    args.is_bad = true;
+  }
+  return args;
+}
+
+bool Arguments::flag(const CallArgs& args, std::string_view label) {
+  const auto at = args.named.find(label);
+  if (at == args.named.end()) return false;
+  const auto value = all_.constants.constant_value(at->second->value);
+  if (value && value->type != HostType::Bool) {
+    reporter_.report<DiagKind::BadType>(tree()[at->second->value].span, "`true` or `false`",
+                                        "a number");
+  }
+  return value && value->type == HostType::Bool && value->as_bool();
+}
+
 Value Arguments::operand(ast::ExprId id) {
   return operand_of(all_.exprs.expr(id));
 }
@@ -119,57 +172,12 @@ std::optional<int> Arguments::line_axis(const CallArgs& args, const Value& x) {
   return std::nullopt;
 }
 
-namespace {
-
-std::string operands_text(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " operand" : " operands");
-}
-
-}  // namespace
-
-CallArgs Arguments::sort_args(const ast::Call& node, std::string_view name, Span span,
-                              const std::vector<std::string_view>& labels, std::size_t min,
-                              std::size_t max) {
-  CallArgs args;
-  args.name = name;
-  args.span = span;
-  for (ast::ArgId id : tree().list(node.args)) {
-    const ast::Arg& arg = tree()[id];
-    const std::string& label = arg.label.text;
-    if (label.empty()) {
-      args.positional.push_back(arg.value);
-    } else if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
-      reporter_.report<DiagKind::UnknownArgument>(arg.label.span, args.name, label)
-          .suggest(arg.label.span, std::string(dsl::nearest_name(label, labels)));
-      args.is_bad = true;
-    } else if (!args.named.emplace(label, &arg).second) {
-      reporter_.report<DiagKind::DuplicateName>(arg.label.span, label);
-      args.is_bad = true;
-    }
-  }
-  const std::size_t found = args.positional.size();
-  if (found < min || found > max) {
-    const std::string wanted =
-        min == max ? operands_text(min) : std::to_string(min) + " to " + operands_text(max);
-    auto& diag = reporter_.report<DiagKind::WrongArgumentCount>(span, args.name, wanted,
-                                                                std::to_string(found));
-    if (const auto known = find_builtin(name)) {
-      diag.note("its form is `" + std::string(builtin_info(*known).signature) + "`");
-    }
-    args.is_bad = true;
-  }
-  return args;
-}
-
-bool Arguments::flag(const CallArgs& args, std::string_view label) {
-  const auto at = args.named.find(label);
-  if (at == args.named.end()) return false;
-  const auto value = all_.constants.constant_value(at->second->value);
-  if (value && value->type != HostType::Bool) {
-    reporter_.report<DiagKind::BadType>(tree()[at->second->value].span, "`true` or `false`",
-                                        "a number");
-  }
-  return value && value->type == HostType::Bool && value->as_bool();
+Value Arguments::check_lambda_array(Value value) {
+  if (mode_.lambda_depth == 0 || !value.is_typed() || sizes_.all_constant_sizes(value.type))
+    return value;
+  reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
+      .note("compute it before the lambda, with `let`");
+  return error_value(value.span);
 }
 
 // The `where:` mask; an empty value where there is none, nothing on a mistake.
@@ -193,14 +201,6 @@ std::optional<Value> Arguments::mask(const CallArgs& args, const Type& shape) {
                                                     text_.describe(value));
   text_.note_sizes(diag, {&value});
   return std::nullopt;
-}
-
-Value Arguments::check_lambda_array(Value value) {
-  if (mode_.lambda_depth == 0 || !value.is_typed() || sizes_.all_constant_sizes(value.type))
-    return value;
-  reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
-      .note("compute it before the lambda, with `let`");
-  return error_value(value.span);
 }
 
 }  // namespace cinch::sema

@@ -228,7 +228,7 @@ std::optional<HostExprId> Indexing::symbolic(ast::ExprId id) {
   const Value value = all_.exprs.expr(id);
   const bool is_size =
       value.is_host() && !value.is_big && pool().type(value.host) != HostType::Bool;
-  return is_size ? std::optional(sizes_.to_int(value.host)) : std::nullopt;
+  return is_size ? std::optional(pool().cast(value.host, HostType::Int)) : std::nullopt;
 }
 
 // Leaves of loop variables are parameters of numbers that no parameter has.

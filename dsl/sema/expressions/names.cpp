@@ -11,11 +11,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-bool Names::is_taken(std::string_view name, const Instance* instance) {
-  const bool is_dimension = name == "r" || name == "c";
-  return is_reserved_name(name) || (is_dimension && instance != nullptr && instance->is_matrix);
-}
-
 const Symbol* Names::find_symbol(std::string_view name) const {
   for (std::size_t i = env_->scopes.size(); i-- > 0;) {
     const auto at = env_->scopes[i].find(name);
@@ -206,6 +201,11 @@ Value Names::field_expr(const ast::FieldRef& node, Span span) {
     return error_value(span);
   }
   return all_.payloads.payload_field(value, node.field, span);
+}
+
+bool Names::is_taken(std::string_view name, const Instance* instance) {
+  const bool is_dimension = name == "r" || name == "c";
+  return is_reserved_name(name) || (is_dimension && instance != nullptr && instance->is_matrix);
 }
 
 void Names::declare(const ast::Name& name, Symbol symbol) {

@@ -141,7 +141,7 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
   }
   if (is_number && mode_.in_host && types_.can_coerce(value, type->dtype)) {
     if (is_bool(type->dtype)) return value;
-    return host_value(is_int(type->dtype) ? sizes_.to_int(value.host)
+    return host_value(is_int(type->dtype) ? pool().cast(value.host, HostType::Int)
                                           : pool().cast(as_quotient(value).host, HostType::F64),
                       value.span);
   }

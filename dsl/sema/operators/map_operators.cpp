@@ -7,27 +7,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// The quotient rounded down, made of what rounds toward zero and what that leaves.
-Value MapOperators::floor_div_call(const CallArgs& args) {
-  const Span span = args.span;
-  const Value a = all_.exact.without_quotient(all_.exprs.expr(args.positional[0]));
-  const Value b = all_.exact.without_quotient(all_.exprs.expr(args.positional[1]));
-  if (a.is_error() || b.is_error()) return error_value(span);
-  Value result = all_.exact.floor_div_of(a, b, args.name, span);
-  const bool is_made = result.is_typed() && !result.is_exact && is_int(result.type.dtype);
-  if (!is_made || !types_.stays_adaptable(ScalarOp::div, std::vector{a, b})) return result;
-  Remake made{{}, false, true, true};
-  made.in_type = [this, a, b, name = args.name, result, span](DType to) {
-    if (!is_int(to)) return conversions_.convert(result, to, span);
-    const DType type = arithmetic_type(to);
-    return conversions_.convert(all_.exact.floor_div_of(conversions_.coerce(a, type),
-                                                        conversions_.coerce(b, type), name, span),
-                                to, span);
-  };
-  result.remake = std::make_shared<const Remake>(std::move(made));
-  return result;
-}
-
 Value MapOperators::map_call(const CallArgs& args) {
   std::vector<Value> arrays;
   std::vector<Type> params;
@@ -87,6 +66,27 @@ Value MapOperators::len_call(const CallArgs& args) {
   // The number is used without the array, which has to be made for it.
   if (build_.holds_filter(x)) build_.shared(x, "counted");
   return host_value(type.dims[0], args.span);
+}
+
+// The quotient rounded down, made of what rounds toward zero and what that leaves.
+Value MapOperators::floor_div_call(const CallArgs& args) {
+  const Span span = args.span;
+  const Value a = all_.exact.without_quotient(all_.exprs.expr(args.positional[0]));
+  const Value b = all_.exact.without_quotient(all_.exprs.expr(args.positional[1]));
+  if (a.is_error() || b.is_error()) return error_value(span);
+  Value result = all_.exact.floor_div_of(a, b, args.name, span);
+  const bool is_made = result.is_typed() && !result.is_exact && is_int(result.type.dtype);
+  if (!is_made || !types_.stays_adaptable(ScalarOp::div, std::vector{a, b})) return result;
+  Remake made{{}, false, true, true};
+  made.in_type = [this, a, b, name = args.name, result, span](DType to) {
+    if (!is_int(to)) return conversions_.convert(result, to, span);
+    const DType type = arithmetic_type(to);
+    return conversions_.convert(all_.exact.floor_div_of(conversions_.coerce(a, type),
+                                                        conversions_.coerce(b, type), name, span),
+                                to, span);
+  };
+  result.remake = std::make_shared<const Remake>(std::move(made));
+  return result;
 }
 
 }  // namespace cinch::sema

@@ -113,7 +113,7 @@ Value MoveOperators::slice_call(const CallArgs& args) {
   const Value begin = all_.exprs.expr(args.positional[1]);
   if (x.is_error() || !size || begin.is_error()) return error_value(args.span);
   if (begin.is_host() && !begin.is_big) {
-    const HostExprId from = sizes_.to_int(begin.host);
+    const HostExprId from = pool().cast(begin.host, HostType::Int);
     return all_.indexing.make_slice(x, from, pool().add(from, *size), args.span);
   }
   return all_.indexing.slice_at(x, all_.indexing.as_index(begin), *size, args.span);

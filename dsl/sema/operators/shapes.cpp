@@ -5,14 +5,6 @@
 
 namespace cinch::sema {
 
-// The same elements in another shape; the numbers of elements are known to agree.
-Value Shapes::reshaped(const Value& value, const Type& type, Span span) {
-  if (value.is_error() || sizes_.same_shape(value.type, type)) return value;
-  Type shape = type;
-  shape.dtype = value.type.dtype;
-  return build_.builtin(BuiltinId::reshape, shape, {value.expr}, span);
-}
-
 // A vector beside a matrix of as many columns is a row of it.
 bool Shapes::is_row_of(const Type& a, const Type& b) {
   const Type& vector = a.rank == 1 ? a : b;
@@ -60,6 +52,14 @@ std::optional<Type> Shapes::broadcast(std::span<const Value> args, Span span,
     }
   }
   return shape;
+}
+
+// The same elements in another shape; the numbers of elements are known to agree.
+Value Shapes::reshaped(const Value& value, const Type& type, Span span) {
+  if (value.is_error() || sizes_.same_shape(value.type, type)) return value;
+  Type shape = type;
+  shape.dtype = value.type.dtype;
+  return build_.builtin(BuiltinId::reshape, shape, {value.expr}, span);
 }
 
 }  // namespace cinch::sema

@@ -47,10 +47,6 @@ class SizeScope {
   HostExprId opaque_number(HostType type);
   /// The length of a slice.
   HostExprId length_of(HostExprId begin, HostExprId end);
-  /// The number as an Int, cut toward zero.
-  HostExprId to_int(HostExprId id);
-  /// `c ? a : b` on the host.
-  HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
   /// As people write it: by the names of sizes where they have some.
   std::string size_text(HostExprId id);
   /// As people write it: `[f32; n]`.

@@ -7,6 +7,48 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+// The entry of ProgramInfo::counts for what this mask and limit keep.
+std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId limit,
+                                                   HostExprId len, Span span) {
+  const std::string key = count_key(mask, limit);
+  const auto known = counts_by_mask_.find(key);
+  if (known != counts_by_mask_.end()) return known->second;
+  HostExprId bound = sizes_.without_counts(len);
+  if (limit) {
+    const HostExprId cap = sizes_.without_counts(limit);
+    bound = bound && cap ? pool().min(bound, cap) : bound ? bound : cap;
+  }
+  if (!bound) {
+    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
+    return std::nullopt;
+  }
+  const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
+  out_.info.counts.push_back({"count" + std::to_string(index), bound});
+  counts_by_mask_.emplace(key, index);
+  const HostExprId count = pool().count(index, bound);
+  if (sizes_.name(count, out_.info.counts[index].name, span)) {
+    unnamed_counts_.insert(count);
+  }
+  return index;
+}
+
+// The count of what arrives from other ranks: one for each key.
+std::uint32_t Counts::received(const std::string& key, HostExprId most) {
+  const auto [known, is_new] =
+      counts_by_mask_.try_emplace(key, static_cast<std::uint32_t>(out_.info.counts.size()));
+  if (is_new) out_.info.counts.push_back({"count" + std::to_string(known->second), most});
+  return known->second;
+}
+
+// A count that a filter made has the name of the first array of that length that has one.
+void Counts::name_counts(const Type& type, const ast::Name& name) {
+  for (int i = 0; i < type.rank; ++i) {
+    const HostExprNode& node = pool().node(type.dims[i]);
+    if (node.op != HostOp::Count || !unnamed_counts_.erase(type.dims[i])) continue;
+    sizes_.rename(type.dims[i], "len(" + name.text + ")", name.span);
+  }
+}
+
 std::string Counts::count_key(const Value& mask, HostExprId limit) {
   return std::to_string(all_.numbering.value_number(mask.expr)) + "|" +
          std::to_string(limit.index());
@@ -34,14 +76,6 @@ void Counts::note_sent_counts(const Instance& instance, const Value& wire) {
     if (const auto at = sent.find(found); at != sent.end()) sent_counts_[key] = at->second;
   }
   sent_literal_ = literal;
-}
-
-// The count of what arrives from other ranks: one for each key.
-std::uint32_t Counts::received(const std::string& key, HostExprId most) {
-  const auto [known, is_new] =
-      counts_by_mask_.try_emplace(key, static_cast<std::uint32_t>(out_.info.counts.size()));
-  if (is_new) out_.info.counts.push_back({"count" + std::to_string(known->second), most});
-  return known->second;
 }
 
 void Counts::check_twin_counts(Span span) {
@@ -121,40 +155,6 @@ Value Counts::as_sent(const Value& result, std::uint32_t count, const CallArgs& 
     value.facts = found.facts;
     return value;
   });
-}
-
-// The entry of ProgramInfo::counts for what this mask and limit keep.
-std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId limit,
-                                                   HostExprId len, Span span) {
-  const std::string key = count_key(mask, limit);
-  const auto known = counts_by_mask_.find(key);
-  if (known != counts_by_mask_.end()) return known->second;
-  HostExprId bound = sizes_.without_counts(len);
-  if (limit) {
-    const HostExprId cap = sizes_.without_counts(limit);
-    bound = bound && cap ? pool().min(bound, cap) : bound ? bound : cap;
-  }
-  if (!bound) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
-    return std::nullopt;
-  }
-  const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
-  out_.info.counts.push_back({"count" + std::to_string(index), bound});
-  counts_by_mask_.emplace(key, index);
-  const HostExprId count = pool().count(index, bound);
-  if (sizes_.name(count, out_.info.counts[index].name, span)) {
-    unnamed_counts_.insert(count);
-  }
-  return index;
-}
-
-// A count that a filter made has the name of the first array of that length that has one.
-void Counts::name_counts(const Type& type, const ast::Name& name) {
-  for (int i = 0; i < type.rank; ++i) {
-    const HostExprNode& node = pool().node(type.dims[i]);
-    if (node.op != HostOp::Count || !unnamed_counts_.erase(type.dims[i])) continue;
-    sizes_.rename(type.dims[i], "len(" + name.text + ")", name.span);
-  }
 }
 
 }  // namespace cinch::sema

@@ -44,20 +44,6 @@ Value IndexFactTracker::in_loop(const std::function<Value()>& body) {
   return value;
 }
 
-// Every value of an index is below this; invalid where nothing is known.
-HostExprId IndexFactTracker::index_limit(const Value& value) {
-  if (value.facts.limit) return value.facts.limit;
-  if (value.is_typed() && is_unsigned_int(value.type.dtype) && value.type.dtype.bits <= 32) {
-    return pool().const_int(std::int64_t{1} << value.type.dtype.bits);
-  }
-  return {};
-}
-
-bool IndexFactTracker::is_in_bounds(const Value& index, HostExprId size) {
-  const HostExprId limit = index_limit(index);
-  return limit && prover_.proves_less_equal(limit, size);
-}
-
 // What bounds the results of integer arithmetic, whatever the values are.
 IndexFacts IndexFactTracker::facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type) {
   if (args.size() != 2 || !args[1].is_host() || pool().type(args[1].host) != HostType::Int)
@@ -87,6 +73,20 @@ IndexFacts IndexFactTracker::facts_of_op(ScalarOp op, const std::vector<Value>& 
     default:
       return facts;
   }
+}
+
+// Every value of an index is below this; invalid where nothing is known.
+HostExprId IndexFactTracker::index_limit(const Value& value) {
+  if (value.facts.limit) return value.facts.limit;
+  if (value.is_typed() && is_unsigned_int(value.type.dtype) && value.type.dtype.bits <= 32) {
+    return pool().const_int(std::int64_t{1} << value.type.dtype.bits);
+  }
+  return {};
+}
+
+bool IndexFactTracker::is_in_bounds(const Value& index, HostExprId size) {
+  const HostExprId limit = index_limit(index);
+  return limit && prover_.proves_less_equal(limit, size);
 }
 
 }  // namespace cinch::sema

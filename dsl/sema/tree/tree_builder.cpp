@@ -10,15 +10,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-Value TreeBuilder::builtin(BuiltinId id, Type type, std::vector<ExprId> args, Span span,
-                           const std::function<void(Expr&)>& set) {
-  Expr made{ExprKind::Builtin, type, span};
-  made.builtin = id;
-  made.args = std::move(args);
-  if (set) set(made);
-  return typed(std::move(made));
-}
-
 Value TreeBuilder::typed(Expr expr) {
   expr.type = sizes_.in_one_form(expr.type);
   Value value;
@@ -172,6 +163,15 @@ bool TreeBuilder::require_nonnegative(HostExprId size, const std::string& what, 
   if (prover_.proves_nonnegative(size)) return true;
   return require(pool().make(HostOp::Ge, size, pool().const_int(0)), what, span,
                  sizes_.size_text(size) + " < 0");
+}
+
+Value TreeBuilder::builtin(BuiltinId id, Type type, std::vector<ExprId> args, Span span,
+                           const std::function<void(Expr&)>& set) {
+  Expr made{ExprKind::Builtin, type, span};
+  made.builtin = id;
+  made.args = std::move(args);
+  if (set) set(made);
+  return typed(std::move(made));
 }
 
 }  // namespace cinch::sema

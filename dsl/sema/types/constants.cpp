@@ -10,26 +10,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-std::optional<Constant> Constants::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
-  const GrowthLimits::Use use(all_.growth, unit.tree[id].span);
-  Environment env{&unit, nullptr, {Scope{}}};
-  std::optional<Constant> value;
-  const ModeScope scope(mode_);
-  mode_.in_constant = true;
-  all_.names.with_environment(env, [&] { value = constant_number(id); });
-  return value;
-}
-
-void Constants::check_const(const DeclRef& decl) {
-  const auto& node = std::get<ast::Const>((*decl).node);
-  const GrowthLimits::Use use(all_.growth, node.name.span);
-  Environment env{decl.unit, nullptr, {Scope{}}};
-  std::vector<StmtId> stmts;
-  build_.collect_into(&stmts);
-  all_.names.with_environment(env, [&] { const_value(decl, node); });
-  build_.collect_into(nullptr);
-}
-
 Value Constants::on_host(ast::ExprId id) {
   const ModeScope scope(mode_);
   mode_.in_host = true;
@@ -46,7 +26,7 @@ std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view 
     }
     return std::nullopt;
   }
-  return sizes_.one_form(sizes_.to_int(value.host));
+  return sizes_.one_form(pool().cast(value.host, HostType::Int));
 }
 
 Value Constants::constant(const Constant& number, Span span) {
@@ -166,6 +146,26 @@ Value Constants::elaborate_const_value(const DeclRef& decl, const ast::Const& no
   all_.names.with_environment(env, [&] { value = all_.exprs.expr(node.value); });
   open_consts_.pop_back();
   return value;
+}
+
+std::optional<Constant> Constants::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
+  const GrowthLimits::Use use(all_.growth, unit.tree[id].span);
+  Environment env{&unit, nullptr, {Scope{}}};
+  std::optional<Constant> value;
+  const ModeScope scope(mode_);
+  mode_.in_constant = true;
+  all_.names.with_environment(env, [&] { value = constant_number(id); });
+  return value;
+}
+
+void Constants::check_const(const DeclRef& decl) {
+  const auto& node = std::get<ast::Const>((*decl).node);
+  const GrowthLimits::Use use(all_.growth, node.name.span);
+  Environment env{decl.unit, nullptr, {Scope{}}};
+  std::vector<StmtId> stmts;
+  build_.collect_into(&stmts);
+  all_.names.with_environment(env, [&] { const_value(decl, node); });
+  build_.collect_into(nullptr);
 }
 
 }  // namespace cinch::sema

@@ -10,61 +10,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
-Value Conversions::unmet(const Value& value) {
-  return types_.has_fraction(value) ? coerce(value, kF32) : materialize(value);
-}
-
-std::vector<Value> Conversions::unmet_together(std::vector<Value> values) {
-  const bool meets_type =
-      std::ranges::any_of(values, [&](const Value& v) { return types_.own_dtype(v).has_value(); });
-  const bool has_any =
-      std::ranges::any_of(values, [&](const Value& v) { return types_.has_fraction(v); });
-  if (meets_type || !has_any) return values;
-  for (Value& value : values) value = coerce(value, kF32);
-  return values;
-}
-
-Value Conversions::bool_value(const Value& value, std::string_view what) {
-  if (value.is_error()) return value;
-  if (types_.own_dtype(value) != kBool) {
-    reporter_.report<DiagKind::BadType>(value.span, std::string(what), text_.describe(value));
-    return error_value(value.span);
-  }
-  return coerce(value, kBool);
-}
-
-Value Conversions::one_bool(const Value& chosen_by) {
-  Value value = bool_value(chosen_by, "a bool as condition");
-  if (value.is_error() || value.type.rank == 0) return value;
-  reporter_.report<DiagKind::BadType>(value.span, "one bool as condition", text_.describe(value))
-      .note("`any` and `all` make one bool of many; `select(c, a, b)` chooses element by element");
-  return error_value(value.span);
-}
-
-// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
-Value Conversions::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
-  if (value.is_error()) return value;
-  const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
-  Value made = is_value && types_.can_coerce(value, type.dtype) ? coerce(value, type.dtype)
-                                                                : error_value(value.span);
-  const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
-  if (fills) return build_.builtin(BuiltinId::fill, type, {made.expr}, span);
-  if (made.is_typed() && sizes_.same_shape(made.type, type)) return made;
-  const bool is_row = made.is_typed() && made.type.rank == 1 && type.rank == 2 &&
-                      all_.shapes.is_row_of(made.type, type);
-  if (is_row)
-    return build_.builtin(BuiltinId::fill, type, {all_.shapes.as_row(made, type).expr}, span);
-  if (is_value && types_.can_coerce(value, type.dtype) && made.is_error()) return made;
-  auto& diag = reporter_.report<DiagKind::CannotAssignType>(
-      value.span, text_.describe(value), std::string(name), sizes_.type_text(type));
-  text_.note_sizes(diag, {&value});
-  const bool needs_as = value.is_typed() && !types_.can_coerce(value, type.dtype) &&
-                        (value.type.rank == 0 || sizes_.same_shape(value.type, type));
-  if (needs_as) diag.note("convert it: `as " + dtype_name(type.dtype) + "`");
-  return error_value(value.span);
-}
-
 namespace {
 
 std::uint64_t f64_bits(double value) {
@@ -222,7 +167,7 @@ Value Conversions::size_in_type(const Value& value, DType to) {
   size.size = value.host;
   if (is_float(to)) size.size = pool().cast(value.host, to == kF64 ? HostType::F64 : HostType::F32);
   if (type == HostType::Bool && !is_bool(to) && !is_float(to))
-    size.size = sizes_.to_int(value.host);
+    size.size = pool().cast(value.host, HostType::Int);
   return build_.typed(std::move(size));
 }
 
@@ -256,7 +201,8 @@ Value Conversions::convert(const Value& value, DType to, Span span) {
       }
       return coerce(same, to);
     }
-    if (mode_.in_host && is_int(to)) return host_value(sizes_.to_int(value.host), span);
+    if (mode_.in_host && is_int(to))
+      return host_value(pool().cast(value.host, HostType::Int), span);
     if (is_const && type == HostType::Int && !value.is_big && is_int(to) &&
         fits(pool().const_value(value.host).as_int(), to)) {
       return literal(value.host, to, span);
@@ -302,6 +248,61 @@ Value Conversions::as_float(const Value& value, std::string_view op) {
   if (!is_bool(*own) && widens_losslessly(*own, kF32)) return coerce(value, kF32);
   reporter_.report<DiagKind::CannotApply>(value.span, op, text_.describe(value))
       .note("convert it first: `as f32`");
+  return error_value(value.span);
+}
+
+// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
+Value Conversions::unmet(const Value& value) {
+  return types_.has_fraction(value) ? coerce(value, kF32) : materialize(value);
+}
+
+std::vector<Value> Conversions::unmet_together(std::vector<Value> values) {
+  const bool meets_type =
+      std::ranges::any_of(values, [&](const Value& v) { return types_.own_dtype(v).has_value(); });
+  const bool has_any =
+      std::ranges::any_of(values, [&](const Value& v) { return types_.has_fraction(v); });
+  if (meets_type || !has_any) return values;
+  for (Value& value : values) value = coerce(value, kF32);
+  return values;
+}
+
+Value Conversions::bool_value(const Value& value, std::string_view what) {
+  if (value.is_error()) return value;
+  if (types_.own_dtype(value) != kBool) {
+    reporter_.report<DiagKind::BadType>(value.span, std::string(what), text_.describe(value));
+    return error_value(value.span);
+  }
+  return coerce(value, kBool);
+}
+
+Value Conversions::one_bool(const Value& chosen_by) {
+  Value value = bool_value(chosen_by, "a bool as condition");
+  if (value.is_error() || value.type.rank == 0) return value;
+  reporter_.report<DiagKind::BadType>(value.span, "one bool as condition", text_.describe(value))
+      .note("`any` and `all` make one bool of many; `select(c, a, b)` chooses element by element");
+  return error_value(value.span);
+}
+
+// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
+Value Conversions::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
+  if (value.is_error()) return value;
+  const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
+  Value made = is_value && types_.can_coerce(value, type.dtype) ? coerce(value, type.dtype)
+                                                                : error_value(value.span);
+  const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
+  if (fills) return build_.builtin(BuiltinId::fill, type, {made.expr}, span);
+  if (made.is_typed() && sizes_.same_shape(made.type, type)) return made;
+  const bool is_row = made.is_typed() && made.type.rank == 1 && type.rank == 2 &&
+                      all_.shapes.is_row_of(made.type, type);
+  if (is_row)
+    return build_.builtin(BuiltinId::fill, type, {all_.shapes.as_row(made, type).expr}, span);
+  if (is_value && types_.can_coerce(value, type.dtype) && made.is_error()) return made;
+  auto& diag = reporter_.report<DiagKind::CannotAssignType>(
+      value.span, text_.describe(value), std::string(name), sizes_.type_text(type));
+  text_.note_sizes(diag, {&value});
+  const bool needs_as = value.is_typed() && !types_.can_coerce(value, type.dtype) &&
+                        (value.type.rank == 0 || sizes_.same_shape(value.type, type));
+  if (needs_as) diag.note("convert it: `as " + dtype_name(type.dtype) + "`");
   return error_value(value.span);
 }
 

@@ -107,7 +107,7 @@ Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Spa
   for (HostExprId& arg : args) {
     if (!make_floats) {
       if (has_float && !make_ints) return error_value(span);
-      arg = sizes_.to_int(arg);
+      arg = pool().cast(arg, HostType::Int);
     } else {
       arg = pool().cast(arg, narrow ? HostType::F32 : HostType::F64);
     }
@@ -159,7 +159,7 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
     if (pool().type(args[0]) != HostType::Bool) return {};
     std::vector<HostExprId> sides{args[1], args[2]};
     if (host_unify(ScalarOp::add, sides, span).is_error()) return {};
-    return sizes_.host_select(args[0], sides[0], sides[1]);
+    return pool().select(args[0], sides[0], sides[1]);
   }
   if (op == ScalarOp::bit_not && pool().type(args[0]) == HostType::Bool) {
     return pool().make(HostOp::Not, args[0]);
@@ -167,7 +167,7 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
   if (host_unify(op, args, span).is_error()) return {};
   if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
     if (scalar_op_info(op).operands == ScalarOperands::Real) return {};
-    for (HostExprId& arg : args) arg = sizes_.to_int(arg);
+    for (HostExprId& arg : args) arg = pool().cast(arg, HostType::Int);
   }
   const HostType type = pool().type(args[0]);
   if (op == ScalarOp::bit_not && type != HostType::Int) return {};
@@ -183,14 +183,14 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
     result = pool().sub(pool().const_int(-1), args[0]);
   } else if (op == ScalarOp::sign) {
     const HostExprId zero = one_like(0);
-    result = sizes_.host_select(
-        pool().make(HostOp::Gt, args[0], zero), one_like(1),
-        sizes_.host_select(pool().make(HostOp::Lt, args[0], zero), one_like(-1), zero));
+    result =
+        pool().select(pool().make(HostOp::Gt, args[0], zero), one_like(1),
+                      pool().select(pool().make(HostOp::Lt, args[0], zero), one_like(-1), zero));
   } else if (op == ScalarOp::rsqrt) {
     result = pool().div(one_like(1), pool().make(HostOp::Sqrt, args[0]));
   } else if (op == ScalarOp::divide_or_zero) {
     const HostExprId is_zero = pool().make(HostOp::Eq, args[1], one_like(0));
-    result = sizes_.host_select(is_zero, one_like(0), pool().div(args[0], args[1]));
+    result = pool().select(is_zero, one_like(0), pool().div(args[0], args[1]));
   } else if (op == ScalarOp::isnan) {
     result = pool().make(HostOp::Ne, args[0], args[0]);
   } else if (op == ScalarOp::fma && all_const) {
