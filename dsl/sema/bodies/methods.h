@@ -23,9 +23,10 @@ class Methods : Part {
   Value finish_value(Instance& instance, const Value& sum, Span span);
   /// All bodies of the program.
   void elaborate_bodies(Instance& instance);
-  /// A value in the shape of a wrapped compressor's gradient; reports what has other elements.
+  /// A value in the shape of a wrapped compressor's gradient; reports another number of elements.
   Value inner_argument(const Value& value, Instance& inner, Span span);
-  /// The same on every rank alike: draws leave the worker out, and no state of one rank is seen.
+  /// The encode of a wrapped compressor, inlined in finish: every rank draws alike, and states of
+  /// one rank are rejected.
   Value encode_in_finish(Instance& inner, const Value& g, Span span);
   /// The result of a wrapped compressor in the shape of the wrapper's gradient.
   Value outer_result(Value value, const Instance& inner, Span span);

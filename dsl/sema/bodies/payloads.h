@@ -19,19 +19,19 @@ class Payloads : Part {
   const Instance* wire_owner(const Instance& instance) const;
   /// `wire { … }`.
   Value wire_literal(const ast::WireLiteral& node, Span span);
-  /// The WireLiteral at the end of an encode's blocks.
+  /// The WireLiteral within the blocks of an encode's value.
   ExprId literal_of(const Value& wire) const;
   /// The value of an encode as the payload of `instance`.
   Value as_wire(const Value& value, Instance& instance, Span span);
   /// A variable for the payload that an inlined encode gives.
   Value payload_of(Instance& owner, const Value& wire, std::string name, Span span);
-  /// What the reader of a payload checks, and decode may therefore rely on.
+  /// Remembers what the reader of a payload checks, so that decode may rely on it.
   void note_field_facts(const Value& wire);
   /// A field, or a part, of a payload.
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
   /// The payload variable of the program's decode.
   Value program_payload(Instance& instance);
-  /// Where encode has mistakes: decode is read as if all were well.
+  /// Used when encode has mistakes: decode is checked as if the fields were well.
   void assume_field_facts(const Instance& instance);
 
  private:

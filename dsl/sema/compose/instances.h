@@ -18,7 +18,7 @@ class Instances : Part {
   /// The outermost compressor, with all that it wraps.
   Instance* add_root(Spec& spec);
   Instance* add_instance(Spec& spec, const std::string& prefix);
-  /// Declares what a compressor sees by that name everywhere; reports names that are taken.
+  /// Declares a name that the whole compressor sees; reports a taken one.
   void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
   /// Names in sight of an item or a method.
   Environment environment_of(Instance& instance);

@@ -14,7 +14,8 @@ class ParamWords : Part {
   void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
   /// An operand of a comparison: beside a parameter of words it is that parameter's word.
   Value compared(ast::ExprId id, ast::ExprId other);
-  /// A name of nothing that is seen: it may be a word of what an open wrapper will wrap.
+  /// Is the name unknown here? Then it may be a word of the compressor that an open wrapper will
+  /// wrap.
   bool may_be_word(ast::ExprId id);
   /// Reports a word that has several numbers.
   Value ambiguous_word(const ast::Name& name);

@@ -24,7 +24,7 @@ class Parameters : Part {
 
   /// The parameters that may be bound from outside, by their names there.
   void open(Spec& spec);
-  /// Keeps the values that are bound from outside; reports names of no parameter.
+  /// Keeps the values that are bound from outside; reports names that are no parameters.
   void check_bindings(const std::vector<Binding>& bindings, Span span);
   /// Gives each parameter its value.
   void bind_params(Instance& instance);

@@ -29,7 +29,7 @@ class SetItems : Part {
   Value inner_param_value(const ast::FieldRef& node);
   /// One `set` item.
   void elaborate_set(Instance& instance, const ast::SetItem& node);
-  /// Sizes that are set must be possible, and those of a part at most the whole's.
+  /// Checks that sizes which were set are possible, and that a part is at most the whole.
   void check_set_elements(const Instance& instance);
   /// Checks before launch all that was set.
   void check_set_values();

@@ -34,15 +34,15 @@ class Arguments : Part {
   std::optional<HostExprId> size_arg(ast::ExprId id, std::string_view name);
   /// An argument that is one of these names; anything else is reported.
   std::optional<std::string_view> word(ast::ExprId id, const std::vector<std::string_view>& words);
-  /// The same of a labelled argument, which must be given.
+  /// A labelled argument that is a size; reports a missing one.
   std::optional<HostExprId> named_size(const CallArgs& args, std::string_view label);
   /// -1: no axis was asked for; nothing: a mistake was reported.
   std::optional<int> axis(const CallArgs& args, const Value& x);
   /// The axis of what runs along lines: of a matrix it must be given (else that is reported).
   std::optional<int> line_axis(const CallArgs& args, const Value& x);
-  /// Reports an array of no constant size within a lambda.
+  /// Reports an array without a constant size within a lambda.
   Value check_lambda_array(Value value);
-  /// The argument `where:`, of the shape of what it selects from.
+  /// The argument `where:`, in the shape of the array that it selects from.
   std::optional<Value> mask(const CallArgs& args, const Type& shape);
 };
 

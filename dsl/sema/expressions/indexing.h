@@ -14,7 +14,7 @@ class Indexing : Part {
 
   /// `x[i]`, `x[i, j]`, `x[a..b]`.
   Value index_expr(const ast::Index& node, Span span);
-  /// An integer, typed; reports what is none.
+  /// The index as a typed integer; reports other values.
   Value as_index(const Value& value);
   /// Requires that an index that the host computes is in bounds.
   void check_host_index(const Value& index, HostExprId size, Span span);

@@ -14,7 +14,7 @@ class Names : Part {
 
   /// The innermost symbol of the name; nullptr where there is none.
   const Symbol* find_symbol(std::string_view name) const;
-  /// Reports a name that means nothing, with one that is near.
+  /// Reports an unknown name, and suggests a near one.
   void unknown_name(const ast::Name& name);
   /// The value of a symbol where the name is read.
   Value symbol_value(const Symbol& symbol, const ast::Name& name);

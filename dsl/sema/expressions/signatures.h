@@ -20,7 +20,7 @@ class Signatures : Part {
   bool bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner);
   /// Unknown sizes for those that a parameter's type names.
   void declare_generic_sizes(const ast::Param& param);
-  /// The type of a parameter where a fn is checked alone.
+  /// The type of a parameter when a fn is checked without a caller.
   std::optional<Type> checked_type(const ast::Param& param);
 
  private:

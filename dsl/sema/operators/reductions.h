@@ -16,7 +16,7 @@ class Reductions : Part {
 
   /// The type of a reduction along an axis; -1: of all elements.
   Type reduced_type(const Type& type, int axis, DType dtype);
-  /// Is the length along the axis known before launch? Reports where it is a count.
+  /// Is the length along the axis known before launch? Reports a count.
   bool is_known_line(const Value& x, int axis, std::string_view name);
   /// A reduction by name.
   Value reduce_call(BuiltinId id, const CallArgs& args);

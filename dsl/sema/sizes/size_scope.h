@@ -26,8 +26,9 @@ class SizeScope {
   void rename(HostExprId size, std::string text, Span span) {
     names_[size] = {std::move(text), span};
   }
-  /// Of sizes that are proved to be equal the one that was met first, as the IR compares sizes by
-  /// their ids. Types of expressions and variables, and written sizes, are in this form.
+  /// Returns the size that was met first among those that are proved to be equal, because the IR
+  /// compares sizes by their ids. Types of expressions and variables, and written sizes, are in
+  /// this form.
   HostExprId one_form(HostExprId size);
   /// The type with all its sizes in that form.
   Type in_one_form(Type type);
@@ -39,17 +40,17 @@ class SizeScope {
   HostExprId num_elems(const Type& type);
   /// Are all sizes constants?
   bool all_constant_sizes(const Type& type);
-  /// A size that is never below this one and holds no count; invalid where none is known.
+  /// A size without counts that is never below this one; invalid where none is known.
   HostExprId without_counts(HostExprId size);
-  /// A size that is below zero wherever it is not zero: a mistake beside unsigned integers.
+  /// Is the size below zero wherever it is not zero? Beside unsigned integers that is a mistake.
   bool is_never_positive(HostExprId size);
-  /// A host expression of which nothing is known.
+  /// A new host expression of which nothing is known.
   HostExprId opaque_number(HostType type);
   /// The length of a slice.
   HostExprId length_of(HostExprId begin, HostExprId end);
-  /// As people write it: by the names of sizes where they have some.
+  /// The size as text; named sizes appear by their names.
   std::string size_text(HostExprId id);
-  /// As people write it: `[f32; n]`.
+  /// The type as text: `[f32; n]`.
   std::string type_text(const Type& type);
   /// Adds the named sizes that a size is made of, each with the place where it was named.
   void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,

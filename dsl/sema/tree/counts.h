@@ -26,24 +26,23 @@ class Counts : Part {
   /// bound.
   std::optional<std::uint32_t> count_of_mask(const Value& mask, HostExprId limit, HostExprId len,
                                              Span span);
-  /// The count of what arrives from other ranks: one for each key.
+  /// The count of an array that arrives from other ranks; one for each key.
   std::uint32_t received(const std::string& key, HostExprId most);
-  /// A count that a filter made has the name of the first array of that length that has one.
+  /// Names the counts of a type after the first array of that length that has a name.
   void name_counts(const Type& type, const ast::Name& name);
-  /// The same for masks of one value and one limit.
+  /// Equal keys mean masks of one value, and one limit.
   std::string count_key(const Value& mask, HostExprId limit);
-  /// What encode has sent: its counts by their filters' masks, and what its fields hold.
+  /// Remembers what encode sent: its counts by their filters' masks, and the values of its fields.
   void note_sent_counts(const Instance& instance, const Value& wire);
-  /// Counts of the wire that one mask filled are one count in decode.
+  /// Checks that counts of the wire are equal which one mask filled.
   void check_twin_counts(Span span);
-  /// A field of the payload whose count is that of another by one mask has the other's.
+  /// If one mask filled two counts of the wire, fields of the second get the first count.
   Value with_first_count(const Value& field, Span span);
-  /// A note where a filter in decode is not known to find as many elements as encode sent.
+  /// Notes why a filter in decode may find another number of elements than encode sent.
   void note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
-  /// The count of the program's wire that is as large as what this filter keeps, if encode was
-  /// honest.
+  /// The wire's count that equals what this filter keeps, if encode was honest.
   std::optional<std::uint32_t> sent_count(const std::string& key) const;
-  /// The filter's result with the wire's count, once both are checked to be equal.
+  /// Checks that the filter found as many as the wire says, and gives the result the wire's count.
   Value as_sent(const Value& result, std::uint32_t count, const CallArgs& args);
 
  private:

@@ -13,9 +13,9 @@ class Descriptions : Part {
  public:
   using Part::Part;
 
-  /// A constant of the host.
+  /// A constant of the host as text.
   std::string number_text(const Value& value);
-  /// What a value is, for "… but found …".
+  /// A value in words, as in "expected …, found …".
   std::string describe(const Value& value);
   /// For editors: what is known of an expression or a name that is declared.
   void record_type(Span span, const Value& value);

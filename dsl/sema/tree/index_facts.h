@@ -28,13 +28,13 @@ class IndexFactTracker : Part {
   std::map<std::uint32_t, IndexFacts> exchange(std::map<std::uint32_t, IndexFacts> facts) {
     return std::exchange(variable_facts_, std::move(facts));
   }
-  /// What both say.
+  /// Facts that hold of both.
   IndexFacts common_facts(const IndexFacts& a, const IndexFacts& b);
-  /// Of variables that both ways know: what is known of them whichever way was taken.
+  /// After two ways through the program: keeps what is known on both.
   void join_variable_facts(const std::map<std::uint32_t, IndexFacts>& other);
-  /// `body` of a loop: it may run again after its own assignments, and may not run at all.
+  /// Elaborates the body of a loop, which may run many times or not at all.
   Value in_loop(const std::function<Value()>& body);
-  /// What bounds the results of integer arithmetic, whatever the values are.
+  /// What limits the results of integer arithmetic, whatever the values are.
   IndexFacts facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type);
   /// Every value of an index is below this; invalid where nothing is known.
   HostExprId index_limit(const Value& value);

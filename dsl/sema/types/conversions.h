@@ -15,9 +15,10 @@ class Conversions : Part {
 
   /// The type a value has when nothing else decides.
   Value materialize(const Value& value);
-  /// A literal of 2^63 or more as the number that it is, which for f32 and f64 is a float.
+  /// A literal of 2^63 or more as a float of the type.
   Value big_as_float(const Value& value, DType to);
-  /// Are all constants that the value may be numbers of the type? Reports the first that is not.
+  /// Does the type hold all constants that the value may be? Reports the first that it does not
+  /// hold.
   bool is_every_choice_in(const Value& value, DType to);
   /// Silent conversion of the elements to `to`; reports when a value could change.
   Value coerce(const Value& value, DType to);
@@ -27,8 +28,7 @@ class Conversions : Part {
   Value arithmetic(const Value& value);
   /// Float of at least f32 for functions of reals; reports.
   Value as_float(const Value& value, std::string_view op);
-  /// An operand that meets nothing which would say what a quotient is: with a fraction it is a
-  /// float.
+  /// An operand that meets no other type: a quotient with a fraction becomes a float.
   Value unmet(const Value& value);
   /// Operands that may meet nothing but each other: one with a fraction makes all of them floats.
   std::vector<Value> unmet_together(std::vector<Value> values);
@@ -36,7 +36,8 @@ class Conversions : Part {
   Value bool_value(const Value& value, std::string_view what);
   /// What `if`, `while` and `assert` take.
   Value one_bool(const Value& chosen_by);
-  /// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
+  /// Converts a value for a place of this type: elements widen, a number fills an array, a row
+  /// fills a matrix.
   Value fit_to(const Value& value, const Type& type, std::string_view name, Span span);
 
  private:

@@ -30,28 +30,27 @@ class TypeRules {
   bool is_bool_table(const Value& value) const;
   /// A float, or a number with a point.
   bool is_real(const Value& value) const;
-  /// The type in which two operands are joined; nothing where none holds both.
+  /// The type in which two operands are joined; nothing where no type holds both.
   std::optional<DType> meet(const Value& a, const Value& b) const;
   /// Would `coerce` convert it without a report?
   bool can_coerce(const Value& value, DType to) const;
-  /// The shape of any value; the element type is that of typed values alone.
+  /// The shape of any value. Only typed values say the element type.
   Type value_type(const Value& value) const;
-  /// The type that holds a number of the host as it is; what is computed in a body is no more than
-  /// f32.
+  /// The type that holds a number of the host exactly. Values that a body computes are at most f32.
   DType wide_type(const Value& value) const;
   /// What exact numbers are among themselves.
   DType type_of_numbers(const std::vector<Value>& numbers) const;
-  /// The constants among exact numbers that a choice chooses from, those of inner choices, too.
+  /// All constants that a choice chooses from, also those of inner choices.
   std::vector<HostExprId> constants_of(std::span<const Value> choices) const;
-  /// Numbers among themselves that a device must choose from or join are i32 where they fit.
+  /// Does an i32 hold the exact number? Where such numbers meet nothing else they are i32.
   bool is_small_number(const Value& value) const;
-  /// May the number be one of this type? A constant is looked at.
+  /// Can the type hold the number? Only constants are looked at.
   bool has_room(const Value& number, DType type) const;
   /// Is one of its constants a quotient with a fraction?
   bool has_fraction(const Value& value) const;
   /// Is it a size that may be negative?
   bool may_be_negative(const Value& value) const;
-  /// Does the operator's result still take the type that it meets, as the operands do?
+  /// Is the result an integer that still takes the type it meets, as its operands do?
   bool stays_adaptable(ScalarOp op, std::span<const Value> args) const;
   /// Numbers with a point, f32 unless they meet another type.
   bool is_exact_float(const Value& value) const;
