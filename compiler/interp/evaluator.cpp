@@ -168,7 +168,7 @@ void Evaluator::eval_check_index(const Op& op) {
     // A negative index is far above any limit as an unsigned number.
     if (index.bits[i] < static_cast<Element>(limit)) continue;
     // A number of 32 bits may have been an i32; all of its bits are set also where it was no
-    // column: see Elaborator::places_in_rows.
+    // column: see sema::Indexing::places_in_rows.
     const auto found = static_cast<std::int64_t>(index.bits[i]);
     const bool may_be_negative = found > INT32_MAX && found <= std::int64_t{UINT32_MAX};
     const std::string negative = found == std::int64_t{UINT32_MAX} ? " (-1, or no column)"

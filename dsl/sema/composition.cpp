@@ -1,12 +1,14 @@
 // Compositions: `error_feedback(topk(ratio: 0.01))` as a tree of compressors with fixed parameters,
 // and the names that open parameters have in the result.
+#include "dsl/sema/composition.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
-#include "dsl/sema/elaborator.h"
+#include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
 
@@ -251,7 +253,8 @@ class SpecMaker {
     auto value = word_given(declaring, param, unit.tree, arg.value);
     if (!value && is_wrong_word(declaring, param, unit, arg.value, reporter_)) return false;
     if (!value && uses_named(unit, arg.value)) return false;
-    if (!value) value = Elaborator(module_, reporter_).evaluate_constant(unit, arg.value);
+    if (!value)
+      value = Elaboration(module_, reporter_).constants.evaluate_constant(unit, arg.value);
     if (!value) return false;
     spec.fixed[param.name.text] = *value;
     spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "dsl/sema/elaborator.h"
+#include "dsl/sema/composition.h"
 #include "dsl/sema/sema.h"
 
 namespace cinch::sema {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "dsl/sema/elaborator.h"
+#include "dsl/sema/composition.h"
+#include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::sema {
@@ -29,17 +30,17 @@ void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
-    Elaborator(data, reporter).check_const(decl);
+    Elaboration(data, reporter).constants.check_const(decl);
   } else if (std::holds_alternative<ast::Fn>(node.node)) {
-    Elaborator(data, reporter).check_fn(decl);
+    Elaboration(data, reporter).functions.check_fn(decl);
   } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
-    Elaborator(data, reporter).find_extern(decl);
+    Elaboration(data, reporter).externs.find_extern(decl);
   } else if (std::holds_alternative<ast::Compressor>(node.node) ||
              std::holds_alternative<ast::Composition>(node.node)) {
     const auto spec = make_spec(data, decl, reporter);
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
-    Elaborator(data, reporter).run(*spec, *declared_name(node), {}, true);
+    Elaboration(data, reporter).run(*spec, *declared_name(node), {}, true);
   }
 }
 
@@ -175,9 +176,9 @@ std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string
     reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
     return std::nullopt;
   }
-  Elaborator elaborator(data, reporter);
-  if (!elaborator.run(*spec, *declared_name(*decl), bindings, false)) return std::nullopt;
-  CheckedProgram program = elaborator.take();
+  Elaboration elaboration(data, reporter);
+  if (!elaboration.run(*spec, *declared_name(*decl), bindings, false)) return std::nullopt;
+  CheckedProgram program = std::move(elaboration.out);
   program.info.doc = (*decl).doc;
   program.name_span = declared_name(*decl)->span;
   return program;

@@ -78,6 +78,40 @@ struct Value {
   bool is_typed() const { return kind == ValueKind::Typed; }
 };
 
+/// What a mistake gives, once reported.
+Value error_value(Span span);
+/// What the host computes.
+Value host_value(HostExprId id, Span span);
+
+inline Type scalar_type(DType dtype) {
+  return {dtype, 0, {}};
+}
+inline Type vector_type(DType dtype, HostExprId size) {
+  return {dtype, 1, {size, {}}};
+}
+inline Type matrix_type(DType dtype, HostExprId rows, HostExprId cols) {
+  return {dtype, 2, {rows, cols}};
+}
+
+/// Is the number one of an integer type?
+bool fits(std::int64_t number, DType type);
+
+/// Has a literal of 2^63 or more.
+bool holds_big(const Value& value);
+/// Is it, or is it made of, a quotient of whole numbers?
+bool has_quotient(const Value& value);
+/// The quotient of a number of the host where there is one.
+Value as_quotient(const Value& value);
+/// Was it shifted, or is it made of what was?
+bool holds_shift(const Value& value);
+/// An integer whose type is that of a shift count, as nothing else was met: it still takes the type
+/// that it meets.
+bool is_adaptable(const Value& value);
+
+void add_element(Value& table, HostExprId number, bool is_big);
+Value table_element(const Value& table, std::size_t i);
+Value table_row(const Value& table, std::size_t row);
+
 enum class SymbolKind : std::uint8_t {
   Value,     // a let, argument, constant, size: `value`
   Variable,  // let mut: `value` is a read of it

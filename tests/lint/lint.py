@@ -1,4 +1,4 @@
-"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files, generated pages.
+"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files and folders, generated pages.
 
     lint.py BUILD            fails on any violation
     lint.py BUILD --test     tries the checks on made-up trees
@@ -7,6 +7,7 @@ BUILD is a build folder with the targets list_includes and print_tables, which r
 docs/notes/folders.md. The length of functions is a check of clang-tidy's plugin (function_length.cpp).
 """
 import argparse
+import collections
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SOURCE_FOLDERS = ["runtime", "dsl", "compiler", "codegen"]
 CODE_FOLDERS = SOURCE_FOLDERS + ["tests", "examples"]
 MAX_FILE_LINES = 700
+MAX_FOLDER_FILES = 30
 
 RUNTIME = ["runtime"]
 # The rooms of the runtime in layer order, with those below that each sees beside runtime/core. CMake's include folders say the same
@@ -199,6 +201,14 @@ def check_lengths(root):
     return complaints
 
 
+def check_folders(root):
+    """Folders of sources with more files of C++ than a reader sees at once."""
+    own = [path for path in code_files(root) if path.split("/")[0] in SOURCE_FOLDERS]
+    counts = collections.Counter(os.path.dirname(path) for path in own)
+    return [f"{folder}: {count} files of C++, at most {MAX_FOLDER_FILES}: give what belongs together a folder of its own"
+            for folder, count in sorted(counts.items()) if count > MAX_FOLDER_FILES]
+
+
 def check_generated(root, build):
     script = os.path.join(root, "tests", "lint", "generate_docs.py")
     run = subprocess.run([sys.executable, script, build, "--check"], capture_output=True, text=True)
@@ -215,7 +225,7 @@ def make_tree(root, files):
 def complaints_of(build, files):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, files)
-        return check_includes(root, build) + check_lengths(root)
+        return check_includes(root, build) + check_lengths(root) + check_folders(root)
 
 
 def test_reading(build):
@@ -261,6 +271,10 @@ def self_test(build):
     expect({"codegen/jit/clang/b.cpp": "#include <llvm/IR/Module.h>\n"})
     expect({"runtime/a/b.cpp": "#include <cuda.h>\n", "runtime/a/c.cpp": "#include <cuda.h>\n"}, "one file may")
     expect({"runtime/core/b.cpp": "\n" * (MAX_FILE_LINES + 1)}, "at most 700")
+    full = {f"dsl/sema/f{i}.{ending}": "" for i in range(10) for ending in ("cpp", "h", "def")}
+    expect({**full, "dsl/sema/notes.md": "", "dsl/sema/sizes/a.cpp": "", "dsl/b.cpp": ""})
+    expect({**full, "dsl/sema/one_more.h": ""}, "dsl/sema: 31 files of C++, at most 30")
+    expect({f"tests/unit/f{i}.cpp": "" for i in range(31)})
     expect({"runtime/core/b.cpp": "#include NAME\n"}, "their names")
     expect({"runtime/core/b.cpp": "#include_next <vector>\n"}, "by #include")
 
@@ -275,7 +289,7 @@ def main():
         self_test(build)
         print("lint: the checks find what they should")
         return 0
-    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_rooms() + check_generated(ROOT, build)
+    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_folders(ROOT) + check_rooms() + check_generated(ROOT, build)
     for line in complaints:
         print(line, file=sys.stderr)
     print(f"lint: {len(complaints)} complaints")

@@ -1,5 +1,5 @@
 // What is proved about sizes, and what rightly is not.
-#include "dsl/sema/sizes.h"
+#include "dsl/sema/sizes/size_prover.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,238 @@
+// Methods of instances, inlined, and the bodies of the program.
+#include "dsl/sema/bodies/methods.h"
+
+#include <utility>
+
+#include "dsl/sema/elaboration/elaboration.h"
+#include "dsl/sema/rank_agreement.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Type Methods::gradient_type(const Instance& instance) {
+  if (instance.rows) return matrix_type(kF32, instance.rows, instance.elements);
+  return instance.is_matrix ? matrix_type(kF32, pool().rows(), pool().cols())
+                            : vector_type(kF32, instance.elements);
+}
+
+// The input of the program as the outermost compressor takes it.
+Value Methods::gradient_value(Instance& instance, Span span) {
+  Expr read{ExprKind::Gradient, vector_type(kF32, pool().n()), span};
+  if (out_.info.is_matrix) read.type = matrix_type(kF32, pool().rows(), pool().cols());
+  return all_.shapes.reshaped(build_.typed(std::move(read)), gradient_type(instance), span);
+}
+
+// What decode, finish and sync give: as the gradient.
+Value Methods::gradient_result(const Value& value, Instance& instance, std::string_view what) {
+  if (value.is_error()) return value;
+  const Type wanted = gradient_type(instance);
+  const bool is_value = value.is_typed() || value.kind == ValueKind::Table;
+  if (is_value && sizes_.same_shape(types_.value_type(value), wanted))
+    return conversions_.coerce(value, kF32);
+  auto& diag = reporter_.report<DiagKind::BadResult>(
+      value.span, std::string(what), sizes_.type_text(wanted), text_.describe(value));
+  text_.note_sizes(diag, {&value});
+  return error_value(value.span);
+}
+
+// In a matrix program all bodies take and give matrices.
+Value Methods::program_result(const Value& value) {
+  if (value.is_error() || !out_.info.is_matrix) return value;
+  return all_.shapes.reshaped(value, matrix_type(kF32, pool().rows(), pool().cols()), value.span);
+}
+
+const ast::Param* Methods::method_param(Instance& instance, ast::MethodKind kind) {
+  const ast::Method* method = instance.method(kind);
+  if (method == nullptr || method->params.count != 1) return nullptr;
+  const ast::Module& tree = instance.tree();
+  return &tree[tree.params.pool[method->params.first]];
+}
+
+// A method's body with its parameter bound; `finish` turns its value into the result.
+Value Methods::method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
+                            const std::function<Value(Value)>& finish) {
+  const ast::Param* param = method_param(instance, kind);
+  if (param == nullptr) return error_value(span);
+  std::optional<GrowthLimits::Use> use;
+  if (depth_ > 0) use.emplace(all_.growth, span);
+  ++depth_;
+  Environment env = all_.instances.environment_of(instance);
+  Value result;
+  all_.names.with_environment(env, [&] {
+    result = build_.in_block(instance.tree()[instance.method(kind)->body].span, [&] {
+      Symbol symbol;
+      symbol.value = arg.is_typed() ? build_.shared(arg, param->name.text) : arg;
+      symbol.span = param->name.span;
+      symbol.noun = "an argument";
+      all_.names.declare(param->name, symbol);
+      if (arg.kind == ValueKind::Payload) {
+        const Var& var = out_.vars[arg.var.index()];
+        for (std::size_t i = 0; i < instance.counts.size(); ++i) {
+          const std::size_t at = arg.first_count + i;
+          if (at >= var.count_sizes.size()) break;
+          Symbol count;
+          count.value = host_value(var.count_sizes[at], instance.counts[i].span);
+          count.span = instance.counts[i].span;
+          count.noun = "a count";
+          env_->scopes.back().try_emplace(instance.counts[i].name, count);
+        }
+      }
+      Value value = all_.exprs.block(instance.method(kind)->body);
+      if (value.kind == ValueKind::Unit) {
+        reporter_.report<DiagKind::NoValue>(instance.method_spans[static_cast<std::size_t>(kind)]);
+        value = error_value(span);
+      }
+      return value.is_error() ? value : finish(value);
+    });
+  });
+  --depth_;
+  return result;
+}
+
+Value Methods::encode_value(Instance& instance, const Value& g, Span span) {
+  instance.encodes_on_ranks |= mode_.body == BodyKind::Encode;
+  if (instance.method(ast::MethodKind::Encode) == nullptr) {
+    Instance* inner = instance.only_inner();
+    if (inner == nullptr) return error_value(span);
+    return encode_value(*inner, inner_argument(g, *inner, span), span);
+  }
+  return method_block(instance, ast::MethodKind::Encode, g, span, [&](const Value& value) {
+    return all_.payloads.as_wire(value, instance, value.span);
+  });
+}
+
+Value Methods::decode_value(Instance& instance, const Value& payload, Span span) {
+  if (instance.method(ast::MethodKind::Decode) == nullptr) {
+    Instance* inner = instance.only_inner();
+    if (inner == nullptr) return error_value(span);
+    Value passed = payload;
+    passed.owner = inner;
+    return all_.shapes.reshaped(decode_value(*inner, passed, span), gradient_type(instance), span);
+  }
+  // What a decode may see does not change with where it is inlined.
+  const ModeScope scope(mode_);
+  mode_.body = BodyKind::Decode;
+  const bool draws = out_.info.decode_draws;
+  const Value value =
+      method_block(instance, ast::MethodKind::Decode, payload, span,
+                   [&](const Value& v) { return gradient_result(v, instance, "decode"); });
+  if (scope.outer().body != BodyKind::Decode) out_.info.decode_draws = draws;
+  return value;
+}
+
+bool Methods::has_finish(const Instance& instance) const {
+  if (instance.method(ast::MethodKind::Finish) != nullptr) return true;
+  const Instance* inner = instance.only_inner();
+  return inner != nullptr && has_finish(*inner);
+}
+
+Value Methods::finish_value(Instance& instance, const Value& sum, Span span) {
+  if (instance.method(ast::MethodKind::Finish) != nullptr) {
+    return method_block(instance, ast::MethodKind::Finish, sum, span,
+                        [&](const Value& v) { return gradient_result(v, instance, "finish"); });
+  }
+  if (has_finish(instance)) {
+    Instance* inner = instance.only_inner();
+    const Value made = finish_value(*inner, inner_argument(sum, *inner, span), span);
+    return all_.shapes.reshaped(made, gradient_type(instance), span);
+  }
+  return all_.scalars.scalar_op(ScalarOp::div, {sum, host_value(pool().world(), span)}, span, "/");
+}
+
+Body Methods::body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make) {
+  all_.counts.begin_body();
+  all_.numbering.forget_masks();
+  const ModeScope scope(mode_);
+  mode_.body = kind;
+  all_.instances.restart_draws();
+  Environment env = all_.instances.environment_of(instance);
+  std::vector<StmtId> stmts;
+  build_.collect_into(&stmts);
+  Value value;
+  all_.names.with_environment(env, [&] { value = make(); });
+  build_.collect_into(nullptr);
+  Expr root{ExprKind::Block, value.type, instance.spec->node->name.span};
+  root.stmts = std::move(stmts);
+  root.args = {value.expr};
+  Body body;
+  body.root = build_.typed(std::move(root)).expr;
+  return body;
+}
+
+void Methods::elaborate_encode(Instance& instance) {
+  const Span span = instance.gradient_span;
+  Value wire;
+  out_.encode = body_of(BodyKind::Encode, instance, [&] {
+    all_.sets.check_set_values();
+    all_.wires.check_wire_sizes(instance);
+    wire = encode_value(instance, gradient_value(instance, span), span);
+    return wire;
+  });
+  if (!wire.is_error()) {
+    all_.counts.note_sent_counts(instance, wire);
+    return all_.payloads.note_field_facts(wire);
+  }
+  all_.payloads.assume_field_facts(instance);
+}
+
+void Methods::elaborate_decode(Instance& instance) {
+  const Value payload = all_.payloads.program_payload(instance);
+  const ModeScope scope(mode_);
+  mode_.in_decode_body = true;
+  Body body = body_of(BodyKind::Decode, instance, [&] {
+    all_.sets.check_set_values();
+    all_.wires.check_wire_sizes(instance);
+    all_.counts.check_twin_counts(payload.span);
+    return program_result(decode_value(instance, payload, payload.span));
+  });
+  body.payload = payload.var;
+  out_.decode = body;
+}
+
+// Every rank must reach every collective, with arrays of one size.
+void Methods::check_collectives(const Body& sync) {
+  if (reporter_.num_errors() != 0) return;  // the tree is whole only without mistakes
+  for (const Disagreement& found : find_disagreements(out_, sync)) {
+    const std::string name(builtin_info(found.operation).name);
+    switch (found.kind) {
+      case Disagreement::Kind::Way:
+        reporter_.report<DiagKind::RanksDiffer>(found.collective, name)
+            .note(found.cause, "this may differ from rank to rank");
+        break;
+      case Disagreement::Kind::Size:
+        reporter_.report<DiagKind::RankSizesDiffer>(found.collective, name)
+            .note(found.cause, "this array");
+        break;
+      case Disagreement::Kind::Receiver:
+        reporter_.report<DiagKind::OneReceiver>(found.cause);
+        break;
+    }
+  }
+}
+
+void Methods::elaborate_bodies(Instance& instance) {
+  const Span span = instance.gradient_span;
+  if (instance.method(ast::MethodKind::Sync) != nullptr) {
+    out_.info.has_sync = true;
+    const Body sync = body_of(BodyKind::Sync, instance, [&] {
+      return program_result(
+          method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
+                       [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
+    });
+    check_collectives(sync);
+    out_.sync = sync;
+    return;
+  }
+  all_.wires.publish_wire(instance);
+  elaborate_encode(instance);
+  elaborate_decode(instance);
+  out_.info.has_finish = has_finish(instance);
+  if (!out_.info.has_finish) return;
+  out_.finish = body_of(BodyKind::Finish, instance, [&] {
+    all_.sets.check_set_values();
+    return program_result(finish_value(instance, gradient_value(instance, span), span));
+  });
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,43 @@
+// Instances of a composition: the compressors that are nested, and their items in order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/sema/elaboration/part.h"
+
+namespace cinch::sema {
+
+class Instances : Part {
+ public:
+  using Part::Part;
+
+  /// Draws are numbered anew in each body.
+  void restart_draws();
+  /// The outermost compressor, with all that it wraps.
+  Instance* add_root(Spec& spec);
+  Instance* add_instance(Spec& spec, const std::string& prefix);
+  /// Declares a name that the whole compressor sees; reports a taken one.
+  void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
+  /// Names in sight of an item or a method.
+  Environment environment_of(Instance& instance);
+  /// All items of the compressor and of what it wraps.
+  void elaborate_items(Instance& instance);
+
+ private:
+  void add_method(Instance& instance, const ast::Method& method);
+  void collect_items(Instance& instance);
+  void find_shape(Instance& instance);
+  void check_items(Instance& instance);
+  Value constant_of(const ast::Const& node);
+  void elaborate_const(Instance& instance, const ast::Const& node);
+  void elaborate_size(Instance& instance, const ast::SizeItem& node);
+  void check_state_size(const ast::StateItem& node, const Type& type);
+  Value first_value(const ast::StateItem& node, const Type& type);
+  void elaborate_state(Instance& instance, const ast::StateItem& node);
+
+  std::vector<std::unique_ptr<Instance>> instances_;
+};
+
+}  // namespace cinch::sema

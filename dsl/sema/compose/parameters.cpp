@@ -1,0 +1,346 @@
+// Binding of parameters to values.
+#include "dsl/sema/compose/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "dsl/sema/composition.h"
+#include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/params/param_range.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
+  return param.type.has_value() &&
+         std::holds_alternative<ast::CompressorType>(tree[param.type].node);
+}
+
+// Values of run-time parameters are f64 wherever they are given and kept: up to here all integers
+// are.
+constexpr double kMostWhole = 9007199254740992;  // 2^53
+
+bool is_kept_whole(const Constant& number) {
+  if (number.is_big || number.value.type != HostType::Int) {
+    return std::abs(number.to_double()) <= kMostWhole;
+  }
+  constexpr auto kMost = static_cast<std::int64_t>(kMostWhole);
+  return number.value.as_int() >= -kMost && number.value.as_int() <= kMost;
+}
+
+std::optional<Constant> word_value(const std::vector<std::string>& words, std::string_view word) {
+  const auto at = std::ranges::find(words, word);
+  if (at == words.end()) return std::nullopt;
+  return Constant{HostValue::from_int(at - words.begin()), false, {}};
+}
+
+constexpr const char* kHandedOn = "the parameter that it is handed on to";
+
+std::string whole_text(const Constant& number) {
+  if (number.is_big) return std::to_string(number.value.bits);
+  if (number.value.type == HostType::Int) return std::to_string(number.value.as_int());
+  return fmt::format("{:.17g}", number.to_double());
+}
+
+}  // namespace
+
+void Parameters::open(Spec& spec) {
+  for (const OpenParam& open : open_params(spec)) {
+    open_names_.push_back({open.param, {open.spec, open.name}});
+  }
+}
+
+std::string Parameters::open_name(const Instance& instance, const ast::Param& param) const {
+  for (const auto& [open, entry] : open_names_) {
+    if (open == &param && entry.first == instance.spec) return entry.second;
+  }
+  return instance.prefix + param.name.text;
+}
+
+void Parameters::check_bindings(const std::vector<Binding>& bindings, Span span) {
+  for (const Binding& binding : bindings) {
+    std::vector<std::string_view> names;
+    names.reserve(open_names_.size());
+    for (const auto& [param, entry] : open_names_) names.push_back(entry.second);
+    if (std::find(names.begin(), names.end(), binding.name) != names.end()) {
+      bindings_[binding.name] = binding;
+      continue;
+    }
+    auto& diag = reporter_.report<DiagKind::UnknownParameter>(span, out_.info.name, binding.name);
+    const std::string_view near = dsl::nearest_name(binding.name, names);
+    if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
+  }
+}
+
+std::optional<rt::ParamRange> Parameters::param_range(const ast::Param& param, DType type) {
+  if (!param.range.has_value()) return std::nullopt;
+  const ast::Interval& interval = tree()[param.range];
+  const auto low = all_.constants.constant_number(interval.lo),
+             high = all_.constants.constant_number(interval.hi);
+  if (!low || !high) return std::nullopt;
+  rt::ParamRange range;
+  const double lo = low->bound_to(type).to_double(), hi = high->bound_to(type).to_double();
+  if (!std::isinf(lo)) range.low = lo;
+  if (!std::isinf(hi)) range.high = hi;
+  range.low_open = !interval.includes_lo;
+  range.high_open = !interval.includes_hi;
+  const bool is_point = lo == hi && interval.includes_lo && interval.includes_hi;
+  if (!(lo < hi) && !is_point) {
+    reporter_.report<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
+    return std::nullopt;
+  }
+  return range;
+}
+
+bool Parameters::check_range(const std::string& name, DType dtype, double value,
+                             const std::optional<rt::ParamRange>& range, Span span,
+                             Span range_span) {
+  if (!range || rt::is_within(*range, dtype, value)) return true;
+  auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(
+      span, name, rt::outside_text(*range, dtype, value), rt::range_text(*range));
+  if (!(range_span == span)) diag.note(range_span, "the range");
+  return false;
+}
+
+void Parameters::bind_params(Instance& instance) {
+  const ast::Compressor& node = *instance.spec->node;
+  for (std::uint32_t i = 0; i < node.params.count; ++i) {
+    const ast::Param& param = instance.tree()[instance.tree().params.pool[node.params.first + i]];
+    if (!is_compressor_type(instance.tree(), param)) bind_param(instance, param);
+  }
+}
+
+// From outside; mistakes are told at `span`, and where the compressor declares it.
+std::optional<Constant> Parameters::bound_value(Instance& instance, const ast::Param& param,
+                                                const ParamType& type, const Binding& binding,
+                                                Span span) {
+  const DType dtype = type.dtype;
+  const double value = binding.value;
+  const auto refuse = [&](const std::string& given, const std::string& takes) {
+    auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                                 given, takes);
+    if (!names_of(instance, param).empty()) diag.note(param.name.span, kHandedOn);
+  };
+  if (!binding.word.empty()) {
+    const auto word = word_value(type.words, binding.word);
+    if (word) return word;
+    refuse("`" + binding.word + "`",
+           type.words.empty() ? "the numbers of " + takes_text(type) : takes_text(type));
+    return std::nullopt;
+  }
+  if (is_bool(dtype)) {
+    if (value == 0 || value == 1) return Constant{HostValue::from_bool(value != 0), false, {}};
+    refuse(fmt::format("{}", value), "false and true (0 and 1)");
+    return std::nullopt;
+  }
+  const bool is_whole = value == std::floor(value) && std::abs(value) <= kMostWhole;
+  return Constant{is_whole && !is_float(dtype)
+                      ? HostValue::from_int(static_cast<std::int64_t>(value))
+                      : HostValue::from_f64(value),
+                  false,
+                  {}};
+}
+
+// Where nothing is compiled: a value that the parameter may have.
+Constant Parameters::stand_in(const ParamType& type) const {
+  const DType dtype = type.dtype;
+  const std::optional<rt::ParamRange>& range = type.range;
+  if (is_bool(dtype)) return {HostValue::from_bool(false), false, {}};
+  const double end = range && range->low    ? *range->low + (range->low_open ? 1 : 0)
+                     : range && range->high ? *range->high - (range->high_open ? 1 : 0)
+                                            : 1;
+  if (!is_float(dtype)) return {HostValue::from_int(static_cast<std::int64_t>(end)), false, {}};
+  if (!range || !range->low || !range->high) return {HostValue::from_f64(end), false, {}};
+  return {HostValue::from_f64(0.5 * (*range->low + *range->high)), false, {}};
+}
+
+bool Parameters::may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
+                          const Constant& value, Span span) {
+  const double number = value.to_double();
+  const bool is_open = !instance.spec->fixed.contains(param.name.text) && !param.is_const;
+  if (is_int(type.dtype) && is_open && !is_kept_whole(value)) {
+    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                    whole_text(value), "[-2^53, 2^53]");
+    return false;
+  }
+  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number)) {
+    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                    fmt::format("{}", number), takes_text(type));
+    return false;
+  }
+  const bool has_type =
+      !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();
+  const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
+  return check_range(open_name(instance, param), type.dtype, number, type.range, span,
+                     range_span) &&
+         has_type;
+}
+
+std::optional<ParamType> Parameters::declared_type(const ast::Param& param) {
+  const auto* words = std::get_if<ast::EnumType>(&tree()[param.type].node);
+  if (words == nullptr) {
+    const auto dtype = all_.written_types.dtype_of(param.type);
+    if (!dtype) return std::nullopt;
+    return ParamType{*dtype, param_range(param, *dtype), {}};
+  }
+  ParamType type{kU32, rt::ParamRange{}, {}};
+  for (const ast::Name& word : words->names) type.words.push_back(word.text);
+  type.range->low = 0;
+  type.range->high = static_cast<double>(type.words.size()) - 1;
+  return type;
+}
+
+std::string Parameters::takes_text(const ParamType& type) {
+  if (type.words.empty()) return dtype_name(type.dtype);
+  return fmt::format("{{{}}}", fmt::join(type.words, ", "));
+}
+
+std::optional<Constant> Parameters::default_of(const ast::Param& param, DType dtype) {
+  if (const auto word = word_given(tree(), param, tree(), param.initial)) return word;
+  if (is_wrong_word(tree(), param, *env_->unit, param.initial, reporter_)) return std::nullopt;
+  const auto number = all_.constants.constant_number(param.initial);
+  return number ? std::optional(number->bound_to(dtype)) : std::nullopt;
+}
+
+// A default is looked at whether it is asked for or not: what is compiled serves with other values
+// later.
+void Parameters::bind_param(Instance& instance, const ast::Param& param) {
+  const auto declared = param.type.has_value() ? declared_type(param) : std::optional<ParamType>();
+  const std::optional<DType> dtype = declared ? std::optional(declared->dtype) : std::nullopt;
+  if (!param.type.has_value()) {
+    reporter_.report<DiagKind::BadType>(param.name.span, "a type of this parameter", "none");
+  }
+  Symbol failed;
+  failed.span = param.name.span;
+  const auto fail = [&] { all_.instances.declare_item(instance, param.name, failed); };
+  if (!dtype) return fail();
+  ParamType type = *declared;
+  for (std::size_t i = 0; i < type.words.size(); ++i) all_.words.declare_word(instance, param, i);
+  const std::vector<NamedParam>& named = names_of(instance, param);
+  for (const NamedParam& name : named) {
+    if (!take_named(name, param, type)) return fail();
+  }
+  if (!named.empty() && named_params_.contains(named.back().declared)) {
+    return share_param(instance, param, named.back(), type);
+  }
+  const auto fixed = instance.spec->fixed.find(param.name.text);
+  if (fixed != instance.spec->fixed.end()) {
+    const Span span = instance.spec->fixed_spans.at(param.name.text);
+    const Constant number = fixed->second.bound_to(*dtype);
+    if (!may_have(instance, param, type, number, span)) return fail();
+    return bind_constant(instance, param, *dtype, number);
+  }
+  std::optional<Constant> initial, value;
+  // Where a mistake in what is bound is told: at the parameter that is seen from outside.
+  Span span = named.empty() ? param.name.span : named.back().declared->name.span;
+  NamedParam at{&instance.unit(), &param};
+  for (const NamedParam& name : named) {
+    if (name.declared->initial.has_value()) at = name;
+  }
+  if (at.declared->initial.has_value()) {
+    span = at.unit->tree[at.declared->initial].span;
+    Environment outside{at.unit, nullptr, {Scope{}}};
+    all_.names.with_environment(at.declared == &param ? *env_ : outside,
+                                [&] { initial = value = default_of(*at.declared, *dtype); });
+    if (!initial || !may_have(instance, param, type, *initial, span)) return fail();
+  }
+  const auto bound = bindings_.find(open_name(instance, param));
+  if (bound != bindings_.end()) {
+    value = bound_value(instance, param, type, bound->second, span);
+    if (!value || !may_have(instance, param, type, *value, span)) return fail();
+  } else if (!initial) {
+    if (!mode_.is_check) {
+      reporter_.report<DiagKind::ParameterUnbound>(span, open_name(instance, param));
+      return fail();
+    }
+    value = stand_in(type);
+    if (!may_have(instance, param, type, *value, param.name.span)) return fail();
+  }
+  if (!value) return fail();
+  if (param.is_const) return bind_constant(instance, param, *dtype, *value);
+  add_param(instance, param, type, value->to_double(),
+            initial ? std::optional(initial->to_double()) : std::nullopt);
+  if (!named.empty()) named_params_[named.back().declared] = instance.names.at(param.name.text);
+}
+
+const std::vector<NamedParam>& Parameters::names_of(const Instance& instance,
+                                                    const ast::Param& param) {
+  static const std::vector<NamedParam> kNone;
+  const auto named = instance.spec->named.find(param.name.text);
+  return named == instance.spec->named.end() ? kNone : named->second;
+}
+
+// A parameter that another compressor has taken already: it must suit both.
+void Parameters::share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
+                             const ParamType& type) {
+  const Symbol& symbol = named_params_.at(named.declared);
+  rt::ParamInfo& info = out_.info.params[symbol.index];
+  info.range = rt::intersection(info.range, type.range);
+  prover_.set_param_range(symbol.index, info.range);
+  const Span span = named.declared->name.span;
+  check_range(info.name, info.dtype, info.default_value, info.range, span, span);
+  all_.instances.declare_item(instance, param.name, symbol);
+}
+
+// What a composition says of a parameter that it hands on: the same type, and a range within which
+// the compressor's own is kept.
+bool Parameters::take_named(const NamedParam& named, const ast::Param& param, ParamType& type) {
+  Environment env{named.unit, nullptr, {Scope{}}};
+  std::optional<ParamType> declared;
+  all_.names.with_environment(env, [&] { declared = declared_type(*named.declared); });
+  if (!declared) return false;
+  if (declared->dtype != type.dtype || declared->words != type.words) {
+    reporter_
+        .report<DiagKind::Mismatch>(named.declared->name.span, takes_text(type),
+                                    takes_text(*declared))
+        .note(param.name.span, kHandedOn);
+    return false;
+  }
+  type.range = rt::intersection(type.range, declared->range);
+  return true;
+}
+
+void Parameters::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
+                               Constant value) {
+  const double number = value.to_double();
+  // A run-time parameter that a composition fixes keeps the precision it would have had: in bodies
+  // that of its type, in sizes what is given.
+  if (is_float(dtype)) {
+    value = {param.is_const || dtype == kF64 ? HostValue::from_f64(number)
+                                             : HostValue::from_f32(static_cast<float>(number)),
+             false,
+             {}};
+  }
+  Symbol symbol;
+  symbol.span = param.name.span;
+  symbol.value = all_.constants.constant(value, param.name.span);
+  if (is_float(dtype)) symbol.given = pool().const_f64(number);
+  out_.info.constants.push_back({open_name(instance, param), number});
+  all_.instances.declare_item(instance, param.name, std::move(symbol));
+}
+
+void Parameters::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
+                           double value, std::optional<double> declared_default) {
+  Symbol symbol;
+  symbol.kind = SymbolKind::Param;
+  symbol.span = param.name.span;
+  symbol.index = static_cast<std::uint32_t>(out_.info.params.size());
+  symbol.value.type = scalar_type(type.dtype);
+  rt::ParamInfo info;
+  info.name = open_name(instance, param);
+  info.dtype = type.dtype;
+  info.default_value = value;
+  info.range = type.range;
+  info.words = type.words;
+  prover_.set_param_range(symbol.index, type.range);
+  out_.info.params.push_back(std::move(info));
+  out_.declared_defaults.push_back(declared_default);
+  all_.instances.declare_item(instance, param.name, std::move(symbol));
+}
+
+}  // namespace cinch::sema

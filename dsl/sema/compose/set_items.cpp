@@ -1,0 +1,264 @@
+// Values that wrappers set, and their checks before launch.
+#include "dsl/sema/compose/set_items.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/sema/composition.h"
+#include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/params/param_range.h"
+#include "runtime/core/params/param_value.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+// The compressor's own parameter, else that of what it wraps: as compositions name them.
+std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_view name) {
+  const ast::Module& tree = inner.tree();
+  for (ast::ParamId id : tree.list(inner.spec->node->params)) {
+    const bool is_slot = inner.inner.contains(tree[id].name.text);
+    if (!is_slot && tree[id].name.text == name) return InnerParam{&inner, &tree[id]};
+  }
+  for (const auto& [slot, wrapped] : inner.inner) {
+    if (const auto found = search_param(*wrapped, name)) return found;
+  }
+  return std::nullopt;
+}
+
+// The wrapped compressor that the names before the last one lead to.
+Instance* SetItems::find_inner(Instance& from, std::span<const ast::Name> path) {
+  Instance* inner = &from;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const auto at = inner->inner.find(path[i].text);
+    if (at == inner->inner.end()) {
+      if (!inner->spec->is_stand_in) {
+        reporter_.report<DiagKind::NotACompressor>(path[i].span, path[i].text);
+      }
+      return nullptr;
+    }
+    inner = at->second;
+  }
+  return inner;
+}
+
+namespace {
+
+bool has_stand_in(const Spec& spec) {
+  return spec.is_stand_in || std::any_of(spec.inner.begin(), spec.inner.end(), [](const auto& e) {
+           return e.second != nullptr && has_stand_in(*e.second);
+         });
+}
+
+// The names before the points of `inner.a.b`, outermost first; nothing where it is something else.
+std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& node) {
+  const ast::Expr& base = tree[node.base];
+  std::vector<ast::Name> path;
+  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) path = {name->name};
+  if (const auto* field = std::get_if<ast::FieldRef>(&base.node)) path = path_of(tree, *field);
+  if (!path.empty()) path.push_back(node.field);
+  return path;
+}
+
+}  // namespace
+
+std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
+                                                     std::span<const ast::Name> path) {
+  Instance* inner = find_inner(from, path);
+  if (inner == nullptr) return std::nullopt;
+  const ast::Name& name = path.back();
+  const auto found = search_param(*inner, name.text);
+  if (!found && !has_stand_in(*inner->spec)) {
+    std::vector<std::string_view> names;
+    const ast::Module& tree = inner->tree();
+    for (ast::ParamId id : tree.list(inner->spec->node->params)) {
+      names.push_back(tree[id].name.text);
+    }
+    reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(), name.text)
+        .suggest(name.span, std::string(dsl::nearest_name(name.text, names)));
+  }
+  return found;
+}
+
+bool SetItems::has_param(Instance& from, std::span<const ast::Name> path) {
+  Instance* inner = find_inner(from, path);
+  return inner != nullptr && search_param(*inner, path.back().text).has_value();
+}
+
+Value SetItems::inner_param_value(const ast::FieldRef& node) {
+  const std::vector<ast::Name> path = path_of(tree(), node);
+  const Span span = node.field.span;
+  if (path.empty()) {
+    reporter_.report<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
+    return error_value(span);
+  }
+  const std::size_t errors = reporter_.num_errors();
+  const auto found = find_inner_param(*env_->instance, path);
+  if (found)
+    return all_.names.symbol_value(found->owner->names.at(found->param->name.text), node.field);
+  if (reporter_.num_errors() != errors) return error_value(span);
+  // The wrapper is checked alone: the parameter of whatever it will wrap.
+  return host_value(sizes_.opaque_number(HostType::F64), span);
+}
+
+// A value as a parameter of the type has it; invalid where it cannot be one.
+HostExprId SetItems::set_value(const Value& value, DType dtype) {
+  const bool is_truth = pool().type(value.host) == HostType::Bool;
+  if (is_truth != is_bool(dtype)) {
+    reporter_.report<DiagKind::BadType>(value.span, dtype_name(dtype), text_.describe(value));
+    return {};
+  }
+  const HostExprId number = is_float(dtype) ? as_quotient(value).host : value.host;
+  return pool().cast(number, host_type_of(dtype));
+}
+
+Value SetItems::given_value(const ast::SetItem& node) {
+  const ModeScope scope(mode_);
+  mode_.in_host = true;
+  mode_.in_set = true;
+  return all_.exprs.expr(node.value);
+}
+
+void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
+  const std::string& last = node.path.back().text;
+  const bool is_param = (last == "r" || last == "step") && has_param(instance, node.path);
+  const bool is_size = is_builtin_name(last) && !is_param;
+  const std::size_t before = reporter_.num_errors();
+  const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
+  const bool is_open = !is_size && !target && reporter_.num_errors() == before;
+  if (is_open && all_.words.may_be_word(node.value)) return;
+  const std::size_t errors = reporter_.num_errors();
+  const auto word =
+      target ? word_given(target->owner->tree(), *target->param, tree(), node.value) : std::nullopt;
+  const Value value =
+      word ? all_.constants.constant(*word, tree()[node.value].span) : given_value(node);
+  const bool is_number = value.is_host() && !value.is_big;
+  if (!is_number && reporter_.num_errors() == errors) {
+    reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");
+  }
+  if (is_size && is_number) return set_elements(instance, node, value);
+  if (!target || !is_number) return;
+  const ast::Name& name = node.path.back();
+  if (target->param->is_const) {
+    reporter_.report<DiagKind::SetOfConstant>(name.span, name.text, target->owner->name())
+        .note(target->param->name.span, "declared here");
+    return;
+  }
+  Symbol& symbol = target->owner->names.at(name.text);
+  const auto [first, is_new] = set_spans_.try_emplace({&instance, &symbol}, name.span);
+  if (!is_new) {
+    reporter_.report<DiagKind::DuplicateName>(name.span, name.text)
+        .note(first->second, "first set here");
+    return;
+  }
+  Environment env = all_.instances.environment_of(*target->owner);
+  std::optional<ParamType> type;
+  all_.names.with_environment(env, [&] { type = all_.params.declared_type(*target->param); });
+  if (!type) return;
+  const HostExprId made = set_value(value, type->dtype);
+  if (!made) return;
+  require_set_value(node, *type, made);
+  symbol.kind = SymbolKind::Param;
+  symbol.value = Value();
+  symbol.value.type = scalar_type(type->dtype);
+  symbol.leaf = made;
+}
+
+// `set inner.n = e`: the wrapped compressor works on that many elements, as on a tensor of its own.
+void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const Value& value) {
+  Instance* inner = find_inner(instance, node.path);
+  if (inner == nullptr) return;
+  const Span span = node.path.back().span;
+  if (inner->is_matrix || pool().type(value.host) == HostType::Bool) {
+    reporter_.report<DiagKind::BadType>(
+        inner->is_matrix ? span : value.span,
+        inner->is_matrix ? "a compressor of vectors" : "a number of elements",
+        inner->is_matrix ? "one of matrices" : "bool");
+    return;
+  }
+  const std::string& name = node.path.back().text;
+  if (name == "r") return set_rows(*inner, instance, pool().cast(value.host, HostType::Int), span);
+  if (name != "n") {
+    reporter_.report<DiagKind::UnknownParameter>(span, inner->name(), name);
+    return;
+  }
+  if (inner->has_set_elements) {
+    reporter_.report<DiagKind::DuplicateName>(span, "n");
+    return;
+  }
+  inner->has_set_elements = true;
+  inner->elements = prover_.canonical(pool().cast(value.host, HostType::Int));
+  inner->elements_span = span;
+}
+
+void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span) {
+  if (inner.rows) {
+    reporter_.report<DiagKind::DuplicateName>(span, "r");
+    return;
+  }
+  if (outer.rows) {
+    all_.rows.not_by_rows("`set inner.r`", span);
+    return;
+  }
+  inner.rows = prover_.canonical(rows);
+  inner.rows_span = span;
+  if (prover_.proves_nonnegative(rows)) return;
+  set_checks_.push_back({pool().make(HostOp::Ge, rows, pool().const_int(0)),
+                         "`" + inner.prefix + "r` is not negative", span});
+}
+
+// Of a part there are no more elements than of the whole; a last row may be filled up.
+void SetItems::check_set_elements(const Instance& instance) {
+  for (const auto& [slot, inner] : instance.inner) {
+    if (!inner->has_set_elements) continue;
+    const HostExprId zero = pool().const_int(0), least = inner->elements;
+    HostExprId holds = pool().make(HostOp::Ge, least, zero);
+    bool is_proved = prover_.proves_nonnegative(least);
+    if (!inner->rows) {
+      is_proved = is_proved && prover_.proves_less_equal(least, instance.elements);
+      holds = pool().make(HostOp::And, holds, pool().make(HostOp::Le, least, instance.elements));
+    }
+    if (is_proved) continue;
+    const std::string most = inner->rows ? "not negative" : "between 0 and n";
+    set_checks_.push_back({holds, "`" + inner->prefix + "n` is " + most, inner->elements_span});
+  }
+}
+
+// In the parameter's range, and integers in that of its type: a check before launch.
+void SetItems::require_set_value(const ast::SetItem& node, const ParamType& target,
+                                 HostExprId value) {
+  const DType dtype = target.dtype;
+  if (is_bool(dtype)) return;
+  rt::ParamRange wanted = target.range.value_or(rt::ParamRange{});
+  if (is_int(dtype)) {
+    const bool is_wide = dtype.bits >= 63;
+    const double most = is_wide ? 9.0e18 : std::ldexp(1.0, dtype.bits - is_signed_int(dtype)) - 1;
+    const double least = is_signed_int(dtype) ? -most : 0.0;
+    if (!wanted.low || *wanted.low < least) wanted.low = least;
+    if (!wanted.high || *wanted.high > most) wanted.high = most;
+  }
+  const HostType type = pool().type(value);
+  const auto number = [&](double x) { return pool().cast(pool().const_f64(x), type); };
+  HostExprId holds = pool().const_bool(true);
+  const auto add = [&](HostExprId held, HostOp op, double bound) {
+    holds = pool().make(HostOp::And, holds, pool().make(op, held, number(bound)));
+  };
+  if (wanted.low) add(value, wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
+  if (wanted.high) add(value, wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
+  // Rounding to the parameter's type may take a value onto an end that is left out.
+  if (is_float(dtype) && dtype != kF64) {
+    const HostExprId held = pool().cast(pool().cast(value, HostType::F32), type);
+    if (wanted.low && wanted.low_open) add(held, HostOp::Gt, *wanted.low);
+    if (wanted.high && wanted.high_open) add(held, HostOp::Lt, *wanted.high);
+  }
+  std::string path;
+  for (const ast::Name& name : node.path) path += (path.empty() ? "" : ".") + name.text;
+  set_checks_.push_back(
+      {holds, "`" + path + "` is in " + rt::range_text(wanted), node.path.back().span});
+}
+
+void SetItems::check_set_values() {
+  for (const SetCheck& check : set_checks_) build_.require(check.holds, check.text, check.span);
+}
+
+}  // namespace cinch::sema

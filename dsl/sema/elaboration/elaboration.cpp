@@ -1,0 +1,23 @@
+// Elaboration as a whole: one compressor.
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+bool Elaboration::run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings,
+                      bool is_check) {
+  const std::size_t errors = reporter.num_errors();
+  const GrowthLimits::Use use(growth, spec.node->name.span);
+  mode.is_check = is_check;
+  out.info.name = name.text;
+  out.info.source = spec.decl.unit->source->name();
+  out.name_span = spec.node->name.span;
+  params.open(spec);
+  params.check_bindings(bindings, name.span);
+  Instance* root = instances.add_root(spec);
+  instances.elaborate_items(*root);
+  out.claims = root->claims;
+  if (reporter.num_errors() == errors) methods.elaborate_bodies(*root);
+  return reporter.num_errors() == errors;
+}
+
+}  // namespace cinch::sema

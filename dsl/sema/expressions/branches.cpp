@@ -1,0 +1,110 @@
+// `if`: on the host, decided at once, or chosen on the device.
+#include "dsl/sema/expressions/expressions.h"
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value Expressions::if_expr(const ast::If& node, Span span) {
+  const Value chosen_by = expr(node.condition);
+  const auto branch = [&](const std::function<Value()>& body) {
+    const Value value = build_.in_block(span, body);
+    all_.numbering.forget_masks();
+    return value;
+  };
+  const auto facts_before = all_.facts.of_variables();
+  const Value a = branch([&] { return block(node.then); });
+  const auto facts_of_then = all_.facts.exchange(facts_before);
+  const Value b = branch([&] {
+    if (!node.otherwise.has_value()) {
+      Value unit;
+      unit.kind = ValueKind::Unit;
+      unit.span = span;
+      return unit;
+    }
+    const ast::Expr& other = tree()[node.otherwise];
+    if (const auto* braces = std::get_if<ast::BlockExpr>(&other.node)) return block(braces->block);
+    return expr(node.otherwise);
+  });
+  all_.facts.join_variable_facts(facts_of_then);
+  return join_branches(chosen_by, a, b, span);
+}
+
+Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span span) {
+  if (chosen_by.is_error() || a.is_error() || b.is_error()) return error_value(span);
+  const bool is_on_host =
+      chosen_by.is_host() && a.is_host() && b.is_host() && !a.is_big && !b.is_big;
+  if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
+    const std::vector<Value> args = all_.exact.with_quotients(ScalarOp::select, {chosen_by, a, b});
+    Value value = all_.host.host_scalar_op(ScalarOp::select, args, span);
+    if (value.is_error()) return value;
+    value.quotient = all_.exact.quotient_of(ScalarOp::select, args, value, span);
+    value.remake = all_.exact.host_remake(ScalarOp::select, args, value, span);
+    return value;
+  }
+  const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
+                          pool().type(chosen_by.host) == HostType::Bool;
+  if (is_decided) return pool().const_value(chosen_by.host).as_bool() ? a : b;
+  if (a.kind == ValueKind::Tuple || b.kind == ValueKind::Tuple) {
+    reporter_.report<DiagKind::BadType>(span, "one value of each branch", "several");
+    return error_value(span);
+  }
+  const Value test = conversions_.one_bool(chosen_by);
+  if (test.is_error()) return error_value(span);
+  const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
+  if (!is_unit) return choose(test, std::move(a), std::move(b), span);
+  Expr made{ExprKind::If, {}, span};
+  made.args = {test.expr, a.expr, b.expr};
+  // A branch without statements stands before one that has some.
+  if (!a.expr) made.args[1] = build_.typed(Expr{ExprKind::Block, {}, span}).expr;
+  Value value = build_.typed(std::move(made));
+  value.kind = ValueKind::Unit;
+  return value;
+}
+
+// A value of one of two branches, decided on the device.
+Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
+  const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
+  a = met[1];
+  b = met[2];
+  const bool is_exact = !types_.own_dtype(a) && !types_.own_dtype(b) && !types_.is_real(a) &&
+                        !types_.is_real(b) && !holds_big(a) && !holds_big(b);
+  const bool is_anew = has_quotient(a) || has_quotient(b) || a.remake != nullptr ||
+                       b.remake != nullptr || types_.may_be_negative(a) ||
+                       types_.may_be_negative(b);
+  const bool is_adaptable = types_.stays_adaptable(ScalarOp::select, std::vector{test, a, b});
+  const Value branches[] = {a, b};
+  auto dtype = types_.own_dtype(a);
+  const auto other = types_.own_dtype(b);
+  if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
+  if (!dtype)
+    dtype = types_.is_small_number(a) && types_.is_small_number(b) ? kI32 : types_.meet(a, b);
+  const bool fits = a.kind != ValueKind::Payload && b.kind != ValueKind::Payload &&
+                    a.kind != ValueKind::Wire && b.kind != ValueKind::Wire && dtype &&
+                    types_.can_coerce(a, *dtype) && types_.can_coerce(b, *dtype);
+  if (fits) {
+    a = conversions_.coerce(all_.exact.as_low_bits(a, *dtype), *dtype);
+    b = conversions_.coerce(all_.exact.as_low_bits(b, *dtype), *dtype);
+  }
+  if (a.is_error() || b.is_error()) return error_value(span);
+  if (!fits || !sizes_.same_shape(a.type, b.type)) {
+    auto& diag =
+        reporter_.report<DiagKind::BranchesDiffer>(span, text_.describe(a), text_.describe(b));
+    text_.note_sizes(diag, {&a, &b});
+    return error_value(span);
+  }
+  Expr made{ExprKind::If, a.type, span};
+  made.args = {test.expr, a.expr, b.expr};
+  Value value = build_.typed(std::move(made));
+  value.facts = all_.facts.common_facts(a.facts, b.facts);
+  value.is_exact = is_exact;
+  if (is_exact) value.chosen = types_.constants_of(branches);
+  if (is_anew && (is_exact || is_adaptable)) {
+    value.remake = all_.exact.branch_remake(test, branches, value, span);
+  }
+  return value;
+}
+
+}  // namespace cinch::sema

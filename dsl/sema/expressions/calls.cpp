@@ -1,0 +1,147 @@
+// What is called.
+#include "dsl/sema/expressions/calls.h"
+
+#include <algorithm>
+
+#include "dsl/diag/render.h"
+#include "dsl/sema/elaboration/elaboration.h"
+#include "dsl/sema/scalar_functions.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+bool is_function(const ast::Decl& decl) {
+  return std::holds_alternative<ast::Fn>(decl.node) ||
+         std::holds_alternative<ast::ExternFn>(decl.node);
+}
+
+}  // namespace
+
+Value Calls::call(const ast::Call& node, Span span) {
+  const ast::Expr& callee = tree()[node.callee];
+  if (const auto* name = std::get_if<ast::NameRef>(&callee.node)) {
+    return call_named(node, name->name, span);
+  }
+  if (const auto* member = std::get_if<ast::FieldRef>(&callee.node)) {
+    return call_member(node, *member, span);
+  }
+  reporter_.report<DiagKind::UnknownOperator>(callee.span, "this");
+  return error_value(span);
+}
+
+Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span) {
+  const auto own = env_->unit->names.find(name.text);
+  if (own != env_->unit->names.end() && is_function(env_->unit->tree[own->second])) {
+    return call_decl({env_->unit, own->second}, node, name, span);
+  }
+  const auto scalar_function = find_scalar_function(name.text);
+  const auto named = find_builtin(name.text);
+  const bool is_reduction_too = scalar_function && named;
+  const bool is_scalar =
+      scalar_function && (!is_reduction_too || tree().list(node.args).size() > 1);
+  const auto has_label = [&](ast::ArgId id) { return !tree()[id].label.text.empty(); };
+  const auto args = tree().list(node.args);
+  const bool is_labelled = std::any_of(args.begin(), args.end(), has_label);
+  if (is_scalar && !(is_reduction_too && is_labelled)) {
+    return call_scalar(node, *scalar_function, name, span);
+  }
+  if (named && *named != BuiltinId::matmul) return call_builtin(node, *named, name, span);
+  const std::size_t errors = reporter_.num_errors();
+  if (const auto decl = find_decl(*env_->unit, name.text, name.span, reporter_)) {
+    return call_decl(*decl, node, name, span);
+  }
+  if (reporter_.num_errors() != errors) return error_value(span);
+  std::vector<std::string_view> known(scalar_functions().begin(), scalar_functions().end());
+  for (std::size_t i = 0; i < num_builtins(); ++i) {
+    known.push_back(builtin_info(static_cast<BuiltinId>(i)).name);
+  }
+  if (reporter_.num_errors() < dsl::kMostShown) {
+    for (std::string_view visible : visible_names(*env_->unit)) known.push_back(visible);
+  }
+  reporter_.report<DiagKind::UnknownOperator>(name.span, name.text)
+      .suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
+  return error_value(span);
+}
+
+Value Calls::call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name,
+                       Span span) {
+  if (const auto* fn = std::get_if<ast::Fn>(&(*decl).node))
+    return all_.functions.call_fn(decl, *fn, node, span);
+  if (const auto* fn = std::get_if<ast::ExternFn>(&(*decl).node)) {
+    return all_.externs.call_extern(decl, *fn, node, span);
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  return error_value(span);
+}
+
+Value Calls::call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span) {
+  const auto arity = static_cast<std::size_t>(scalar_op_info(op).arity);
+  const CallArgs args = all_.arguments.sort_args(node, name.text, span, {}, arity, arity);
+  if (args.is_bad) return error_value(span);
+  std::vector<Value> values;
+  values.reserve(args.positional.size());
+  for (ast::ExprId id : args.positional) values.push_back(all_.exprs.expr(id));
+  return all_.scalars.scalar_op(op, std::move(values), span, name.text);
+}
+
+// inner.encode(x), inner.decode(w), inner.finish(sum), and file.function(x).
+Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Span span) {
+  const auto* base = std::get_if<ast::NameRef>(&tree()[member.base].node);
+  const Symbol* symbol = base == nullptr ? nullptr : all_.names.find_symbol(base->name.text);
+  if (symbol == nullptr && base != nullptr) {
+    if (const auto decl = find_qualified(*env_->unit, base->name.text, member.field.text)) {
+      return call_decl(*decl, node, member.field, span);
+    }
+  }
+  if (symbol == nullptr || symbol->kind != SymbolKind::Inner) {
+    reporter_.report<DiagKind::UnknownOperator>(
+        tree()[node.callee].span, std::string(env_->unit->source->text(tree()[node.callee].span)));
+    return error_value(span);
+  }
+  Instance& inner = *symbol->inner;
+  const std::string& what = member.field.text;
+  if (what != "encode" && what != "decode" && what != "finish") {
+    reporter_.report<DiagKind::UnknownMember>(member.field.span, what)
+        .suggest(member.field.span,
+                 std::string(dsl::nearest_name(what, {"encode", "decode", "finish"})));
+    return error_value(span);
+  }
+  const CallArgs args =
+      all_.arguments.sort_args(node, base->name.text + "." + what, span, {}, 1, 1);
+  if (args.is_bad) return error_value(span);
+  Value arg = all_.exprs.expr(args.positional[0]);
+  if (arg.is_error()) return arg;
+  if (mode_.lambda_depth > 0) {
+    reporter_.report<DiagKind::NotInLambda>(span, "`" + args.name + "`");
+    return error_value(span);
+  }
+  if (what == "encode") {
+    if (mode_.body == BodyKind::Decode) {
+      reporter_.report<DiagKind::NotInDecode>(span, "`" + args.name + "`");
+      return error_value(span);
+    }
+    const Value g = all_.methods.inner_argument(arg, inner, span);
+    if (g.is_error()) return error_value(span);
+    return mode_.body == BodyKind::Finish ? all_.methods.encode_in_finish(inner, g, span)
+                                          : all_.methods.encode_value(inner, g, span);
+  }
+  if (what == "finish") {
+    const Value sum = all_.methods.inner_argument(arg, inner, span);
+    return sum.is_error() ? sum
+                          : all_.methods.outer_result(all_.methods.finish_value(inner, sum, span),
+                                                      inner, span);
+  }
+  if (arg.kind == ValueKind::Wire) arg = all_.payloads.payload_of(*arg.owner, arg, "w", span);
+  if (arg.kind != ValueKind::Payload ||
+      all_.payloads.wire_owner(*arg.owner) != all_.payloads.wire_owner(inner)) {
+    reporter_.report<DiagKind::InnerShape>(arg.span, "its own payload", text_.describe(arg));
+    return error_value(span);
+  }
+  arg.owner = &inner;
+  return all_.methods.outer_result(all_.methods.decode_value(inner, arg, span), inner, span);
+}
+
+}  // namespace cinch::sema

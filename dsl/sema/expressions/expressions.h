@@ -1,0 +1,41 @@
+// Expressions: dispatch by kind, literals, array literals, casts, tuples, blocks, `if` and lambdas.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "dsl/sema/elaboration/part.h"
+
+namespace cinch::sema {
+
+class Expressions : Part {
+ public:
+  using Part::Part;
+
+  /// The value of an expression.
+  Value expr(ast::ExprId id);
+  /// A condition of `if`, `while` or `assert`: one bool.
+  std::optional<ExprId> condition(ast::ExprId id);
+  /// The value of a block, with a scope of its own.
+  Value block(ast::BlockId id);
+  /// A lambda over elements of these types; `finish` makes its value the result.
+  Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
+               const std::function<Value(Value)>& finish);
+
+ private:
+  Value expr_node(ast::ExprId id, const ast::Expr& node);
+  Value literal_expr(const ast::Literal& node, Span span);
+  Value cast(const ast::Cast& node, Span span);
+  Value bitcast(const ast::Bitcast& node, Span span);
+  Value tuple(const ast::Tuple& node, Span span);
+  Value table_of_rows(Value table, const std::vector<Value>& rows);
+  Value array_literal(const ast::ArrayLiteral& node, Span span);
+  Value block_in_scope(ast::BlockId id);
+  Value if_expr(const ast::If& node, Span span);
+  Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  Value choose(const Value& test, Value a, Value b, Span span);
+};
+
+}  // namespace cinch::sema

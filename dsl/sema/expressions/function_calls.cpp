@@ -1,0 +1,187 @@
+// Calls of `fn`s, and their check without a caller.
+#include "dsl/sema/expressions/function_calls.h"
+
+#include <algorithm>
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node,
+                             Span span) {
+  const auto params = decl.unit->tree.params.nodes.empty() ? 0u : fn.params.count;
+  const CallArgs args = all_.arguments.sort_args(node, fn.name.text, span, {}, params, params);
+  if (args.is_bad) return error_value(span);
+  std::vector<Value> values;
+  bool has_array = false;
+  for (ast::ExprId id : args.positional) {
+    values.push_back(all_.exprs.expr(id));
+    if (values.back().is_error()) return error_value(span);
+    const bool is_value = values.back().is_typed() || values.back().kind == ValueKind::Table;
+    has_array |= is_value && types_.value_type(values.back()).rank > 0;
+  }
+  if (!has_array || !is_of_scalars(decl.unit->tree, fn)) return inline_fn(decl, fn, values, span);
+  const auto* several = std::get_if<ast::TupleType>(&decl.unit->tree[fn.result].node);
+  if (several == nullptr) return map_fn(decl, fn, values, {}, span);
+  return map_each(decl, fn, values, several->elements.count, span);
+}
+
+// A fn of scalars that gives several values, on arrays: an array for each of them. All of them see
+// the same draws.
+Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                              std::size_t num_results, Span span) {
+  for (Value& value : values) {
+    if (value.is_typed() && value.type.rank > 0) value = build_.shared(value, "operand");
+  }
+  Instance* const drawn = env_->draw_instance;
+  const std::uint32_t shared_draws = env_->shared_draws;
+  const std::uint32_t own_draws = drawn == nullptr ? 0 : drawn->own_draws;
+  Value results;
+  results.kind = ValueKind::Tuple;
+  results.span = span;
+  for (std::size_t i = 0; i < num_results; ++i) {
+    env_->shared_draws = shared_draws;
+    if (drawn != nullptr) drawn->own_draws = own_draws;
+    results.elements.push_back(map_fn(decl, fn, values, i, span));
+    if (results.elements.back().is_error()) return error_value(span);
+  }
+  return results;
+}
+
+bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
+  const auto is_scalar = [&](ast::TypeId id) {
+    return std::holds_alternative<ast::ScalarType>(tree[id].node);
+  };
+  const auto* several = std::get_if<ast::TupleType>(&tree[fn.result].node);
+  const bool gives_scalars = several != nullptr
+                                 ? std::ranges::all_of(tree.list(several->elements), is_scalar)
+                                 : is_scalar(fn.result);
+  return gives_scalars && std::ranges::all_of(tree.list(fn.params), [&](ast::ParamId id) {
+           return is_scalar(tree[id].type);
+         });
+}
+
+// A fn of scalars on arrays: element by element, as `map` with a lambda. `result`: which of several
+// values.
+Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                            std::optional<std::size_t> result, Span span) {
+  const ast::Module& tree = decl.unit->tree;
+  const auto params = tree.list(fn.params);
+  Environment types{decl.unit, nullptr, {Scope{}}};
+  Expr made{ExprKind::Lambda, {}, span};
+  std::vector<Value> arrays;
+  const ModeScope scope(mode_);
+  ++mode_.lambda_depth;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (types_.value_type(values[i]).rank == 0) continue;
+    std::optional<DType> dtype;
+    all_.names.with_environment(types,
+                                [&] { dtype = all_.written_types.dtype_of(tree[params[i]].type); });
+    const Value array = dtype ? conversions_.coerce(values[i], *dtype) : error_value(span);
+    if (array.is_error()) break;
+    arrays.push_back(array);
+    const Type type = scalar_type(array.type.dtype);
+    const VarId var = build_.add_var(tree[params[i]].name.text, type, false, values[i].span);
+    made.params.push_back(var);
+    values[i] = build_.read_var(var, values[i].span);
+  }
+  const bool has_arrays = std::ranges::none_of(
+      values, [&](const Value& value) { return types_.value_type(value).rank > 0; });
+  const auto applied = [&] {
+    const Value given = inline_fn(decl, fn, values, span);
+    const bool is_one = !result || given.is_error();
+    return conversions_.materialize(is_one ? given : given.elements[*result]);
+  };
+  const Value body = has_arrays ? build_.in_block(span, applied) : error_value(span);
+  const auto shape = all_.shapes.broadcast(arrays, span, fn.name.text);
+  if (body.is_error() || !shape) return error_value(span);
+  made.type = body.type;
+  made.args = {body.expr};
+  std::vector<ExprId> operands;
+  operands.reserve(arrays.size() + 1);
+  for (const Value& array : arrays) operands.push_back(all_.shapes.as_row(array, *shape).expr);
+  operands.push_back(build_.typed(std::move(made)).expr);
+  Type type = *shape;
+  type.dtype = body.type.dtype;
+  return build_.builtin(BuiltinId::map, type, std::move(operands), span);
+}
+
+Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
+                               const std::vector<Value>& values, Span span) {
+  for (const Value& value : values) {
+    if (is_by_rows() && value.is_typed() && value.type.rank == 2) {
+      return all_.rows.not_by_rows("a call of `" + fn.name.text + "`", span);
+    }
+  }
+  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
+    reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");
+    return error_value(span);
+  }
+  const GrowthLimits::Use use(all_.growth, span);
+  open_fns_.push_back(decl);
+  Value result = build_.in_block(span, [&] {
+    Environment env{decl.unit, nullptr, {Scope{}}};
+    // Shared draws of a fn count among those of the method that calls it.
+    env.shared_draws = env_->shared_draws;
+    env.draw_instance = env_->draw_instance;
+    Value value = error_value(span);
+    if (all_.signatures.bind_fn_params(fn, values, env))
+      all_.names.with_environment(env, [&] { value = fn_body(fn, span); });
+    env_->shared_draws = env.shared_draws;
+    return value;
+  });
+  open_fns_.pop_back();
+  result.span = span;
+  return result;
+}
+
+Value FunctionCalls::fn_body(const ast::Fn& fn, Span span) {
+  const Value value = all_.exprs.block(fn.body);
+  return value.is_error() ? value : all_.signatures.to_result(value, fn.result, span, fn.name.text);
+}
+
+void FunctionCalls::check_fn(const DeclRef& decl) {
+  const auto& fn = std::get<ast::Fn>((*decl).node);
+  const GrowthLimits::Use use(all_.growth, fn.name.span);
+  const ModeScope scope(mode_);
+  mode_.is_check = true;
+  mode_.is_of_fn = true;
+  mode_.body = BodyKind::Encode;
+  open_fns_.push_back(decl);
+  Environment env{decl.unit, nullptr, {Scope{}}};
+  std::vector<StmtId> stmts;
+  build_.collect_into(&stmts);
+  all_.names.with_environment(env, [&] {
+    const auto each_param = [&](auto&& handle) {
+      for (std::uint32_t i = 0; i < fn.params.count; ++i) {
+        handle(tree()[tree().params.pool[fn.params.first + i]]);
+      }
+    };
+    each_param([&](const ast::Param& param) { all_.signatures.declare_generic_sizes(param); });
+    each_param([&](const ast::Param& param) {
+      const auto type = all_.signatures.checked_type(param);
+      Symbol symbol;
+      symbol.span = param.name.span;
+      symbol.noun = "an argument";
+      if (type) {
+        symbol.value = build_.read_var(build_.add_var(param.name.text, *type, false, symbol.span),
+                                       symbol.span);
+        // Whole numbers may stand in sizes.
+        if (type->rank == 0 && is_int(type->dtype)) {
+          const HostExprId leaf = sizes_.opaque_number(HostType::Int);
+          sizes_.name(leaf, param.name.text, param.name.span);
+          symbol.value = host_value(leaf, symbol.span);
+          symbol.value.declared = type->dtype;
+        }
+      }
+      all_.names.declare(param.name, symbol);
+    });
+    fn_body(fn, fn.name.span);
+  });
+  build_.collect_into(nullptr);
+  open_fns_.pop_back();
+}
+
+}  // namespace cinch::sema

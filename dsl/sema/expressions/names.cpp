@@ -1,0 +1,226 @@
+// Look-up of names, and `a.b`.
+#include "dsl/sema/expressions/names.h"
+
+#include <utility>
+
+#include "dsl/diag/render.h"
+#include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/params/param_value.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+const Symbol* Names::find_symbol(std::string_view name) const {
+  for (std::size_t i = env_->scopes.size(); i-- > 0;) {
+    const auto at = env_->scopes[i].find(name);
+    if (at != env_->scopes[i].end()) return &at->second;
+  }
+  if (env_->instance != nullptr) {
+    const auto at = env_->instance->names.find(name);
+    if (at != env_->instance->names.end()) return &at->second;
+  }
+  return nullptr;
+}
+
+void Names::unknown_name(const ast::Name& name) {
+  // Of many mistakes the later ones are not shown, and a search takes the longer the more names
+  // there are.
+  if (reporter_.num_errors() >= dsl::kMostShown) {
+    reporter_.report<DiagKind::UnknownName>(name.span, name.text);
+    return;
+  }
+  std::vector<std::string_view> seen;
+  for (const Scope& scope : env_->scopes) {
+    for (const auto& [known, symbol] : scope) seen.push_back(known);
+  }
+  if (env_->instance != nullptr) {
+    for (const auto& [known, symbol] : env_->instance->names) seen.push_back(known);
+  }
+  for (std::string_view known : visible_names(*env_->unit)) seen.push_back(known);
+  for (std::string_view known : {"world", "worker", "step"}) seen.push_back(known);
+  auto& diag = reporter_.report<DiagKind::UnknownName>(name.span, name.text);
+  diag.suggest(name.span, std::string(dsl::nearest_name(name.text, seen)));
+  if (name.text == "r" || name.text == "c") {
+    diag.note("`r` and `c` are the sizes of a matrix gradient: `g: [f32; r, c]`");
+  }
+}
+
+Value Names::builtin_name(const ast::Name& name) {
+  const std::string& text = name.text;
+  const Instance* instance = env_->instance;
+  if (mode_.in_constant) {
+    reporter_.report<DiagKind::NotConstant>(name.span);
+    return error_value(name.span);
+  }
+  if (text == "n")
+    return host_value(instance == nullptr ? pool().n() : instance->elements, name.span);
+  if (text == "world") return host_value(pool().world(), name.span);
+  if (text == "step") return host_value(pool().step(), name.span);
+  if (text == "worker") {
+    if (mode_.body == BodyKind::Decode) {
+      reporter_.report<DiagKind::NotInDecode>(name.span, "`worker`");
+      return error_value(name.span);
+    }
+    if (mode_.encodes_in_finish) {
+      reporter_.report<DiagKind::NotInFinish>(name.span, "an encode that sees `worker`");
+      return error_value(name.span);
+    }
+    if (mode_.in_host || mode_.body == BodyKind::StateInit) {
+      reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
+          .note("`worker` differs from rank to rank");
+      return error_value(name.span);
+    }
+    return host_value(pool().worker(), name.span);
+  }
+  if (instance == nullptr || !instance->is_matrix) {
+    unknown_name(name);
+    return error_value(name.span);
+  }
+  return host_value(text == "r" ? pool().rows() : pool().cols(), name.span);
+}
+
+Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
+  switch (symbol.kind) {
+    case SymbolKind::Value: {
+      if (symbol.is_ambiguous) return all_.words.ambiguous_word(name);
+      if (mode_.in_leaves && symbol.leaf) return host_value(symbol.leaf, name.span);
+      if (mode_.in_host && symbol.given) return host_value(symbol.given, name.span);
+      Value value = symbol.value;
+      value.span = name.span;
+      return value;
+    }
+    case SymbolKind::Variable: {
+      Value value = build_.read_var(symbol.value.var, name.span);
+      if (const IndexFacts* known = all_.facts.of(symbol.value.var)) value.facts = *known;
+      return value;
+    }
+    case SymbolKind::State: {
+      if (mode_.body == BodyKind::Decode) {
+        reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
+            .note(symbol.span, "the state");
+        return error_value(name.span);
+      }
+      if (mode_.body == BodyKind::StateInit) {
+        reporter_.report<DiagKind::StateInit>(name.span, "another state");
+        return error_value(name.span);
+      }
+      Expr read{ExprKind::State, out_.info.states[symbol.index].type, name.span};
+      read.index = symbol.index;
+      const Value value = build_.typed(std::move(read));
+      all_.numbering.note_state_read(value.expr, symbol.index);
+      return value;
+    }
+    case SymbolKind::Param: {
+      const DType dtype = symbol.value.type.dtype;
+      if (mode_.in_constant) {
+        reporter_.report<DiagKind::NotConstant>(name.span);
+        return error_value(name.span);
+      }
+      if (mode_.body == BodyKind::StateInit) {
+        reporter_.report<DiagKind::StateInit>(name.span, "a run-time parameter");
+        return error_value(name.span);
+      }
+      if (symbol.leaf && !mode_.in_host)
+        return conversions_.coerce(host_value(symbol.leaf, name.span), dtype);
+      if (mode_.in_host) {
+        const HostType type = host_type_of(dtype);
+        const HostExprId leaf = symbol.leaf ? symbol.leaf : pool().param(symbol.index, type);
+        return host_value(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F64),
+                          name.span);
+      }
+      Expr read{ExprKind::Param, scalar_type(dtype), name.span};
+      read.index = symbol.index;
+      return build_.typed(std::move(read));
+    }
+    case SymbolKind::Inner:
+      break;
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor");
+  return error_value(name.span);
+}
+
+Value Names::name_expr(const ast::Name& name) {
+  if (const Symbol* symbol = find_symbol(name.text)) return symbol_value(*symbol, name);
+  if (is_builtin_name(name.text)) return builtin_name(name);
+  const std::size_t errors = reporter_.num_errors();
+  if (const auto decl = find_decl(*env_->unit, name.text, name.span, reporter_)) {
+    return decl_value(*decl, name);
+  }
+  if (reporter_.num_errors() != errors) return error_value(name.span);
+  if (find_builtin(name.text) || find_scalar_op(name.text)) {
+    reporter_.report<DiagKind::NotAValue>(name.span, name.text, "an operator");
+    return error_value(name.span);
+  }
+  unknown_name(name);
+  return error_value(name.span);
+}
+
+Value Names::decl_value(const DeclRef& decl, const ast::Name& name) {
+  if (const auto* node = std::get_if<ast::Const>(&(*decl).node)) {
+    const GrowthLimits::Use use(all_.growth, name.span);
+    Value value = all_.constants.const_value(decl, *node);
+    value.span = name.span;
+    return value;
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  return error_value(name.span);
+}
+
+void Names::with_environment(Environment& env, const std::function<void()>& body) {
+  Environment* const outer = std::exchange(env_, &env);
+  body();
+  env_ = outer;
+}
+
+Value Names::field_expr(const ast::FieldRef& node, Span span) {
+  const ast::Expr& base = tree()[node.base];
+  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) {
+    const Symbol* symbol = find_symbol(name->name.text);
+    if (symbol == nullptr && is_qualifier(*env_->unit, name->name.text)) {
+      if (const auto decl = find_qualified(*env_->unit, name->name.text, node.field.text)) {
+        return decl_value(*decl, node.field);
+      }
+      reporter_.report<DiagKind::UnknownName>(node.field.span,
+                                              name->name.text + "." + node.field.text);
+      return error_value(span);
+    }
+    if (symbol != nullptr && symbol->kind == SymbolKind::Inner) {
+      if (mode_.in_set) return all_.sets.inner_param_value(node);
+      reporter_.report<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
+                                            "a member of a wrapped compressor");
+      return error_value(span);
+    }
+  }
+  if (mode_.in_set) return all_.sets.inner_param_value(node);
+  const Value value = all_.exprs.expr(node.base);
+  if (value.is_error()) return error_value(span);
+  if (value.kind != ValueKind::Payload) {
+    reporter_.report<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
+                                        text_.describe(value));
+    return error_value(span);
+  }
+  return all_.payloads.payload_field(value, node.field, span);
+}
+
+bool Names::is_taken(std::string_view name, const Instance* instance) {
+  const bool is_dimension = name == "r" || name == "c";
+  return is_reserved_name(name) || (is_dimension && instance != nullptr && instance->is_matrix);
+}
+
+void Names::declare(const ast::Name& name, Symbol symbol) {
+  if (is_taken(name.text, env_->instance)) {
+    reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
+  }
+  symbol.lambda_depth = mode_.lambda_depth;
+  text_.record_type(name.span, symbol);
+  Scope& scope = env_->scopes.back();
+  const auto old = scope.find(name.text);
+  if (old != scope.end()) {
+    reporter_.report<DiagKind::DuplicateName>(name.span, name.text)
+        .note(old->second.span, "first declared here");
+  }
+  scope.insert_or_assign(name.text, std::move(symbol));
+}
+
+}  // namespace cinch::sema

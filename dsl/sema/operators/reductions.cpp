@@ -1,0 +1,206 @@
+// Reductions and scans, by name or with a lambda.
+#include "dsl/sema/operators/reductions.h"
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+// Along an axis the result keeps it with size 1.
+Type Reductions::reduced_type(const Type& type, int axis, DType dtype) {
+  if (axis < 0) return scalar_type(dtype);
+  const HostExprId one = pool().const_int(1);
+  return axis == 0 ? matrix_type(dtype, one, type.dims[1]) : matrix_type(dtype, type.dims[0], one);
+}
+
+// Is the length of the lines along an axis known before launch? No kernel has rows of another.
+bool Reductions::is_known_line(const Value& x, int axis, std::string_view name) {
+  if (axis < 0 || !pool().has_count(x.type.dims[axis])) return true;
+  reporter_.report<DiagKind::NotKnownOnHost>(
+      x.span, "the length of what `" + std::string(name) + "` runs along");
+  return false;
+}
+
+namespace {
+
+enum class ReducedAs : std::uint8_t { Arithmetic, Float, Index, Bools, Count };
+
+ReducedAs reduced_as(BuiltinId id) {
+  switch (id) {
+    case BuiltinId::mean:
+    case BuiltinId::std:
+    case BuiltinId::norm2:
+      return ReducedAs::Float;
+    case BuiltinId::argmax:
+      return ReducedAs::Index;
+    case BuiltinId::any:
+    case BuiltinId::all:
+      return ReducedAs::Bools;
+    case BuiltinId::count:
+      return ReducedAs::Count;
+    default:
+      return ReducedAs::Arithmetic;
+  }
+}
+
+}  // namespace
+
+Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
+  std::vector<Value> xs;
+  for (ast::ExprId positional : args.positional) {
+    xs.push_back(all_.arguments.array_operand(positional, args.name));
+    if (xs.back().is_error()) return error_value(args.span);
+  }
+  const ReducedAs as = reduced_as(id);
+  if (as == ReducedAs::Bools || as == ReducedAs::Count) {
+    xs[0] = conversions_.bool_value(xs[0], "bools in `" + args.name + "`");
+  } else if (as == ReducedAs::Float) {
+    xs[0] = conversions_.as_float(xs[0], args.name);
+  } else if (xs.size() == 1) {
+    xs[0] = conversions_.arithmetic(xs[0]);
+  } else {
+    const auto dtype = types_.meet(xs[0], xs[1]);
+    if (!dtype || !sizes_.same_shape(xs[0].type, xs[1].type)) {
+      return all_.scalars.cannot_combine(args.name, xs[0], xs[1], args.span);
+    }
+    for (Value& x : xs) x = conversions_.coerce(x, *dtype);
+  }
+  if (xs[0].is_error()) return error_value(args.span);
+  const DType result = as == ReducedAs::Bools                             ? kBool
+                       : as == ReducedAs::Count || as == ReducedAs::Index ? kU32
+                                                                          : xs[0].type.dtype;
+  return reduced(id, args, std::move(xs), result);
+}
+
+Value Reductions::reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result) {
+  const auto along = all_.arguments.axis(args, xs[0]);
+  const auto where = all_.arguments.mask(args, xs[0].type);
+  if (!along || !where || !is_known_line(xs[0], *along, args.name)) return error_value(args.span);
+  std::vector<ExprId> operands;
+  operands.reserve(xs.size());
+  for (const Value& x : xs) operands.push_back(x.expr);
+  operands.push_back(where->expr);
+  return build_.builtin(id, reduced_type(xs[0].type, *along, result), std::move(operands),
+                        args.span, [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
+}
+
+namespace {
+
+std::string what_is_no_scalar(const Expr& expr) {
+  switch (expr.kind) {
+    case ExprKind::Table:
+      return "an array";
+    case ExprKind::Builtin:
+      return "`" + std::string(builtin_info(expr.builtin).name) + "`";
+    case ExprKind::Index:
+    case ExprKind::Slice:
+      return "an element of an array";
+    default:
+      return {};
+  }
+}
+
+std::string what_is_no_scalar(const Stmt& stmt) {
+  switch (stmt.kind) {
+    case StmtKind::For:
+    case StmtKind::While:
+      return "a loop";
+    case StmtKind::Assert:
+    case StmtKind::CheckHost:
+      return "a check";
+    case StmtKind::AssignIndexed:
+      return "an array";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+// Of what was made since there were so many nodes: elements are joined within a step of a kernel,
+// where there are scalars alone.
+bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
+  const auto refuse = [&](const std::string& what, Span span) {
+    reporter_.report<DiagKind::NotInLambda>(span, what)
+        .note(
+            "a lambda over pairs is made of numbers: compute arrays and what is read of them "
+            "before it, with `let`");
+    return false;
+  };
+  for (std::size_t i = first_expr; i < out_.exprs.size(); ++i) {
+    const Expr& expr = out_.exprs[i];
+    if (const auto what = what_is_no_scalar(expr); !what.empty()) return refuse(what, expr.span);
+  }
+  for (std::size_t i = first_stmt; i < out_.stmts.size(); ++i) {
+    const Stmt& stmt = out_.stmts[i];
+    if (const auto what = what_is_no_scalar(stmt); !what.empty()) return refuse(what, stmt.span);
+  }
+  return true;
+}
+
+// The first value and the lambda of `reduce` and `scan`, both of the type that is joined.
+std::optional<std::pair<Value, Value>> Reductions::lambda_pair(const CallArgs& args, const Value& x,
+                                                               Value& init) {
+  const auto own = types_.own_dtype(init);
+  const auto met = own ? common_arithmetic_type(*own, x.type.dtype) : types_.meet(init, x);
+  if (!met) {
+    all_.scalars.cannot_combine(args.name, x, init, args.span);
+    return std::nullopt;
+  }
+  const bool stays_bool = x.type.dtype == kBool && own == kBool;
+  const DType type = stays_bool ? kBool : *met;
+  init = conversions_.coerce(init, type);
+  const Value array = conversions_.coerce(x, type);
+  if (init.is_error() || array.is_error()) return std::nullopt;
+  if (init.type.rank != 0) {
+    reporter_.report<DiagKind::BadType>(init.span, "a number to begin with", text_.describe(init));
+    return std::nullopt;
+  }
+  const std::size_t first_expr = out_.exprs.size(), first_stmt = out_.stmts.size();
+  const Value joined =
+      all_.exprs.lambda(args.positional[2], {scalar_type(type), scalar_type(type)}, args.name,
+                        [&](const Value& value) { return conversions_.coerce(value, type); });
+  if (joined.is_error() || !joins_scalars(first_expr, first_stmt)) return std::nullopt;
+  return std::pair(array, joined);
+}
+
+Value Reductions::reduce_lambda_call(const CallArgs& args) {
+  const Value x = all_.arguments.array_operand(args.positional[0], args.name);
+  Value init = all_.exprs.expr(args.positional[1]);
+  if (x.is_error() || init.is_error()) return error_value(args.span);
+  const auto along = all_.arguments.axis(args, x);
+  const auto where = all_.arguments.mask(args, x.type);
+  if (!along || !where || !is_known_line(x, *along, args.name)) return error_value(args.span);
+  const auto pair = lambda_pair(args, x, init);
+  if (!pair) return error_value(args.span);
+  return build_.builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair->first.type.dtype),
+                        {pair->first.expr, init.expr, pair->second.expr, where->expr}, args.span,
+                        [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
+}
+
+Value Reductions::scan_call(BuiltinId id, const CallArgs& args) {
+  Value x = all_.arguments.array_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  const auto along = all_.arguments.line_axis(args, x);
+  if (!along) return error_value(args.span);
+  std::vector<ExprId> operands;
+  if (id == BuiltinId::cumsum) {
+    x = conversions_.arithmetic(x);
+    operands = {x.expr};
+  } else {
+    Value init = all_.exprs.expr(args.positional[1]);
+    if (init.is_error()) return init;
+    const auto pair = lambda_pair(args, x, init);
+    if (!pair) return error_value(args.span);
+    x = pair->first;
+    operands = {x.expr, init.expr, pair->second.expr};
+  }
+  const bool is_exclusive = all_.arguments.flag(args, "exclusive");
+  return build_.builtin(id, x.type, std::move(operands), args.span, [&](Expr& e) {
+    e.axis = static_cast<std::int8_t>(*along);
+    e.exclusive = is_exclusive;
+  });
+}
+
+}  // namespace cinch::sema

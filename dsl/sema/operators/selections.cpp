@@ -1,0 +1,139 @@
+// filter, nonzero, sorts, top_k and kth_largest.
+#include "dsl/sema/operators/selections.h"
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value Selections::filter_call(BuiltinId id, const CallArgs& args) {
+  if (mode_.lambda_depth > 0) {
+    reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
+    return error_value(args.span);
+  }
+  Value x = all_.arguments.vector_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  Value where = x;
+  if (id == BuiltinId::filter) {
+    if (!args.named.contains("where")) {
+      reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`where:`");
+      return error_value(args.span);
+    }
+    const auto given = all_.arguments.mask(args, x.type);
+    if (!given) return error_value(args.span);
+    where = *given;
+  } else {
+    where = conversions_.bool_value(x, "bools in `nonzero`");
+    if (where.is_error()) return where;
+  }
+  HostExprId limit;
+  if (args.named.contains("limit")) {
+    const auto given = all_.arguments.named_size(args, "limit");
+    if (!given) return error_value(args.span);
+    limit = *given;
+  }
+  const HostExprId len = x.type.dims[0];
+  const auto found = all_.counts.count_of_mask(where, limit, len, args.span);
+  if (!found) return error_value(args.span);
+  const std::uint32_t index = *found;
+  const HostExprId count = pool().count(index, out_.info.counts[index].bound);
+  const bool is_filter = id == BuiltinId::filter;
+  std::vector<ExprId> operands{x.expr};
+  if (is_filter) operands.push_back(where.expr);
+  Value result = build_.builtin(id, vector_type(is_filter ? x.type.dtype : kU32, count),
+                                std::move(operands), args.span, [&](Expr& e) {
+                                  e.index = index;
+                                  e.size = limit;
+                                });
+  result.facts = is_filter ? x.facts : IndexFacts{true, true, len};
+  const auto sent = all_.counts.sent_count(all_.counts.count_key(where, limit));
+  return sent ? all_.counts.as_sent(result, *sent, args) : result;
+}
+
+Value Selections::sort_call(BuiltinId id, const CallArgs& args) {
+  Value x = all_.arguments.array_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  const auto along = all_.arguments.line_axis(args, x);
+  if (!along || !all_.reductions.is_known_line(x, *along, args.name)) return error_value(args.span);
+  std::vector<ExprId> operands{x.expr};
+  Type type = x.type;
+  IndexFacts facts;
+  if (id == BuiltinId::argsort) {
+    type.dtype = kU32;
+    if (type.rank == 1) facts = {true, false, x.type.dims[0]};
+    if (type.rank == 2) facts.limit = x.type.dims[*along];
+    facts.unique_in_rows = type.rank == 2 && *along == 1;
+  } else if (id == BuiltinId::sort) {
+    facts = x.facts;
+    facts.unique_in_rows = facts.unique_in_rows && *along == 1;
+  } else {
+    Value values = all_.arguments.array_operand(args.positional[1], args.name);
+    if (values.is_error()) return values;
+    if (!sizes_.same_shape(values.type, x.type)) {
+      return all_.scalars.cannot_combine(args.name, x, values, args.span, false);
+    }
+    operands.push_back(values.expr);
+    type = values.type;
+    facts = values.facts;
+    facts.ascending = false;
+    facts.unique_in_rows = facts.unique_in_rows && *along == 1;
+  }
+  const bool is_descending = all_.arguments.flag(args, "descending");
+  if (id == BuiltinId::sort) facts.ascending = facts.unique && !is_descending;
+  Value result = build_.builtin(id, type, std::move(operands), args.span, [&](Expr& e) {
+    e.axis = static_cast<std::int8_t>(*along);
+    e.descending = is_descending;
+  });
+  result.facts = facts;
+  return result;
+}
+
+Value Selections::top_k_call(BuiltinId id, const CallArgs& args) {
+  const Value given = all_.arguments.array_operand(args.positional[0], args.name);
+  const auto k = all_.arguments.size_arg(args.positional[1], args.name);
+  if (given.is_error() || !k) return error_value(args.span);
+  return build_.behind_filter(given, args.span,
+                              [&](const Value& x) { return top_k_of(id, args, x, *k); });
+}
+
+Value Selections::top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k) {
+  const auto along = all_.arguments.axis(args, x);
+  if (!along) return error_value(args.span);
+  if (*along == 0) {
+    reporter_
+        .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
+                                   "`axis: 0`")
+        .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`");
+    return error_value(args.span);
+  }
+  if (!all_.reductions.is_known_line(x, *along, args.name)) return error_value(args.span);
+  if (x.type.rank == 2 && *along < 0) {
+    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
+        .note("of a matrix: per row, with `axis: 1`");
+    return error_value(args.span);
+  }
+  const HostExprId len = x.type.dims[x.type.rank - 1];
+  const bool is_possible = build_.require_at_most(
+      k, len, "`" + args.name + "` takes at most " + sizes_.size_text(len) + " of them",
+      tree()[args.positional[1]].span);
+  if (!is_possible) return error_value(args.span);
+  Type type = vector_type(kU32, k);
+  if (x.type.rank == 2) type = matrix_type(kU32, x.type.dims[0], k);
+  if (id == BuiltinId::kth_largest) {
+    type = x.type.rank == 2 ? all_.reductions.reduced_type(x.type, 1, x.type.dtype)
+                            : scalar_type(x.type.dtype);
+  }
+  Value result = build_.builtin(id, type, {x.expr}, args.span, [&](Expr& e) {
+    e.size = k;
+    e.axis = static_cast<std::int8_t>(*along);
+  });
+  if (id == BuiltinId::top_k) {
+    result.facts.limit = len;
+    result.facts.unique = result.facts.ascending = x.type.rank == 1;
+    result.facts.unique_in_rows = x.type.rank == 2;
+  }
+  return result;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,331 @@
+// Inequalities between sizes: by cases on min, max, clamp and counts, then by replacing terms of
+// the difference with bounds until every term left is plainly not negative.
+#include <algorithm>
+
+#include "dsl/sema/sizes/size_prover.h"
+#include "runtime/core/sizes/host_expr_ops.h"
+
+namespace cinch::sema {
+
+namespace {
+
+// Each level replaces one term or opens one min, max or clamp.
+constexpr int kMaxDepth = 7, kMaxSteps = 20000;
+// Of a tensor.
+constexpr std::int64_t kMostElements = UINT32_MAX;
+
+}  // namespace
+
+bool SizeProver::is_nonnegative_float(HostExprId id, int depth) {
+  if (depth <= 0) return false;
+  const HostExprNode node = pool_.node(id);
+  if (node.type == HostType::Bool) return true;
+  if (node.type == HostType::Int) {
+    return is_nonnegative_sum(polynomial(id), depth - 1);
+  }
+  if (node.op == HostOp::Const) {
+    return node.type == HostType::F32 ? pool_.const_value(id).as_f32() >= 0
+                                      : pool_.const_value(id).as_f64() >= 0;
+  }
+  if (node.op == HostOp::Param) return is_nonnegative_param(node);
+  return gives_nonnegative(node.op,
+                           [&](int i) { return is_nonnegative_float(node.args[i], depth - 1); });
+}
+
+bool SizeProver::is_nonnegative_param(const HostExprNode& node) const {
+  const auto range = ranges_.find(static_cast<std::uint32_t>(node.payload));
+  return range != ranges_.end() && range->second.low.value_or(-1) >= 0;
+}
+
+bool SizeProver::is_nonnegative_atom(HostExprId id, int depth) {
+  if (nonnegative_leaves_.contains(id)) return true;
+  if (depth <= 0) return false;
+  const HostExprNode node = pool_.node(id);
+  if (node.op == HostOp::Param) return is_nonnegative_param(node);
+  if (node.op == HostOp::Cast) return is_nonnegative_float(node.args[0], depth - 1);
+  return gives_nonnegative(
+      node.op, [&](int i) { return is_nonnegative_sum(polynomial(node.args[i]), depth - 1); });
+}
+
+bool SizeProver::is_nonnegative_sum(const Polynomial& sum, int depth) {
+  const bool all_positive = std::all_of(sum.begin(), sum.end(), [&](const auto& term) {
+    return term.second >= 0 && std::all_of(term.first.begin(), term.first.end(), [&](HostExprId a) {
+             return is_nonnegative_atom(a, depth);
+           });
+  });
+  if (all_positive) return true;
+  if (++steps_ > kMaxSteps) return false;
+  return depth > 0 && (improve_negative_term(sum, depth) || improve_positive_term(sum, depth));
+}
+
+bool SizeProver::is_at_least_one(HostExprId id, int depth) {
+  const HostExprNode node = pool_.node(id);
+  if (node.op == HostOp::World) return true;
+  Polynomial sum = polynomial(id);
+  if (--sum[{}] == 0) sum.erase(std::vector<HostExprId>{});
+  return is_nonnegative_sum(sum, depth);
+}
+
+// Expressions that are never below the atom.
+std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
+  const HostExprNode node = pool_.node(atom);
+  switch (node.op) {
+    case HostOp::N:
+      return {pool_.const_int(kMostElements)};
+    case HostOp::Count:
+      return {node.args[0]};
+    case HostOp::Min:
+      return {node.args[0], node.args[1]};
+    case HostOp::Clamp:
+      return {node.args[2]};
+    case HostOp::CeilDiv:
+    case HostOp::Div: {
+      if (!is_nonnegative_atom(atom, depth) || !is_at_least_one(node.args[1], depth)) return {};
+      std::vector<HostExprId> bounds = {node.args[0]};
+      const auto divisor = constant(node.args[1]);
+      if (divisor && node.args[0] == pool_.n()) {
+        bounds.push_back(pool_.const_int((kMostElements + *divisor - 1) / *divisor));
+      }
+      return bounds;
+    }
+    case HostOp::Shr:
+    case HostOp::Mod:
+      if (is_nonnegative_atom(atom, depth)) return {node.args[0]};
+      return {};
+    default:
+      return {};
+  }
+}
+
+// Expressions that are never above the atom.
+std::vector<HostExprId> SizeProver::lower_bounds(HostExprId atom) {
+  const HostExprNode node = pool_.node(atom);
+  switch (node.op) {
+    case HostOp::Max:
+      return {node.args[0], node.args[1]};
+    case HostOp::AlignUp:
+      return {node.args[0]};
+    case HostOp::World:
+      return {pool_.const_int(1)};
+    default:
+      return {};
+  }
+}
+
+namespace {
+
+Polynomial without(Polynomial sum, const std::vector<HostExprId>& key) {
+  sum.erase(key);
+  return sum;
+}
+
+std::vector<HostExprId> without_atom(std::vector<HostExprId> key, HostExprId atom) {
+  key.erase(std::find(key.begin(), key.end(), atom));
+  return key;
+}
+
+}  // namespace
+
+// -c * rows * cols * rest, likewise: a tensor has fewer than 2^32 elements.
+bool SizeProver::improve_negative_elements(const Polynomial& sum,
+                                           const std::vector<HostExprId>& key, int depth) {
+  std::vector<HostExprId> rest = key;
+  for (const HostExprId side : {pool_.rows(), pool_.cols()}) {
+    const auto at = std::ranges::find(rest, side);
+    if (at == rest.end()) return false;
+    rest.erase(at);
+  }
+  const bool rest_is_positive =
+      std::ranges::all_of(rest, [&](HostExprId a) { return is_nonnegative_atom(a, depth - 1); });
+  if (!rest_is_positive) return false;
+  const HostExprId most = pool_.const_int(kMostElements);
+  const HostExprId term = pool_.mul(rebuild_product(rest, sum.at(key)), most);
+  const HostExprId next = pool_.add(rebuild(without(sum, key)), term);
+  return is_nonnegative_sum(polynomial(next), depth - 1);
+}
+
+// Is others + factor * bound * rest not negative?
+bool SizeProver::is_nonnegative_with(const Polynomial& others, const std::vector<HostExprId>& rest,
+                                     std::int64_t factor, HostExprId bound, int depth) {
+  const HostExprId term = pool_.mul(rebuild_product(rest, factor), bound);
+  return is_nonnegative_sum(polynomial(pool_.add(rebuild(others), term)), depth - 1);
+}
+
+// -c * atom * rest >= -c * bound * rest when the rest is not negative.
+bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
+  for (const auto& [key, factor] : sum) {
+    if (factor >= 0) continue;
+    if (improve_negative_elements(sum, key, depth)) return true;
+    for (HostExprId atom : key) {
+      const std::vector<HostExprId> rest = without_atom(key, atom);
+      const bool rest_is_positive = std::all_of(rest.begin(), rest.end(), [&](HostExprId a) {
+        return is_nonnegative_atom(a, depth - 1);
+      });
+      if (!rest_is_positive) continue;
+      const auto holds_with = [&](HostExprId bound) {
+        return is_nonnegative_with(without(sum, key), rest, factor, bound, depth);
+      };
+      if (std::ranges::any_of(upper_bounds(atom, depth - 1), holds_with)) return true;
+      // The greater of two is one of them.
+      const HostExprNode node = pool_.node(atom);
+      if (node.op != HostOp::Max) continue;
+      if (holds_with(node.args[0]) && holds_with(node.args[1])) return true;
+    }
+  }
+  return false;
+}
+
+// c * atom * rest >= c * bound * rest; and ceil_div(x, y) * y >= x.
+bool SizeProver::improve_positive_term(const Polynomial& sum, int depth) {
+  for (const auto& [key, factor] : sum) {
+    if (factor <= 0) continue;
+    for (HostExprId atom : key) {
+      std::vector<HostExprId> rest = without_atom(key, atom);
+      const HostExprNode node = pool_.node(atom);
+      std::vector<HostExprId> bounds = lower_bounds(atom);
+      std::int64_t left = factor;
+      if (node.op == HostOp::CeilDiv) {
+        const auto divisor = constant(node.args[1]);
+        const auto at = std::find(rest.begin(), rest.end(), node.args[1]);
+        if (divisor && *divisor > 0 && factor % *divisor == 0) {
+          left = factor / *divisor;
+          bounds = {node.args[0]};
+        } else if (at != rest.end() && is_at_least_one(node.args[1], depth - 1)) {
+          rest.erase(at);
+          bounds = {node.args[0]};
+        }
+      }
+      const bool rest_is_positive = std::all_of(rest.begin(), rest.end(), [&](HostExprId a) {
+        return is_nonnegative_atom(a, depth - 1);
+      });
+      if (!rest_is_positive) continue;
+      const auto holds_with = [&](HostExprId bound) {
+        return is_nonnegative_with(without(sum, key), rest, left, bound, depth);
+      };
+      if (std::ranges::any_of(bounds, holds_with)) return true;
+      if (node.op == HostOp::Min && holds_with(node.args[0]) && holds_with(node.args[1])) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// a <= b because of what a is.
+bool SizeProver::bounded_above_by(HostExprId a, HostExprId b, int depth) {
+  const HostExprNode node = pool_.node(a);
+  const auto arg = [&](int i) { return less_equal(node.args[i], b, depth - 1); };
+  switch (node.op) {
+    case HostOp::Count:
+      return arg(0);
+    case HostOp::Min:
+      return arg(0) || arg(1);
+    case HostOp::Max:
+      return arg(0) && arg(1);
+    case HostOp::Clamp:
+      return arg(2) || (arg(0) && arg(1));
+    case HostOp::Select:
+      return arg(1) && arg(2);
+    case HostOp::BitAnd:
+      return (is_nonnegative_atom(node.args[1], depth) && arg(1)) ||
+             (is_nonnegative_atom(node.args[0], depth) && arg(0));
+    case HostOp::Mod:
+      return is_at_least_one(node.args[1], depth - 1) &&
+             less_equal(pool_.sub(node.args[1], pool_.const_int(1)), b, depth - 1);
+    default:
+      return false;
+  }
+}
+
+// a <= b because of what b is.
+bool SizeProver::bounded_below_by(HostExprId a, HostExprId b, int depth) {
+  const HostExprNode node = pool_.node(b);
+  const auto arg = [&](int i) { return less_equal(a, node.args[i], depth - 1); };
+  switch (node.op) {
+    case HostOp::Max:
+      return arg(0) || arg(1);
+    case HostOp::Min:
+      return arg(0) && arg(1);
+    case HostOp::Clamp:
+      return arg(2) && (arg(0) || arg(1));
+    case HostOp::Select:
+      return arg(1) && arg(2);
+    default:
+      return false;
+  }
+}
+
+bool SizeProver::less_equal(HostExprId a, HostExprId b, int depth) {
+  if (proves_equal(a, b)) return true;
+  if (depth <= 0 || ++steps_ > kMaxSteps) return false;
+  if (is_nonnegative_sum(polynomial(pool_.sub(b, a)), depth)) return true;
+  return bounded_above_by(a, b, depth) || bounded_below_by(a, b, depth);
+}
+
+bool SizeProver::proves_nonnegative(HostExprId id) {
+  steps_ = 0;
+  return is_nonnegative_sum(polynomial(id), kMaxDepth) ||
+         less_equal(pool_.const_int(0), id, kMaxDepth);
+}
+
+bool SizeProver::proves_less_equal(HostExprId a, HostExprId b) {
+  steps_ = 0;
+  return less_equal(a, b, kMaxDepth);
+}
+
+bool SizeProver::proves_less(HostExprId a, HostExprId b) {
+  steps_ = 0;
+  return less_equal(pool_.add(a, pool_.const_int(1)), b, kMaxDepth);
+}
+
+bool SizeProver::has_bound_in_n(HostExprId id) {
+  if (const auto known = bounded_.find(id); known != bounded_.end()) return known->second;
+  const bool found = find_bound_in_n(id);
+  bounded_[id] = found;
+  return found;
+}
+
+bool SizeProver::find_bound_in_n(HostExprId id) {
+  const HostExprNode node = pool_.node(id);
+  const auto arg = [&](int i) { return has_bound_in_n(node.args[i]); };
+  switch (node.op) {
+    case HostOp::Const:
+    case HostOp::N:
+    case HostOp::Rows:
+    case HostOp::Cols:
+      return true;
+    case HostOp::Count:
+      return arg(0);
+    case HostOp::Min:
+      return arg(0) || arg(1);
+    case HostOp::Clamp:
+      return arg(2) || (arg(0) && arg(1));
+    case HostOp::Add:
+    case HostOp::Mul:
+    case HostOp::Max:
+      return arg(0) && arg(1);
+    case HostOp::Sub:
+      return arg(0) && (arg(1) || proves_nonnegative(node.args[1]));
+    case HostOp::CeilDiv:
+    case HostOp::Div:
+    case HostOp::Mod:
+    case HostOp::Shr:
+      return arg(0) && proves_nonnegative(node.args[0]);
+    case HostOp::BitAnd:
+      return arg(0) || arg(1);
+    case HostOp::Select:
+      return arg(1) && arg(2);
+    case HostOp::Cast: {
+      // Where n is a constant, `clamp(ceil(ratio * n), 1, n)` is made of floats.
+      const HostExprNode cast = pool_.node(node.args[0]);
+      if (cast.op == HostOp::Clamp && pool_.is_const(cast.args[2])) return true;
+      return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&
+             !pool_.depends_on(id, HostOp::World) && !pool_.has_count(id);
+    }
+    default:
+      return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&
+             !pool_.depends_on(id, HostOp::World) && !pool_.has_count(id);
+  }
+}
+
+}  // namespace cinch::sema

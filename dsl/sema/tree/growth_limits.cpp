@@ -1,0 +1,118 @@
+// Weights of operators, the three limits, and the use that is blamed.
+#include "dsl/sema/tree/growth_limits.h"
+
+#include <algorithm>
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+// What later stages are meant for; more than the longest chains of operators that people write.
+constexpr std::size_t kMostOperations = 1u << 15;
+// Of a run over a file, everything checked in it together.
+constexpr std::size_t kMostSteps = 1u << 22;
+// Expressions in one another, across calls: the stack holds that many everywhere.
+constexpr int kMostLevels = 700;
+
+}  // namespace
+
+// Operations that passes make of one operator, where they are many: about as many as they are.
+std::size_t GrowthLimits::operations_of(const Expr& expr) {
+  if (expr.kind != ExprKind::Builtin) return 1;
+  const auto is_constant = [&](ExprId array, int dim) {
+    return prover_.constant(out_.exprs[array.index()].type.dims[dim]).has_value();
+  };
+  switch (expr.builtin) {
+    case BuiltinId::orthonormalize:
+      return 350;
+    case BuiltinId::top_k:
+      return expr.axis < 0 ? 160 : 20;
+    case BuiltinId::kth_largest:
+      return expr.axis < 0 ? 50 : 20;
+    case BuiltinId::std:
+    case BuiltinId::argmax:
+      return 7;
+    case BuiltinId::matmul:  // by a thin matrix
+      return is_constant(expr.args[0], 1) || is_constant(expr.args[1], 1) ? 100 : 1;
+    default:
+      break;
+  }
+  // Sums of columns become sums of whole rows, where there may be many columns.
+  const bool is_by_columns =
+      builtin_info(expr.builtin).group == BuiltinGroup::Reduce && expr.axis == 0;
+  return is_by_columns && !is_constant(expr.args.front(), 1) ? 60 : 1;
+}
+
+void GrowthLimits::weigh(const Expr& expr) {
+  std::size_t weight = operations_of(expr);
+  const auto add = [&](ExprId id) {
+    if (id) weight += weights_[id.index()];
+  };
+  for (ExprId arg : expr.args) add(arg);
+  for (StmtId id : expr.stmts) {
+    add(out_.stmts[id.index()].expr);
+    add(out_.stmts[id.index()].expr2);
+  }
+  weights_.push_back(weight);
+  num_operations_ += operations_of(expr);
+  if (num_operations_ > kMostOperations) {
+    report_growth(expr.span, kMostOperations, &Growth::operations);
+  } else if (weight > kMostOperations) {
+    // A constant of a compressor is one node that stands in many places.
+    const bool is_whole = expr.kind == ExprKind::Block && open_uses_.size() == 1;
+    report_too_large(is_whole                ? open_uses_[0].span
+                     : open_uses_.size() > 1 ? open_uses_[1].span
+                                             : expr.span,
+                     kMostOperations);
+  }
+}
+
+bool GrowthLimits::may_go_on(Span span) {
+  Work& work = reporter_.work();
+  if (work.is_over) return false;
+  if (++work.num_steps > kMostSteps) report_growth(span, kMostSteps, &Growth::steps);
+  return holds_levels(1, span) && !work.is_over;
+}
+
+bool GrowthLimits::holds_levels(int more, Span span) {
+  if (levels_ + more <= kMostLevels) return true;
+  if (!reporter_.work().is_over) {
+    reporter_.report<DiagKind::TooMany>(open_uses_.size() > 1 ? open_uses_[1].span : span,
+                                        std::to_string(kMostLevels),
+                                        "expressions in one another, with what they use in place");
+  }
+  reporter_.work().is_over = true;
+  return false;
+}
+
+// The outermost use that accounts for most of it; where none does, all that is elaborated.
+void GrowthLimits::report_growth(Span reached, std::size_t most, std::size_t Growth::* measure) {
+  const std::size_t now = growth_now().*measure;
+  const auto is_most = [&](const OpenUse& use) { return now - use.before.*measure > most / 2; };
+  const auto inner = open_uses_.begin() + (open_uses_.empty() ? 0 : 1);
+  const auto grown = std::find_if(inner, open_uses_.end(), is_most);
+  if (grown != open_uses_.end()) return report_too_large(grown->span, most);
+  if (open_uses_.empty()) return report_too_large(reached, most);
+  if (is_most(open_uses_.front())) return report_too_large(open_uses_.front().span, most);
+  reporter_.work().is_over = true;
+  reporter_.report<DiagKind::TooMany>(open_uses_.front().span, std::to_string(most),
+                                      "expressions in a file, with what they use in place");
+}
+
+void GrowthLimits::report_too_large(Span span, std::size_t most) {
+  if (reporter_.work().is_over) return;
+  reporter_.work().is_over = true;
+  const std::string text(module_.sources->find(span.file)->text(span));
+  reporter_.report<DiagKind::TooLarge>(span, text.substr(0, text.find('\n')), std::to_string(most),
+                                       "operations");
+}
+
+Growth GrowthLimits::growth_now() const {
+  return {num_operations_, reporter_.work().num_steps};
+}
+
+}  // namespace cinch::sema

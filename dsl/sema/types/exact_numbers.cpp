@@ -1,0 +1,341 @@
+// Quotients, and numbers that are made anew in the type that they meet.
+#include "dsl/sema/types/exact_numbers.h"
+
+#include <algorithm>
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+namespace {
+
+// Operators whose quotient is that of their operands' quotients.
+bool keeps_quotient(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::sign:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::div:
+    case ScalarOp::divide_or_zero:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::clamp:
+    case ScalarOp::select:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool divides(ScalarOp op) {
+  return op == ScalarOp::div || op == ScalarOp::divide_or_zero;
+}
+
+// The low bits of the result are those of the operands' low bits.
+bool works_on_low_bits(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::neg:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::bit_not:
+    case ScalarOp::shl:
+    case ScalarOp::select:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Value ExactNumbers::made_of_exact(const Value& array, Span span,
+                                  const std::function<Value(const Value&)>& made_of) {
+  const bool is_table = array.kind == ValueKind::Table;
+  const bool is_anew = is_table || (array.is_exact && array.remake != nullptr);
+  Value result = made_of(conversions_.materialize(array));
+  const bool is_exact =
+      is_anew && result.is_typed() && is_int(result.type.dtype) && !holds_big(array);
+  if (!is_exact) return result;
+  const Value plain = result;
+  const auto made = std::make_shared<Remake>(Remake{{}, has_quotient(array), true});
+  made->holds_shift = holds_shift(array);
+  made->has_fraction = types_.has_fraction(array);
+  made->in_type = [this, array, made_of, plain, span](DType to) {
+    if (is_bool(to)) return conversions_.convert(plain, to, span);
+    return conversions_.convert(made_of(conversions_.coerce(array, arithmetic_type(to))), to, span);
+  };
+  result.is_exact = true;
+  result.chosen = is_table ? array.table : array.chosen;
+  result.remake = made;
+  return result;
+}
+
+// Operands that meet a float, or an operator of reals, as the quotients that they are. In a size
+// what bounds another size stays a whole number.
+std::vector<Value> ExactNumbers::with_quotients(ScalarOp op, std::vector<Value> args) {
+  const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
+  const auto is_size = [&](const Value& v) {
+    return v.is_host() && pool().type(v.host) == HostType::Int && !pool().is_const(v.host);
+  };
+  const bool bounds_size = mode_.in_host && bounds(op) && std::any_of(first, args.end(), is_size);
+  const bool meets_float = is_for_reals(op) || std::any_of(first, args.end(), [&](const Value& v) {
+                             return types_.is_real(v);
+                           });
+  if (bounds_size || !meets_float) return args;
+  std::transform(first, args.end(), first, [&](const Value& v) { return as_quotient(v); });
+  return args;
+}
+
+// A whole number, or a table of some, as floats.
+Value ExactNumbers::exact_as_float(const Value& value) {
+  if (value.quotient != nullptr) return as_quotient(value);
+  if (value.is_host()) return host_value(pool().cast(value.host, HostType::F64), value.span);
+  Value table = value;
+  for (HostExprId& element : table.table) element = pool().cast(element, HostType::F64);
+  return table;
+}
+
+// What `result`, of whole numbers on the host, is where it meets floats.
+std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::vector<Value>& args,
+                                                       const Value& result, Span span) {
+  if (!keeps_quotient(op) || types_.is_real(result)) return nullptr;
+  const bool is_new = divides(op) && !mode_.in_claim;
+  std::vector<Value> floats;
+  bool has_any = is_new;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Value& arg = args[i];
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    if (arg.is_big || holds_big(arg) || (arg.declared && !mode_.in_host)) return nullptr;
+    if (!is_choice && types_.own_dtype(arg) == kBool) return nullptr;
+    has_any |= arg.quotient != nullptr;
+    floats.push_back(is_choice ? arg : exact_as_float(arg));
+  }
+  if (!has_any) return nullptr;
+  const bool is_table = result.kind == ValueKind::Table;
+  const Value quotient = is_table ? all_.host.as_table_op(op, floats, span)
+                                  : all_.host.host_scalar_op(op, floats, span);
+  return quotient.is_error() ? nullptr : std::make_shared<const Value>(quotient);
+}
+
+// The same operation in the type that its result meets, where a conversion of the result would give
+// another number: floats divide, and what has 32 bits may need more.
+std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::vector<Value>& args,
+                                                      Value result, Span span) {
+  Remake made;
+  // Of an integer that is none it keeps what a shift made it.
+  const bool is_adaptable = result.is_typed() && !result.is_exact;
+  made.has_quotient = divides(op) && !is_adaptable;
+  made.holds_shift = op == ScalarOp::shl || (is_adaptable && op == ScalarOp::shr);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    made.has_quotient |= !is_choice && !is_adaptable && has_quotient(args[i]) && keeps_quotient(op);
+    made.holds_data |= is_choice && args[i].is_typed();
+    made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
+    made.holds_data |= args[i].is_typed() && !args[i].is_exact;
+    made.holds_shift |= holds_shift(args[i]) && (is_adaptable || works_on_low_bits(op));
+    made.has_fraction |= !is_choice && types_.has_fraction(args[i]) && keeps_quotient(op);
+  }
+  result.is_exact = false;
+  result.remake.reset();
+  const bool has_quotient = made.has_quotient;
+  made.in_type = [this, op, args, result, span, has_quotient, is_adaptable](DType to) {
+    const bool is_anew = is_float(to) ? has_quotient : is_adaptable || works_on_low_bits(op);
+    if (!is_anew) return conversions_.convert(result, to, span);
+    const DType type = arithmetic_type(to);
+    std::vector<Value> operands = args;
+    for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < operands.size(); ++i) {
+      const bool is_count = i == 1 && (op == ScalarOp::shl || op == ScalarOp::shr);
+      operands[i] = is_count ? shift_count(operands[i], type)
+                             : conversions_.coerce(as_operand(op, operands[i], type), type);
+    }
+    return conversions_.convert(
+        all_.scalars.typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// A size that was shifted, or is made of one: the host has 64 bits of it, the low ones of which are
+// not what a shift in a narrower or unsigned type gives.
+std::shared_ptr<const Remake> ExactNumbers::host_remake(ScalarOp op, const std::vector<Value>& args,
+                                                        const Value& result, Span span) {
+  if (mode_.in_host || pool().is_const(result.host) || pool().type(result.host) != HostType::Int) {
+    return nullptr;
+  }
+  const bool holds_shift = op == ScalarOp::shl || std::ranges::any_of(args, [](const Value& arg) {
+                             return arg.remake != nullptr;
+                           });
+  if (!holds_shift || !works_on_low_bits(op)) return nullptr;
+  Remake made = *remake_of(op, args, result, span);
+  made.has_quotient = false;  // that of a number of the host stands beside it
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// The count of a shift in this type, whatever integer it is.
+Value ExactNumbers::shift_count(const Value& count, DType type) {
+  if (types_.can_coerce(count, type)) return conversions_.coerce(count, type);
+  const Value last = host_value(pool().const_int(type.bits - 1), count.span);
+  return conversions_.convert(
+      all_.scalars.typed_scalar_op(ScalarOp::bit_and, {count, last}, count.span, "<<"), type,
+      count.span);
+}
+
+// Where an integer with a type of its own is met, the others of which that of a shift count is all
+// that is known are exact numbers.
+std::vector<Value> ExactNumbers::with_adaptables(ScalarOp op, std::vector<Value> args) {
+  if (op == ScalarOp::shl || op == ScalarOp::shr) return args;
+  const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
+  const bool meets_integer = std::any_of(first, args.end(), [&](const Value& arg) {
+    const auto own = types_.own_dtype(arg);
+    return own && is_int(*own) && !is_adaptable(arg);
+  });
+  if (!meets_integer) return args;
+  std::for_each(first, args.end(), [](Value& arg) { arg.is_exact |= is_adaptable(arg); });
+  return args;
+}
+
+// The quotient is computed where the number is: later its data may have changed.
+Value ExactNumbers::named_quotient(const Value& value, Value read) {
+  const Value quotient = build_.shared(value.remake->in_type(kF32), "quotient");
+  read.is_exact = true;
+  Value plain = read;
+  plain.is_exact = false;
+  Remake made{{}, true, false, false, types_.has_fraction(value)};
+  made.in_type = [this, quotient, plain](DType to) {
+    return conversions_.convert(is_float(to) ? quotient : plain, to, plain.span);
+  };
+  read.remake = std::make_shared<const Remake>(std::move(made));
+  return read;
+}
+
+// What a name stands for of an exact number that was computed: made anew it must be the same.
+Value ExactNumbers::as_named(const Value& value, Value read) {
+  read.chosen = value.chosen;
+  const bool holds_data = value.remake != nullptr && value.remake->holds_data;
+  if (holds_data && value.remake->has_quotient) return named_quotient(value, read);
+  read.is_exact = value.is_exact && !holds_data;
+  if (!read.is_exact || value.remake == nullptr) return read;
+  // Whole numbers of 64 bits convert; only what they are as floats is not known from them.
+  const bool is_wide = value.type.dtype == kI64;
+  if (is_wide && !value.remake->has_quotient) return read;
+  Remake made = *value.remake;
+  if (is_wide) {
+    Value plain = read;
+    plain.is_exact = false;
+    made.in_type = [this, anew = value.remake, plain](DType to) {
+      return is_float(to) ? anew->in_type(to) : conversions_.convert(plain, to, plain.span);
+    };
+  }
+  read.remake = std::make_shared<const Remake>(std::move(made));
+  return read;
+}
+
+// `if` on the device, of which a branch is made in the type that it meets: of such a type the
+// choice is one.
+std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
+                                                          std::span<const Value> branches,
+                                                          Value result, Span span) {
+  const bool has_quotients =
+      result.is_exact && (has_quotient(branches[0]) || has_quotient(branches[1]));
+  Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
+  made.has_fraction = types_.has_fraction(branches[0]) || types_.has_fraction(branches[1]);
+  result.is_exact = false;
+  made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
+                  has_quotients](DType to) {
+    if (is_float(to) && !has_quotients) return conversions_.convert(result, to, span);
+    const DType type = is_float(to) ? to : arithmetic_type(to);
+    Expr choice{ExprKind::If, result.type, span};
+    choice.type.dtype = type;
+    choice.args = {test.expr, conversions_.coerce(as_low_bits(a, type), type).expr,
+                   conversions_.coerce(as_low_bits(b, type), type).expr};
+    return conversions_.convert(build_.typed(std::move(choice)), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// An array of exact numbers, not all of them constants.
+std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value>& elements,
+                                                         const Value& array, Span span) {
+  Remake made{{}, false, true};
+  for (const Value& element : elements) {
+    made.has_quotient |= has_quotient(element);
+    made.has_fraction |= types_.has_fraction(element);
+    made.holds_shift |= holds_shift(element);
+  }
+  made.in_type = [this, elements, array, span](DType to) {
+    const DType type = arithmetic_type(to);
+    Expr again{ExprKind::Table, array.type, span};
+    again.type.dtype = type;
+    for (const Value& element : elements) {
+      const Value number = conversions_.coerce(as_low_bits(element, type), type);
+      if (number.is_error()) return error_value(span);
+      again.args.push_back(number.expr);
+    }
+    return conversions_.convert(build_.typed(std::move(again)), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// A table of which some elements are quotients.
+Value ExactNumbers::with_table_quotient(Value table, const std::vector<Value>& elements) {
+  if (std::ranges::none_of(elements, [](const Value& e) { return has_quotient(e); })) return table;
+  Value floats = table;
+  floats.table.clear();
+  floats.big_elements.clear();
+  bool is_float = false;
+  for (const Value& element : elements) {
+    is_float |= types_.is_real(element);
+    const Value real = as_quotient(element);
+    if (real.is_host()) add_element(floats, real.host, real.is_big);
+    for (std::size_t i = 0; i < real.table.size(); ++i) {
+      add_element(floats, real.table[i], real.big_elements[i]);
+    }
+  }
+  if (is_float) return floats;
+  table.quotient = std::make_shared<const Value>(std::move(floats));
+  return table;
+}
+
+// The whole number that is cut, whatever it meets.
+Value ExactNumbers::without_quotient(Value value) {
+  value.quotient.reset();
+  if (!value.is_typed() || !value.is_exact || !has_quotient(value)) return value;
+  Value plain = value;
+  plain.is_exact = false;
+  plain.remake.reset();
+  Remake made = *value.remake;
+  made.has_quotient = made.has_fraction = false;
+  made.in_type = [this, anew = value.remake, plain](DType to) {
+    return is_float(to) ? conversions_.convert(plain, to, plain.span) : anew->in_type(to);
+  };
+  value.remake = std::make_shared<const Remake>(std::move(made));
+  return value;
+}
+
+// An exact number as an operand of an operator of this type: where the low bits are all that
+// counts, what is negative has those of its two's complement.
+Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
+  const bool is_on_bits =
+      op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
+  const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
+  const Value mask = is_on_bits ? as_mask(value, type) : value;
+  return works_on_low_bits(op) || is_equality ? as_low_bits(mask, type) : as_natural(mask, type);
+}
+
+// An exact number that was computed: what is negative counts as 0 in an unsigned type.
+Value ExactNumbers::as_natural(const Value& value, DType type) {
+  const bool is_signed = value.is_typed() && value.is_exact && is_signed_int(value.type.dtype);
+  if (!is_signed || !is_unsigned_int(type) || holds_shift(value)) return value;
+  const bool is_every = std::ranges::all_of(value.chosen, [&](HostExprId number) {
+    return fits(pool().const_value(number).as_int(), type);
+  });
+  return is_every ? conversions_.convert(conversions_.materialize(value), type, value.span) : value;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,266 @@
+// Scalar operators on host expressions and on tables of constants.
+#include "dsl/sema/types/host_arithmetic.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "dsl/sema/elaboration/elaboration.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+bool is_integer_only(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::mod:
+    case ScalarOp::ceil_div:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shl:
+    case ScalarOp::shr:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
+  const bool is_bool = type == HostType::Bool;
+  switch (op) {
+#define SAME(scalar, Host) \
+  case ScalarOp::scalar:   \
+    return HostOp::Host;
+    SAME(neg, Neg)
+    SAME(abs, Abs)
+    SAME(sqrt, Sqrt)
+    SAME(exp, Exp)
+    SAME(exp2, Exp2)
+    SAME(log, Log)
+    SAME(log2, Log2)
+    SAME(sin, Sin)
+    SAME(cos, Cos)
+    SAME(floor, Floor)
+    SAME(ceil, Ceil)
+    SAME(round, Round)
+    SAME(trunc, Trunc)
+    SAME(pow, Pow)
+    SAME(add, Add)
+    SAME(sub, Sub)
+    SAME(mul, Mul)
+    SAME(div, Div)
+    SAME(mod, Mod)
+    SAME(ceil_div, CeilDiv)
+    SAME(shl, Shl)
+    SAME(shr, Shr)
+    SAME(min, Min)
+    SAME(max, Max)
+    SAME(clamp, Clamp)
+    SAME(eq, Eq)
+    SAME(ne, Ne)
+    SAME(lt, Lt)
+    SAME(le, Le)
+    SAME(gt, Gt)
+    SAME(ge, Ge)
+#undef SAME
+    case ScalarOp::bit_and:
+      return is_bool ? HostOp::And : HostOp::BitAnd;
+    case ScalarOp::bit_or:
+      return is_bool ? HostOp::Or : HostOp::BitOr;
+    case ScalarOp::bit_xor:
+      return is_bool ? HostOp::Ne : HostOp::BitXor;
+    default:
+      return std::nullopt;
+  }
+}
+
+// What two bools may be joined with as they are.
+bool is_logical(ScalarOp op) {
+  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
+         op == ScalarOp::eq || op == ScalarOp::ne;
+}
+
+}  // namespace
+
+// Brings the operands to one host type; gives an error value when the operation has none.
+Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
+  bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
+  for (HostExprId arg : args) {
+    const HostType type = pool().type(arg);
+    const bool is_const = pool().is_const(arg);
+    has_float |= type == HostType::F32 || type == HostType::F64;
+    has_f32 |= type == HostType::F32;
+    has_size |= type == HostType::Int && !is_const;
+    all_bool &= type == HostType::Bool;
+    all_const &= is_const;
+  }
+  if (all_bool) return host_value(args.front(), span);
+  const bool make_ints = bounds(op) && has_size;
+  const bool make_floats =
+      !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real ||
+                     (mode_.in_claim && op == ScalarOp::div));
+  // In a size all floats are f64; a number in a body is computed as its elements are.
+  const bool narrow = !mode_.in_host && (has_f32 || !all_const);
+  for (HostExprId& arg : args) {
+    if (!make_floats) {
+      if (has_float && !make_ints) return error_value(span);
+      arg = pool().cast(arg, HostType::Int);
+    } else {
+      arg = pool().cast(arg, narrow ? HostType::F32 : HostType::F64);
+    }
+  }
+  return host_value(args.front(), span);
+}
+
+Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
+  std::vector<HostExprId> args;
+  bool all_const = true;
+  for (const Value& value : values) {
+    if (value.is_big) {
+      reporter_.report<DiagKind::ConstantOverflow>(value.span);
+      return error_value(span);
+    }
+    all_const &= pool().is_const(value.host);
+    args.push_back(value.host);
+  }
+  if (op == ScalarOp::shl && !mode_.in_host) {
+    if (const auto big = big_shift(args))
+      return {.host = *big, .span = span, .kind = ValueKind::Host, .is_big = true};
+  }
+  const HostExprId result = host_op(op, std::move(args), span);
+  if (!result) return error_value(span);
+  if (all_const && !pool().is_const(result)) {
+    reporter_.report<DiagKind::ConstantOverflow>(span);
+    return error_value(span);
+  }
+  return host_value(result, span);
+}
+
+// A constant that is shifted to 2^63 or more, as the bits of the u64 that it is.
+std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> args) {
+  for (HostExprId arg : args) {
+    if (!pool().is_const(arg) || pool().type(arg) != HostType::Int) return std::nullopt;
+  }
+  const std::int64_t number = pool().const_value(args[0]).as_int();
+  const std::int64_t by = pool().const_value(args[1]).as_int();
+  if (number <= 0 || by < 0 || std::countl_zero(static_cast<std::uint64_t>(number)) != by) {
+    return std::nullopt;
+  }
+  return pool().const_int(static_cast<std::int64_t>(static_cast<std::uint64_t>(number) << by));
+}
+
+HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
+  const bool all_const =
+      std::all_of(args.begin(), args.end(), [&](HostExprId arg) { return pool().is_const(arg); });
+  if (op == ScalarOp::select) {
+    if (pool().type(args[0]) != HostType::Bool) return {};
+    std::vector<HostExprId> sides{args[1], args[2]};
+    if (host_unify(ScalarOp::add, sides, span).is_error()) return {};
+    return pool().select(args[0], sides[0], sides[1]);
+  }
+  if (op == ScalarOp::bit_not && pool().type(args[0]) == HostType::Bool) {
+    return pool().make(HostOp::Not, args[0]);
+  }
+  if (host_unify(op, args, span).is_error()) return {};
+  if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
+    if (scalar_op_info(op).operands == ScalarOperands::Real) return {};
+    for (HostExprId& arg : args) arg = pool().cast(arg, HostType::Int);
+  }
+  const HostType type = pool().type(args[0]);
+  if (op == ScalarOp::bit_not && type != HostType::Int) return {};
+  if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return {};
+  const auto one_like = [&](double v) {
+    if (type == HostType::Int) return pool().const_int(static_cast<std::int64_t>(v));
+    return type == HostType::F32 ? pool().const_f32(static_cast<float>(v)) : pool().const_f64(v);
+  };
+  HostExprId result;
+  if (rounds(op) && type == HostType::Int) {
+    result = args[0];
+  } else if (op == ScalarOp::bit_not) {
+    result = pool().sub(pool().const_int(-1), args[0]);
+  } else if (op == ScalarOp::sign) {
+    const HostExprId zero = one_like(0);
+    result =
+        pool().select(pool().make(HostOp::Gt, args[0], zero), one_like(1),
+                      pool().select(pool().make(HostOp::Lt, args[0], zero), one_like(-1), zero));
+  } else if (op == ScalarOp::rsqrt) {
+    result = pool().div(one_like(1), pool().make(HostOp::Sqrt, args[0]));
+  } else if (op == ScalarOp::divide_or_zero) {
+    const HostExprId is_zero = pool().make(HostOp::Eq, args[1], one_like(0));
+    result = pool().select(is_zero, one_like(0), pool().div(args[0], args[1]));
+  } else if (op == ScalarOp::isnan) {
+    result = pool().make(HostOp::Ne, args[0], args[0]);
+  } else if (op == ScalarOp::fma && all_const) {
+    result = pool().const_f64(std::fma(pool().const_value(args[0]).as_f64(),
+                                       pool().const_value(args[1]).as_f64(),
+                                       pool().const_value(args[2]).as_f64()));
+  } else {
+    const std::optional<HostOp> made = host_op_of(op, type);
+    if (!made) return {};
+    result = pool().make(*made, args[0], args.size() > 1 ? args[1] : HostExprId(),
+                         args.size() > 2 ? args[2] : HostExprId());
+  }
+  return result;
+}
+
+Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
+                                         std::string_view name) {
+  const auto type = all_.scalars.operand_type(op, args, span, name);
+  if (!type) return error_value(span);
+  std::vector<HostExprId> numbers;
+  bool stays = is_int(*type);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    if (!is_choice) stays &= pool().type(args[i].host) == HostType::Int && !args[i].is_big;
+    numbers.push_back(args[i].host);
+  }
+  if (stays && (op == ScalarOp::shl || op == ScalarOp::shr)) {
+    numbers[1] = pool().make(HostOp::BitAnd, numbers[1], pool().const_int(type->bits - 1));
+  }
+  const HostExprId result = stays ? host_op(op, numbers, span) : HostExprId();
+  const bool is_test = result && pool().type(result) == HostType::Bool;
+  // A constant that overflows is not folded.
+  const bool is_folded =
+      result && (pool().is_const(result) ||
+                 !std::all_of(numbers.begin(), numbers.end(),
+                              [&](HostExprId number) { return pool().is_const(number); }));
+  const bool is_number = is_folded && pool().type(result) == HostType::Int;
+  if (is_test) return host_value(result, span);
+  if (is_number && types_.is_known_to_fit(result, *type)) {
+    Value value = host_value(result, span);
+    value.declared = type;
+    return value;
+  }
+  return all_.scalars.typed_scalar_op(op, args, span, name);
+}
+
+// Element by element on tables of constants; numbers among them broadcast.
+Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
+  Value result;
+  result.kind = ValueKind::Table;
+  result.span = span;
+  std::size_t size = 0;
+  for (const Value& arg : args) {
+    if (arg.kind != ValueKind::Table) continue;
+    if (size != 0 && (arg.table.size() != size || arg.table_cols != result.table_cols)) {
+      return error_value(span);
+    }
+    size = arg.table.size();
+    result.table_cols = arg.table_cols;
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    std::vector<Value> elements;
+    for (const Value& arg : args) {
+      elements.push_back(arg.kind == ValueKind::Table ? table_element(arg, i) : arg);
+    }
+    const Value element = host_scalar_op(op, elements, span);
+    if (element.is_error()) return error_value(span);
+    add_element(result, element.host, element.is_big);
+  }
+  return result;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,182 @@
+// Own types, the type that two values meet in, and what converts silently.
+#include "dsl/sema/types/type_rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cinch::sema {
+
+bool bounds(ScalarOp op) {
+  return op == ScalarOp::min || op == ScalarOp::max || op == ScalarOp::clamp;
+}
+
+bool is_for_reals(ScalarOp op) {
+  return scalar_op_info(op).operands == ScalarOperands::Real || rounds(op);
+}
+
+bool TypeRules::is_known_to_fit(HostExprId number, DType type) const {
+  if (pool().is_const(number)) return fits(pool().const_value(number).as_int(), type);
+  // The host's integers have 64 bits themselves: what may come near their end is left to the
+  // device.
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  const bool is_wide = type.bits > 62;
+  const std::int64_t low = is_unsigned_int(type) ? 0 : is_wide ? -kFar : min_int(type);
+  const HostExprId least = pool().const_int(low);
+  const HostExprId most =
+      pool().const_int(is_wide ? kFar : static_cast<std::int64_t>(max_int(type)));
+  return prover_.proves_less_equal(least, number) && prover_.proves_less_equal(number, most);
+}
+
+std::optional<DType> TypeRules::own_dtype(const Value& value) const {
+  if (value.is_host()) {
+    const HostType type = pool().type(value.host);
+    if (type == HostType::Bool) return kBool;
+    if (type == HostType::F32) return kF32;
+    return mode_.in_host ? std::nullopt : value.declared;
+  }
+  if (value.is_typed() && !value.is_exact) return value.type.dtype;
+  if (is_bool_table(value)) return kBool;
+  return std::nullopt;
+}
+
+bool TypeRules::is_bool_table(const Value& value) const {
+  return value.kind == ValueKind::Table && !value.table.empty() &&
+         std::ranges::all_of(value.table, [&](HostExprId element) {
+           return pool().type(element) == HostType::Bool;
+         });
+}
+
+bool TypeRules::is_real(const Value& value) const {
+  const auto own = own_dtype(value);
+  return own ? is_float(*own) : is_exact_float(value);
+}
+
+std::optional<DType> TypeRules::meet(const Value& a, const Value& b) const {
+  const auto own_a = own_dtype(a), own_b = own_dtype(b);
+  if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
+  if (!own_a && !own_b) {
+    if (is_exact_float(a) || is_exact_float(b)) return kF32;
+    const auto is_small = [](const Value& v) { return v.is_exact && v.type.dtype == kI32; };
+    if (is_small(a) || is_small(b)) return kI32;
+    return holds_big(a) || holds_big(b) ? kU64 : kI64;
+  }
+  const DType own = own_a ? *own_a : *own_b;
+  if (is_exact_float(own_a ? b : a) && !is_float(own)) {
+    return widens_losslessly(own, kF32) ? std::optional(kF32) : std::nullopt;
+  }
+  return arithmetic_type(own);
+}
+
+bool TypeRules::can_coerce(const Value& value, DType to) const {
+  if (value.is_error()) return true;
+  const bool is_arithmetic = is_int(to) && arithmetic_type(to) == to;
+  if (is_adaptable(value) && is_arithmetic) return true;
+  if (const auto own = own_dtype(value)) return widens_losslessly(*own, to);
+  if (value.is_typed()) return !is_bool(to);
+  if (value.kind != ValueKind::Table && !value.is_host()) return false;
+  return !is_bool(to) && (is_float(to) || !is_exact_float(value));
+}
+
+Type TypeRules::value_type(const Value& value) const {
+  if (value.is_typed()) return value.type;
+  if (value.kind != ValueKind::Table) return scalar_type(kF32);
+  const auto size = static_cast<std::int64_t>(value.table.size());
+  if (value.table_cols == 0) return vector_type(kF32, pool().const_int(size));
+  return matrix_type(kF32, pool().const_int(size / value.table_cols),
+                     pool().const_int(value.table_cols));
+}
+
+// The type that holds a number of the host as it is; what is computed in a body is no more than
+// f32.
+DType TypeRules::wide_type(const Value& value) const {
+  const HostType type = pool().type(value.host);
+  if (type == HostType::Int) return value.is_big ? kU64 : kI64;
+  if (type == HostType::Bool) return kBool;
+  return pool().is_const(value.host) ? kF64 : kF32;
+}
+
+// What exact numbers are among themselves.
+DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) const {
+  const auto is = [&](const auto& test) {
+    return std::any_of(numbers.begin(), numbers.end(), test);
+  };
+  if (is([&](const Value& v) { return is_real(v); })) return kF32;
+  if (is([](const Value& v) { return v.is_exact && v.type.dtype == kI32; })) return kI32;
+  return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
+}
+
+// The constants among exact numbers that a choice chooses from, those of inner choices, too.
+std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) const {
+  std::vector<HostExprId> numbers;
+  for (const Value& choice : choices) {
+    const bool is_constant = choice.is_host() && pool().is_const(choice.host) &&
+                             pool().type(choice.host) == HostType::Int && !choice.is_big;
+    if (is_constant) numbers.push_back(choice.host);
+    numbers.insert(numbers.end(), choice.chosen.begin(), choice.chosen.end());
+  }
+  return numbers;
+}
+
+// Numbers among themselves that a device must choose from or join are i32 where they fit.
+bool TypeRules::is_small_number(const Value& value) const {
+  if (value.is_typed() && value.is_exact) return value.type.dtype == kI32;
+  const bool is_exact =
+      value.is_host() && !value.declared && !value.is_big && pool().is_const(value.host);
+  if (!is_exact || pool().type(value.host) != HostType::Int) return false;
+  const std::int64_t number = pool().const_value(value.host).as_int();
+  return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
+}
+
+// May the number be one of this type? A constant is looked at.
+bool TypeRules::has_room(const Value& number, DType type) const {
+  if (holds_big(number)) return false;
+  const bool is_constant = number.is_host() && pool().is_const(number.host);
+  return !is_constant || pool().type(number.host) != HostType::Int ||
+         fits(pool().const_value(number.host).as_int(), type);
+}
+
+// Is one of its constants a quotient with a fraction?
+bool TypeRules::has_fraction(const Value& value) const {
+  const auto is_fraction = [&](HostExprId number) {
+    if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
+    const double real = pool().const_value(number).to_double();
+    return std::isfinite(real) && real != std::trunc(real);
+  };
+  if (value.is_typed()) {
+    return value.is_exact && value.remake != nullptr && value.remake->has_fraction;
+  }
+  if (value.quotient == nullptr) return false;
+  const Value& quotient = *value.quotient;
+  return quotient.is_host() ? is_fraction(quotient.host)
+                            : std::ranges::any_of(quotient.table, is_fraction);
+}
+
+// Is it a size that may be negative?
+bool TypeRules::may_be_negative(const Value& value) const {
+  const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
+                       !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
+  return is_size && !prover_.proves_nonnegative(value.host);
+}
+
+// Is the result of an operator on these such an integer?
+bool TypeRules::stays_adaptable(ScalarOp op, std::span<const Value> args) const {
+  const auto is_number = [&](const Value& arg) {
+    const bool has_no_type = !own_dtype(arg) && !holds_big(arg);
+    return (has_no_type && !is_real(arg)) || is_adaptable(arg);
+  };
+  if (op == ScalarOp::shl || op == ScalarOp::shr) {
+    return is_number(args[0]) && (is_adaptable(args[0]) || own_dtype(args[1]).has_value());
+  }
+  const bool is_of_integers = scalar_op_info(op).result == ScalarResult::Same && !is_for_reals(op);
+  const std::span<const Value> joined = args.subspan(op == ScalarOp::select ? 1 : 0);
+  return is_of_integers && std::ranges::all_of(joined, is_number) &&
+         std::ranges::any_of(joined, [&](const Value& arg) { return is_adaptable(arg); });
+}
+
+bool TypeRules::is_exact_float(const Value& value) const {
+  if (value.is_host()) return pool().type(value.host) == HostType::F64;
+  return std::ranges::any_of(
+      value.table, [&](HostExprId element) { return pool().type(element) == HostType::F64; });
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,85 @@
+// What all printers do: tokens with their comments, groups, breaks and lists.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dsl/syntax/ast.h"
+#include "dsl/syntax/layout_stream.h"
+#include "dsl/syntax/token_cursor.h"
+
+namespace cinch::dsl {
+
+class TokenWriter {
+ protected:
+  using Gap = TokenCursor::Gap;
+
+  TokenWriter(const SourceBuffer& source, TokenStream stream, const ast::Module& module)
+      : m_(module), cursor_(source, std::move(stream), out_) {}
+  ~TokenWriter() = default;
+
+  /// The next token, whatever it is.
+  void take() { cursor_.take(); }
+  /// The next token, which is this one.
+  void take(std::string_view text) { cursor_.take(text); }
+  void space() { out_.op(LayoutOp::Space); }
+  /// A blank, or a new line where the group breaks.
+  void line() { out_.op(LayoutOp::Line); }
+
+  /// All breaks in `body` are made, or none.
+  template <class Body>
+  void group(Body body) {
+    out_.op(LayoutOp::Begin);
+    body();
+    out_.op(LayoutOp::End);
+  }
+
+  /// `open`, content, `close`, with the content indented and breaks of one kind at both ends.
+  template <class Body>
+  void brackets(std::string_view open, LayoutOp edge, std::string_view close, Body body) {
+    take(open);
+    out_.op(LayoutOp::Indent);
+    out_.op(edge);
+    body();
+    out_.op(edge);
+    out_.op(LayoutOp::Dedent);
+    cursor_.close(close);
+  }
+
+  /// The elements of a list, each printed by `print`, with `, ` and possible breaks between them.
+  template <class IdType, class Print>
+  void commas(ast::IdRange<IdType> range, Print print) {
+    bool is_first = true;
+    for (const IdType id : m_.list(range)) {
+      if (!is_first) {
+        take(",");
+        line();
+      }
+      is_first = false;
+      print(id);
+    }
+  }
+
+  /// Names between commas.
+  void words(const std::vector<ast::Name>& names) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i > 0) {
+        take(",");
+        line();
+      }
+      take();
+    }
+  }
+
+  /// `{}`.
+  void empty_block() {
+    group([&] { brackets("{", LayoutOp::SoftLine, "}", [] {}); });
+  }
+
+  const ast::Module& m_;
+  LayoutStream out_;
+  TokenCursor cursor_;
+};
+
+}  // namespace cinch::dsl
