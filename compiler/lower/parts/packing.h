@@ -2,7 +2,7 @@
 // codes. A code is taken apart so that all of them are written and read side by side: first the
 // unary parts of all codes (so many zeros, then a one), then sections of fields of known width.
 // Where each begins is a running sum; the ones of the unary parts are found by a selection over
-// bits. docs/payload.md fixes the bits; sema has the bounds (elaborate_wire.cpp).
+// bits. docs/payload.md fixes the bits; sema has the bounds (published_wire.cpp).
 #pragma once
 #include <cstddef>
 #include <string>
