@@ -34,7 +34,7 @@ void CpuInstrs::close_tile(const Instr& instr) {
 
 void CpuInstrs::emit_status(const Instr& instr) {
   const ValueId pred = instr.operands[0];
-  const bool is_lanes = cx_.level == Level::Element;
+  const bool is_lanes = cx().level == Level::Element;
   if (instr.kind == InstrKind::flag_nonfinite) {
     line(fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(pred)));
   } else if (is_lanes) {

@@ -19,7 +19,7 @@ std::string CpuMemory::active_text(ValueId limit) const {
 }
 
 void CpuMemory::emit_load_linear(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const ValueId result = instr.results[0];
   if (s.is_bit()) {
     const std::string bits = fmt::format("staged_bits({}, i)", stage_name(instr));
@@ -36,11 +36,11 @@ void CpuMemory::emit_load_linear(const Instr& instr) {
   define(result,
          from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
                                      base_text(optional_operand(instr, 0), "j"),
-                                     active_text(facts_.linear_limit(instr)))));
+                                     active_text(facts().linear_limit(instr)))));
 }
 
 void CpuMemory::emit_store_linear(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const std::string x = lanes(instr.operands[0]);
   if (s.is_bit()) {
     const std::string bits = is_bool(s.dtype) ? x : fmt::format("is_nonzero({} & 1)", x);
@@ -51,18 +51,18 @@ void CpuMemory::emit_store_linear(const Instr& instr) {
   }
   line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
                    base_text(optional_operand(instr, 1), "j"),
-                   active_text(facts_.linear_limit(instr)), stored_text(s, instr.operands[0])));
+                   active_text(facts().linear_limit(instr)), stored_text(s, instr.operands[0])));
 }
 
 // A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
 // just rounded stores what it was made of.
 std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
-  const Instr* made = facts_.definition(value);
+  const Instr* made = facts().definition(value);
   const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
-                          made->dtype == s.dtype && facts_.is_element(made->operands[0]) &&
+                          made->dtype == s.dtype && facts().is_element(made->operands[0]) &&
                           type(made->operands[0]) != kir::ComputeType::Bool;
-  const bool is_as_stored = (s.dtype == kF32 || s.dtype == kF64) && facts_.is_element(value) &&
-                            !facts_.range(value).may_be_nan;
+  const bool is_as_stored = (s.dtype == kF32 || s.dtype == kF64) && facts().is_element(value) &&
+                            !facts().range(value).may_be_nan;
   if (is_as_stored) return lanes(value);
   if (!is_rounded) return to_storage(s, lanes(value));
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
@@ -70,15 +70,15 @@ std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
 
 // The prelude's function that knows how the lanes' places lie.
 const char* CpuMemory::load_function(const Instr& load) const {
-  const Instr* index = facts_.definition(load.operands[0]);
+  const Instr* index = facts().definition(load.operands[0]);
   constexpr int kWordBits = 32;  // narrower ones were measured slower so
-  if (facts_.storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
+  if (facts().storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
   if (index && index->kind == InstrKind::element) return "load_row";
-  return facts_.is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
+  return facts().is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
 }
 
 void CpuMemory::emit_load_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const rt::BufferIndex b = instr.buffers[0];
   const ValueId pred = optional_operand(instr, 1);
   const std::string index = operand(instr.operands[0]);
@@ -106,24 +106,24 @@ void CpuMemory::emit_load_at(const Instr& instr) {
 // that limit; else no limit. So nobody needs the place of each lane.
 std::pair<kir::ValueId, kir::ValueId> CpuMemory::limited_pred(const Instr& store) const {
   const ValueId pred = optional_operand(store, 2);
-  const Instr* both = pred ? facts_.scalar_of(pred, ScalarOp::bit_and) : nullptr;
-  const Instr* below = both ? facts_.scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
+  const Instr* both = pred ? facts().scalar_of(pred, ScalarOp::bit_and) : nullptr;
+  const Instr* below = both ? facts().scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
   const bool is_limit = below && below->operands[0] == store.operands[0] &&
-                        !facts_.is_element(below->operands[1]) &&
+                        !facts().is_element(below->operands[1]) &&
                         type(below->operands[1]) == kir::ComputeType::U32;
-  if (!is_limit || facts_.counts_accesses()) return {};
+  if (!is_limit || facts().counts_accesses()) return {};
   return {both->operands[0], below->operands[1]};
 }
 
 void CpuMemory::emit_store_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
   const rt::BufferIndex b = instr.buffers[0];
   const ValueId pred = optional_operand(instr, 2);
   const std::string index = operand(instr.operands[0]);
   const std::string x = to_storage(s, operand(instr.operands[1]));
   if (instr.is_compact) {
-    const Instr& place = *facts_.definition(instr.operands[0]);
+    const Instr& place = *facts().definition(instr.operands[0]);
     const std::string first =
         fmt::format("i64({}({} + sum_{}.before))", c_type(type(instr.operands[0])),
                     uniform(place.operands[0]), name(place.operands[1]));
@@ -132,7 +132,7 @@ void CpuMemory::emit_store_at(const Instr& instr) {
                              uniform(limit), first, x, acting(kept))
                : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
                              acting(pred)));
-  } else if (cx_.level == Level::Element) {
+  } else if (cx().level == Level::Element) {
     line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else {
     const std::string guard = pred ? fmt::format("if ({}) ", uniform(pred)) : std::string();
@@ -142,11 +142,11 @@ void CpuMemory::emit_store_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_add_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
   const ValueId pred = optional_operand(instr, 2);
   const rt::BufferIndex b = instr.buffers[0];
-  if (kir::adds_in_any_order(facts_.program().buffers[b])) {
+  if (kir::adds_in_any_order(facts().program().buffers[b])) {
     line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
                      lanes(instr.operands[1]), acting(pred)));
   } else {
@@ -167,7 +167,7 @@ void CpuMemory::emit_add_at(const Instr& instr) {
 
 void CpuMemory::emit_max_at(const Instr& instr) {
   const ValueId pred = optional_operand(instr, 2);
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
                    lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
   count_lanes(instr, false, pred);
@@ -175,7 +175,7 @@ void CpuMemory::emit_max_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_argsort(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const std::string begin = fmt::format("i64({})", uniform(instr.operands[0]));
   const std::string place = fmt::format("{} + i64(place)", begin);
   const std::string element =
@@ -186,7 +186,7 @@ void CpuMemory::emit_argsort(const Instr& instr) {
   line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
                    from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
                    instr.buffers[2], begin));
-  if (facts_.counts_accesses()) {
+  if (facts().counts_accesses()) {
     line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
     line(fmt::format("bits_written += u64({}) * 32;", len));
   }
@@ -220,7 +220,7 @@ void CpuMemory::open_tile(const Instr& instr) {
   const bool is_load = instr.kind == InstrKind::load_linear;
   if (!is_load && instr.kind != InstrKind::store_linear) return;
   count_run(instr, !is_load);
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string stage = stage_name(instr);
   line(s.is_bit() ? fmt::format("BitStage {};", stage)
@@ -234,7 +234,7 @@ void CpuMemory::open_tile(const Instr& instr) {
 void CpuMemory::fetch_ahead(const Instr& instr) {
   const bool is_store = instr.kind == InstrKind::store_linear;
   if (!is_store && instr.kind != InstrKind::load_linear) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (s.is_packed) return;
   line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
                    is_store, instr.buffers[0],
@@ -244,8 +244,8 @@ void CpuMemory::fetch_ahead(const Instr& instr) {
 // Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
 // where they can.
 void CpuMemory::fill_stage(const Instr& instr) {
-  if (!facts_.is_staged_load(instr)) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  if (!facts().is_staged_load(instr)) return;
+  const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
   line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
                    instr.buffers[0], base_text(optional_operand(instr, 0), "tile"),
@@ -255,7 +255,7 @@ void CpuMemory::fill_stage(const Instr& instr) {
 
 void CpuMemory::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::store_linear) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string base = base_text(optional_operand(instr, 1), "tile");
   const std::string count = count_text(optional_operand(instr, 2), "tile", "tile_len");
@@ -265,19 +265,20 @@ void CpuMemory::close_tile(const Instr& instr) {
 }
 
 void CpuMemory::count_run(const Instr& instr, bool is_store) {
-  if (!facts_.counts_accesses()) return;
-  if (!is_store && !kir::is_counted_load(facts_.program(), kernel_, cx_.section, cx_.instr)) return;
+  if (!facts().counts_accesses()) return;
+  if (!is_store && !kir::is_counted_load(facts().program(), kernel(), cx().section, cx().instr))
+    return;
   line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
                    count_text(optional_operand(instr, is_store ? 2 : 1), "tile", "tile_len"),
-                   facts_.storage(instr.buffers[0]).bits));
+                   facts().storage(instr.buffers[0]).bits));
 }
 
 void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
-  if (!facts_.counts_accesses() || cx_.level == Level::Kernel || cx_.level == Level::Combiner)
+  if (!facts().counts_accesses() || cx().level == Level::Kernel || cx().level == Level::Combiner)
     return;
-  const int bits = facts_.storage(instr.buffers[0]).bits;
+  const int bits = facts().storage(instr.buffers[0]).bits;
   const char* counter = is_store ? "written" : "read";
-  if (cx_.level == Level::Element) {
+  if (cx().level == Level::Element) {
     line(fmt::format("bits_{} += lane_bits({}, {});", counter, acting(pred), bits));
   } else {
     line(fmt::format("bits_{} += {} ? {} : 0;", counter, acting(pred), bits));

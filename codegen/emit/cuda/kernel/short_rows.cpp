@@ -43,7 +43,7 @@ void CudaShortRows::emit_load(const Instr& load) {
 }
 
 void CudaShortRows::emit_elements(const kir::Section& section) {
-  cx_.level = Level::Element;
+  cx().level = Level::Element;
   elements_.open_reductions(section);
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::load_linear) emit_load(instr);
@@ -72,18 +72,18 @@ void CudaShortRows::emit() {
   line("constexpr bool is_active = true;");
   line("const u64 group_first = group * group_elems;");
   line("constexpr u32 len = 4u * kRowLanes;");
-  cx_.is_short = true;
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    const kir::Section& section = kernel_.sections[s];
+  cx().is_short = true;
+  for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
+    const kir::Section& section = kernel().sections[s];
     line("__syncwarp();");
     if (section.kind == SectionKind::Elements) {
       emit_elements(section);
     } else {
-      cx_.level = Level::Group;
+      cx().level = Level::Group;
       for (const Instr& instr : section.instrs) uniform_.emit(instr);
     }
   }
-  cx_.is_short = false;
+  cx().is_short = false;
   kept_.clear();
   line("continue;");
   line("}");
