@@ -15,7 +15,7 @@ std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
   std::string text =
       kernel().group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
   for (const Instr& instr : instrs) {
-    if (const ValueId limit = facts().linear_limit(instr)) {
+    if (const ValueId limit = limit_of(instr)) {
       text += fmt::format(" && i64({}) >= i64(tile + tile_len)", uniform(limit));
     }
   }
@@ -23,7 +23,7 @@ std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
     text += fmt::format(" && {0} == {0}", uniform(bound));
   }
   for (const Instr& instr : instrs) {
-    const ValueId base = optional_operand(instr, 0);
+    const ValueId base = base_of(instr);
     if (!facts().is_staged_load(instr) || !base) continue;
     text += fmt::format(" && u64({}) * {} % 8 == 0", base_text(base, "tile"),
                         facts().storage(instr.buffers[0]).bits);

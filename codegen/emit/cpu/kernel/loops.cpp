@@ -25,12 +25,12 @@ CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const
   // Few vectors are left where an earlier phase knows which ones count: once is enough.
   if (cx().compaction.is_placed_by_hits(cx().section)) return Loops::Masked;
   if (facts().rounds_again(instrs)) return Loops::Both;
-  const bool asks_for_tiles_alone = facts().uniform_bounds(instrs).empty() &&
-                                    std::ranges::none_of(instrs, [&](const Instr& instr) {
-                                      const bool has_base = facts().is_staged_load(instr) &&
-                                                            optional_operand(instr, 0).is_valid();
-                                      return facts().linear_limit(instr).is_valid() || has_base;
-                                    });
+  const bool asks_for_tiles_alone =
+      facts().uniform_bounds(instrs).empty() &&
+      std::ranges::none_of(instrs, [&](const Instr& instr) {
+        const bool has_base = facts().is_staged_load(instr) && base_of(instr).is_valid();
+        return limit_of(instr).is_valid() || has_base;
+      });
   return facts().has_whole_tiles_only() && asks_for_tiles_alone ? Loops::Whole : Loops::Both;
 }
 

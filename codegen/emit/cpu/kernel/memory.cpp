@@ -29,14 +29,13 @@ void CpuMemory::emit_load_linear(const Instr& instr) {
   }
   if (s.is_packed) {
     const std::string from = fmt::format("b{} + u64({}) * {} / 8", instr.buffers[0],
-                                         base_text(optional_operand(instr, 0), "tile"), s.bits);
+                                         base_text(base_of(instr), "tile"), s.bits);
     return define(result, from_storage(s, fmt::format("packed_lanes<{}>(whole, {}, i, {})", s.bits,
                                                       stage_name(instr), from)));
   }
-  define(result,
-         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
-                                     base_text(optional_operand(instr, 0), "j"),
-                                     active_text(facts().linear_limit(instr)))));
+  define(result, from_storage(
+                     s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
+                                    base_text(base_of(instr), "j"), active_text(limit_of(instr)))));
 }
 
 void CpuMemory::emit_store_linear(const Instr& instr) {
@@ -50,8 +49,8 @@ void CpuMemory::emit_store_linear(const Instr& instr) {
     return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
   }
   line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(optional_operand(instr, 1), "j"),
-                   active_text(facts().linear_limit(instr)), stored_text(s, instr.operands[0])));
+                   base_text(base_of(instr), "j"), active_text(limit_of(instr)),
+                   stored_text(s, instr.operands[0])));
 }
 
 // A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
@@ -80,7 +79,7 @@ const char* CpuMemory::load_function(const Instr& load) const {
 void CpuMemory::emit_load_at(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 1);
+  const ValueId pred = predicate_of(instr);
   const std::string index = operand(instr.operands[0]);
   std::string text;
   if (is_lanes() && s.is_bit() && is_bool(s.dtype)) {
@@ -105,7 +104,7 @@ void CpuMemory::emit_load_at(const Instr& instr) {
 // Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
 // that limit; else no limit. So nobody needs the place of each lane.
 std::pair<kir::ValueId, kir::ValueId> CpuMemory::limited_pred(const Instr& store) const {
-  const ValueId pred = optional_operand(store, 2);
+  const ValueId pred = predicate_of(store);
   const Instr* both = pred ? facts().scalar_of(pred, ScalarOp::bit_and) : nullptr;
   const Instr* below = both ? facts().scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
   const bool is_limit = below && below->operands[0] == store.operands[0] &&
@@ -119,7 +118,7 @@ void CpuMemory::emit_store_at(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const std::string index = operand(instr.operands[0]);
   const std::string x = to_storage(s, operand(instr.operands[1]));
   if (instr.is_compact) {
@@ -144,7 +143,7 @@ void CpuMemory::emit_store_at(const Instr& instr) {
 void CpuMemory::emit_add_at(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const rt::BufferIndex b = instr.buffers[0];
   if (kir::adds_in_any_order(facts().program().buffers[b])) {
     line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
@@ -166,7 +165,7 @@ void CpuMemory::emit_add_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_max_at(const Instr& instr) {
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
                    lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
@@ -208,7 +207,7 @@ void CpuMemory::emit(const Instr& instr) {
       return emit_max_at(instr);
     case InstrKind::hist_add:
       return line(fmt::format("histogram_{}.take({}, {});", instr.buffers[0],
-                              lanes(instr.operands[0]), acting(optional_operand(instr, 1))));
+                              lanes(instr.operands[0]), acting(predicate_of(instr))));
     case InstrKind::argsort_row:
       return emit_argsort(instr);
     default:
@@ -227,8 +226,8 @@ void CpuMemory::open_tile(const Instr& instr) {
                   : fmt::format("{} {}[kTile];", s.element, stage));
   if (!is_load || !s.is_bit()) return;
   line(fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0],
-                   base_text(optional_operand(instr, 0), "tile"), stage,
-                   count_text(optional_operand(instr, 1), "tile", "tile_len")));
+                   base_text(base_of(instr), "tile"), stage,
+                   count_text(limit_of(instr), "tile", "tile_len")));
 }
 
 void CpuMemory::fetch_ahead(const Instr& instr) {
@@ -237,8 +236,7 @@ void CpuMemory::fetch_ahead(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   if (s.is_packed) return;
   line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
-                   is_store, instr.buffers[0],
-                   base_text(optional_operand(instr, is_store ? 1 : 0), "tile")));
+                   is_store, instr.buffers[0], base_text(base_of(instr), "tile")));
 }
 
 // Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
@@ -248,8 +246,8 @@ void CpuMemory::fill_stage(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
   line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
-                   instr.buffers[0], base_text(optional_operand(instr, 0), "tile"),
-                   stage_name(instr), count_text(optional_operand(instr, 1), "tile", "tile_len")));
+                   instr.buffers[0], base_text(base_of(instr), "tile"), stage_name(instr),
+                   count_text(limit_of(instr), "tile", "tile_len")));
   line("}");
 }
 
@@ -257,8 +255,8 @@ void CpuMemory::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::store_linear) return;
   const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
-  const std::string base = base_text(optional_operand(instr, 1), "tile");
-  const std::string count = count_text(optional_operand(instr, 2), "tile", "tile_len");
+  const std::string base = base_text(base_of(instr), "tile");
+  const std::string count = count_text(limit_of(instr), "tile", "tile_len");
   const std::string call =
       s.is_bit() ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
   line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
@@ -269,7 +267,7 @@ void CpuMemory::count_run(const Instr& instr, bool is_store) {
   if (!is_store && !kir::is_counted_load(facts().program(), kernel(), cx().section, cx().instr))
     return;
   line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
-                   count_text(optional_operand(instr, is_store ? 2 : 1), "tile", "tile_len"),
+                   count_text(limit_of(instr), "tile", "tile_len"),
                    facts().storage(instr.buffers[0]).bits));
 }
 

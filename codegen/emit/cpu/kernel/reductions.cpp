@@ -214,4 +214,21 @@ void CpuReductions::emit_running_sum(const Instr& instr) {
   define(instr.results[0], fmt::format("sum_{}.take({}, {})", result, values, instr.exclusive));
 }
 
+void CpuReductions::emit(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::reduce:
+      return emit_reduce(instr);
+    case InstrKind::running_sum:
+      return emit_running_sum(instr);
+    case InstrKind::finish_reduce:
+      return emit_finish_reduce(instr);
+    case InstrKind::finish_scan:
+      return emit_finish_scan(instr);
+    case InstrKind::local_scan:
+      return emit_local_scan(instr);
+    default:
+      return emit_local_transform(instr);
+  }
+}
+
 }  // namespace cinch::codegen

@@ -33,22 +33,21 @@ void CudaElementInstrs::emit_load(const Instr& instr) {
   }
   define_quad(instr.results[0]);
   line(fmt::format("load_four<{}, access>({}, {}, {}, {});", stored, buffer,
-                   lane_place(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
-                   made));
+                   lane_place(base_of(instr)), limited_live(limit_of(instr)), made));
 }
 
 void CudaElementInstrs::emit_store_linear(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
-  const ValueId base = optional_operand(instr, 1);
-  const std::string live = limited_live(optional_operand(instr, 2));
+  const ValueId base = base_of(instr);
+  const std::string live = limited_live(limit_of(instr));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program().buffers[instr.buffers[0]])) {
     return line(fmt::format("store_four<{}, access>({}, {}, {}, {});", stored, buffer,
                             lane_place(base), live, value));
   }
   if (cx().is_short) {
-    const ValueId limit = optional_operand(instr, 2);
+    const ValueId limit = limit_of(instr);
     return line(fmt::format(
         "pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
         limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value));
@@ -63,7 +62,7 @@ void CudaElementInstrs::emit_store_linear(const Instr& instr) {
 // Of whole rows, few of which hold an element that is stored where little is selected, the others
 // are passed over at once.
 void CudaElementInstrs::emit_store_at(const Instr& instr) {
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const bool is_asked = cx().is_whole && pred && facts().is_element(pred);
   if (is_asked) line(fmt::format("if (holds_in_row({})) {{", name(pred)));
   line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),

@@ -16,7 +16,7 @@ std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_
   std::set<std::string> asked = {fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows)};
   const auto ask = [&](const std::string& test) { asked.insert(test); };
   for (const Instr& instr : section.instrs) {
-    if (is_linear(instr)) {
+    if (is_linear(instr.kind)) {
       ask(fmt::format("holds_rows<{}>({}, {}i64(tile_begin))", storage(instr.buffers[0]),
                       buffer_name(instr.buffers[0]), base_text(base_of(instr))));
       if (const ValueId limit = limit_of(instr)) {
