@@ -227,11 +227,6 @@ std::string as_integer(const kir::Instr& round, const std::string& rounded) {
   return element_wise(convert, types, operands);
 }
 
-bool is_element_wise(kir::InstrKind kind) {
-  return kind == kir::InstrKind::scalar || kind == kir::InstrKind::convert ||
-         kind == kir::InstrKind::bitcast;
-}
-
 std::string element_wise(const kir::Instr& instr, std::span<const ComputeType> types,
                          std::span<const std::string> operands) {
   switch (instr.kind) {

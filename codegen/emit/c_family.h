@@ -51,9 +51,6 @@ std::string element_wise(const kir::Instr& instr,
 /// A rounded number, of stochastic_round's operand type, as the integer that the instruction gives.
 std::string as_integer(const kir::Instr& round, const std::string& rounded);
 
-/// Is this one of the kinds that element_wise prints?
-bool is_element_wise(kir::InstrKind kind);
-
 /// Lines of text with indentation: `line("if (x) {")` indents what follows until `line("}")`.
 class SourceWriter {
  public:

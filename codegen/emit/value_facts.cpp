@@ -27,19 +27,6 @@ std::vector<const kir::Instr*> find_definitions(const kir::Kernel& kernel) {
 
 }  // namespace
 
-bool is_draw(InstrKind kind) {
-  switch (kind) {
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::size_t index_operand(const kir::Instr& draw) {
   return draw.kind == InstrKind::stochastic_round ? 1 : 0;
 }
@@ -96,7 +83,7 @@ bool ValueFacts::is_done_again(const kir::Instr& instr) const {
     case InstrKind::flag_nonfinite:
       return definition(instr.operands[0])->kind == InstrKind::load_linear;
     default:
-      return kir::is_computed(instr.kind) || is_draw(instr.kind);
+      return kir::is_computed(instr.kind) || kir::is_draw(instr.kind);
   }
 }
 
@@ -104,8 +91,7 @@ bool ValueFacts::is_repeatable(const std::vector<kir::Instr>& section) const {
   std::set<rt::BufferIndex> loaded, stored;
   for (const kir::Instr& instr : section) {
     if (!is_done_again(instr)) return false;
-    const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
-    if (is_load) loaded.insert(instr.buffers[0]);
+    if (kir::is_load(instr.kind)) loaded.insert(instr.buffers[0]);
     if (instr.kind == InstrKind::store_linear) stored.insert(instr.buffers[0]);
   }
   return std::ranges::none_of(stored, [&](rt::BufferIndex b) { return loaded.contains(b); });

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "codegen/emit/c_family.h"
+#include "codegen/kir/instr_info.h"
 #include "codegen/kir/kir.h"
 #include "codegen/kir/value_ranges.h"
 
 namespace cinch::codegen {
 
-bool is_draw(kir::InstrKind kind);
 /// Which operand of a draw is the element's index, and which the loop's
 /// iteration, if it has one. Operands: [x,] index[, size][, iteration].
 std::size_t index_operand(const kir::Instr& draw);

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "codegen/kir/instr_info.h"
 #include "codegen/kir/structure.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
@@ -50,18 +51,7 @@ struct Site {
 
 // The element that a load or store means: base and kind, or index.
 ValueId element_of(const Instr& instr) {
-  switch (instr.kind) {
-    case InstrKind::load_linear:
-      return optional_operand(instr, 0);
-    case InstrKind::store_linear:
-      return optional_operand(instr, 1);
-    default:
-      return optional_operand(instr, 0);
-  }
-}
-
-bool is_linear(const Instr& instr) {
-  return instr.kind == InstrKind::load_linear || instr.kind == InstrKind::store_linear;
+  return is_linear(instr.kind) ? base_of(instr) : optional_operand(instr, 0);
 }
 
 // Declarations of one kernel against its body.
@@ -137,7 +127,7 @@ class BodyChecker {
     for (const Site& load : loads) {
       for (const Site& store : stores->second) {
         const bool is_own = load.section == store.section && load.place < store.place &&
-                            is_linear(*load.instr) == is_linear(*store.instr) &&
+                            is_linear(load.instr->kind) == is_linear(store.instr->kind) &&
                             element_of(*load.instr) == element_of(*store.instr);
         if (!is_own) {
           return complain(fmt::format("loads elements of {} that other lanes store", name(buffer)));

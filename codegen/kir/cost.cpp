@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "codegen/kir/instr_info.h"
 #include "codegen/kir/taking_part.h"
 #include "runtime/core/check.h"
 
@@ -125,21 +126,20 @@ class CostCounter {
     switch (instr.kind) {
       case InstrKind::load_linear:
         if (!is_counted_load(program_, kernel_, s, i)) return;
-        return add(kRead, instr.buffers[0], linear_access(program_, kernel_, instr, 0));
+        return add(kRead, instr.buffers[0], linear_access(program_, kernel_, instr));
       case InstrKind::load_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(kRead, instr.buffers[0], taking_part(section, optional_operand(instr, 1)));
+        return add(kRead, instr.buffers[0], taking_part(section, predicate_of(instr)));
       case InstrKind::store_linear:
-        return add(kWritten, instr.buffers[0], linear_access(program_, kernel_, instr, 1));
+        return add(kWritten, instr.buffers[0], linear_access(program_, kernel_, instr));
       case InstrKind::store_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(
-            kWritten, instr.buffers[0],
-            at_most_buffer(instr.buffers[0], taking_part(section, optional_operand(instr, 2))));
+        return add(kWritten, instr.buffers[0],
+                   at_most_buffer(instr.buffers[0], taking_part(section, predicate_of(instr))));
       case InstrKind::add_at:
       case InstrKind::max_at:
-        add(kRead, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
-        return add(kWritten, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
+        add(kRead, instr.buffers[0], taking_part(section, predicate_of(instr)));
+        return add(kWritten, instr.buffers[0], taking_part(section, predicate_of(instr)));
       case InstrKind::hist_add:
         return histogram(instr);
       case InstrKind::finish_reduce:
@@ -269,7 +269,7 @@ bool is_counted_load(const KernelProgram& program, const Kernel& kernel, std::si
     const std::size_t end = s == section ? instr : instrs.size();
     for (std::size_t i = 0; i < end; ++i) {
       if (instrs[i].kind == InstrKind::load_linear && instrs[i].buffers[0] == buffer &&
-          optional_operand(instrs[i], 0) == optional_operand(asked, 0)) {
+          base_of(instrs[i]) == base_of(asked)) {
         return false;
       }
     }

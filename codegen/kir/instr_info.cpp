@@ -6,7 +6,7 @@
 namespace cinch::kir {
 namespace {
 constexpr std::array<InstrInfo, kNumInstrKinds> kInfos = {{
-#define INSTR(name, levels, meaning) {#name, levels, meaning},
+#define INSTR(name, levels, family, meaning) {#name, levels, InstrFamily::family, meaning},
 #include "codegen/kir/instrs.def"
 }};
 }  // namespace
@@ -40,18 +40,43 @@ const char* section_name(SectionKind kind) {
 }
 
 bool is_computed(InstrKind kind) {
-  switch (kind) {
-    case InstrKind::constant:
-    case InstrKind::column:
-    case InstrKind::element:
-    case InstrKind::scalar:
-    case InstrKind::convert:
-    case InstrKind::bitcast:
-    case InstrKind::call_extern:
-      return true;
+  const InstrFamily family = family_of(kind);
+  return family == InstrFamily::Leaf || family == InstrFamily::ElementWise ||
+         family == InstrFamily::Call;
+}
+
+namespace {
+
+// Behind what is stored: bases of linear accesses, and predicates of the others.
+std::size_t num_required(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::load_linear:
+      return 0;
+    case InstrKind::load_at:
+    case InstrKind::store_linear:
+    case InstrKind::hist_add:
+      return 1;
     default:
-      return false;
+      return 2;
   }
+}
+
+}  // namespace
+
+ValueId base_of(const Instr& instr) {
+  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr)) : ValueId();
+}
+
+ValueId limit_of(const Instr& instr) {
+  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr) + 1) : ValueId();
+}
+
+ValueId predicate_of(const Instr& instr) {
+  const InstrFamily family = family_of(instr.kind);
+  const bool is_access =
+      family == InstrFamily::Load || family == InstrFamily::Store || family == InstrFamily::Update;
+  return is_access && !is_linear(instr.kind) ? optional_operand(instr, num_required(instr))
+                                             : ValueId();
 }
 
 const char* group_kind_name(GroupKind kind) {

@@ -1,5 +1,5 @@
-// Facts of the kernel IR's instructions, from instrs.def: name, levels, meaning, numbers of
-// operands.
+// Facts of the kernel IR's instructions, from instrs.def: name, levels, family, meaning; and where
+// their optional operands are.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -8,21 +8,62 @@
 
 namespace cinch::kir {
 
+/// What passes and emitters treat alike.
+enum class InstrFamily : std::uint8_t {
+  Given,        // known before the elements: parameters, sizes, the group
+  Leaf,         // constants, an element's place
+  ElementWise,  // of operands at the same element
+  Call,         // of a C++ function, likewise
+  Load,
+  Store,
+  Update,  // of what a buffer holds
+  Reduction,
+  LookBack,
+  Local,       // an element of a local array
+  LocalWhole,  // a whole local array, in place
+  Finish,      // stored partials
+  Sort,
+  Draw,
+  Status,
+};
+
 struct InstrInfo {
   std::string_view name;
   std::string_view levels;  // a mix of K, G and E
+  InstrFamily family;
   std::string_view meaning;
   bool allowed_at(SectionKind level) const;
 };
 
 inline constexpr std::size_t kNumInstrKinds = 0
-#define INSTR(name, levels, meaning) +1
+#define INSTR(name, levels, family, meaning) +1
 #include "codegen/kir/instrs.def"
     ;
 
 /// Total over the enum.
 const InstrInfo& instr_info(InstrKind kind);
 std::optional<InstrKind> find_instr(std::string_view name);
+inline InstrFamily family_of(InstrKind kind) {
+  return instr_info(kind).family;
+}
+inline bool is_load(InstrKind kind) {
+  return family_of(kind) == InstrFamily::Load;
+}
+inline bool is_element_wise(InstrKind kind) {
+  return family_of(kind) == InstrFamily::ElementWise;
+}
+inline bool is_draw(InstrKind kind) {
+  return family_of(kind) == InstrFamily::Draw;
+}
+/// A load or store of neighbours.
+inline bool is_linear(InstrKind kind) {
+  return kind == InstrKind::load_linear || kind == InstrKind::store_linear;
+}
+/// Of a linear access; invalid for all else, and where it has none.
+ValueId base_of(const Instr& instr);
+ValueId limit_of(const Instr& instr);
+/// Of an access at an index, likewise.
+ValueId predicate_of(const Instr& instr);
 /// Is an element's value made of nothing but its operands, its place and constants: no memory, no
 /// draw, no other element?
 bool is_computed(InstrKind kind);

@@ -29,7 +29,7 @@ using rt::BufferIndex;
 enum class ComputeType : std::uint8_t { Bool, I32, U32, I64, U64, F32, F64 };
 
 enum class InstrKind : std::uint8_t {
-#define INSTR(name, levels, meaning) name,
+#define INSTR(name, levels, family, meaning) name,
 #include "codegen/kir/instrs.def"
 };
 

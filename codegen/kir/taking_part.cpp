@@ -1,6 +1,8 @@
 // Bodies of taking_part.h.
 #include "codegen/kir/taking_part.h"
 
+#include "codegen/kir/instr_info.h"
+
 namespace cinch::kir {
 namespace {
 
@@ -135,11 +137,10 @@ HostExprId host_value(KernelProgram& program, const Kernel& kernel, ValueId valu
   return pool.type(size) == HostType::Int ? size : HostExprId();
 }
 
-TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr,
-                         std::size_t base) {
-  const ValueId limit = optional_operand(instr, base + 1);
+TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr) {
+  const ValueId limit = limit_of(instr);
   if (!limit) return {kernel.extent, true};
-  const ValueId begin = optional_operand(instr, base);
+  const ValueId begin = base_of(instr);
   const auto groups = group_base(program, kernel, begin);
   if (!groups) return {kernel.extent, false};
   HostExprPool& pool = program.info.exprs;

@@ -13,11 +13,9 @@ struct TakingPart {
 /// where only the device knows it.
 HostExprId host_value(KernelProgram& program, const Kernel& kernel, ValueId value);
 
-/// Elements of load_linear or store_linear, whose base and limit are operands `base` and `base` +
-/// 1, over all groups: all of the domain, or those within the buffer where a limit cuts off what
-/// lies beyond it.
-TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr,
-                         std::size_t base);
+/// Elements of load_linear or store_linear over all groups: all of the domain, or those within the
+/// buffer where a limit cuts off what lies beyond it.
+TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr);
 
 /// Of `times` runs of an instruction those for which `predicate` (may be invalid: all) holds. It is
 /// understood where it bounds the element's place in the domain: slices, joins, what is padded.

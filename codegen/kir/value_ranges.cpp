@@ -227,10 +227,7 @@ NumberRange ValueRanges::of_local(std::uint32_t index, ComputeType type) {
   std::optional<NumberRange> stored;
   for (const Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {
-      const bool changes =
-          instr.kind == InstrKind::local_scan || instr.kind == InstrKind::local_butterflies ||
-          instr.kind == InstrKind::local_largest || instr.kind == InstrKind::local_product;
-      if (changes) return all_of(type);
+      if (family_of(instr.kind) == InstrFamily::LocalWhole) return all_of(type);
       if (instr.kind != InstrKind::local_store || instr.index != index) continue;
       const NumberRange value = of(instr.operands[0]);
       stored = stored ? joined(*stored, value) : value;

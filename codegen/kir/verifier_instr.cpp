@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
 #include "codegen/kir/structure.h"
 #include "runtime/core/extern_function.h"
 
@@ -391,82 +392,55 @@ void InstrVerifier::status(const Instr& instr) {
        "no such message");
 }
 
-// A table of what checks each kind.
-std::string InstrVerifier::check(const Instr& instr) {  // NOLINT(cinch-function-length)
-  switch (instr.kind) {
-    case InstrKind::constant:
-    case InstrKind::param:
-    case InstrKind::host_size:
-    case InstrKind::group:
-    case InstrKind::group_len:
-    case InstrKind::column:
-    case InstrKind::element:
+std::string InstrVerifier::check(const Instr& instr) {
+  switch (family_of(instr.kind)) {
+    case InstrFamily::Given:
+    case InstrFamily::Leaf:
       leaf(instr);
       break;
-    case InstrKind::scalar:
-      scalar(instr);
+    case InstrFamily::ElementWise:
+      instr.kind == InstrKind::scalar ? scalar(instr) : conversion(instr);
       break;
-    case InstrKind::convert:
-    case InstrKind::bitcast:
-      conversion(instr);
-      break;
-    case InstrKind::call_extern:
+    case InstrFamily::Call:
       call_extern(instr);
       break;
-    case InstrKind::load_linear:
-    case InstrKind::load_at:
+    case InstrFamily::Load:
       load(instr);
       break;
-    case InstrKind::store_linear:
-    case InstrKind::store_at:
-    case InstrKind::add_at:
-    case InstrKind::max_at:
+    case InstrFamily::Store:
       store(instr);
       break;
-    case InstrKind::hist_add:
-      hist_add(instr);
+    case InstrFamily::Update:
+      instr.kind == InstrKind::hist_add ? hist_add(instr) : store(instr);
       break;
-    case InstrKind::reduce:
-      reduce(instr);
+    case InstrFamily::Reduction:
+      instr.kind == InstrKind::reduce ? reduce(instr) : running_sum(instr);
       break;
-    case InstrKind::running_sum:
-      running_sum(instr);
-      break;
-    case InstrKind::look_back:
+    case InstrFamily::LookBack:
       look_back(instr);
       break;
-    case InstrKind::local_store:
-    case InstrKind::local_load:
-    case InstrKind::local_last:
-    case InstrKind::local_previous:
+    case InstrFamily::Local:
       local(instr);
       break;
-    case InstrKind::local_scan:
-      local_scan(instr);
+    case InstrFamily::LocalWhole:
+      if (instr.kind == InstrKind::local_scan) {
+        local_scan(instr);
+      } else if (instr.kind == InstrKind::local_largest) {
+        local_largest(instr);
+      } else {
+        local_transform(instr);
+      }
       break;
-    case InstrKind::local_butterflies:
-    case InstrKind::local_product:
-      local_transform(instr);
-      break;
-    case InstrKind::local_largest:
-      local_largest(instr);
-      break;
-    case InstrKind::finish_reduce:
-    case InstrKind::finish_scan:
+    case InstrFamily::Finish:
       finish(instr);
       break;
-    case InstrKind::argsort_row:
+    case InstrFamily::Sort:
       argsort(instr);
       break;
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
+    case InstrFamily::Draw:
       draw(instr);
       break;
-    case InstrKind::flag_nonfinite:
-    case InstrKind::fail_if:
+    case InstrFamily::Status:
       status(instr);
       break;
   }

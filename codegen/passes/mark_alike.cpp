@@ -20,8 +20,7 @@ class Alike {
   explicit Alike(kir::Kernel& kernel) : kernel_(kernel), made_(kernel) {
     for (const kir::Section& section : kernel.sections) {
       for (const Instr& instr : section.instrs) {
-        const bool is_load =
-            instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
+        const bool is_load = kir::is_load(instr.kind);
         if (!is_load) changed_.insert(instr.buffers.begin(), instr.buffers.end());
       }
     }

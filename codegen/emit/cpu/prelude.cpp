@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codegen/emit/prelude_text.h"
+#include "codegen/kir/instr_info.h"
 #include "runtime/core/lang/embed.h"
 
 namespace cinch::codegen {
@@ -80,14 +81,8 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
     case InstrKind::argsort_row:
       needs.sort = true;
       return;
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
-      needs.draws = true;
-      return;
     default:
+      needs.draws |= kir::is_draw(instr.kind);
       return;
   }
 }

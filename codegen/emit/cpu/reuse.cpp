@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/emit/value_facts.h"
+#include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {
 namespace {
@@ -30,19 +31,9 @@ int cost_of(const Instr& instr) {
       return 8;
     case InstrKind::load_linear:
       return 2;
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
-      return 16;
     default:
-      return 1;
+      return kir::is_draw(instr.kind) ? 16 : 1;
   }
-}
-
-bool is_load(const Instr& instr) {
-  return instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
 }
 
 bool is_pure(InstrKind kind) {
@@ -99,7 +90,7 @@ class TileKeeper {
     made_.resize(kernel_.values.size());
     each_instr([&](std::size_t s, const Instr& instr) {
       for (const ValueId v : instr.results) made_[v.index()] = {s, &instr};
-      if (!is_load(instr)) written_.insert(instr.buffers.begin(), instr.buffers.end());
+      if (!kir::is_load(instr.kind)) written_.insert(instr.buffers.begin(), instr.buffers.end());
     });
   }
 

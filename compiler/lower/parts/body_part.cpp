@@ -10,10 +10,10 @@ namespace cinch::lower {
 
 Lowered BodyPart::value(ExprId id) {
   const Expr& e = expr(id);
-  const ir::Span outer = emit_.span();
-  emit_.set_span(e.span);
-  const Lowered result = ExpressionLowering(cx_).lower(e);
-  emit_.set_span(outer);
+  const ir::Span outer = emit().span();
+  emit().set_span(e.span);
+  const Lowered result = ExpressionLowering(cx()).lower(e);
+  emit().set_span(outer);
   return result;
 }
 
@@ -31,9 +31,9 @@ bool BodyPart::gives_value(ExprId id) const {
 }
 
 ValueId BodyPart::host_scalar(HostExprId size, DType dtype) {
-  return emit_.size_scalar(size, dtype, [this](std::uint32_t count) {
-    const auto found = cx_.counts.find(count);
-    return found != cx_.counts.end() ? found->second : emit_.count_value(count);
+  return emit().size_scalar(size, dtype, [this](std::uint32_t count) {
+    const auto found = cx().counts.find(count);
+    return found != cx().counts.end() ? found->second : emit().count_value(count);
   });
 }
 
@@ -45,7 +45,7 @@ std::int8_t BodyPart::axis_of(const Expr& e, const Type& type) {
 
 // Ranks that have no lifted form are a limitation; a matrix of one row counts as a vector.
 int BodyPart::lane_rank(const Type& source, int lanes) {
-  const bool is_row = source.rank == 2 && emit_.is_one(source.dims[0]);
+  const bool is_row = source.rank == 2 && emit().is_one(source.dims[0]);
   const int rank = is_row ? 1 : source.rank;
   if (rank + lanes > 2) limitation("an operator on matrices");
   return rank;
@@ -54,44 +54,44 @@ int BodyPart::lane_rank(const Type& source, int lanes) {
 Type BodyPart::lifted(const Type& source, int lanes) {
   if (lanes == 0) return source;
   const int rank = lane_rank(source, lanes);
-  if (lanes == 2) return matrix_type(source.dtype, cx_.lanes.dims[0], cx_.lanes.dims[1]);
-  if (rank == 0) return vector_type(source.dtype, cx_.lanes.dims[0]);
-  return matrix_type(source.dtype, cx_.lanes.dims[0], source.dims[source.rank - 1]);
+  if (lanes == 2) return matrix_type(source.dtype, cx().lanes.dims[0], cx().lanes.dims[1]);
+  if (rank == 0) return vector_type(source.dtype, cx().lanes.dims[0]);
+  return matrix_type(source.dtype, cx().lanes.dims[0], source.dims[source.rank - 1]);
 }
 
 // In a shape that broadcasts with others of the same source type and lanes.
 ValueId BodyPart::aligned(Lowered v, const Type& target, int lanes) {
-  const Type type = emit_.type(v.id);
+  const Type type = emit().type(v.id);
   if (type.rank == 0 || lanes == 0) return v.id;
   const int rank = lane_rank(target, lanes);
   if (lanes == 2) {
     if (v.lanes == 0) limitation("an operator on matrices");
     return v.lanes == 2 ? v.id
-                        : emit_.reshape(v.id, matrix_type(type.dtype, type.dims[0], emit_.one()));
+                        : emit().reshape(v.id, matrix_type(type.dtype, type.dims[0], emit().one()));
   }
   if (rank == 0 || type.rank == 2) return v.id;
-  return v.lanes == 1 ? emit_.reshape(v.id, matrix_type(type.dtype, type.dims[0], emit_.one()))
-                      : emit_.reshape(v.id, matrix_type(type.dtype, emit_.one(), type.dims[0]));
+  return v.lanes == 1 ? emit().reshape(v.id, matrix_type(type.dtype, type.dims[0], emit().one()))
+                      : emit().reshape(v.id, matrix_type(type.dtype, emit().one(), type.dims[0]));
 }
 
 ValueId BodyPart::full(Lowered v, const Type& source, int lanes) {
-  if (lanes == 0) return emit_.spread(v.id, source);
+  if (lanes == 0) return emit().spread(v.id, source);
   const Type type = lifted(source, lanes);
-  return emit_.spread(aligned(v, source, lanes), type);
+  return emit().spread(aligned(v, source, lanes), type);
 }
 
 Lowered BodyPart::select_lanes(Lowered condition, Lowered a, Lowered b, const Type& source) {
   if (a.id == b.id) return a;
   const std::uint8_t lanes = std::max({condition.lanes, a.lanes, b.lanes});
-  const ValueId chosen = emit_.map(ScalarOp::select, aligned(condition, source, lanes),
-                                   aligned(a, source, lanes), aligned(b, source, lanes));
+  const ValueId chosen = emit().map(ScalarOp::select, aligned(condition, source, lanes),
+                                    aligned(a, source, lanes), aligned(b, source, lanes));
   return {chosen, lanes};
 }
 
 // ---- messages
 
 std::string BodyPart::located(const dsl::Span& span, const std::string& text) const {
-  const dsl::SourceBuffer* file = cx_.sources == nullptr ? nullptr : cx_.sources->find(span.file);
+  const dsl::SourceBuffer* file = cx().sources == nullptr ? nullptr : cx().sources->find(span.file);
   if (file == nullptr) return text;
   const dsl::LineColumn at = file->position(span.begin);
   const std::string& path = file->name();
@@ -100,7 +100,7 @@ std::string BodyPart::located(const dsl::Span& span, const std::string& text) co
 
 void BodyPart::limitation(const std::string& what) const {
   CINCH_LIMITATION(located(
-      emit_.span(),
+      emit().span(),
       what + " inside a lambda over elements, on values that differ from element to element"));
 }
 

@@ -76,9 +76,12 @@ struct BodyContext {
 
 class BodyPart {
  public:
-  explicit BodyPart(BodyContext& cx) : cx_(cx), emit_(cx.emit) {}
+  explicit BodyPart(BodyContext& cx) : cx_(cx) {}
 
  protected:
+  BodyContext& cx() const { return cx_; }
+  Emitter& emit() const { return cx_.emit; }
+
   // ---- expressions
   const Expr& expr(ExprId id) const { return cx_.checked.exprs[id.index()]; }
   Lowered value(ExprId id);
@@ -103,8 +106,8 @@ class BodyPart {
   // Of what the language has and this version does not; names the place.
   [[noreturn]] void limitation(const std::string& what) const;
 
+ private:
   BodyContext& cx_;
-  Emitter& emit_;
 };
 
 }  // namespace cinch::lower

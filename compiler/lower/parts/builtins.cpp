@@ -19,7 +19,7 @@ using sema::BuiltinId;
 Lowered BuiltinLowering::lower_fill(const Expr& e) {
   const Lowered v = value(e.args.at(0));
   if (v.lanes != 0) return {full(v, e.type, v.lanes), v.lanes};
-  return {emit_.fit(v.id, e.type)};
+  return {emit().fit(v.id, e.type)};
 }
 
 Lowered BuiltinLowering::lower_len(const Expr& e) {
@@ -34,8 +34,8 @@ ir::Attrs BuiltinLowering::draw_attrs(const Expr& e) const {
 
 // Draws behind or inside a loop also count what its iterations drew.
 std::vector<ValueId> BuiltinLowering::draw_operands(const Expr& e, std::vector<ValueId> operands) {
-  const auto offset = cx_.draw_offsets.find(draw_space(e));
-  if (offset != cx_.draw_offsets.end() && !e.stream) operands.push_back(offset->second);
+  const auto offset = cx().draw_offsets.find(draw_space(e));
+  if (offset != cx().draw_offsets.end() && !e.stream) operands.push_back(offset->second);
   return operands;
 }
 
@@ -64,27 +64,27 @@ Lowered BuiltinLowering::lower_random(const Expr& e) {
   ir::Attrs attrs = draw_attrs(e);
   attrs.size = e.size;
   const OpKind kind = draw_kind(e.builtin);
-  if (cx_.lanes.rank != 0 && kind == OpKind::random_index) limitation("random_index");
-  const int lanes = cx_.in_combiner ? 0 : cx_.lanes.rank;
-  const ValueId drawn = emit_.emit(kind, draw_operands(e, {}), lifted(e.type, lanes), attrs);
+  if (cx().lanes.rank != 0 && kind == OpKind::random_index) limitation("random_index");
+  const int lanes = cx().in_combiner ? 0 : cx().lanes.rank;
+  const ValueId drawn = emit().emit(kind, draw_operands(e, {}), lifted(e.type, lanes), attrs);
   return {drawn, static_cast<std::uint8_t>(lanes)};
 }
 
 Lowered BuiltinLowering::lower_stochastic_round(const Expr& e) {
   Lowered x = value(e.args.at(0));
-  const int lanes = cx_.in_combiner ? 0 : cx_.lanes.rank;
-  x = {full({emit_.convert(x.id, e.type.dtype), x.lanes}, e.type, lanes),
+  const int lanes = cx().in_combiner ? 0 : cx().lanes.rank;
+  x = {full({emit().convert(x.id, e.type.dtype), x.lanes}, e.type, lanes),
        static_cast<std::uint8_t>(lanes)};
-  const Type type = with_dtype(emit_.type(x.id), e.type.dtype);
-  return {emit_.emit(OpKind::stochastic_round, draw_operands(e, {x.id}), type, draw_attrs(e)),
+  const Type type = with_dtype(emit().type(x.id), e.type.dtype);
+  return {emit().emit(OpKind::stochastic_round, draw_operands(e, {x.id}), type, draw_attrs(e)),
           x.lanes};
 }
 
 ValueId BuiltinLowering::receiver(const Expr& e) {
-  const ValueId to = Checks(cx_).as_index(uniform(e.args.at(1)));
+  const ValueId to = Checks(cx()).as_index(uniform(e.args.at(1)));
   if (!e.proved_in_bounds) {
-    Checks(cx_).index({to}, scalar_type(kU32), emit_.exprs().world(),
-                      located(e.span, "`sendrecv` to a rank that does not exist"));
+    Checks(cx()).index({to}, scalar_type(kU32), emit().exprs().world(),
+                       located(e.span, "`sendrecv` to a rank that does not exist"));
   }
   return to;
 }
@@ -95,15 +95,15 @@ Lowered BuiltinLowering::lower_counted_collective(const Expr& e) {
   const bool gathers = e.builtin == BuiltinId::allgather;
   std::vector<ValueId> operands{uniform(e.args.at(0))};
   if (!gathers) operands.push_back(receiver(e));
-  operands.push_back(host_scalar(emit_.type(operands[0]).dims[0], kU32));
+  operands.push_back(host_scalar(emit().type(operands[0]).dims[0], kU32));
   const OpKind kind = gathers ? OpKind::all_gather_counted : OpKind::send_receive_counted;
   ir::Attrs attrs;
   if (!gathers) attrs.text = located(e.span, "`sendrecv`");
-  const std::vector<ValueId> received = emit_.emit_multi(
+  const std::vector<ValueId> received = emit().emit_multi(
       kind, operands, {vector_type(e.type.dtype, e.size), scalar_type(kU32)}, attrs);
-  const ValueId arrived = emit_.map(ScalarOp::lt, emit_.iota(e.size), received[1]);
-  const ValueId index = MoveLowering(cx_).select_counted(arrived, e.index, e.type.dims[0], {});
-  return {emit_.gather(received[0], index)};
+  const ValueId arrived = emit().map(ScalarOp::lt, emit().iota(e.size), received[1]);
+  const ValueId index = MoveLowering(cx()).select_counted(arrived, e.index, e.type.dims[0], {});
+  return {emit().gather(received[0], index)};
 }
 
 Lowered BuiltinLowering::lower_collective(const Expr& e) {
@@ -113,20 +113,20 @@ Lowered BuiltinLowering::lower_collective(const Expr& e) {
   switch (e.builtin) {
     case BuiltinId::allreduce:
       attrs.mean = e.is_mean;
-      attrs.combiner = emit_.combiner(e.scalar_op);
-      return {emit_.emit(OpKind::all_reduce, {x}, e.type, attrs)};
+      attrs.combiner = emit().combiner(e.scalar_op);
+      return {emit().emit(OpKind::all_reduce, {x}, e.type, attrs)};
     case BuiltinId::allgather:
-      return {emit_.emit(OpKind::all_gather, {x}, e.type)};
+      return {emit().emit(OpKind::all_gather, {x}, e.type)};
     case BuiltinId::all_to_all:
-      return {emit_.emit(OpKind::all_to_all, {x}, e.type)};
+      return {emit().emit(OpKind::all_to_all, {x}, e.type)};
     case BuiltinId::reduce_scatter:
-      attrs.combiner = emit_.combiner(ScalarOp::add);
-      return {emit_.emit(OpKind::reduce_scatter, {x}, e.type, attrs)};
+      attrs.combiner = emit().combiner(ScalarOp::add);
+      return {emit().emit(OpKind::reduce_scatter, {x}, e.type, attrs)};
     case BuiltinId::broadcast:
       attrs.index = e.index;
-      return {emit_.emit(OpKind::broadcast, {x}, e.type, attrs)};
+      return {emit().emit(OpKind::broadcast, {x}, e.type, attrs)};
     case BuiltinId::sendrecv:
-      return {emit_.send_receive(x, receiver(e), located(e.span, "`sendrecv`"))};
+      return {emit().send_receive(x, receiver(e), located(e.span, "`sendrecv`"))};
     default:
       break;
   }
@@ -136,19 +136,19 @@ Lowered BuiltinLowering::lower_collective(const Expr& e) {
 Lowered BuiltinLowering::lower(const Expr& e) {
   switch (sema::builtin_info(e.builtin).group) {
     case BuiltinGroup::Map:
-      if (e.builtin == BuiltinId::map) return LambdaLowering(cx_).lower_map(e);
+      if (e.builtin == BuiltinId::map) return LambdaLowering(cx()).lower_map(e);
       return e.builtin == BuiltinId::fill ? lower_fill(e) : lower_len(e);
     case BuiltinGroup::Reduce:
-      return ReduceLowering(cx_).lower(e);
+      return ReduceLowering(cx()).lower(e);
     case BuiltinGroup::Scan:
-      return ScanSortLowering(cx_).lower_scan(e);
+      return ScanSortLowering(cx()).lower_scan(e);
     case BuiltinGroup::Sort:
-      return ScanSortLowering(cx_).lower_sort(e);
+      return ScanSortLowering(cx()).lower_sort(e);
     case BuiltinGroup::Filter:
     case BuiltinGroup::Pack:
     case BuiltinGroup::Move:
     case BuiltinGroup::Matrix:
-      return MoveLowering(cx_).lower(e);
+      return MoveLowering(cx()).lower(e);
     case BuiltinGroup::Random:
       return e.builtin == BuiltinId::stochastic_round ? lower_stochastic_round(e) : lower_random(e);
     case BuiltinGroup::Collective:

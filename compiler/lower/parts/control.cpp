@@ -13,7 +13,7 @@ namespace cinch::lower {
 // that counts.
 ControlLowering::Carried ControlLowering::carried_of(const std::vector<ExprId>& roots,
                                                      bool is_loop) {
-  Assigned assigned = find_assigned(cx_.checked, roots);
+  Assigned assigned = find_assigned(cx().checked, roots);
   Carried carried{std::move(assigned.vars), std::move(assigned.states), {}};
   for (const Draw& draw : assigned.draws) {
     const Expr& e = expr(draw.expr);
@@ -25,14 +25,15 @@ ControlLowering::Carried ControlLowering::carried_of(const std::vector<ExprId>& 
 std::vector<ValueId> ControlLowering::current(const Carried& carried) {
   std::vector<ValueId> values;
   for (VarId var : carried.vars) {
-    const Lowered v = cx_.vars[var.index()];
-    const Type& type = cx_.checked.vars[var.index()].type;
-    values.push_back(cx_.lanes.rank == 0 ? v.id : full(v, type, cx_.lanes.rank));
+    const Lowered v = cx().vars[var.index()];
+    const Type& type = cx().checked.vars[var.index()].type;
+    values.push_back(cx().lanes.rank == 0 ? v.id : full(v, type, cx().lanes.rank));
   }
-  for (std::uint32_t state : carried.states) values.push_back(cx_.states[state]);
+  for (std::uint32_t state : carried.states) values.push_back(cx().states[state]);
   for (const auto& [space, num_sites] : carried.draws) {
-    const auto found = cx_.draw_offsets.find(space);
-    values.push_back(found != cx_.draw_offsets.end() ? found->second : emit_.constant_int(kI64, 0));
+    const auto found = cx().draw_offsets.find(space);
+    values.push_back(found != cx().draw_offsets.end() ? found->second
+                                                      : emit().constant_int(kI64, 0));
   }
   return values;
 }
@@ -40,27 +41,27 @@ std::vector<ValueId> ControlLowering::current(const Carried& carried) {
 void ControlLowering::set_current(const Carried& carried, const std::vector<ValueId>& values) {
   std::size_t next = 0;
   for (VarId var : carried.vars) {
-    cx_.vars[var.index()] = {values[next], cx_.lanes.rank};
-    emit_.name(values[next++], cx_.checked.vars[var.index()].name);
+    cx().vars[var.index()] = {values[next], cx().lanes.rank};
+    emit().name(values[next++], cx().checked.vars[var.index()].name);
   }
-  for (std::uint32_t state : carried.states) cx_.states[state] = values[next++];
-  for (const auto& [space, num_sites] : carried.draws) cx_.draw_offsets[space] = values[next++];
+  for (std::uint32_t state : carried.states) cx().states[state] = values[next++];
+  for (const auto& [space, num_sites] : carried.draws) cx().draw_offsets[space] = values[next++];
 }
 
 RegionId ControlLowering::lower_region(const Carried& carried,
                                        const std::function<std::vector<ValueId>()>& body) {
   std::vector<Lowered> vars;
   vars.reserve(carried.vars.size());
-  for (VarId var : carried.vars) vars.push_back(cx_.vars[var.index()]);
-  const std::vector<ValueId> states = cx_.states;
-  const auto counts = cx_.counts;
-  const auto draw_offsets = cx_.draw_offsets;
-  const RegionId region = emit_.open_region();
-  emit_.close_region(body());
-  for (std::size_t i = 0; i < vars.size(); ++i) cx_.vars[carried.vars[i].index()] = vars[i];
-  cx_.states = states;
-  cx_.counts = counts;
-  cx_.draw_offsets = draw_offsets;
+  for (VarId var : carried.vars) vars.push_back(cx().vars[var.index()]);
+  const std::vector<ValueId> states = cx().states;
+  const auto counts = cx().counts;
+  const auto draw_offsets = cx().draw_offsets;
+  const RegionId region = emit().open_region();
+  emit().close_region(body());
+  for (std::size_t i = 0; i < vars.size(); ++i) cx().vars[carried.vars[i].index()] = vars[i];
+  cx().states = states;
+  cx().counts = counts;
+  cx().draw_offsets = draw_offsets;
   return region;
 }
 
@@ -68,9 +69,9 @@ std::vector<ValueId> ControlLowering::branch_results(ExprId branch, const Carrie
                                                      const Type* type) {
   Lowered result;
   if (branch)
-    result = gives_value(branch) ? value(branch) : ExpressionLowering(cx_).lower(expr(branch));
+    result = gives_value(branch) ? value(branch) : ExpressionLowering(cx()).lower(expr(branch));
   std::vector<ValueId> yields = current(carried);
-  if (type != nullptr) yields.insert(yields.begin(), emit_.fit(result.id, *type));
+  if (type != nullptr) yields.insert(yields.begin(), emit().fit(result.id, *type));
   return yields;
 }
 
@@ -86,13 +87,13 @@ std::vector<Type> types_of(const Emitter& emit, const std::vector<ValueId>& valu
 }  // namespace
 
 Lowered ControlLowering::lower_if(const Expr& e) {
-  if (cx_.lanes.rank != 0 || cx_.in_combiner) return lower_lane_if(e);
+  if (cx().lanes.rank != 0 || cx().in_combiner) return lower_lane_if(e);
   const ValueId condition = uniform(e.args.at(0));
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
   const Type* type = has_value ? &e.type : nullptr;
   const Carried carried = carried_of({e.args[1], otherwise}, false);
-  std::vector<Type> types = types_of(emit_, current(carried));
+  std::vector<Type> types = types_of(emit(), current(carried));
   if (has_value) types.insert(types.begin(), e.type);
   const auto lower_branch = [&](ExprId branch) {
     return lower_region(carried, [&] { return branch_results(branch, carried, type); });
@@ -100,7 +101,7 @@ Lowered ControlLowering::lower_if(const Expr& e) {
   const RegionId then = lower_branch(e.args[1]);
   const RegionId otherwise_region = lower_branch(otherwise);
   std::vector<ValueId> results =
-      emit_.emit_multi(OpKind::if_else, {condition}, types, {}, {then, otherwise_region});
+      emit().emit_multi(OpKind::if_else, {condition}, types, {}, {then, otherwise_region});
   Lowered result;
   if (has_value) {
     result = {results[0]};
@@ -114,16 +115,16 @@ std::vector<ValueId> ControlLowering::enter_args(const Carried& carried,
                                                  const std::vector<ValueId>& inits) {
   std::vector<ValueId> args;
   args.reserve(inits.size());
-  for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
+  for (ValueId init : inits) args.push_back(emit().add_arg(emit().region(), emit().type(init)));
   set_current(carried, args);
   return args;
 }
 
 std::vector<ValueId> ControlLowering::loop_body_results(ExprId body, const Carried& carried) {
-  ExpressionLowering(cx_).lower(expr(body));
+  ExpressionLowering(cx()).lower(expr(body));
   for (const auto& [space, num_sites] : carried.draws) {
-    cx_.draw_offsets[space] =
-        emit_.map(ScalarOp::add, cx_.draw_offsets[space], emit_.constant_int(kI64, num_sites));
+    cx().draw_offsets[space] =
+        emit().map(ScalarOp::add, cx().draw_offsets[space], emit().constant_int(kI64, num_sites));
   }
   return current(carried);
 }
@@ -133,14 +134,14 @@ std::vector<ValueId> ControlLowering::loop_body_results(ExprId body, const Carri
 void ControlLowering::leave_loop(const Carried& carried, const std::vector<ValueId>& results,
                                  const std::vector<ExprId>& drawn_again) {
   set_current(carried, results);
-  const Assigned again = find_assigned(cx_.checked, drawn_again);
+  const Assigned again = find_assigned(cx().checked, drawn_again);
   for (const auto& [space, num_sites] : carried.draws) {
     std::int64_t counted = num_sites;
     for (const Draw& draw : again.draws) {
       if (draw_space(expr(draw.expr)) == space && !expr(draw.expr).stream) --counted;
     }
-    cx_.draw_offsets[space] =
-        emit_.map(ScalarOp::sub, cx_.draw_offsets[space], emit_.constant_int(kI64, counted));
+    cx().draw_offsets[space] =
+        emit().map(ScalarOp::sub, cx().draw_offsets[space], emit().constant_int(kI64, counted));
   }
 }
 
@@ -148,9 +149,9 @@ void ControlLowering::lower_for(const Stmt& s) {
   const Carried carried = carried_of({s.expr}, true);
   const std::vector<ValueId> inits = current(carried);
   const RegionId body = lower_region(carried, [&] {
-    const ValueId i = emit_.add_arg(emit_.region(), scalar_type(kI64));
-    cx_.vars[s.var.index()] = {i};
-    emit_.name(i, cx_.checked.vars[s.var.index()].name);
+    const ValueId i = emit().add_arg(emit().region(), scalar_type(kI64));
+    cx().vars[s.var.index()] = {i};
+    emit().name(i, cx().checked.vars[s.var.index()].name);
     enter_args(carried, inits);
     return loop_body_results(s.expr, carried);
   });
@@ -158,11 +159,12 @@ void ControlLowering::lower_for(const Stmt& s) {
   attrs.size = s.size;
   attrs.size2 = s.size2;
   leave_loop(carried,
-             emit_.emit_multi(OpKind::for_loop, inits, types_of(emit_, inits), attrs, {body}), {});
+             emit().emit_multi(OpKind::for_loop, inits, types_of(emit(), inits), attrs, {body}),
+             {});
 }
 
 void ControlLowering::lower_while(const Stmt& s) {
-  if (cx_.lanes.rank != 0) return lower_lane_while(s);
+  if (cx().lanes.rank != 0) return lower_lane_while(s);
   const Carried carried = carried_of({s.expr2, s.expr}, true);
   const std::vector<ValueId> inits = current(carried);
   const RegionId condition = lower_region(carried, [&] {
@@ -175,10 +177,10 @@ void ControlLowering::lower_while(const Stmt& s) {
   });
   ir::Attrs attrs;
   attrs.size = s.size;
-  leave_loop(
-      carried,
-      emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits), attrs, {condition, body}),
-      {s.expr2});
+  leave_loop(carried,
+             emit().emit_multi(OpKind::while_loop, inits, types_of(emit(), inits), attrs,
+                               {condition, body}),
+             {s.expr2});
 }
 
 }  // namespace cinch::lower

@@ -20,29 +20,30 @@ Lowered ExpressionLowering::lower_table(const Expr& e) {
   if (is_constant) {
     ir::Table table{e.type, {}};
     for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
-    return {emit_.const_array(std::move(table))};
+    return {emit().const_array(std::move(table))};
   }
   std::vector<Lowered> elements;
   elements.reserve(e.args.size());
   for (ExprId arg : e.args) elements.push_back(value(arg));
-  if (differ_in_lanes(elements)) return LaneArrays(cx_).join(e, elements);
+  if (differ_in_lanes(elements)) return LaneArrays(cx()).join(e, elements);
   std::vector<ValueId> parts;
-  const Type one = vector_type(e.type.dtype, emit_.one());
+  const Type one = vector_type(e.type.dtype, emit().one());
   parts.reserve(e.args.size());
-  for (const Lowered& element : elements) parts.push_back(emit_.fit(element.id, one));
-  return {emit_.concat(std::move(parts))};
+  for (const Lowered& element : elements) parts.push_back(emit().fit(element.id, one));
+  return {emit().concat(std::move(parts))};
 }
 
 Lowered ExpressionLowering::lower_var(const Expr& e) {
-  const Lowered v = cx_.vars[e.var.index()];
+  const Lowered v = cx().vars[e.var.index()];
   CINCH_CHECK(v.id.is_valid(),
-              "variable " + cx_.checked.vars[e.var.index()].name + " has no value");
-  if (cx_.in_combiner && v.lanes != 0) limitation("a reduction or scan whose lambda looks outside");
+              "variable " + cx().checked.vars[e.var.index()].name + " has no value");
+  if (cx().in_combiner && v.lanes != 0)
+    limitation("a reduction or scan whose lambda looks outside");
   return v;
 }
 
 Lowered ExpressionLowering::lower_block(const Expr& e) {
-  for (StmtId stmt : e.stmts) StatementLowering(cx_).lower(cx_.checked.stmts[stmt.index()]);
+  for (StmtId stmt : e.stmts) StatementLowering(cx()).lower(cx().checked.stmts[stmt.index()]);
   if (e.args.empty() || !e.args[0]) return {};
   return value(e.args[0]);
 }
@@ -63,33 +64,33 @@ Lowered ExpressionLowering::lower_elementwise(const Expr& e, OpKind kind) {
   ir::Attrs attrs;
   attrs.scalar_op = e.scalar_op;
   if (kind == OpKind::call_extern) attrs.index = e.index;
-  const Type type = lanes == 0 ? e.type : with_dtype(emit_.meet(operands), e.type.dtype);
-  if (kind == OpKind::convert && emit_.dtype(operands[0]) == e.type.dtype) {
+  const Type type = lanes == 0 ? e.type : with_dtype(emit().meet(operands), e.type.dtype);
+  if (kind == OpKind::convert && emit().dtype(operands[0]) == e.type.dtype) {
     return {operands[0], lanes};
   }
-  return {emit_.emit(kind, std::move(operands), type, attrs), lanes};
+  return {emit().emit(kind, std::move(operands), type, attrs), lanes};
 }
 
 Lowered ExpressionLowering::lower(const Expr& e) {
   switch (e.kind) {
     case ExprKind::Literal:
-      return {emit_.constant_bits(e.type.dtype, e.bits)};
+      return {emit().constant_bits(e.type.dtype, e.bits)};
     case ExprKind::Table:
       return lower_table(e);
     case ExprKind::HostSize:
       return {host_scalar(e.size, e.type.dtype)};
     case ExprKind::Param:
-      return {emit_.convert(emit_.param(e.index), e.type.dtype)};
+      return {emit().convert(emit().param(e.index), e.type.dtype)};
     case ExprKind::Var:
       return lower_var(e);
     case ExprKind::State:
-      CINCH_CHECK(e.index < cx_.states.size(), "a state is read where there are none");
-      return {cx_.states[e.index]};
+      CINCH_CHECK(e.index < cx().states.size(), "a state is read where there are none");
+      return {cx().states[e.index]};
     case ExprKind::Gradient:
-      CINCH_CHECK(cx_.gradient.is_valid(), "the gradient is read where there is none");
-      return {cx_.gradient};
+      CINCH_CHECK(cx().gradient.is_valid(), "the gradient is read where there is none");
+      return {cx().gradient};
     case ExprKind::Field:
-      return {cx_.payloads.at(e.var).at(e.index)};
+      return {cx().payloads.at(e.var).at(e.index)};
     case ExprKind::Scalar:
       return lower_elementwise(e, OpKind::map);
     case ExprKind::Convert:
@@ -99,15 +100,15 @@ Lowered ExpressionLowering::lower(const Expr& e) {
     case ExprKind::CallExtern:
       return lower_elementwise(e, OpKind::call_extern);
     case ExprKind::Builtin:
-      return BuiltinLowering(cx_).lower(e);
+      return BuiltinLowering(cx()).lower(e);
     case ExprKind::Index:
-      return AccessLowering(cx_).lower_index(e);
+      return AccessLowering(cx()).lower_index(e);
     case ExprKind::Slice:
-      return AccessLowering(cx_).lower_slice(e);
+      return AccessLowering(cx()).lower_slice(e);
     case ExprKind::Block:
       return lower_block(e);
     case ExprKind::If:
-      return ControlLowering(cx_).lower_if(e);
+      return ControlLowering(cx()).lower_if(e);
     case ExprKind::Lambda:
     case ExprKind::WireLiteral:
       break;

@@ -11,48 +11,48 @@ namespace cinch::lower {
 // A lambda over the elements of a small array, once per element of the outer one: the lanes are
 // pairs.
 Lowered LambdaLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
-  if (cx_.lanes.rank != 1 || e.type.rank != 1) limitation("a lambda over a matrix");
-  const Lanes outer = cx_.lanes;
+  if (cx().lanes.rank != 1 || e.type.rank != 1) limitation("a lambda over a matrix");
+  const Lanes outer = cx().lanes;
   const HostExprId len = e.type.dims[0];
   for (std::size_t i = 0; i < lambda.params.size(); ++i) {
     Lowered array = value(e.args.at(i));
     if (expr(e.args[i]).type.rank > 0) array = {aligned(array, expr(e.args[i]).type, 1), 2};
-    cx_.vars[lambda.params[i].index()] = array;
+    cx().vars[lambda.params[i].index()] = array;
   }
-  cx_.lanes = Lanes{2, {outer.dims[0], len}, outer.active};
+  cx().lanes = Lanes{2, {outer.dims[0], len}, outer.active};
   const Lowered body = value(lambda.args[0]);
-  const bool is_uniform = body.lanes == 0 || (body.lanes == 2 && !emit_.is_one(outer.dims[0]) &&
-                                              emit_.is_one(emit_.type(body.id).dims[0]));
+  const bool is_uniform = body.lanes == 0 || (body.lanes == 2 && !emit().is_one(outer.dims[0]) &&
+                                              emit().is_one(emit().type(body.id).dims[0]));
   Lowered result;
   if (is_uniform) {
     const Type row = vector_type(e.type.dtype, len);
-    result = {body.lanes == 0 ? emit_.spread(body.id, row) : emit_.reshape(body.id, row)};
+    result = {body.lanes == 0 ? emit().spread(body.id, row) : emit().reshape(body.id, row)};
   } else {
     result = {full(body, scalar_type(e.type.dtype), 2), 1};
   }
-  cx_.lanes = outer;
+  cx().lanes = outer;
   return result;
 }
 
 Lowered LambdaLowering::lower_map(const Expr& e) {
   const Expr& lambda = expr(e.args.back());
   CINCH_CHECK(lambda.kind == ExprKind::Lambda, "map needs a lambda");
-  if (cx_.lanes.rank != 0) return lower_map_in_lanes(e, lambda);
-  const Lanes outer = cx_.lanes;
-  const bool is_flat = e.type.rank == 2 && touches_arrays(cx_.checked, lambda.args.at(0));
+  if (cx().lanes.rank != 0) return lower_map_in_lanes(e, lambda);
+  const Lanes outer = cx().lanes;
+  const bool is_flat = e.type.rank == 2 && touches_arrays(cx().checked, lambda.args.at(0));
   Type shape = e.type;
-  if (is_flat) shape = vector_type(kF32, emit_.exprs().mul(e.type.dims[0], e.type.dims[1]));
+  if (is_flat) shape = vector_type(kF32, emit().exprs().mul(e.type.dims[0], e.type.dims[1]));
   for (std::size_t i = 0; i < lambda.params.size(); ++i) {
     ValueId array = uniform(e.args.at(i));
-    const bool is_array = emit_.type(array).rank > 0;
-    if (is_array && is_flat) array = emit_.reshape(emit_.spread(array, e.type), shape);
-    cx_.vars[lambda.params[i].index()] = {array, is_array ? shape.rank : std::uint8_t{0}};
+    const bool is_array = emit().type(array).rank > 0;
+    if (is_array && is_flat) array = emit().reshape(emit().spread(array, e.type), shape);
+    cx().vars[lambda.params[i].index()] = {array, is_array ? shape.rank : std::uint8_t{0}};
   }
-  cx_.lanes = Lanes{shape.rank, {shape.dims[0], shape.dims[1]}, {}};
+  cx().lanes = Lanes{shape.rank, {shape.dims[0], shape.dims[1]}, {}};
   const Lowered body = value(lambda.args[0]);
   const ValueId result = full(body, scalar_type(e.type.dtype), shape.rank);
-  cx_.lanes = outer;
-  return {is_flat ? emit_.reshape(result, e.type) : result};
+  cx().lanes = outer;
+  return {is_flat ? emit().reshape(result, e.type) : result};
 }
 
 namespace {
@@ -90,17 +90,17 @@ ir::CombinerId LambdaLowering::lower_combiner(ExprId lambda_id, DType dtype) {
   const Expr& lambda = expr(lambda_id);
   CINCH_CHECK(lambda.kind == ExprKind::Lambda && lambda.params.size() == 2,
               "a combiner is a lambda of two parameters");
-  if (const auto op = plain_combiner(lambda)) return emit_.combiner(*op);
-  const Lanes outer = std::exchange(cx_.lanes, Lanes{});
-  const bool outer_combiner = std::exchange(cx_.in_combiner, true);
-  const RegionId region = emit_.open_region();
+  if (const auto op = plain_combiner(lambda)) return emit().combiner(*op);
+  const Lanes outer = std::exchange(cx().lanes, Lanes{});
+  const bool outer_combiner = std::exchange(cx().in_combiner, true);
+  const RegionId region = emit().open_region();
   for (VarId param : lambda.params)
-    cx_.vars[param.index()] = {emit_.add_arg(region, scalar_type(dtype))};
-  const ValueId joined = emit_.convert(uniform(lambda.args[0]), dtype);
-  emit_.close_region({joined});
-  cx_.in_combiner = outer_combiner;
-  cx_.lanes = outer;
-  return emit_.region_combiner(region);
+    cx().vars[param.index()] = {emit().add_arg(region, scalar_type(dtype))};
+  const ValueId joined = emit().convert(uniform(lambda.args[0]), dtype);
+  emit().close_region({joined});
+  cx().in_combiner = outer_combiner;
+  cx().lanes = outer;
+  return emit().region_combiner(region);
 }
 
 }  // namespace cinch::lower

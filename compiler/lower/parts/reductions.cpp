@@ -36,8 +36,8 @@ ReduceLowering::Reduction ReduceLowering::prepare(const Expr& e, const std::vect
   r.shape = r.is_lifted ? lifted(source, 1) : source;
   r.axis = r.is_lifted ? std::int8_t{1} : axis_of(e, source);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    ValueId array =
-        r.is_lifted ? full(values[i], expr(exprs[i]).type, 1) : emit_.spread(values[i].id, r.shape);
+    ValueId array = r.is_lifted ? full(values[i], expr(exprs[i]).type, 1)
+                                : emit().spread(values[i].id, r.shape);
     if (mask && i + 1 == values.size()) {
       r.mask = array;
     } else {
@@ -50,135 +50,135 @@ ReduceLowering::Reduction ReduceLowering::prepare(const Expr& e, const std::vect
 std::vector<ValueId> ReduceLowering::emit_reduce(const Reduction& r, std::vector<ValueId> values,
                                                  std::vector<ValueId> inits,
                                                  ir::CombinerId combiner) {
-  return emit_.reduce(std::move(values), std::move(inits), combiner, r.axis, r.mask);
+  return emit().reduce(std::move(values), std::move(inits), combiner, r.axis, r.mask);
 }
 
 ValueId ReduceLowering::reduce_op(const Reduction& r, ValueId value, ScalarOp op, ValueId init) {
-  return emit_reduce(r, {value}, {init}, emit_.combiner(op))[0];
+  return emit_reduce(r, {value}, {init}, emit().combiner(op))[0];
 }
 
 // How many elements take part: known on the host unless there is a mask.
 ValueId ReduceLowering::reduce_count(const Reduction& r, DType dtype) {
   if (r.mask) {
-    const ValueId ones = emit_.convert(r.mask, kU32);
+    const ValueId ones = emit().convert(r.mask, kU32);
     Reduction all = r;
     all.mask = {};
-    return emit_.convert(reduce_op(all, ones, ScalarOp::add, emit_.constant_int(kU32, 0)), dtype);
+    return emit().convert(reduce_op(all, ones, ScalarOp::add, emit().constant_int(kU32, 0)), dtype);
   }
   HostExprId len = r.axis == ir::kAll ? r.shape.dims[0] : r.shape.dims[r.axis];
-  if (r.axis == ir::kAll && r.shape.rank == 2) len = emit_.exprs().mul(len, r.shape.dims[1]);
+  if (r.axis == ir::kAll && r.shape.rank == 2) len = emit().exprs().mul(len, r.shape.dims[1]);
   return host_scalar(len, dtype);
 }
 
 ValueId ReduceLowering::lowest(DType dtype) {
-  if (is_float(dtype)) return emit_.constant(dtype, -std::numeric_limits<double>::infinity());
-  return emit_.constant_int(dtype, min_int(dtype));
+  if (is_float(dtype)) return emit().constant(dtype, -std::numeric_limits<double>::infinity());
+  return emit().constant_int(dtype, min_int(dtype));
 }
 
 ValueId ReduceLowering::highest(DType dtype) {
-  if (is_float(dtype)) return emit_.constant(dtype, std::numeric_limits<double>::infinity());
-  return emit_.constant_int(dtype, static_cast<std::int64_t>(max_int(dtype)));
+  if (is_float(dtype)) return emit().constant(dtype, std::numeric_limits<double>::infinity());
+  return emit().constant_int(dtype, static_cast<std::int64_t>(max_int(dtype)));
 }
 
 // d * (d * w) and not d * d * w: with w = 0, as when `init` joins, a large d must not give inf * 0.
 ir::CombinerId ReduceLowering::moments_combiner(DType dtype) {
-  const RegionId region = emit_.open_region();
+  const RegionId region = emit().open_region();
   ValueId a[3], b[3];
   for (ValueId* side : {a, b}) {
-    side[0] = emit_.add_arg(region, scalar_type(kU32));
-    side[1] = emit_.add_arg(region, scalar_type(dtype));
-    side[2] = emit_.add_arg(region, scalar_type(dtype));
+    side[0] = emit().add_arg(region, scalar_type(kU32));
+    side[1] = emit().add_arg(region, scalar_type(dtype));
+    side[2] = emit().add_arg(region, scalar_type(dtype));
   }
-  const ValueId count = emit_.map(ScalarOp::add, a[0], b[0]);
-  const ValueId na = emit_.convert(a[0], dtype);
-  const ValueId nb = emit_.convert(b[0], dtype);
-  const ValueId share = emit_.map(ScalarOp::div, nb, emit_.convert(count, dtype));
-  const ValueId distance = emit_.map(ScalarOp::sub, b[1], a[1]);
-  const ValueId mean = emit_.map(ScalarOp::add, a[1], emit_.map(ScalarOp::mul, distance, share));
-  const ValueId weight = emit_.map(ScalarOp::mul, na, share);
+  const ValueId count = emit().map(ScalarOp::add, a[0], b[0]);
+  const ValueId na = emit().convert(a[0], dtype);
+  const ValueId nb = emit().convert(b[0], dtype);
+  const ValueId share = emit().map(ScalarOp::div, nb, emit().convert(count, dtype));
+  const ValueId distance = emit().map(ScalarOp::sub, b[1], a[1]);
+  const ValueId mean = emit().map(ScalarOp::add, a[1], emit().map(ScalarOp::mul, distance, share));
+  const ValueId weight = emit().map(ScalarOp::mul, na, share);
   const ValueId between =
-      emit_.map(ScalarOp::mul, distance, emit_.map(ScalarOp::mul, distance, weight));
-  const ValueId squares = emit_.map(ScalarOp::add, emit_.map(ScalarOp::add, a[2], b[2]), between);
-  emit_.close_region({count, mean, squares});
-  return emit_.region_combiner(region);
+      emit().map(ScalarOp::mul, distance, emit().map(ScalarOp::mul, distance, weight));
+  const ValueId squares = emit().map(ScalarOp::add, emit().map(ScalarOp::add, a[2], b[2]), between);
+  emit().close_region({count, mean, squares});
+  return emit().region_combiner(region);
 }
 
 // Count, mean and sum of squared distances from the mean, merged pairwise (Chan, Golub, LeVeque
 // 1979).
 ValueId ReduceLowering::reduce_std(const Reduction& r, DType dtype) {
-  const ValueId x = emit_.convert(r.arrays[0], dtype);
-  const ValueId ones = emit_.spread(emit_.constant_int(kU32, 1), r.shape);
-  const ValueId zeros = emit_.spread(emit_.constant_int(dtype, 0), r.shape);
-  const ValueId zero = emit_.constant_int(dtype, 0);
+  const ValueId x = emit().convert(r.arrays[0], dtype);
+  const ValueId ones = emit().spread(emit().constant_int(kU32, 1), r.shape);
+  const ValueId zeros = emit().spread(emit().constant_int(dtype, 0), r.shape);
+  const ValueId zero = emit().constant_int(dtype, 0);
   const std::vector<ValueId> merged = emit_reduce(
-      r, {ones, x, zeros}, {emit_.constant_int(kU32, 0), zero, zero}, moments_combiner(dtype));
-  const ValueId count = emit_.convert(merged[0], dtype);
-  return emit_.map(ScalarOp::sqrt, emit_.map(ScalarOp::divide_or_zero, merged[2], count));
+      r, {ones, x, zeros}, {emit().constant_int(kU32, 0), zero, zero}, moments_combiner(dtype));
+  const ValueId count = emit().convert(merged[0], dtype);
+  return emit().map(ScalarOp::sqrt, emit().map(ScalarOp::divide_or_zero, merged[2], count));
 }
 
 // Positions along the reduced axis, in the shape of the array.
 ValueId ReduceLowering::positions_along(const Reduction& r) {
-  if (r.axis == ir::kAll && r.shape.rank == 1) return emit_.iota(r.shape.dims[0]);
+  if (r.axis == ir::kAll && r.shape.rank == 1) return emit().iota(r.shape.dims[0]);
   if (r.axis == ir::kAll) {
-    const HostExprId len = emit_.exprs().mul(r.shape.dims[0], r.shape.dims[1]);
-    return emit_.reshape(emit_.iota(len), r.shape);
+    const HostExprId len = emit().exprs().mul(r.shape.dims[0], r.shape.dims[1]);
+    return emit().reshape(emit().iota(len), r.shape);
   }
-  const ValueId line = emit_.iota(r.shape.dims[r.axis]);
-  const Type across = r.axis == 1 ? matrix_type(kU32, emit_.one(), r.shape.dims[1])
-                                  : matrix_type(kU32, r.shape.dims[0], emit_.one());
-  return emit_.spread(emit_.reshape(line, across), r.shape);
+  const ValueId line = emit().iota(r.shape.dims[r.axis]);
+  const Type across = r.axis == 1 ? matrix_type(kU32, emit().one(), r.shape.dims[1])
+                                  : matrix_type(kU32, r.shape.dims[0], emit().one());
+  return emit().spread(emit().reshape(line, across), r.shape);
 }
 
 // b replaces a where it is larger, equal with a lower index, or a number against a NaN.
 ir::CombinerId ReduceLowering::argmax_combiner(DType dtype) {
-  const RegionId region = emit_.open_region();
-  const ValueId av = emit_.add_arg(region, scalar_type(dtype));
-  const ValueId ai = emit_.add_arg(region, scalar_type(kU32));
-  const ValueId bv = emit_.add_arg(region, scalar_type(dtype));
-  const ValueId bi = emit_.add_arg(region, scalar_type(kU32));
-  const ValueId is_lower = emit_.map(ScalarOp::lt, bi, ai);
-  const ValueId ties = emit_.map(ScalarOp::eq, bv, av);
-  ValueId replaces = emit_.map(ScalarOp::bit_or, emit_.map(ScalarOp::gt, bv, av),
-                               emit_.map(ScalarOp::bit_and, ties, is_lower));
+  const RegionId region = emit().open_region();
+  const ValueId av = emit().add_arg(region, scalar_type(dtype));
+  const ValueId ai = emit().add_arg(region, scalar_type(kU32));
+  const ValueId bv = emit().add_arg(region, scalar_type(dtype));
+  const ValueId bi = emit().add_arg(region, scalar_type(kU32));
+  const ValueId is_lower = emit().map(ScalarOp::lt, bi, ai);
+  const ValueId ties = emit().map(ScalarOp::eq, bv, av);
+  ValueId replaces = emit().map(ScalarOp::bit_or, emit().map(ScalarOp::gt, bv, av),
+                                emit().map(ScalarOp::bit_and, ties, is_lower));
   if (is_float(dtype)) {
-    const ValueId a_is_nan = emit_.map(ScalarOp::isnan, av);
-    const ValueId b_is_number = emit_.map(ScalarOp::bit_not, emit_.map(ScalarOp::isnan, bv));
-    replaces =
-        emit_.map(ScalarOp::bit_or, replaces, emit_.map(ScalarOp::bit_and, a_is_nan, b_is_number));
+    const ValueId a_is_nan = emit().map(ScalarOp::isnan, av);
+    const ValueId b_is_number = emit().map(ScalarOp::bit_not, emit().map(ScalarOp::isnan, bv));
+    replaces = emit().map(ScalarOp::bit_or, replaces,
+                          emit().map(ScalarOp::bit_and, a_is_nan, b_is_number));
   }
-  emit_.close_region({emit_.map(ScalarOp::select, replaces, bv, av),
-                      emit_.map(ScalarOp::select, replaces, bi, ai)});
-  return emit_.region_combiner(region);
+  emit().close_region({emit().map(ScalarOp::select, replaces, bv, av),
+                       emit().map(ScalarOp::select, replaces, bi, ai)});
+  return emit().region_combiner(region);
 }
 
 // (value, index) pairs; where nothing took part, or nothing but NaN, the index is 0.
 ValueId ReduceLowering::reduce_argmax(const Reduction& r) {
   const ValueId x = r.arrays[0];
-  const DType dtype = emit_.dtype(x);
-  const ValueId none = emit_.constant_int(kU32, std::numeric_limits<std::uint32_t>::max());
+  const DType dtype = emit().dtype(x);
+  const ValueId none = emit().constant_int(kU32, std::numeric_limits<std::uint32_t>::max());
   const std::vector<ValueId> best =
       emit_reduce(r, {x, positions_along(r)}, {lowest(dtype), none}, argmax_combiner(dtype));
-  const ValueId is_none = emit_.map(ScalarOp::eq, best[1], none);
-  return emit_.map(ScalarOp::select, is_none, emit_.constant_int(kU32, 0), best[1]);
+  const ValueId is_none = emit().map(ScalarOp::eq, best[1], none);
+  return emit().map(ScalarOp::select, is_none, emit().constant_int(kU32, 0), best[1]);
 }
 
 ValueId ReduceLowering::reduced_magnitudes(const Expr& e, const Reduction& r) {
   const DType dtype = e.type.dtype;
-  const ValueId zero = emit_.constant_int(dtype, 0);
-  const ValueId x = emit_.convert(r.arrays[0], dtype);
+  const ValueId zero = emit().constant_int(dtype, 0);
+  const ValueId x = emit().convert(r.arrays[0], dtype);
   switch (e.builtin) {
     case BuiltinId::dot: {
-      const ValueId y = emit_.convert(r.arrays[1], dtype);
-      return reduce_op(r, emit_.map(ScalarOp::mul, x, y), ScalarOp::add, zero);
+      const ValueId y = emit().convert(r.arrays[1], dtype);
+      return reduce_op(r, emit().map(ScalarOp::mul, x, y), ScalarOp::add, zero);
     }
     case BuiltinId::norm1:
-      return reduce_op(r, emit_.map(ScalarOp::abs, x), ScalarOp::add, zero);
+      return reduce_op(r, emit().map(ScalarOp::abs, x), ScalarOp::add, zero);
     case BuiltinId::norm2: {
-      const ValueId squares = emit_.map(ScalarOp::mul, x, x);
-      return emit_.map(ScalarOp::sqrt, reduce_op(r, squares, ScalarOp::add, zero));
+      const ValueId squares = emit().map(ScalarOp::mul, x, x);
+      return emit().map(ScalarOp::sqrt, reduce_op(r, squares, ScalarOp::add, zero));
     }
     case BuiltinId::norm_inf:
-      return reduce_op(r, emit_.map(ScalarOp::abs, x), ScalarOp::max, zero);
+      return reduce_op(r, emit().map(ScalarOp::abs, x), ScalarOp::max, zero);
     default:
       break;
   }
@@ -189,33 +189,33 @@ ValueId ReduceLowering::reduced(const Expr& e, const Reduction& r) {
   const DType dtype = e.type.dtype;
   const ValueId x = r.arrays[0];
   const auto sum = [&](ValueId v) {
-    return reduce_op(r, v, ScalarOp::add, emit_.constant_int(dtype, 0));
+    return reduce_op(r, v, ScalarOp::add, emit().constant_int(dtype, 0));
   };
   switch (e.builtin) {
     case BuiltinId::reduce: {
-      const ValueId init = emit_.convert(uniform(e.args.at(1)), dtype);
-      const ir::CombinerId combiner = LambdaLowering(cx_).lower_combiner(e.args.at(2), dtype);
-      return emit_reduce(r, {emit_.convert(x, dtype)}, {init}, combiner)[0];
+      const ValueId init = emit().convert(uniform(e.args.at(1)), dtype);
+      const ir::CombinerId combiner = LambdaLowering(cx()).lower_combiner(e.args.at(2), dtype);
+      return emit_reduce(r, {emit().convert(x, dtype)}, {init}, combiner)[0];
     }
     case BuiltinId::sum:
-      return sum(emit_.convert(x, dtype));
+      return sum(emit().convert(x, dtype));
     case BuiltinId::mean:
-      return emit_.map(ScalarOp::divide_or_zero, sum(emit_.convert(x, dtype)),
-                       reduce_count(r, dtype));
+      return emit().map(ScalarOp::divide_or_zero, sum(emit().convert(x, dtype)),
+                        reduce_count(r, dtype));
     case BuiltinId::std:
       return reduce_std(r, dtype);
     case BuiltinId::min:
-      return reduce_op(r, x, ScalarOp::min, highest(emit_.dtype(x)));
+      return reduce_op(r, x, ScalarOp::min, highest(emit().dtype(x)));
     case BuiltinId::max:
-      return reduce_op(r, x, ScalarOp::max, lowest(emit_.dtype(x)));
+      return reduce_op(r, x, ScalarOp::max, lowest(emit().dtype(x)));
     case BuiltinId::argmax:
       return reduce_argmax(r);
     case BuiltinId::any:
-      return reduce_op(r, x, ScalarOp::bit_or, emit_.constant_int(kBool, 0));
+      return reduce_op(r, x, ScalarOp::bit_or, emit().constant_int(kBool, 0));
     case BuiltinId::all:
-      return reduce_op(r, x, ScalarOp::bit_and, emit_.constant_int(kBool, 1));
+      return reduce_op(r, x, ScalarOp::bit_and, emit().constant_int(kBool, 1));
     case BuiltinId::count:
-      return reduce_op(r, emit_.convert(x, kU32), ScalarOp::add, emit_.constant_int(kU32, 0));
+      return reduce_op(r, emit().convert(x, kU32), ScalarOp::add, emit().constant_int(kU32, 0));
     default:
       return reduced_magnitudes(e, r);
   }
@@ -230,10 +230,10 @@ Lowered ReduceLowering::lower(const Expr& e) {
   const std::vector<ExprId> arrays(e.args.begin(),
                                    e.args.begin() + static_cast<std::ptrdiff_t>(num_arrays));
   Reduction r = prepare(e, arrays, mask);
-  const ValueId result = emit_.convert(reduced(e, r), e.type.dtype);
-  if (!r.is_lifted) return {emit_.spread(result, e.type)};
+  const ValueId result = emit().convert(reduced(e, r), e.type.dtype);
+  if (!r.is_lifted) return {emit().spread(result, e.type)};
   if (e.type.rank > 0) return {result, 1};  // of a matrix of one row: it keeps its form
-  return {emit_.reshape(result, vector_type(e.type.dtype, cx_.lanes.dims[0])), 1};
+  return {emit().reshape(result, vector_type(e.type.dtype, cx().lanes.dims[0])), 1};
 }
 
 }  // namespace cinch::lower

@@ -13,50 +13,50 @@ namespace cinch::lower {
 
 void StatementLowering::assign(const Stmt& s) {
   Lowered v = value(s.expr);
-  const sema::Var& var = cx_.checked.vars[s.var.index()];
-  v.id = emit_.convert(v.id, var.type.dtype);
-  if (v.lanes == 0) v.id = emit_.spread(v.id, var.type);
-  cx_.vars[s.var.index()] = v;
-  emit_.name(v.id, var.name);
+  const sema::Var& var = cx().checked.vars[s.var.index()];
+  v.id = emit().convert(v.id, var.type.dtype);
+  if (v.lanes == 0) v.id = emit().spread(v.id, var.type);
+  cx().vars[s.var.index()] = v;
+  emit().name(v.id, var.name);
 }
 
 // What the inner decode will see: the fields as the wire holds them.
 void StatementLowering::lower_let_payload(const Stmt& s) {
   std::vector<ValueId> fields = lower_payload(s.expr);
-  const sema::Var& var = cx_.checked.vars[s.var.index()];
+  const sema::Var& var = cx().checked.vars[s.var.index()];
   CINCH_CHECK(fields.size() == var.field_types.size(), "one value per wire field");
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    fields[i] = emit_.fit(fields[i], var.field_types[i]);
+    fields[i] = emit().fit(fields[i], var.field_types[i]);
   }
-  cx_.payloads[s.var] = std::move(fields);
+  cx().payloads[s.var] = std::move(fields);
 }
 
 void StatementLowering::lower_assert(const Stmt& s) {
   const Lowered condition = value(s.expr2);
-  Checks(cx_).condition(condition, located(s.span, s.text));
+  Checks(cx()).condition(condition, located(s.span, s.text));
 }
 
 void StatementLowering::lower(const Stmt& s) {
-  emit_.set_span(s.span);
+  emit().set_span(s.span);
   switch (s.kind) {
     case StmtKind::Let:
     case StmtKind::Assign:
       return assign(s);
     case StmtKind::AssignState:
-      cx_.states[s.index] = emit_.fit(uniform(s.expr), cx_.out.info.states[s.index].type);
-      emit_.name(cx_.states[s.index], cx_.out.info.states[s.index].name);
+      cx().states[s.index] = emit().fit(uniform(s.expr), cx().out.info.states[s.index].type);
+      emit().name(cx().states[s.index], cx().out.info.states[s.index].name);
       return;
     case StmtKind::AssignIndexed:
-      return AccessLowering(cx_).lower_assign_indexed(s);
+      return AccessLowering(cx()).lower_assign_indexed(s);
     case StmtKind::For:
-      return ControlLowering(cx_).lower_for(s);
+      return ControlLowering(cx()).lower_for(s);
     case StmtKind::While:
-      return ControlLowering(cx_).lower_while(s);
+      return ControlLowering(cx()).lower_while(s);
     case StmtKind::Expr:
       if (gives_value(s.expr)) {
         value(s.expr);
       } else {
-        ExpressionLowering(cx_).lower(expr(s.expr));
+        ExpressionLowering(cx()).lower(expr(s.expr));
       }
       return;
     case StmtKind::Assert:
@@ -64,17 +64,17 @@ void StatementLowering::lower(const Stmt& s) {
     case StmtKind::LetPayload:
       return lower_let_payload(s);
     case StmtKind::CheckHost:
-      return emit_.check_host(s.size, located(s.span, s.text));
+      return emit().check_host(s.size, located(s.span, s.text));
   }
   CINCH_BUG("a statement of no kind");
 }
 
 std::vector<ValueId> StatementLowering::lower_payload(ExprId id) {
   const Expr& e = expr(id);
-  emit_.set_span(e.span);
-  if (e.kind == ExprKind::Var) return cx_.payloads.at(e.var);
+  emit().set_span(e.span);
+  if (e.kind == ExprKind::Var) return cx().payloads.at(e.var);
   if (e.kind == ExprKind::Block) {
-    for (StmtId stmt : e.stmts) lower(cx_.checked.stmts[stmt.index()]);
+    for (StmtId stmt : e.stmts) lower(cx().checked.stmts[stmt.index()]);
     return lower_payload(e.args.at(0));
   }
   CINCH_CHECK(e.kind == ExprKind::WireLiteral, "encode must end in a wire literal");

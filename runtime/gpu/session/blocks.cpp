@@ -55,8 +55,8 @@ bool GpuBlocks::are_fields_in_place() const {
 }
 
 std::int64_t GpuBlocks::that_fit(std::int64_t blocks, std::int64_t resident) const {
-  const std::int64_t each = core_.tuning.blocks_per_multiprocessor > 0
-                                ? core_.tuning.blocks_per_multiprocessor
+  const std::int64_t each = core().tuning.blocks_per_multiprocessor > 0
+                                ? core().tuning.blocks_per_multiprocessor
                                 : resident;
   return std::min(blocks, each * std::max<std::int64_t>(device().multiprocessors(), 1));
 }
@@ -68,10 +68,10 @@ Result<std::int64_t> GpuBlocks::kernel_blocks(std::size_t kernel, const TensorFa
   const KernelInfo& info_of = image().kernels[kernel];
   if (info_of.cuda.is_single_block) return 1;
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
-  const auto groups = core_.over_steps(info_of.num_groups, tensor);
+  const auto groups = core().over_steps(info_of.num_groups, tensor);
   CINCH_TRY(groups);
   const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
-  if (info_of.cuda.waves == 0 && core_.tuning.blocks_per_multiprocessor == 0) {
+  if (info_of.cuda.waves == 0 && core().tuning.blocks_per_multiprocessor == 0) {
     return std::clamp(blocks, std::int64_t{1}, kMostBlocks);
   }
   return that_fit(std::max(std::int64_t{1}, blocks),
@@ -79,8 +79,8 @@ Result<std::int64_t> GpuBlocks::kernel_blocks(std::size_t kernel, const TensorFa
 }
 
 std::int64_t GpuBlocks::service_blocks(const TensorFacts& tensor) const {
-  return std::clamp(ceil_div(tensor.num_elems(), core_.tuning.service_elements), std::int64_t{1},
-                    core_.tuning.most_service_blocks);
+  return std::clamp(ceil_div(tensor.num_elems(), core().tuning.service_elements), std::int64_t{1},
+                    core().tuning.most_service_blocks);
 }
 
 // A warp for each tile of the partials that a sweep over the tensor stores.
@@ -95,27 +95,27 @@ std::int64_t GpuBlocks::fill_blocks(const TensorFacts& tensor) const {
 }
 
 std::int64_t GpuBlocks::seal_blocks(std::size_t tensor) const {
-  if (!are_fields_in_place()) return service_blocks(core_.facts[tensor]);
+  if (!are_fields_in_place()) return service_blocks(core().facts[tensor]);
   std::int64_t bytes = 0;
   for (std::uint32_t i = 0; i < info().wire.fields.size(); ++i) {
     bytes += memory_.capacities()[tensor][buffer_of(BufferRole::Field, i)];
   }
   if (bytes <= kNarrowSealBytes) return 1;
-  return std::min(ceil_div(bytes, kSealBlockBytes), core_.tuning.most_service_blocks);
+  return std::min(ceil_div(bytes, kSealBlockBytes), core().tuning.most_service_blocks);
 }
 
 Result<std::int64_t> GpuBlocks::blocks_of(std::size_t shape, std::size_t tensor) const {
   const std::size_t num_kernels = image().kernels.size();
-  if (shape < num_kernels) return kernel_blocks(shape, core_.facts[tensor]);
+  if (shape < num_kernels) return kernel_blocks(shape, core().facts[tensor]);
   switch (shape - num_kernels) {
     case 0:
-      return service_blocks(core_.facts[tensor]);
+      return service_blocks(core().facts[tensor]);
     case 1:
-      return fold_blocks(core_.facts[tensor]);
+      return fold_blocks(core().facts[tensor]);
     case 2:
       return seal_blocks(tensor);
     default:
-      return fill_blocks(core_.facts[tensor]);
+      return fill_blocks(core().facts[tensor]);
   }
 }
 
@@ -168,14 +168,14 @@ bool GpuBlocks::is_narrow_service(const PlannedLaunch& step) const {
 
 bool GpuBlocks::is_narrow(const PlannedLaunch& step) const {
   const auto is_small = [this](const TensorFacts& tensor) {
-    return tensor.num_elems() <= core_.tuning.one_launch_elements;
+    return tensor.num_elems() <= core().tuning.one_launch_elements;
   };
-  if (std::ranges::all_of(core_.facts, is_small)) return true;
+  if (std::ranges::all_of(core().facts, is_small)) return true;
   return step.is_service ? is_narrow_service(step) : bool{is_narrow_shape_[shape_of(step)]};
 }
 
 void GpuBlocks::batch_steps() {
-  for (GpuCallPlan& plan : core_.plans) {
+  for (GpuCallPlan& plan : core().plans) {
     plan.batches = batch_launches(plan.steps, [this](const PlannedLaunch& step) {
       return step.meeting == PlannedMeeting::None && is_narrow(step);
     });
@@ -191,7 +191,7 @@ Status GpuBlocks::send(GpuStream stream) {
     return device().write(memory_.arena().address(piece),
                           {static_cast<const std::uint8_t*>(from), size}, stream);
   };
-  for (const GpuCallPlan& plan : core_.plans) {
+  for (const GpuCallPlan& plan : core().plans) {
     std::vector<GpuStep> steps;
     steps.reserve(plan.steps.size());
     for (const PlannedLaunch& step : plan.steps) steps.push_back(gpu_step(step));

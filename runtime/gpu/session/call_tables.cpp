@@ -41,14 +41,14 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
     }
     for (std::size_t t = 0; t < given.size(); ++t) {
       const auto align = static_cast<GpuAddress>(element_bytes(dtype));
-      if (core_.facts[t].num_elems() > 0 && (given[t] == 0 || given[t] % align != 0)) {
+      if (core().facts[t].num_elems() > 0 && (given[t] == 0 || given[t] % align != 0)) {
         return fail(ErrorKind::InvalidArgument,
                     fmt::format("tensor {} at address {:#x}: a multiple of {} is needed", t,
                                 given[t], align));
       }
-      GpuCallTables& made = core_.call_of(kind);
+      GpuCallTables& made = core().call_of(kind);
       auto& checked = role == BufferRole::Gradient ? made.checked_gradients : made.checked_outputs;
-      if (core_.facts[t].num_elems() > 0) {
+      if (core().facts[t].num_elems() > 0) {
         const Status status = check_address(given[t], checked[t], "tensor", t);
         if (!status) return status;
       }
@@ -65,11 +65,11 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
   };
   // Of what goes through scratch a table has one place, at first the gradient's.
   if (kind != EntryKind::Encode) {
-    const DType dtype = kind == EntryKind::DecodeAdd ? kF32 : core_.options.dtype;
+    const DType dtype = kind == EntryKind::DecodeAdd ? kF32 : core().options.dtype;
     if (Status status = bind(outputs, BufferRole::Output, dtype); !status) return status;
   }
   if (!takes_gradient(kind) && !is_sum) return Ok{};
-  return bind(gradients, BufferRole::Gradient, is_sum ? kF32 : core_.options.dtype);
+  return bind(gradients, BufferRole::Gradient, is_sum ? kF32 : core().options.dtype);
 }
 
 // Kernels touch no more of a field than its place in the payload has.
@@ -92,7 +92,7 @@ Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> paylo
   if (Status status = check_count(payloads.size(), num_tensors(), "payloads"); !status) {
     return status;
   }
-  core_.call_of(kind).payloads.assign(payloads.begin(), payloads.end());
+  core().call_of(kind).payloads.assign(payloads.begin(), payloads.end());
   const bool is_encode = kind == EntryKind::Encode;
   for (std::size_t t = 0; t < payloads.size(); ++t) {
     const GpuPayload& given = payloads[t];
@@ -101,7 +101,7 @@ Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> paylo
                   fmt::format("payload {} at address {:#x}: a multiple of {} is needed", t,
                               given.address, kPayloadAlignment));
     }
-    GpuAddress& checked = core_.call_of(kind).checked_payloads[t];
+    GpuAddress& checked = core().call_of(kind).checked_payloads[t];
     if (Status status = check_address(given.address, checked, "payload", t); !status) return status;
     const HostEnv at = env(t, step);
     if (Status status = lay_out_payload_bound(info(), at, bound_); !status) return status;
@@ -111,7 +111,7 @@ Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> paylo
                   fmt::format("payload {} has room for {} bytes, it may take {}", t,
                               given.size_bytes, bound_.size_bytes));
     }
-    GpuTensorEntry entry = core_.call_of(kind).table.entry(t);
+    GpuTensorEntry entry = core().call_of(kind).table.entry(t);
     entry.set_payload(given.address, static_cast<std::uint64_t>(given.size_bytes));
     for (std::uint32_t i = 0; i < bound_.fields.size(); ++i) {
       if (!has_fixed_offset(info(), i) || (!is_encode && !has_fixed_size(info(), i))) continue;
@@ -153,7 +153,7 @@ Result<std::int64_t> GpuCalls::rounds_at(const PlannedBound& bound, const HostEn
 
 // Parameters beyond the largest: fewer rounds than asked for would be a wrong result.
 Status GpuCalls::check_loops(const HostEnv& at, std::size_t tensor) const {
-  for (const PlannedBound& bound : core_.bounds) {
+  for (const PlannedBound& bound : core().bounds) {
     const auto rounds = rounds_at(bound, at);
     CINCH_TRY(rounds);
     if (*rounds <= bound.most) continue;
@@ -166,10 +166,10 @@ Status GpuCalls::check_loops(const HostEnv& at, std::size_t tensor) const {
 }
 
 Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step) {
-  GpuTensorEntry entry = core_.call_of(kind).table.entry(tensor);
+  GpuTensorEntry entry = core().call_of(kind).table.entry(tensor);
   const HostEnv at = env(tensor, step);
   const HostExprPool& pool = info().exprs;
-  const bool is_empty = core_.facts[tensor].num_elems() == 0;
+  const bool is_empty = core().facts[tensor].num_elems() == 0;
   if (Status status = check_loops(at, tensor); !status) return status;
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
     const auto value = pool.eval(image().size_exprs[i], at);
@@ -194,26 +194,26 @@ Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t s
     CINCH_TRY(groups);
     entry.set_groups(k, is_empty ? 0 : static_cast<std::uint64_t>(*groups));
   }
-  const std::vector<std::uint64_t>& words = core_.parameters.kernel_words();
+  const std::vector<std::uint64_t>& words = core().parameters.kernel_words();
   for (std::size_t i = 0; i < words.size(); ++i) entry.set_param(i, words[i]);
   return Ok{};
 }
 
 void GpuCalls::write_step(EntryKind kind, std::size_t tensor, std::uint64_t step) {
-  GpuTensorEntry entry = core_.call_of(kind).table.entry(tensor);
+  GpuTensorEntry entry = core().call_of(kind).table.entry(tensor);
   const PayloadHeader header =
-      payload_header(info(), image().fingerprint, core_.facts[tensor], core_.parameters, step);
+      payload_header(info(), image().fingerprint, core().facts[tensor], core().parameters, step);
   const std::uint64_t said[] = {header.fingerprint[0], header.fingerprint[1], header.decode_hash,
                                 static_cast<std::uint64_t>(header.rows),
                                 static_cast<std::uint64_t>(header.cols)};
   for (std::size_t i = 0; i < std::size(said); ++i) entry.set_header(i, said[i]);
-  const DrawWords draw = draw_words(core_.facts[tensor], step);
+  const DrawWords draw = draw_words(core().facts[tensor], step);
   for (std::size_t i = 0; i < draw.size(); ++i) entry.set_draw(i, draw[i]);
 }
 
 Status GpuCalls::write_facts(EntryKind kind, std::uint64_t step) {
-  GpuCallTables& made = core_.call_of(kind);
-  const bool are_known = made.sizes_version == core_.parameters_version &&
+  GpuCallTables& made = core().call_of(kind);
+  const bool are_known = made.sizes_version == core().parameters_version &&
                          (!sizes_follow_step_ || made.sizes_step == step);
   made.sizes_version.reset();
   for (std::size_t t = 0; t < num_tensors(); ++t) {
@@ -222,7 +222,7 @@ Status GpuCalls::write_facts(EntryKind kind, std::uint64_t step) {
     }
     write_step(kind, t, step);
   }
-  made.sizes_version = core_.parameters_version;
+  made.sizes_version = core().parameters_version;
   made.sizes_step = step;
   return Ok{};
 }
@@ -248,13 +248,13 @@ Status GpuCalls::check_parameter(std::string_view name, double value) const {
 }
 
 Status GpuCalls::set_parameter(std::string_view name, double value) {
-  const ParameterValues before = core_.parameters;
-  Status status = core_.parameters.set(name, value);
+  const ParameterValues before = core().parameters;
+  Status status = core().parameters.set(name, value);
   if (status) status = check_parameter(name, value);
   if (!status) {
-    core_.parameters = before;
+    core().parameters = before;
   } else {
-    ++core_.parameters_version;
+    ++core().parameters_version;
   }
   return status;
 }

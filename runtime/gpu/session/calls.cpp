@@ -16,7 +16,7 @@ Status GpuCalls::check_host_conditions(EntryKind kind, std::uint64_t step) const
   for (const Step& check : image().entries[static_cast<std::size_t>(runs)].steps) {
     if (check.kind != StepKind::CheckHost) continue;
     for (std::size_t t = 0; t < num_tensors(); ++t) {
-      if (core_.facts[t].num_elems() == 0) continue;
+      if (core().facts[t].num_elems() == 0) continue;
       const auto value = info().exprs.eval(check.expr, env(t, step));
       CINCH_TRY(value);
       if (value->as_bool()) continue;
@@ -36,13 +36,13 @@ Result<bool> GpuCalls::is_capturing(GpuStream stream) const {
 }
 
 Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream) {
-  const GpuCallPlan& plan = core_.plan_of(kind);
+  const GpuCallPlan& plan = core().plan_of(kind);
   const PlannedLaunch& first = plan.steps[batch.begin];
   const std::uint32_t num_blocks =
       batch.is_narrow ? static_cast<std::uint32_t>(num_tensors()) : blocks_.num_blocks(first);
   if (num_blocks == 0) return Ok{};
   GpuLaunch args;
-  args.tensors = core_.call_of(kind).table.address();
+  args.tensors = core().call_of(kind).table.address();
   args.swapped = memory_.swapped();
   args.status = memory_.status_words();
   args.outcomes = memory_.outcomes();
@@ -59,7 +59,7 @@ Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call,
     args.steps = memory_.arena().address(plan.table) + sizeof(GpuStep) * batch.begin;
   }
   void* params[] = {&args};
-  const LaunchedKernel kernel = launched_kernel(*core_.program, first, batch.is_narrow);
+  const LaunchedKernel kernel = launched_kernel(*core().program, first, batch.is_narrow);
   const GpuCode code = device().driver().launch(kernel.function, num_blocks, 1, 1, kernel.threads,
                                                 1, 1, kernel.shared_bytes, stream, params, nullptr);
   if (code == kGpuSuccess) return Ok{};
@@ -67,7 +67,7 @@ Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call,
 }
 
 Status GpuCalls::enqueue(EntryKind kind, GpuStream stream) {
-  const std::vector<GpuBatch>& batches = core_.plan_of(kind).batches;
+  const std::vector<GpuBatch>& batches = core().plan_of(kind).batches;
   // A call that is one launch begins by itself.
   const bool is_one = batches.size() == 1 && batches[0].is_narrow;
   if (!is_one) {
@@ -81,11 +81,11 @@ Status GpuCalls::enqueue(EntryKind kind, GpuStream stream) {
 
 // In a graph the facts of the step are those that prepare() sends before each replay.
 Status GpuCalls::capture(EntryKind kind, GpuStream stream) {
-  if (core_.call_of(kind).table.is_stale()) {
+  if (core().call_of(kind).table.is_stale()) {
     return fail(ErrorKind::InvalidArgument,
                 "a call can be captured after the same call was made with the same memory");
   }
-  core_.order.note_graph();
+  core().order.note_graph();
   return enqueue(kind, stream);
 }
 
@@ -96,17 +96,17 @@ Status GpuCalls::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
   CINCH_TRY(capturing);
   if (*capturing) return capture(kind, stream);
   if (Status status = write_facts(kind, step); !status) return status;
-  return core_.order.run(stream, [&]() -> Status {
-    if (Status status = core_.call_of(kind).table.send(device(), stream); !status) return status;
+  return core().order.run(stream, [&]() -> Status {
+    if (Status status = core().call_of(kind).table.send(device(), stream); !status) return status;
     // Of init no gradient or payload is bound.
-    if (kind != EntryKind::Init) core_.call_of(kind).was_made = true;
+    if (kind != EntryKind::Init) core().call_of(kind).was_made = true;
     return enqueue(kind, stream);
   });
 }
 
 Status GpuCalls::call_with(EntryKind kind, const GpuCallArrays& arrays, std::uint64_t step,
                            GpuStream on) {
-  Status status = check_call(image(), kind, core_.options.only_decodes);
+  Status status = check_call(image(), kind, core().options.only_decodes);
   if (status) status = check_step(step);
   if (status) status = bind_tensors(kind, arrays.from, arrays.to);
   if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
@@ -115,7 +115,7 @@ Status GpuCalls::call_with(EntryKind kind, const GpuCallArrays& arrays, std::uin
 
 Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
   if (Status status = check_step(step); !status) return status;
-  const auto& made = core_.calls[static_cast<std::size_t>(kind)];
+  const auto& made = core().calls[static_cast<std::size_t>(kind)];
   if (!made || !made->was_made) {
     return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
   }
@@ -126,11 +126,12 @@ Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
     if (Status status = bind_payloads(kind, payloads, step); !status) return status;
   }
   if (Status status = write_facts(kind, step); !status) return status;
-  return core_.order.run(stream, [&] { return core_.call_of(kind).table.send(device(), stream); });
+  return core().order.run(stream,
+                          [&] { return core().call_of(kind).table.send(device(), stream); });
 }
 
 Result<std::vector<TensorOutcome>> GpuCalls::collect(GpuStream from) {
-  CINCH_TRY(core_.order.enter(from));
+  CINCH_TRY(core().order.enter(from));
   std::vector<GpuOutcome> words(num_tensors());
   const GpuAddress at = memory_.outcomes();
   auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());

@@ -103,6 +103,7 @@ class GpuSessionPart {
 
  protected:
   ~GpuSessionPart() = default;
+  GpuSessionCore& core() const { return core_; }
   const ProgramImage& image() const { return core_.image(); }
   const ProgramInfo& info() const { return core_.info(); }
   const GpuDevice& device() const { return core_.device(); }
@@ -114,6 +115,7 @@ class GpuSessionPart {
   }
   HostEnv env(std::size_t tensor, std::uint64_t step) const { return core_.env(tensor, step); }
 
+ private:
   GpuSessionCore& core_;
 };
 

@@ -23,8 +23,8 @@ Status GpuSessionMemory::check_states(std::size_t tensor) const {
   for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
     const BufferInfo& buffer = image().buffers[b];
     if (!is_state(buffer.role)) continue;
-    for (const ParameterValues* values : {&core_.parameters, &core_.largest}) {
-      const HostEnv at = host_env(core_.facts[tensor], *values, 0);
+    for (const ParameterValues* values : {&core().parameters, &core().largest}) {
+      const HostEnv at = host_env(core().facts[tensor], *values, 0);
       const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
       CINCH_TRY(bytes);
       const auto held = buffer_bytes(image(), b, at);
@@ -39,7 +39,7 @@ Status GpuSessionMemory::check_states(std::size_t tensor) const {
 
 Status GpuSessionMemory::measure_buffer(std::size_t tensor, BufferIndex b) {
   const BufferInfo& buffer = image().buffers[b];
-  const auto size = core_.over_steps(buffer.size_bytes, core_.facts[tensor]);
+  const auto size = core().over_steps(buffer.size_bytes, core().facts[tensor]);
   CINCH_TRY(size);
   capacities_[tensor][b] = std::max<std::int64_t>(size->most, 0);
   if (size->most <= kMaxBufferBytes) return Ok{};
@@ -59,14 +59,14 @@ Status GpuSessionMemory::measure_tensor(std::size_t tensor) {
     const bool is_staged =
         buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
                                                   has_fixed_size(info(), buffers[b].role_index));
-    const bool is_left_out = core_.options.only_decodes && is_state(buffers[b].role);
+    const bool is_left_out = core().options.only_decodes && is_state(buffers[b].role);
     if (is_staged || !(is_callers(buffers[b].role) || is_left_out)) {
       const bool holds_state = is_state(buffers[b].role);
       pieces_[tensor][b] = arena_.add(static_cast<std::size_t>(capacities_[tensor][b]),
                                       holds_state ? MemoryUse::State : MemoryUse::Workspace);
     }
   }
-  const auto f32_bytes = static_cast<std::size_t>(core_.facts[tensor].num_elems()) * 4;
+  const auto f32_bytes = static_cast<std::size_t>(core().facts[tensor].num_elems()) * 4;
   const bool adds_apart = has(EntryKind::Decode) && !has(EntryKind::DecodeAdd);
   if (!is_f32()) scratch_in_[tensor] = arena_.add(f32_bytes);
   if (!is_f32() || adds_apart) scratch_out_[tensor] = arena_.add(f32_bytes);
@@ -84,7 +84,8 @@ Status GpuSessionMemory::measure() {
   }
   for (const auto& bytes : image().constants) constants_.emplace_back(arena_.add(bytes.size()));
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
-    if (core_.calls[kind]) table_pieces_[kind] = arena_.add(core_.calls[kind]->table.size_bytes());
+    if (core().calls[kind])
+      table_pieces_[kind] = arena_.add(core().calls[kind]->table.size_bytes());
   }
   const std::size_t counts = info().counts.size();
   call_words_bytes_ = 4 * (kStatusWords + counts) * num_tensors();
@@ -112,7 +113,7 @@ std::string GpuSessionMemory::largest_that_follows_step() const {
 }
 
 Status GpuSessionMemory::place(GpuStream stream) {
-  if (Status status = arena_.allocate(core_.program->device(), stream, core_.options.memory);
+  if (Status status = arena_.allocate(core().program->device(), stream, core().options.memory);
       !status) {
     if (status.error().kind == ErrorKind::OutOfMemory) {
       status.error().message += largest_that_follows_step();
@@ -120,7 +121,7 @@ Status GpuSessionMemory::place(GpuStream stream) {
     return status;
   }
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
-    if (core_.calls[kind]) core_.calls[kind]->table.place(arena_.address(table_pieces_[kind]));
+    if (core().calls[kind]) core().calls[kind]->table.place(arena_.address(table_pieces_[kind]));
   }
   return Ok{};
 }
@@ -162,7 +163,7 @@ GpuAddress GpuSessionMemory::own_address(std::size_t tensor, BufferIndex b) cons
 // Addresses that no call changes.
 void GpuSessionMemory::place_buffers(EntryKind kind) {
   for (std::size_t t = 0; t < num_tensors(); ++t) {
-    GpuTensorEntry entry = core_.call_of(kind).table.entry(t);
+    GpuTensorEntry entry = core().call_of(kind).table.entry(t);
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
       entry.set_buffer(b, own_address(t, b));
     }
@@ -180,7 +181,7 @@ Status GpuSessionMemory::make(GpuStream stream) {
   if (Status status = place(stream); !status) return status;
   if (Status status = send_constants(stream); !status) return status;
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
-    if (core_.calls[kind]) place_buffers(static_cast<EntryKind>(kind));
+    if (core().calls[kind]) place_buffers(static_cast<EntryKind>(kind));
   }
   return Ok{};
 }

@@ -13,7 +13,7 @@ namespace cinch::rt {
 class GpuSessionMemory : public GpuSessionPart {
  public:
   using GpuSessionPart::GpuSessionPart;
-  ~GpuSessionMemory() { arena_.used_until(core_.order.end()); }
+  ~GpuSessionMemory() { arena_.used_until(core().order.end()); }
 
   // ---- opening ----
   /// The most bytes of every buffer of every tensor, as pieces of the arena.

@@ -25,8 +25,8 @@ Result<std::int64_t> GpuPlanning::most_rounds(HostExprId begin, HostExprId end) 
   HostExprPool pool = info().exprs;
   const HostExprId rounds = begin ? pool.sub(end, begin) : end;
   std::int64_t most = 0;
-  for (const TensorFacts& tensor : core_.facts) {
-    const auto bounds = core_.over_steps(pool, rounds, tensor);
+  for (const TensorFacts& tensor : core().facts) {
+    const auto bounds = core().over_steps(pool, rounds, tensor);
     CINCH_TRY(bounds);
     most = std::max(most, bounds->most);
   }
@@ -35,11 +35,11 @@ Result<std::int64_t> GpuPlanning::most_rounds(HostExprId begin, HostExprId end) 
 
 Status GpuPlanning::plan_entry(EntryKind runs, GpuCallPlan& plan) {
   const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
-  const bool folds = std::ranges::any_of(core_.facts, [this](const TensorFacts& tensor) {
-    return tensor.num_elems() > core_.tuning.fold_elements;
+  const bool folds = std::ranges::any_of(core().facts, [this](const TensorFacts& tensor) {
+    return tensor.num_elems() > core().tuning.fold_elements;
   });
   const auto rounds = [this](HostExprId begin, HostExprId end) { return most_rounds(begin, end); };
-  return plan_steps(image(), entry.steps, rounds, folds, plan.steps, core_.bounds);
+  return plan_steps(image(), entry.steps, rounds, folds, plan.steps, core().bounds);
 }
 
 Status GpuPlanning::plan_init(GpuCallPlan& plan) {
@@ -50,7 +50,7 @@ Status GpuPlanning::plan_init(GpuCallPlan& plan) {
 }
 
 Status GpuPlanning::plan_encode(GpuCallPlan& plan) {
-  const std::uint32_t type = core_.options.dtype == kF16 ? 1 : 2;
+  const std::uint32_t type = core().options.dtype == kF16 ? 1 : 2;
   const BufferIndex gradient = buffer_of(BufferRole::Gradient);
   if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
   if (Status status = plan_entry(EntryKind::Encode, plan); !status) return status;
@@ -58,13 +58,13 @@ Status GpuPlanning::plan_encode(GpuCallPlan& plan) {
     plan.steps.push_back(service(GpuService::FindNonFinite, gradient));
   }
   plan.steps.push_back(service(GpuService::Seal));
-  return has(EntryKind::Init) ? plan_init(core_.plan_of(EntryKind::Init)) : Ok{};
+  return has(EntryKind::Init) ? plan_init(core().plan_of(EntryKind::Init)) : Ok{};
 }
 
 Status GpuPlanning::plan_sync(GpuCallPlan& plan) {
   const BufferIndex gradient = buffer_of(BufferRole::Gradient),
                     output = buffer_of(BufferRole::Output);
-  const std::uint32_t type = core_.options.dtype == kF16 ? 1 : 2;
+  const std::uint32_t type = core().options.dtype == kF16 ? 1 : 2;
   if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
   GpuCallPlan entry;
   if (Status status = plan_entry(EntryKind::Sync, entry); !status) return status;
@@ -83,7 +83,7 @@ Status GpuPlanning::plan_sync(GpuCallPlan& plan) {
     narrow.value = 1;
     plan.steps.push_back(narrow);
   }
-  return has(EntryKind::Init) ? plan_init(core_.plan_of(EntryKind::Init)) : Ok{};
+  return has(EntryKind::Init) ? plan_init(core().plan_of(EntryKind::Init)) : Ok{};
 }
 
 Status GpuPlanning::plan_decode(EntryKind kind, GpuCallPlan& plan) {
@@ -94,7 +94,7 @@ Status GpuPlanning::plan_decode(EntryKind kind, GpuCallPlan& plan) {
   plan.steps.push_back(service(GpuService::Fill, output));
   if (!is_own) plan.steps.push_back(service(GpuService::AddTo, output));
   if (kind == EntryKind::Decode && !is_f32()) {
-    plan.steps.push_back(service(GpuService::Narrow, output, core_.options.dtype == kF16 ? 1 : 2));
+    plan.steps.push_back(service(GpuService::Narrow, output, core().options.dtype == kF16 ? 1 : 2));
   }
   return Ok{};
 }
@@ -110,11 +110,12 @@ Status GpuPlanning::plan_finish(GpuCallPlan& plan) {
         service(GpuService::Commit, output, static_cast<std::uint32_t>(EntryKind::Finish)));
   } else {
     PlannedLaunch divide = service(GpuService::Divide, output, sum);
-    divide.value = gpu_factor(static_cast<float>(core_.options.world));
+    divide.value = gpu_factor(static_cast<float>(core().options.world));
     plan.steps.push_back(divide);
   }
   if (!is_f32()) {
-    PlannedLaunch narrow = service(GpuService::Narrow, output, core_.options.dtype == kF16 ? 1 : 2);
+    PlannedLaunch narrow =
+        service(GpuService::Narrow, output, core().options.dtype == kF16 ? 1 : 2);
     narrow.value = 1;
     plan.steps.push_back(narrow);
   }
@@ -126,18 +127,18 @@ Status GpuPlanning::plan_kind(EntryKind kind) {
   const bool is_possible = kind == EntryKind::DecodeAdd ? has(EntryKind::Decode)
                            : kind == EntryKind::Finish  ? has(EntryKind::Decode)
                                                         : has(kind);
-  if (!is_possible || !check_call(image(), kind, core_.options.only_decodes)) return Ok{};
-  auto& made = core_.calls[static_cast<std::size_t>(kind)];
-  made = std::make_unique<GpuCallTables>(core_.layout, num_tensors());
+  if (!is_possible || !check_call(image(), kind, core().options.only_decodes)) return Ok{};
+  auto& made = core().calls[static_cast<std::size_t>(kind)];
+  made = std::make_unique<GpuCallTables>(core().layout, num_tensors());
   switch (kind) {
     case EntryKind::Encode:
-      return plan_encode(core_.plan_of(kind));
+      return plan_encode(core().plan_of(kind));
     case EntryKind::Finish:
-      return plan_finish(core_.plan_of(kind));
+      return plan_finish(core().plan_of(kind));
     case EntryKind::Sync:
-      return plan_sync(core_.plan_of(kind));
+      return plan_sync(core().plan_of(kind));
     default:
-      return plan_decode(kind, core_.plan_of(kind));
+      return plan_decode(kind, core().plan_of(kind));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace cinch::rt {
 
 Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStream stream) {
-  CINCH_TRY(core_.order.enter(stream));
+  CINCH_TRY(core().order.enter(stream));
   std::vector<std::uint32_t> words(info().states.size());
   auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
   const GpuAddress from = memory_.swapped() + 4 * words.size() * tensor;
@@ -26,7 +26,7 @@ Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStre
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuStates::read(std::size_t tensor,
                                                                GpuStream stream) {
-  CINCH_TRY(check_holds_states(core_.options.only_decodes));
+  CINCH_TRY(check_holds_states(core().options.only_decodes));
   const auto held = addresses(tensor, stream);
   CINCH_TRY(held);
   std::vector<std::vector<std::uint8_t>> states;
@@ -40,7 +40,7 @@ Result<std::vector<std::vector<std::uint8_t>>> GpuStates::read(std::size_t tenso
 }
 
 StateFileKey GpuStates::key(std::size_t tensor) const {
-  return {image().fingerprint, core_.facts[tensor].rows, core_.facts[tensor].cols};
+  return {image().fingerprint, core().facts[tensor].rows, core().facts[tensor].cols};
 }
 
 Result<std::vector<std::uint8_t>> GpuStates::as_bytes(std::size_t tensor, GpuStream stream) {
@@ -66,7 +66,7 @@ Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, G
 // ---- as they were before a step ----
 
 void GpuStates::measure() {
-  if (!core_.options.keeps_states || info().states.empty()) return;
+  if (!core().options.keeps_states || info().states.empty()) return;
   const auto note = [this](GpuArena::Piece own, std::size_t first, std::size_t count) {
     if (own != GpuArena::kNone)
       kept_.push_back({own, memory_.arena().add(memory_.arena().size_bytes(own)), first, count});
@@ -81,7 +81,7 @@ void GpuStates::measure() {
 }
 
 Status GpuStates::check_keeps() const {
-  if (core_.options.keeps_states) return Ok{};
+  if (core().options.keeps_states) return Ok{};
   return fail(ErrorKind::InvalidArgument, "a session that keeps no states");
 }
 

@@ -32,7 +32,7 @@ Status GpuSync::mark_status(RankStatus all) const {
 }
 
 Status GpuSync::turn_to_update() {
-  GpuTable& table = core_.call_of(EntryKind::Sync).table;
+  GpuTable& table = core().call_of(EntryKind::Sync).table;
   table.entry(0).set_tensor(syncing_.update);
   return table.send(device(), syncing_.stream);
 }
@@ -70,7 +70,7 @@ Status GpuSync::enqueue_begin() {
   if (Status status = calls_.check_host_conditions(EntryKind::Sync, syncing_.step); !status)
     return status;
   if (Status status = calls_.write_facts(EntryKind::Sync, syncing_.step); !status) return status;
-  Status status = core_.call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
+  Status status = core().call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
   if (!status) return status;
   return memory_.begin_call(syncing_.stream);
 }
@@ -80,18 +80,18 @@ Result<std::optional<RankPoint>> GpuSync::begin(ConstTensorView gradient, Tensor
   syncing_ = {};
   const auto from = reinterpret_cast<GpuAddress>(gradient.data);
   const auto to = reinterpret_cast<GpuAddress>(update.data);
-  Status status = check_call(image(), EntryKind::Sync, core_.options.only_decodes);
+  Status status = check_call(image(), EntryKind::Sync, core().options.only_decodes);
   if (status && num_tensors() != 1) {
     status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
   }
   if (status) status = check_step(step);
-  if (status && core_.facts[0].num_elems() == 0) return std::nullopt;
+  if (status && core().facts[0].num_elems() == 0) return std::nullopt;
   if (status) status = calls_.bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
   const GpuDevice::Scope scope(device());
-  if (status) status = refuse_capture(core_.stream);
+  if (status) status = refuse_capture(core().stream);
   CINCH_TRY(status);
-  syncing_ = {.is_under_way = true, .step = step, .stream = core_.stream, .update = to};
-  return core_.order.run(core_.stream, [&]() -> Result<std::optional<RankPoint>> {
+  syncing_ = {.is_under_way = true, .step = step, .stream = core().stream, .update = to};
+  return core().order.run(core().stream, [&]() -> Result<std::optional<RankPoint>> {
     CINCH_TRY(enqueue_begin());
     return run_to_point();
   });
@@ -103,9 +103,9 @@ Result<std::optional<RankPoint>> GpuSync::proceed(RankStatus all) {
   const GpuDevice::Scope scope(device());
   syncing_.is_over = all != RankStatus::Good;
   const GpuStream on = syncing_.stream;
-  auto point = core_.order.run(on, [&]() -> Result<std::optional<RankPoint>> {
+  auto point = core().order.run(on, [&]() -> Result<std::optional<RankPoint>> {
     Status status = all == rank_status(syncing_.words) ? Status(Ok{}) : mark_status(all);
-    if (status) status = launch_rest(core_.plan_of(EntryKind::Sync).batches[syncing_.batch++]);
+    if (status) status = launch_rest(core().plan_of(EntryKind::Sync).batches[syncing_.batch++]);
     CINCH_TRY(status);
     return run_to_point();
   });
@@ -117,7 +117,7 @@ Result<std::optional<RankPoint>> GpuSync::proceed(RankStatus all) {
 }
 
 Result<std::optional<RankPoint>> GpuSync::run_to_point() {
-  const GpuCallPlan& plan = core_.plan_of(EntryKind::Sync);
+  const GpuCallPlan& plan = core().plan_of(EntryKind::Sync);
   for (; syncing_.batch < plan.batches.size(); ++syncing_.batch) {
     const GpuBatch& batch = plan.batches[syncing_.batch];
     const PlannedLaunch& first = plan.steps[batch.begin];
@@ -177,7 +177,7 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
 
 // What the batch does besides the meeting of ranks that it may be.
 Status GpuSync::launch_rest(const GpuBatch& batch) {
-  const PlannedLaunch& first = core_.plan_of(EntryKind::Sync).steps[batch.begin];
+  const PlannedLaunch& first = core().plan_of(EntryKind::Sync).steps[batch.begin];
   if (first.meeting == PlannedMeeting::None) {
     return calls_.launch(EntryKind::Sync, batch, false, syncing_.stream);
   }

@@ -25,7 +25,7 @@ void GpuViews::reserve() {
 // Calls read(), which sets the arrays of the call, before the call.
 template <typename Read>
 ListStatus GpuViews::call_list(EntryKind kind, const ListCall& on, const Read& read) {
-  return guarded_list(core_.in_use, [&]() -> ListStatus {
+  return guarded_list(core().in_use, [&]() -> ListStatus {
     for (std::size_t i = 0; i < on.which.size(); ++i) {
       if (on.which[i] != i || on.which.size() != num_tensors()) {
         return wrong(i, "a call on a GPU is on all tensors of the session, in their order");
@@ -34,7 +34,7 @@ ListStatus GpuViews::call_list(EntryKind kind, const ListCall& on, const Read& r
     for (auto* addresses : {&from_, &to_}) addresses->clear();
     payloads_.clear();
     if (ListStatus status = read(); !status) return status;
-    Status status = calls_.call_with(kind, {from_, payloads_, to_}, on.step, core_.stream);
+    Status status = calls_.call_with(kind, {from_, payloads_, to_}, on.step, core().stream);
     if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
     return Ok{};
   });
@@ -49,9 +49,9 @@ ListStatus GpuViews::read_views(std::span<const View> views, DType dtype,
       return wrong(i, fmt::format("a tensor of {}, {} is expected", dtype_name(view.dtype),
                                   dtype_name(dtype)));
     }
-    if (view.num_elems != core_.facts[i].num_elems()) {
+    if (view.num_elems != core().facts[i].num_elems()) {
       return wrong(i, fmt::format("a tensor of {} elements, the session has {}", view.num_elems,
-                                  core_.facts[i].num_elems()));
+                                  core().facts[i].num_elems()));
     }
     to.push_back(address_of(view.data));
   }
@@ -68,7 +68,7 @@ ListStatus GpuViews::read_payload(PayloadBytes bytes) {
 ListStatus GpuViews::encode(const ListCall& call, std::span<const ConstTensorView> gradients,
                             std::span<PayloadSlot> payloads) {
   return call_list(EntryKind::Encode, call, [&]() -> ListStatus {
-    ListStatus status = read_views(gradients, core_.options.dtype, from_);
+    ListStatus status = read_views(gradients, core().options.dtype, from_);
     for (std::size_t i = 0; i < payloads.size() && status; ++i) {
       status = read_payload(payloads[i].room);
     }
@@ -89,7 +89,7 @@ ListStatus GpuViews::decode_list(EntryKind kind, const ListCall& call,
 
 ListStatus GpuViews::decode(const ListCall& call, std::span<const PayloadBytes> payloads,
                             std::span<const TensorView> outputs) {
-  return decode_list(EntryKind::Decode, call, payloads, outputs, core_.options.dtype);
+  return decode_list(EntryKind::Decode, call, payloads, outputs, core().options.dtype);
 }
 
 ListStatus GpuViews::decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
@@ -101,7 +101,7 @@ ListStatus GpuViews::finish(const ListCall& call, std::span<const std::span<floa
                             std::span<const TensorView> updates) {
   return call_list(EntryKind::Finish, call, [&]() -> ListStatus {
     ListStatus status = read_views(sums, kF32, from_);
-    if (status) status = read_views(updates, core_.options.dtype, to_);
+    if (status) status = read_views(updates, core().options.dtype, to_);
     for (std::size_t i = 0; status && i < sums.size() && i < updates.size(); ++i) {
       if (sums[i].empty() || updates[i].data != sums[i].data()) continue;
       return wrong(i, "on a GPU an update is not its sum's memory");

@@ -24,32 +24,32 @@ double constant_of(const kir::Instr& definition, kir::ComputeType type) {
 // The smaller (`is_least`) or larger of x, a text, and the bound.
 std::string CpuValues::bounded_text(const std::string& x, ValueId bound, bool is_least) {
   const char* name = is_least ? "min" : "max";
-  if (facts_.is_constant(bound)) {
-    const double value = constant_of(*facts_.definition(bound), type(bound));
+  if (facts().is_constant(bound)) {
+    const double value = constant_of(*facts().definition(bound), type(bound));
     // float_min_with and float_max_with say which bounds they take.
     const bool is_plain = value == 0 ? std::signbit(value) == is_least : !std::isnan(value);
     if (is_plain) return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
-  } else if (!facts_.is_element(bound)) {
+  } else if (!facts().is_element(bound)) {
     return fmt::format("bounded_{}(whole, {}, {})", name, x, uniform(bound));
-  } else if (facts_.is_plain_bound(bound)) {
+  } else if (facts().is_plain_bound(bound)) {
     return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
   }
   return fmt::format("lang::{}({}, {})", name, x, lanes(bound));
 }
 
 bool CpuValues::emit_bounded(const Instr& instr) {
-  if (cx_.level != Level::Element || instr.kind != kir::InstrKind::scalar) return false;
+  if (cx().level != Level::Element || instr.kind != kir::InstrKind::scalar) return false;
   if (!kir::is_float(type(instr.results[0]))) return false;
   const auto& x = instr.operands;
   switch (instr.scalar_op) {
     case ScalarOp::min:
     case ScalarOp::max: {
       const auto is_element_of_many = [&](ValueId v) {
-        return facts_.is_element(v) && !facts_.is_constant(v);
+        return facts().is_element(v) && !facts().is_constant(v);
       };
       const bool are_elements = is_element_of_many(x[0]) && is_element_of_many(x[1]);
-      const std::size_t bound =
-          are_elements ? (facts_.is_plain_bound(x[0]) ? 0 : 1) : (is_element_of_many(x[1]) ? 0 : 1);
+      const std::size_t bound = are_elements ? (facts().is_plain_bound(x[0]) ? 0 : 1)
+                                             : (is_element_of_many(x[1]) ? 0 : 1);
       define(instr.results[0],
              bounded_text(lanes(x[1 - bound]), x[bound], instr.scalar_op == ScalarOp::min));
       return true;

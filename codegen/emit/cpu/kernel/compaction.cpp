@@ -109,8 +109,7 @@ bool CpuCompaction::is_same_element(ValueId a, ValueId b, KnownPairs& known) con
 bool CpuCompaction::is_only_read(rt::BufferIndex buffer) const {
   for (const kir::Section& section : facts_.kernel().sections) {
     for (const Instr& instr : section.instrs) {
-      const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
-      if (is_load) continue;
+      if (kir::is_load(instr.kind)) continue;
       if (std::find(instr.buffers.begin(), instr.buffers.end(), buffer) != instr.buffers.end())
         return false;
     }

@@ -36,9 +36,9 @@ void CpuDraws::need_stream(const Instr& instr) {
 
 // For a value that is first + tile + i + lane with a uniform first: that first, as text.
 std::string CpuDraws::first_of_run(ValueId value) const {
-  const auto run = facts_.find_run(value);
+  const auto run = facts().find_run(value);
   CINCH_CHECK(run, "a staged draw has no run");
-  const char* group = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
+  const char* group = kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len";
   std::string first = run->is_of_tensor ? fmt::format("u32(group * {})", group) : "0u";
   for (const ValueId addend : run->addends)
     first = fmt::format("({} + {})", first, uniform(addend));
@@ -46,7 +46,7 @@ std::string CpuDraws::first_of_run(ValueId value) const {
 }
 
 void CpuDraws::open_tile(const Instr& instr) {
-  if (!facts_.is_staged_draw(instr)) return;
+  if (!facts().is_staged_draw(instr)) return;
   const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
                      : instr.kind == InstrKind::normal         ? "Normal"
                                                                : "Word";
@@ -63,14 +63,14 @@ void CpuDraws::emit_staged_int(const Instr& round) {
   const ValueId result = round.results[0];
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
-                  round.dtype.bits, facts_.rounded_range(round));
+                  round.dtype.bits, facts().rounded_range(round));
   const std::string stage = stage_name(round), x = operand(round.operands[0]);
   const std::string first = first_of_run(round.operands[index_operand(round)]);
   const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
                                         stream_name(round), first);
   const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
   const std::string result_type = c_type(type(result));
-  if (!facts_.rounds_again(kernel_.sections[cx_.section].instrs)) {
+  if (!facts().rounds_again(kernel().sections[cx().section].instrs)) {
     return define(result, fmt::format("lang::convert<{}>({})", result_type, exact));
   }
   line(fmt::format("Lanes<{}> {};", result_type, name(result)));
@@ -80,8 +80,8 @@ void CpuDraws::emit_staged_int(const Instr& round) {
 }
 
 void CpuDraws::emit(const Instr& instr) {
-  if (cx_.level == Level::Kernel) need_stream(instr);
-  if (cx_.level == Level::Element && facts_.is_staged_int(instr)) return emit_staged_int(instr);
+  if (cx().level == Level::Kernel) need_stream(instr);
+  if (cx().level == Level::Element && facts().is_staged_int(instr)) return emit_staged_int(instr);
   const ValueId result = instr.results[0];
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);
@@ -89,7 +89,7 @@ void CpuDraws::emit(const Instr& instr) {
     return define(result,
                   fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
   }
-  const bool is_staged = cx_.level == Level::Element && facts_.is_staged_draw(instr);
+  const bool is_staged = cx().level == Level::Element && facts().is_staged_draw(instr);
   switch (instr.kind) {
     case InstrKind::random:
       return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)

@@ -13,20 +13,20 @@ namespace cinch::codegen {
 // elements begin at a byte.
 std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
   std::string text =
-      kernel_.group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
+      kernel().group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
   for (const Instr& instr : instrs) {
-    if (const ValueId limit = facts_.linear_limit(instr)) {
+    if (const ValueId limit = limit_of(instr)) {
       text += fmt::format(" && i64({}) >= i64(tile + tile_len)", uniform(limit));
     }
   }
-  for (const ValueId bound : facts_.uniform_bounds(instrs)) {
+  for (const ValueId bound : facts().uniform_bounds(instrs)) {
     text += fmt::format(" && {0} == {0}", uniform(bound));
   }
   for (const Instr& instr : instrs) {
-    const ValueId base = optional_operand(instr, 0);
-    if (!facts_.is_staged_load(instr) || !base) continue;
+    const ValueId base = base_of(instr);
+    if (!facts().is_staged_load(instr) || !base) continue;
     text += fmt::format(" && u64({}) * {} % 8 == 0", base_text(base, "tile"),
-                        facts_.storage(instr.buffers[0]).bits);
+                        facts().storage(instr.buffers[0]).bits);
   }
   return text;
 }
@@ -35,7 +35,7 @@ std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
 void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed) {
   if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kir::kRowElems));
   begin_row(instrs);
-  if (cx_.goes_by_columns) {
+  if (cx().goes_by_columns) {
     line("for (u32 first = 0; first < (whole.value ? kColumns : u32(W)); first += W) {");
     each_column(instrs, "auto column_{0} = columns_{0}.column[first / W];");
     for (const Instr& instr : instrs) memory_.fetch_ahead(instr);
@@ -44,12 +44,12 @@ void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bo
     return line(
         fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
                     "i = hits_{0}[slot].next(i + W, end)) {{",
-                    cx_.section));
+                    cx().section));
   }
   line(fmt::format("#pragma clang loop unroll_count(whole.value ? {} : 1)", unrolled(instrs)));
   line(has_rows
            ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kir::kRowElems)
-       : cx_.goes_by_columns
+       : cx().goes_by_columns
            ? "for (u32 i = first; i < end; i += whole.value ? kColumns : u32(W)) {"
            : "for (u32 i = 0; i < end; i += W) {");
 }
@@ -64,27 +64,27 @@ void CpuElements::emit_lanes_of_vector() {
 // lane holds is not looked at if an earlier phase knows it, and else ends early: what the lanes
 // hold by comes first, then the rest.
 void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
-  const std::set<std::size_t> first = cx_.compaction.is_placed_by_hits(cx_.section)
+  const std::set<std::size_t> first = cx().compaction.is_placed_by_hits(cx().section)
                                           ? std::set<std::size_t>()
-                                          : cx_.compaction.needed_to_place(instrs);
+                                          : cx().compaction.needed_to_place(instrs);
   const auto emit_those = [&](bool are_first) {
-    for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) {
-      if (first.contains(cx_.instr) != are_first || alike_.contains(cx_.instr)) continue;
-      instrs_.emit(instrs[cx_.instr]);
-      note_hits(instrs[cx_.instr]);
+    for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr) {
+      if (first.contains(cx().instr) != are_first || alike_.contains(cx().instr)) continue;
+      instrs_.emit(instrs[cx().instr]);
+      note_hits(instrs[cx().instr]);
     }
   };
   if (!first.empty()) {
     emit_those(true);
-    line(fmt::format("if (!any_lane({})) continue;", acting(cx_.compaction.placed_truth(instrs))));
+    line(fmt::format("if (!any_lane({})) continue;", acting(cx().compaction.placed_truth(instrs))));
   }
   emit_those(false);
 }
 
 void CpuElements::note_hits(const Instr& instr) {
   for (const ValueId result : instr.results) {
-    const auto hits = cx_.compaction.hits().find(result.index());
-    if (hits == cx_.compaction.hits().end()) continue;
+    const auto hits = cx().compaction.hits().find(result.index());
+    if (hits == cx().compaction.hits().end()) continue;
     line(fmt::format("hits_{}[slot].note(i, {});", hits->second, acting(result)));
   }
 }
@@ -92,29 +92,30 @@ void CpuElements::note_hits(const Instr& instr) {
 // The loop over a tile's vectors, as a rule twice: where all lanes of all vectors take part nothing
 // is masked.
 void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
-  const bool is_tile = kernel_.group_kind == kir::GroupKind::Tile;
+  const bool is_tile = kernel().group_kind == kir::GroupKind::Tile;
   line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
   line(fmt::format("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len"));
-  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) memory_.fill_stage(instrs[cx_.instr]);
-  const bool is_again = facts_.rounds_again(instrs);
+  for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr)
+    memory_.fill_stage(instrs[cx().instr]);
+  const bool is_again = facts().rounds_again(instrs);
   if (is_again) line("Truth rare = Truth(0);");
-  const bool is_placed = cx_.compaction.is_placed_by_hits(cx_.section);
+  const bool is_placed = cx().compaction.is_placed_by_hits(cx().section);
   alike_ = is_placed ? std::set<std::size_t>() : alike_in_rows(instrs);
-  const auto joins_rows = [&](const Instr& instr) { return facts_.same_in_rows(instr) != 0; };
+  const auto joins_rows = [&](const Instr& instr) { return facts().same_in_rows(instr) != 0; };
   const bool has_rows =
       !alike_.empty() || (!is_placed && std::any_of(instrs.begin(), instrs.end(), joins_rows));
-  cx_.goes_by_columns = !has_rows && !is_placed && can_go_by_columns(instrs);
+  cx().goes_by_columns = !has_rows && !is_placed && can_go_by_columns(instrs);
   open_loops(instrs, has_rows, is_placed);
   emit_lanes_of_vector();
-  cx_.level = Level::Element;
+  cx().level = Level::Element;
   emit_vector(instrs);
-  cx_.level = Level::Group;
+  cx().level = Level::Group;
   line("}");
   if (has_rows) {
     for (const Instr& instr : instrs) reductions_.end_row(instr);
     line("}");
   }
-  if (cx_.goes_by_columns) {
+  if (cx().goes_by_columns) {
     each_column(instrs, "if constexpr (whole.value) columns_{0}.column[first / W] = column_{0};");
     line("}");
   }
@@ -137,11 +138,11 @@ void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
 // Reductions and sums live over the section, stages over a tile.
 void CpuElements::emit(const std::vector<Instr>& instrs) {
   if (instrs.empty()) return;
-  cx_.level = Level::Group;
+  cx().level = Level::Group;
   for (const Instr& instr : instrs) reductions_.declare_results(instr);
   line("{");
   for (const Instr& instr : instrs) reductions_.open_section(instr);
-  if (facts_.has_many_tiles()) {
+  if (facts().has_many_tiles()) {
     line("for (u32 tile = 0; tile < len; tile += kTile) {");
     line("const u32 tile_len = least(len - tile, kTile);");
   } else {
@@ -149,9 +150,11 @@ void CpuElements::emit(const std::vector<Instr>& instrs) {
     line("constexpr u32 tile = 0;");
     line("const u32 tile_len = len;");
   }
-  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) instrs_.open_tile(instrs[cx_.instr]);
+  for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr)
+    instrs_.open_tile(instrs[cx().instr]);
   emit_vectors(instrs);
-  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) instrs_.close_tile(instrs[cx_.instr]);
+  for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr)
+    instrs_.close_tile(instrs[cx().instr]);
   line("}");
   for (const Instr& instr : instrs) reductions_.close_section(instr);
   line("}");

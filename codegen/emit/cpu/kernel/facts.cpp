@@ -71,12 +71,6 @@ Storage CpuKernelFacts::storage(rt::BufferIndex buffer) const {
   return storage_of(program().buffers.at(buffer));
 }
 
-ValueId CpuKernelFacts::linear_limit(const Instr& instr) const {
-  if (instr.kind == InstrKind::load_linear) return optional_operand(instr, 1);
-  if (instr.kind == InstrKind::store_linear) return optional_operand(instr, 2);
-  return {};
-}
-
 bool CpuKernelFacts::is_staged_load(const Instr& instr) const {
   if (instr.kind != InstrKind::load_linear) return false;
   const Storage s = storage(instr.buffers[0]);

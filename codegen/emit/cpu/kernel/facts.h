@@ -37,8 +37,6 @@ class CpuKernelFacts : public ValueFacts {
 
   // ---- memory ----
   Storage storage(rt::BufferIndex buffer) const;
-  /// The limit of a linear access, where it has one.
-  kir::ValueId linear_limit(const kir::Instr& instr) const;
   /// Does the instruction load packed elements that masked loops take from a stage?
   bool is_staged_load(const kir::Instr& instr) const;
 

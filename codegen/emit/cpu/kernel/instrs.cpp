@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
 
+using kir::InstrFamily;
 using kir::InstrKind;
 
 CpuInstrs::CpuInstrs(CpuContext& cx)
@@ -34,7 +36,7 @@ void CpuInstrs::close_tile(const Instr& instr) {
 
 void CpuInstrs::emit_status(const Instr& instr) {
   const ValueId pred = instr.operands[0];
-  const bool is_lanes = cx_.level == Level::Element;
+  const bool is_lanes = cx().level == Level::Element;
   if (instr.kind == InstrKind::flag_nonfinite) {
     line(fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(pred)));
   } else if (is_lanes) {
@@ -61,62 +63,33 @@ void CpuInstrs::emit_local(const Instr& instr) {
 }
 
 void CpuInstrs::emit(const Instr& instr) {
-  switch (instr.kind) {
-    case InstrKind::constant:
-    case InstrKind::param:
-    case InstrKind::host_size:
-    case InstrKind::group:
-    case InstrKind::group_len:
-    case InstrKind::column:
-    case InstrKind::element:
+  switch (kir::family_of(instr.kind)) {
+    case InstrFamily::Given:
+    case InstrFamily::Leaf:
       return values_.emit_leaf(instr);
-    case InstrKind::scalar:
-    case InstrKind::bitcast:
-    case InstrKind::convert:
+    case InstrFamily::ElementWise:
       return values_.emit_element_wise(instr);
-    case InstrKind::call_extern:
+    case InstrFamily::Call:
       return values_.emit_call_extern(instr);
-    case InstrKind::load_linear:
-    case InstrKind::load_at:
-    case InstrKind::store_linear:
-    case InstrKind::store_at:
-    case InstrKind::add_at:
-    case InstrKind::max_at:
-    case InstrKind::hist_add:
-    case InstrKind::argsort_row:
+    case InstrFamily::Load:
+    case InstrFamily::Store:
+    case InstrFamily::Update:
+    case InstrFamily::Sort:
       return memory_.emit(instr);
-    case InstrKind::reduce:
-      return reductions_.emit_reduce(instr);
-    case InstrKind::running_sum:
-      return reductions_.emit_running_sum(instr);
-    case InstrKind::look_back:
+    case InstrFamily::Reduction:
+    case InstrFamily::LocalWhole:
+    case InstrFamily::Finish:
+      return reductions_.emit(instr);
+    case InstrFamily::LookBack:
       return;  // between the phases
-    case InstrKind::local_store:
-    case InstrKind::local_load:
-    case InstrKind::local_last:
-    case InstrKind::local_previous:
+    case InstrFamily::Local:
       return emit_local(instr);
-    case InstrKind::local_scan:
-      return reductions_.emit_local_scan(instr);
-    case InstrKind::local_butterflies:
-    case InstrKind::local_largest:
-    case InstrKind::local_product:
-      return reductions_.emit_local_transform(instr);
-    case InstrKind::finish_reduce:
-      return reductions_.emit_finish_reduce(instr);
-    case InstrKind::finish_scan:
-      return reductions_.emit_finish_scan(instr);
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
+    case InstrFamily::Draw:
       return draws_.emit(instr);
-    case InstrKind::flag_nonfinite:
-    case InstrKind::fail_if:
+    case InstrFamily::Status:
       return emit_status(instr);
   }
-  CINCH_BUG("unknown instruction");
+  CINCH_BUG("an instruction of no family");
 }
 
 }  // namespace cinch::codegen

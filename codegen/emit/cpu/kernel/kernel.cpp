@@ -15,45 +15,45 @@ CpuKernelEmitter::CpuKernelEmitter(CpuContext& cx)
     : CpuPrinter(cx), instrs_(cx), elements_(cx, instrs_) {}
 
 std::string CpuKernelEmitter::size_text(HostExprId expr) const {
-  return codegen::size_text(facts_.program(), expr, "args->");
+  return codegen::size_text(facts().program(), expr, "args->");
 }
 
 void CpuKernelEmitter::emit_head() {
   line(fmt::format(R"(extern "C" __attribute__((visibility("default"))) void {}()",
-                   kernel_.info.symbol));
+                   kernel().info.symbol));
   line("    const KernelArgs* args, u64 group_begin, u64 group_end) {");
   std::set<rt::BufferIndex> buffers;
   const auto note = [&](const std::vector<Instr>& instrs) {
     for (const Instr& instr : instrs) buffers.insert(instr.buffers.begin(), instr.buffers.end());
   };
-  for (const kir::Section& section : kernel_.sections) note(section.instrs);
-  for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
+  for (const kir::Section& section : kernel().sections) note(section.instrs);
+  for (const kir::Combiner& combiner : kernel().combiners) note(combiner.body);
   for (rt::BufferIndex b : buffers) {
     line(fmt::format("u8* const b{} = (u8*)args->buffers[{}];", b, b));
   }
-  if (facts_.counts_accesses()) line("u64 bits_read = 0, bits_written = 0;");
+  if (facts().counts_accesses()) line("u64 bits_read = 0, bits_written = 0;");
 }
 
 void CpuKernelEmitter::emit_kernel_section() {
-  cx_.level = Level::Kernel;
-  cx_.section = 0;
-  const auto& instrs = kernel_.sections[0].instrs;
-  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) instrs_.emit(instrs[cx_.instr]);
+  cx().level = Level::Kernel;
+  cx().section = 0;
+  const auto& instrs = kernel().sections[0].instrs;
+  for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr) instrs_.emit(instrs[cx().instr]);
 }
 
 // How many elements and groups there really are.
 void CpuKernelEmitter::emit_extent() {
-  const bool counted = kernel_.extent_value.is_valid();
-  const std::string actual = counted ? uniform(kernel_.extent_value) : std::string();
-  switch (kernel_.group_kind) {
+  const bool counted = kernel().extent_value.is_valid();
+  const std::string actual = counted ? uniform(kernel().extent_value) : std::string();
+  switch (kernel().group_kind) {
     case kir::GroupKind::Tile:
-      line(fmt::format("const i64 bound = {};", size_text(kernel_.extent)));
+      line(fmt::format("const i64 bound = {};", size_text(kernel().extent)));
       line(counted ? fmt::format("const i64 extent = {0} < 0 ? 0 : least({0}, bound);", actual)
                    : std::string("const i64 extent = bound;"));
       line("const u64 group_stop = least(group_end, u64((extent + 1023) / 1024));");
       break;
     case kir::GroupKind::Row:
-      line(fmt::format("const u32 len = u32({});", size_text(kernel_.group_len)));
+      line(fmt::format("const u32 len = u32({});", size_text(kernel().group_len)));
       line(counted ? fmt::format("const u64 group_stop = {0} < 0 ? 0 : least(group_end, u64({0}));",
                                  actual)
                    : std::string("const u64 group_stop = group_end;"));
@@ -72,21 +72,21 @@ void CpuKernelEmitter::note_histogram(const Instr& instr) {
 
 // What a task carries through its groups: combiners, streams, local arrays, flags, histograms.
 void CpuKernelEmitter::emit_task_state() {
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    for (const Instr& instr : kernel_.sections[s].instrs) {
-      const bool is_element = kernel_.sections[s].kind == SectionKind::Elements;
+  for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
+    for (const Instr& instr : kernel().sections[s].instrs) {
+      const bool is_element = kernel().sections[s].kind == SectionKind::Elements;
       instrs_.prepare(instr);
       if (instr.kind == InstrKind::fail_if && is_element) failures_.insert(instr.index);
       if (instr.kind == InstrKind::hist_add) note_histogram(instr);
       if (instr.kind == InstrKind::add_at &&
-          kir::adds_in_any_order(facts_.program().buffers[instr.buffers[0]])) {
+          kir::adds_in_any_order(facts().program().buffers[instr.buffers[0]])) {
         cells_.insert(instr.buffers[0]);
       }
     }
   }
-  if (uses(kernel_, InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
+  if (uses(kernel(), InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
   for (std::uint32_t message : failures_) line(fmt::format("Truth failed_{} = Truth(0);", message));
-  const char* group_elems = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
+  const char* group_elems = kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len";
   for (const auto& [buffer, bins] : histograms_) {
     line(fmt::format("Histogram<{}u> histogram_{};", bins, buffer));
     line(fmt::format("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});", buffer,
@@ -94,18 +94,18 @@ void CpuKernelEmitter::emit_task_state() {
   }
   for (const rt::BufferIndex buffer : cells_) {
     line(fmt::format("Cells<u{0}> cells_{1} = {{b{1}}};",
-                     facts_.program().buffers[buffer].dtype.bits, buffer));
+                     facts().program().buffers[buffer].dtype.bits, buffer));
   }
-  for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
-    CINCH_CHECK(!facts_.has_many_tiles(), "a local array in a kernel of long rows");
+  for (std::size_t i = 0; i < kernel().locals.size(); ++i) {
+    CINCH_CHECK(!facts().has_many_tiles(), "a local array in a kernel of long rows");
     const auto index = static_cast<std::uint32_t>(i);
-    line(fmt::format("LocalArray<{}> local_{}{};", c_type(kernel_.locals[i].type), i,
-                     cx_.phases.is_kept(index) ? "[kMaxChunk]" : ""));
+    line(fmt::format("LocalArray<{}> local_{}{};", c_type(kernel().locals[i].type), i,
+                     cx().phases.is_kept(index) ? "[kMaxChunk]" : ""));
   }
 }
 
 void CpuKernelEmitter::emit_tail() {
-  if (uses(kernel_, InstrKind::flag_nonfinite)) {
+  if (uses(kernel(), InstrKind::flag_nonfinite)) {
     line(fmt::format("if (lang::any(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite));
   }
   for (std::uint32_t message : failures_) {
@@ -114,12 +114,12 @@ void CpuKernelEmitter::emit_tail() {
   for (const auto& [buffer, bins] : histograms_) {
     line(fmt::format("histogram_{}.close();", buffer));
     // Its bins count once, however many tasks add to them.
-    if (facts_.counts_accesses()) {
+    if (facts().counts_accesses()) {
       line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
     }
   }
   for (const rt::BufferIndex buffer : cells_) line(fmt::format("cells_{}.close();", buffer));
-  if (facts_.counts_accesses()) line("add_counted(args, bits_read, bits_written);");
+  if (facts().counts_accesses()) line("add_counted(args, bits_read, bits_written);");
   line("}");
 }
 
@@ -130,7 +130,7 @@ std::string CpuKernelEmitter::emit() {
   emit_task_state();
   emit_groups();
   emit_tail();
-  return cx_.out.take();
+  return cx().out.take();
 }
 
 std::string emit_cpu_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,

@@ -23,15 +23,15 @@ constexpr std::size_t kUnrolledInstrs = 16;
 
 CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const {
   // Few vectors are left where an earlier phase knows which ones count: once is enough.
-  if (cx_.compaction.is_placed_by_hits(cx_.section)) return Loops::Masked;
-  if (facts_.rounds_again(instrs)) return Loops::Both;
+  if (cx().compaction.is_placed_by_hits(cx().section)) return Loops::Masked;
+  if (facts().rounds_again(instrs)) return Loops::Both;
   const bool asks_for_tiles_alone =
-      facts_.uniform_bounds(instrs).empty() &&
+      facts().uniform_bounds(instrs).empty() &&
       std::ranges::none_of(instrs, [&](const Instr& instr) {
-        const bool has_base = facts_.is_staged_load(instr) && optional_operand(instr, 0).is_valid();
-        return facts_.linear_limit(instr).is_valid() || has_base;
+        const bool has_base = facts().is_staged_load(instr) && base_of(instr).is_valid();
+        return limit_of(instr).is_valid() || has_base;
       });
-  return facts_.has_whole_tiles_only() && asks_for_tiles_alone ? Loops::Whole : Loops::Both;
+  return facts().has_whole_tiles_only() && asks_for_tiles_alone ? Loops::Whole : Loops::Both;
 }
 
 int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
@@ -42,13 +42,13 @@ int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
 // registers? Worth it for ordered reductions, and possible where nothing depends on what came
 // before.
 bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
-  if (kernel_.group_kind != kir::GroupKind::Tile) return false;
+  if (kernel().group_kind != kir::GroupKind::Tile) return false;
   bool has_columns = false;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
       case InstrKind::reduce:
-        if (!kernel_.combiners[instr.combiner].op) return false;
-        has_columns |= !facts_.is_any_order(instr);
+        if (!kernel().combiners[instr.combiner].op) return false;
+        has_columns |= !facts().is_any_order(instr);
         break;
       case InstrKind::load_linear:
       case InstrKind::store_linear:
@@ -66,7 +66,7 @@ bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
 
 void CpuElements::each_column(const std::vector<Instr>& instrs, std::string_view pattern) {
   for (const Instr& instr : instrs) {
-    if (instr.kind != InstrKind::reduce || facts_.is_any_order(instr)) continue;
+    if (instr.kind != InstrKind::reduce || facts().is_any_order(instr)) continue;
     for (const ValueId result : instr.results) {
       line(fmt::format(fmt::runtime(pattern), name(result)));
     }
@@ -76,14 +76,14 @@ void CpuElements::each_column(const std::vector<Instr>& instrs, std::string_view
 // Not what follows a truth that an earlier phase knows of: its vectors are not looked at in order.
 std::set<std::size_t> CpuElements::alike_in_rows(const std::vector<Instr>& instrs) const {
   std::set<std::size_t> alike;
-  if (facts_.counts_accesses()) return alike;
+  if (facts().counts_accesses()) return alike;
   std::set<std::uint32_t> left_out;
   for (std::size_t i = 0; i < instrs.size(); ++i) {
     if (!instrs[i].is_alike) continue;
     const bool follows = std::ranges::any_of(instrs[i].operands, [&](ValueId operand) {
       return operand && left_out.contains(operand.index());
     });
-    if (follows || cx_.compaction.hits().contains(instrs[i].results[0].index())) {
+    if (follows || cx().compaction.hits().contains(instrs[i].results[0].index())) {
       left_out.insert(instrs[i].results[0].index());
     } else {
       alike.insert(i);
@@ -97,13 +97,13 @@ void CpuElements::begin_row(const std::vector<Instr>& instrs) {
   if (alike_.empty()) return;
   line("const u32 i = row;");
   emit_lanes_of_vector();
-  cx_.level = Level::Element;
-  for (cx_.instr = 0; cx_.instr < instrs.size(); ++cx_.instr) {
+  cx().level = Level::Element;
+  for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr) {
     const bool is_shown =
-        alike_.contains(cx_.instr) || instrs[cx_.instr].kind == InstrKind::element;
-    if (is_shown) instrs_.emit(instrs[cx_.instr]);
+        alike_.contains(cx().instr) || instrs[cx().instr].kind == InstrKind::element;
+    if (is_shown) instrs_.emit(instrs[cx().instr]);
   }
-  cx_.level = Level::Group;
+  cx().level = Level::Group;
 }
 
 }  // namespace cinch::codegen

@@ -19,7 +19,7 @@ std::string CpuMemory::active_text(ValueId limit) const {
 }
 
 void CpuMemory::emit_load_linear(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const ValueId result = instr.results[0];
   if (s.is_bit()) {
     const std::string bits = fmt::format("staged_bits({}, i)", stage_name(instr));
@@ -29,18 +29,17 @@ void CpuMemory::emit_load_linear(const Instr& instr) {
   }
   if (s.is_packed) {
     const std::string from = fmt::format("b{} + u64({}) * {} / 8", instr.buffers[0],
-                                         base_text(optional_operand(instr, 0), "tile"), s.bits);
+                                         base_text(base_of(instr), "tile"), s.bits);
     return define(result, from_storage(s, fmt::format("packed_lanes<{}>(whole, {}, i, {})", s.bits,
                                                       stage_name(instr), from)));
   }
-  define(result,
-         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
-                                     base_text(optional_operand(instr, 0), "j"),
-                                     active_text(facts_.linear_limit(instr)))));
+  define(result, from_storage(
+                     s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
+                                    base_text(base_of(instr), "j"), active_text(limit_of(instr)))));
 }
 
 void CpuMemory::emit_store_linear(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const std::string x = lanes(instr.operands[0]);
   if (s.is_bit()) {
     const std::string bits = is_bool(s.dtype) ? x : fmt::format("is_nonzero({} & 1)", x);
@@ -50,19 +49,19 @@ void CpuMemory::emit_store_linear(const Instr& instr) {
     return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
   }
   line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(optional_operand(instr, 1), "j"),
-                   active_text(facts_.linear_limit(instr)), stored_text(s, instr.operands[0])));
+                   base_text(base_of(instr), "j"), active_text(limit_of(instr)),
+                   stored_text(s, instr.operands[0])));
 }
 
 // A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
 // just rounded stores what it was made of.
 std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
-  const Instr* made = facts_.definition(value);
+  const Instr* made = facts().definition(value);
   const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
-                          made->dtype == s.dtype && facts_.is_element(made->operands[0]) &&
+                          made->dtype == s.dtype && facts().is_element(made->operands[0]) &&
                           type(made->operands[0]) != kir::ComputeType::Bool;
-  const bool is_as_stored = (s.dtype == kF32 || s.dtype == kF64) && facts_.is_element(value) &&
-                            !facts_.range(value).may_be_nan;
+  const bool is_as_stored = (s.dtype == kF32 || s.dtype == kF64) && facts().is_element(value) &&
+                            !facts().range(value).may_be_nan;
   if (is_as_stored) return lanes(value);
   if (!is_rounded) return to_storage(s, lanes(value));
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
@@ -70,17 +69,17 @@ std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
 
 // The prelude's function that knows how the lanes' places lie.
 const char* CpuMemory::load_function(const Instr& load) const {
-  const Instr* index = facts_.definition(load.operands[0]);
+  const Instr* index = facts().definition(load.operands[0]);
   constexpr int kWordBits = 32;  // narrower ones were measured slower so
-  if (facts_.storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
+  if (facts().storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
   if (index && index->kind == InstrKind::element) return "load_row";
-  return facts_.is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
+  return facts().is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
 }
 
 void CpuMemory::emit_load_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 1);
+  const ValueId pred = predicate_of(instr);
   const std::string index = operand(instr.operands[0]);
   std::string text;
   if (is_lanes() && s.is_bit() && is_bool(s.dtype)) {
@@ -105,25 +104,25 @@ void CpuMemory::emit_load_at(const Instr& instr) {
 // Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
 // that limit; else no limit. So nobody needs the place of each lane.
 std::pair<kir::ValueId, kir::ValueId> CpuMemory::limited_pred(const Instr& store) const {
-  const ValueId pred = optional_operand(store, 2);
-  const Instr* both = pred ? facts_.scalar_of(pred, ScalarOp::bit_and) : nullptr;
-  const Instr* below = both ? facts_.scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
+  const ValueId pred = predicate_of(store);
+  const Instr* both = pred ? facts().scalar_of(pred, ScalarOp::bit_and) : nullptr;
+  const Instr* below = both ? facts().scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
   const bool is_limit = below && below->operands[0] == store.operands[0] &&
-                        !facts_.is_element(below->operands[1]) &&
+                        !facts().is_element(below->operands[1]) &&
                         type(below->operands[1]) == kir::ComputeType::U32;
-  if (!is_limit || facts_.counts_accesses()) return {};
+  if (!is_limit || facts().counts_accesses()) return {};
   return {both->operands[0], below->operands[1]};
 }
 
 void CpuMemory::emit_store_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const std::string index = operand(instr.operands[0]);
   const std::string x = to_storage(s, operand(instr.operands[1]));
   if (instr.is_compact) {
-    const Instr& place = *facts_.definition(instr.operands[0]);
+    const Instr& place = *facts().definition(instr.operands[0]);
     const std::string first =
         fmt::format("i64({}({} + sum_{}.before))", c_type(type(instr.operands[0])),
                     uniform(place.operands[0]), name(place.operands[1]));
@@ -132,7 +131,7 @@ void CpuMemory::emit_store_at(const Instr& instr) {
                              uniform(limit), first, x, acting(kept))
                : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
                              acting(pred)));
-  } else if (cx_.level == Level::Element) {
+  } else if (cx().level == Level::Element) {
     line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else {
     const std::string guard = pred ? fmt::format("if ({}) ", uniform(pred)) : std::string();
@@ -142,11 +141,11 @@ void CpuMemory::emit_store_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_add_at(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
-  const ValueId pred = optional_operand(instr, 2);
+  const ValueId pred = predicate_of(instr);
   const rt::BufferIndex b = instr.buffers[0];
-  if (kir::adds_in_any_order(facts_.program().buffers[b])) {
+  if (kir::adds_in_any_order(facts().program().buffers[b])) {
     line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
                      lanes(instr.operands[1]), acting(pred)));
   } else {
@@ -166,8 +165,8 @@ void CpuMemory::emit_add_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_max_at(const Instr& instr) {
-  const ValueId pred = optional_operand(instr, 2);
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const ValueId pred = predicate_of(instr);
+  const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
                    lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
   count_lanes(instr, false, pred);
@@ -175,7 +174,7 @@ void CpuMemory::emit_max_at(const Instr& instr) {
 }
 
 void CpuMemory::emit_argsort(const Instr& instr) {
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   const std::string begin = fmt::format("i64({})", uniform(instr.operands[0]));
   const std::string place = fmt::format("{} + i64(place)", begin);
   const std::string element =
@@ -186,7 +185,7 @@ void CpuMemory::emit_argsort(const Instr& instr) {
   line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
                    from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
                    instr.buffers[2], begin));
-  if (facts_.counts_accesses()) {
+  if (facts().counts_accesses()) {
     line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
     line(fmt::format("bits_written += u64({}) * 32;", len));
   }
@@ -208,7 +207,7 @@ void CpuMemory::emit(const Instr& instr) {
       return emit_max_at(instr);
     case InstrKind::hist_add:
       return line(fmt::format("histogram_{}.take({}, {});", instr.buffers[0],
-                              lanes(instr.operands[0]), acting(optional_operand(instr, 1))));
+                              lanes(instr.operands[0]), acting(predicate_of(instr))));
     case InstrKind::argsort_row:
       return emit_argsort(instr);
     default:
@@ -220,64 +219,64 @@ void CpuMemory::open_tile(const Instr& instr) {
   const bool is_load = instr.kind == InstrKind::load_linear;
   if (!is_load && instr.kind != InstrKind::store_linear) return;
   count_run(instr, !is_load);
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string stage = stage_name(instr);
   line(s.is_bit() ? fmt::format("BitStage {};", stage)
                   : fmt::format("{} {}[kTile];", s.element, stage));
   if (!is_load || !s.is_bit()) return;
   line(fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0],
-                   base_text(optional_operand(instr, 0), "tile"), stage,
-                   count_text(optional_operand(instr, 1), "tile", "tile_len")));
+                   base_text(base_of(instr), "tile"), stage,
+                   count_text(limit_of(instr), "tile", "tile_len")));
 }
 
 void CpuMemory::fetch_ahead(const Instr& instr) {
   const bool is_store = instr.kind == InstrKind::store_linear;
   if (!is_store && instr.kind != InstrKind::load_linear) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (s.is_packed) return;
   line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
-                   is_store, instr.buffers[0],
-                   base_text(optional_operand(instr, is_store ? 1 : 0), "tile")));
+                   is_store, instr.buffers[0], base_text(base_of(instr), "tile")));
 }
 
 // Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
 // where they can.
 void CpuMemory::fill_stage(const Instr& instr) {
-  if (!facts_.is_staged_load(instr)) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  if (!facts().is_staged_load(instr)) return;
+  const Storage s = facts().storage(instr.buffers[0]);
   line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
   line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
-                   instr.buffers[0], base_text(optional_operand(instr, 0), "tile"),
-                   stage_name(instr), count_text(optional_operand(instr, 1), "tile", "tile_len")));
+                   instr.buffers[0], base_text(base_of(instr), "tile"), stage_name(instr),
+                   count_text(limit_of(instr), "tile", "tile_len")));
   line("}");
 }
 
 void CpuMemory::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::store_linear) return;
-  const Storage s = facts_.storage(instr.buffers[0]);
+  const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
-  const std::string base = base_text(optional_operand(instr, 1), "tile");
-  const std::string count = count_text(optional_operand(instr, 2), "tile", "tile_len");
+  const std::string base = base_text(base_of(instr), "tile");
+  const std::string count = count_text(limit_of(instr), "tile", "tile_len");
   const std::string call =
       s.is_bit() ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
   line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
 }
 
 void CpuMemory::count_run(const Instr& instr, bool is_store) {
-  if (!facts_.counts_accesses()) return;
-  if (!is_store && !kir::is_counted_load(facts_.program(), kernel_, cx_.section, cx_.instr)) return;
+  if (!facts().counts_accesses()) return;
+  if (!is_store && !kir::is_counted_load(facts().program(), kernel(), cx().section, cx().instr))
+    return;
   line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
-                   count_text(optional_operand(instr, is_store ? 2 : 1), "tile", "tile_len"),
-                   facts_.storage(instr.buffers[0]).bits));
+                   count_text(limit_of(instr), "tile", "tile_len"),
+                   facts().storage(instr.buffers[0]).bits));
 }
 
 void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
-  if (!facts_.counts_accesses() || cx_.level == Level::Kernel || cx_.level == Level::Combiner)
+  if (!facts().counts_accesses() || cx().level == Level::Kernel || cx().level == Level::Combiner)
     return;
-  const int bits = facts_.storage(instr.buffers[0]).bits;
+  const int bits = facts().storage(instr.buffers[0]).bits;
   const char* counter = is_store ? "written" : "read";
-  if (cx_.level == Level::Element) {
+  if (cx().level == Level::Element) {
     line(fmt::format("bits_{} += lane_bits({}, {});", counter, acting(pred), bits));
   } else {
     line(fmt::format("bits_{} += {} ? {} : 0;", counter, acting(pred), bits));

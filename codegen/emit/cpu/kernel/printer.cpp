@@ -8,14 +8,14 @@
 namespace cinch::codegen {
 
 std::string CpuPrinter::uniform(ValueId value) const {
-  if (facts_.is_constant(value)) return literal(type(value), facts_.definition(value)->bits);
-  CINCH_CHECK(!facts_.is_element(value),
+  if (facts().is_constant(value)) return literal(type(value), facts().definition(value)->bits);
+  CINCH_CHECK(!facts().is_element(value),
               "an element value where a uniform one must stand: " + name(value));
   return name(value);
 }
 
 std::string CpuPrinter::lanes(ValueId value) const {
-  if (facts_.is_element(value) && !facts_.is_constant(value)) return name(value);
+  if (facts().is_element(value) && !facts().is_constant(value)) return name(value);
   return fmt::format("wide<{}>({})", c_type(type(value)), uniform(value));
 }
 
@@ -39,12 +39,12 @@ void CpuPrinter::assign(ValueId value, const std::string& text) {
 }
 
 std::string CpuPrinter::local(std::uint32_t index) const {
-  return fmt::format("local_{}{}", index, cx_.phases.is_kept(index) ? "[slot]" : "");
+  return fmt::format("local_{}{}", index, cx().phases.is_kept(index) ? "[slot]" : "");
 }
 
 std::string CpuPrinter::stage_name(const Instr& instr) const {
   if (!instr.results.empty()) return "stage_" + name(instr.results[0]);
-  return fmt::format("stage_{}_{}", cx_.section, cx_.instr);
+  return fmt::format("stage_{}_{}", cx().section, cx().instr);
 }
 
 std::string CpuPrinter::base_text(ValueId base, const char* place) const {

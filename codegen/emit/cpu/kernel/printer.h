@@ -24,15 +24,19 @@ struct CpuContext {
 
 class CpuPrinter {
  public:
-  explicit CpuPrinter(CpuContext& cx) : cx_(cx), facts_(cx.facts), kernel_(cx.facts.kernel()) {}
+  explicit CpuPrinter(CpuContext& cx) : cx_(cx) {}
 
  protected:
   using Instr = kir::Instr;
   using ValueId = kir::ValueId;
 
+  CpuContext& cx() const { return cx_; }
+  const CpuKernelFacts& facts() const { return cx_.facts; }
+  const kir::Kernel& kernel() const { return cx_.facts.kernel(); }
+
   void line(const std::string& text) { cx_.out.line(text); }
-  kir::ComputeType type(ValueId value) const { return facts_.type(value); }
-  std::string name(ValueId value) const { return facts_.name(value); }
+  kir::ComputeType type(ValueId value) const { return cx_.facts.type(value); }
+  std::string name(ValueId value) const { return cx_.facts.name(value); }
   /// Are instructions printed for the lanes of a vector?
   bool is_lanes() const { return cx_.level == Level::Element || cx_.level == Level::Combiner; }
 
@@ -51,9 +55,8 @@ class CpuPrinter {
   std::string base_text(ValueId base, const char* place) const;
   std::string count_text(ValueId limit, const char* place, const char* count) const;
 
+ private:
   CpuContext& cx_;
-  const CpuKernelFacts& facts_;
-  const kir::Kernel& kernel_;
 };
 
 }  // namespace cinch::codegen

@@ -23,14 +23,14 @@ std::string CpuReductions::element_list(const std::vector<ComputeType>& types) c
 
 // A region combiner is a function of two tuples; `live` are the lanes whose result counts.
 void CpuReductions::need_combiner(std::uint32_t index) {
-  const kir::Combiner& combiner = kernel_.combiners[index];
+  const kir::Combiner& combiner = kernel().combiners[index];
   if (combiner.op || !combiners_done_.insert(index).second) return;
-  const std::vector<ComputeType> types = facts_.combined_types(combiner);
+  const std::vector<ComputeType> types = facts().combined_types(combiner);
   const std::string list = element_list(types);
   line(fmt::format("const auto join_{} = [&](Tuple<{}> a, Tuple<{}> b, Truth live) {{", index, list,
                    list));
-  const Level outer = cx_.level;
-  cx_.level = Level::Combiner;
+  const Level outer = cx().level;
+  cx().level = Level::Combiner;
   for (std::size_t i = 0; i < combiner.args.size(); ++i) {
     std::string member = i < types.size() ? "a" : "b";
     for (std::size_t k = 0; k < i % types.size(); ++k) member += ".tail";
@@ -41,7 +41,7 @@ void CpuReductions::need_combiner(std::uint32_t index) {
   for (ValueId result : combiner.results) results += (results.empty() ? "" : ", ") + lanes(result);
   line(fmt::format("return make_tuple_of<{}>({});", list, results));
   line("};");
-  cx_.level = outer;
+  cx().level = outer;
 }
 
 // ---- around the loops of an element section ----
@@ -59,10 +59,11 @@ void CpuReductions::declare_results(const Instr& instr) {
 
 void CpuReductions::open_section(const Instr& instr) {
   if (instr.kind == InstrKind::running_sum) {
-    line(fmt::format("Running{}<{}> sum_{} = {{0}};", facts_.counted_truth(instr) ? "Count" : "Sum",
-                     c_type(type(instr.results[0])), name(instr.results[0])));
+    line(fmt::format("Running{}<{}> sum_{} = {{0}};",
+                     facts().counted_truth(instr) ? "Count" : "Sum", c_type(type(instr.results[0])),
+                     name(instr.results[0])));
   }
-  if (instr.kind != InstrKind::reduce || !facts_.has_many_tiles()) return;
+  if (instr.kind != InstrKind::reduce || !facts().has_many_tiles()) return;
   declare_folds(instr, "Levels");
 }
 
@@ -76,24 +77,24 @@ void CpuReductions::declare_folds(const Instr& instr, std::string_view kind) {
     line(fmt::format("{} {};", type, variable));
     line(variable + ".clear();");
   };
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   if (!combiner.op) {
-    const std::string list = element_list(facts_.combined_types(combiner));
+    const std::string list = element_list(facts().combined_types(combiner));
     return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
   }
-  const bool is_any = kind == "Columns" && facts_.is_any_order(instr);
+  const bool is_any = kind == "Columns" && facts().is_any_order(instr);
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
     const ValueId result = instr.results[i];
-    const std::string_view type_kind = !is_any                                  ? kind
-                                       : facts_.is_magnitude(instr.operands[i]) ? "Magnitudes"
-                                                                                : "AnyOrder";
+    const std::string_view type_kind = !is_any                                   ? kind
+                                       : facts().is_magnitude(instr.operands[i]) ? "Magnitudes"
+                                                                                 : "AnyOrder";
     declare(fmt::format("{}<{}>", type_kind, operation(*combiner.op, type(result))), result);
   }
 }
 
 // The values that a region combiner takes in; 0 in place of members that `shown` has no bit for.
 std::string CpuReductions::tuple_text(const Instr& instr, unsigned shown) const {
-  const auto types = facts_.combined_types(kernel_.combiners[instr.combiner]);
+  const auto types = facts().combined_types(kernel().combiners[instr.combiner]);
   std::string values;
   for (std::size_t i = 0; i < types.size(); ++i) {
     values +=
@@ -104,7 +105,7 @@ std::string CpuReductions::tuple_text(const Instr& instr, unsigned shown) const 
 }
 
 void CpuReductions::end_row(const Instr& instr) {
-  const unsigned same = facts_.same_in_rows(instr);
+  const unsigned same = facts().same_in_rows(instr);
   if (same == 0) return;
   line(fmt::format("if constexpr (whole.value) columns_{}.end_row(join_{}, row, {});",
                    name(instr.results[0]), instr.combiner, tuple_text(instr, same)));
@@ -127,16 +128,16 @@ void CpuReductions::emit_parts(const Instr& instr, const std::string& part) {
 
 void CpuReductions::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::reduce) return;
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   if (!combiner.op) {
     const std::string result = name(instr.results[0]);
     std::string part = fmt::format("columns_{}.result(join_{})", result, instr.combiner);
-    if (const unsigned same = facts_.same_in_rows(instr)) {
+    if (const unsigned same = facts().same_in_rows(instr)) {
       part = fmt::format(
           "columns_{0}.is_whole ? columns_{0}.template result_of_rows<{1}u>(join_{2}) : {3}",
           result, same, instr.combiner, part);
     }
-    if (facts_.has_many_tiles()) {
+    if (facts().has_many_tiles()) {
       line(fmt::format("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part));
     } else {
       emit_parts(instr, part);
@@ -144,7 +145,7 @@ void CpuReductions::close_tile(const Instr& instr) {
     return;
   }
   for (ValueId result : instr.results) {
-    if (facts_.has_many_tiles()) {
+    if (facts().has_many_tiles()) {
       line(fmt::format("levels_{0}.push(0, columns_{0}.result());", name(result)));
     } else {
       assign(result, fmt::format("columns_{}.result()", name(result)));
@@ -156,8 +157,8 @@ void CpuReductions::close_section(const Instr& instr) {
   if (instr.kind == InstrKind::running_sum) {
     assign(instr.results[1], fmt::format("sum_{}.total", name(instr.results[0])));
   }
-  if (instr.kind != InstrKind::reduce || !facts_.has_many_tiles()) return;
-  if (!kernel_.combiners[instr.combiner].op) {
+  if (instr.kind != InstrKind::reduce || !facts().has_many_tiles()) return;
+  if (!kernel().combiners[instr.combiner].op) {
     emit_parts(instr,
                fmt::format("levels_{}.result(join_{})", name(instr.results[0]), instr.combiner));
     return;
@@ -170,14 +171,14 @@ void CpuReductions::close_section(const Instr& instr) {
 // ---- instructions of element sections ----
 
 void CpuReductions::emit_reduce(const Instr& instr) {
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   const std::size_t num_values = combiner.op ? instr.results.size() : instr.results.size() - 1;
   const std::string part = acting(optional_operand(instr, num_values));
   if (combiner.op) {
     for (std::size_t i = 0; i < num_values; ++i) {
       const std::string result = name(instr.results[i]), x = lanes(instr.operands[i]);
       const std::string take = fmt::format("columns_{}.take(i, {}, {});", result, x, part);
-      if (!cx_.goes_by_columns || facts_.is_any_order(instr)) {
+      if (!cx().goes_by_columns || facts().is_any_order(instr)) {
         line(take);
         continue;
       }
@@ -191,7 +192,7 @@ void CpuReductions::emit_reduce(const Instr& instr) {
   const std::string tuple = tuple_text(instr, ~0u);
   const std::string take =
       fmt::format("{}.take(join_{}, i, {}, {});", columns, instr.combiner, tuple, part);
-  const unsigned same = facts_.same_in_rows(instr);
+  const unsigned same = facts().same_in_rows(instr);
   if (same == 0) return line(take);
   line(fmt::format("if constexpr (whole.value) {}.template take_of_row<{}u>(join_{}, i, {});",
                    columns, same, instr.combiner, tuple));
@@ -199,11 +200,11 @@ void CpuReductions::emit_reduce(const Instr& instr) {
 }
 
 void CpuReductions::emit_running_sum(const Instr& instr) {
-  const ValueId truth = facts_.counted_truth(instr);
+  const ValueId truth = facts().counted_truth(instr);
   const std::string result = name(instr.results[0]), x = lanes(instr.operands[0]);
   constexpr double kMostOfSmall = 0x1p28;  // a sixteenth of what 32 bits hold
   const bool is_small = type(instr.results[0]) == ComputeType::U64 &&
-                        facts_.range(instr.operands[0]).high < kMostOfSmall;
+                        facts().range(instr.operands[0]).high < kMostOfSmall;
   if (is_small) {
     return define(instr.results[0],
                   fmt::format("sum_{}.take_small(lang::convert<u32>({}), live, {})", result, x,
@@ -211,6 +212,23 @@ void CpuReductions::emit_running_sum(const Instr& instr) {
   }
   const std::string values = truth ? acting(truth) : x + ", live";
   define(instr.results[0], fmt::format("sum_{}.take({}, {})", result, values, instr.exclusive));
+}
+
+void CpuReductions::emit(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::reduce:
+      return emit_reduce(instr);
+    case InstrKind::running_sum:
+      return emit_running_sum(instr);
+    case InstrKind::finish_reduce:
+      return emit_finish_reduce(instr);
+    case InstrKind::finish_scan:
+      return emit_finish_scan(instr);
+    case InstrKind::local_scan:
+      return emit_local_scan(instr);
+    default:
+      return emit_local_transform(instr);
+  }
 }
 
 }  // namespace cinch::codegen

@@ -30,15 +30,16 @@ class CpuReductions : public CpuPrinter {
   void close_tile(const Instr& instr);
   void close_section(const Instr& instr);
 
-  // ---- instructions ----
+  /// A reduction, a running sum, what finishes partials, or what is done to a whole local array.
+  void emit(const Instr& instr);
+
+ private:
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);
   void emit_local_transform(const Instr& instr);
-
- private:
   std::string operation(ScalarOp op, kir::ComputeType type) const;
   std::string element_list(const std::vector<kir::ComputeType>& types) const;
   /// The cleared "Levels" or "Columns" of a reduction.

@@ -17,12 +17,12 @@ std::string CpuReductions::stored_tuple(const Instr& instr, const std::string& p
   const std::size_t members = instr.buffers.size() - (is_part ? 1 : 0);
   std::vector<std::string> loads;
   for (rt::BufferIndex b : instr.buffers) {
-    const Storage s = facts_.storage(b);
+    const Storage s = facts().storage(b);
     CINCH_CHECK(!s.is_packed, "partial results in a packed buffer");
     loads.push_back(
         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, count)", s.element, b, place)));
   }
-  const std::string list = element_list(facts_.combined_types(kernel_.combiners[instr.combiner]));
+  const std::string list = element_list(facts().combined_types(kernel().combiners[instr.combiner]));
   std::string values;
   for (std::size_t i = 0; i < members; ++i) values += (i == 0 ? "" : ", ") + loads[i];
   const std::string tuple = fmt::format("make_tuple_of<{}>({})", list, values);
@@ -31,7 +31,7 @@ std::string CpuReductions::stored_tuple(const Instr& instr, const std::string& p
 
 void CpuReductions::emit_finish_reduce(const Instr& instr) {
   need_combiner(instr.combiner);
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   const std::string count = fmt::format("i64({})", uniform(instr.operands[0]));
   if (!combiner.op) {
     for (ValueId result : instr.results) {
@@ -39,12 +39,12 @@ void CpuReductions::emit_finish_reduce(const Instr& instr) {
     }
     emit_parts(instr, fmt::format("reduce_stored_parts<{}>(join_{}, {}, [&](i64 first, u32 count) "
                                   "{{ return {}; }})",
-                                  element_list(facts_.combined_types(combiner)), instr.combiner,
+                                  element_list(facts().combined_types(combiner)), instr.combiner,
                                   count, stored_tuple(instr, "first", true)));
   }
   for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
-    const Storage s = facts_.storage(instr.buffers[i]);
-    if (facts_.counts_accesses()) {
+    const Storage s = facts().storage(instr.buffers[i]);
+    if (facts().counts_accesses()) {
       line(fmt::format("bits_read += u64({}) * {};", count, s.bits));
     }
     if (!combiner.op) continue;
@@ -62,21 +62,21 @@ void CpuReductions::emit_finish_reduce(const Instr& instr) {
 
 void CpuReductions::emit_finish_scan(const Instr& instr) {
   need_combiner(instr.combiner);
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   CINCH_CHECK(!combiner.op || instr.buffers.size() == 1,
               "a scan of several arrays by an operation");
   const std::string rows = uniform(instr.operands[0]), len = uniform(instr.operands[1]);
   std::vector<ComputeType> types;
   types.reserve(instr.buffers.size());
   for (rt::BufferIndex b : instr.buffers) {
-    types.push_back(kir::compute_type(facts_.program().buffers[b].dtype));
+    types.push_back(kir::compute_type(facts().program().buffers[b].dtype));
   }
   const std::string list = element_list(types);
   line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", rows));
   line(fmt::format("const i64 row_base = row * {};", len));
   std::string loads, stores, member = "x";
   for (rt::BufferIndex b : instr.buffers) {
-    const Storage s = facts_.storage(b);
+    const Storage s = facts().storage(b);
     const std::string load =
         fmt::format("load_lanes<{}>(b{}, row_base + first, count)", s.element, b);
     loads += (loads.empty() ? "" : ", ") + from_storage(s, load);
@@ -95,21 +95,21 @@ void CpuReductions::emit_finish_scan(const Instr& instr) {
                   : fmt::format("join_{}", instr.combiner);
   line(fmt::format("scan_row<kMaxPartials, {}>({}, stored, u32({}));", list, join, len));
   line("}");
-  if (!facts_.counts_accesses()) return;
+  if (!facts().counts_accesses()) return;
   for (rt::BufferIndex b : instr.buffers) {
     line(fmt::format("bits_read += u64({0} * {1}) * {2}, bits_written += u64({0} * {1}) * {2};",
-                     rows, len, facts_.storage(b).bits));
+                     rows, len, facts().storage(b).bits));
   }
 }
 
 void CpuReductions::emit_local_scan(const Instr& instr) {
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   const std::size_t members = combiner.op ? 1 : combiner.results.size();
   std::vector<ComputeType> types;
   std::string refs;
   for (std::size_t i = 0; i < members; ++i) {
     const auto index = static_cast<std::uint32_t>(instr.index + i);
-    types.push_back(kernel_.locals.at(index).type);
+    types.push_back(kernel().locals.at(index).type);
     refs += fmt::format("{}, {{", local(index));
   }
   refs += std::string(members, '}');
@@ -120,7 +120,7 @@ void CpuReductions::emit_local_scan(const Instr& instr) {
 }
 
 void CpuReductions::emit_local_transform(const Instr& instr) {
-  const std::int64_t len = facts_.program().info.exprs.const_value(kernel_.group_len).as_int();
+  const std::int64_t len = facts().program().info.exprs.const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
     return line(fmt::format("butterflies_of_row<{}>({});", len, local(instr.index)));
   }
@@ -128,9 +128,9 @@ void CpuReductions::emit_local_transform(const Instr& instr) {
     return line(fmt::format("mark_largest({}, {}, {});", local(instr.index), len,
                             uniform(instr.operands[0])));
   }
-  const rt::BufferInfo& matrix = facts_.program().buffers.at(instr.buffers[0]);
+  const rt::BufferInfo& matrix = facts().program().buffers.at(instr.buffers[0]);
   const int folds = matrix.role == rt::BufferRole::Constant
-                        ? matrix_folds(facts_.program().constants.at(matrix.role_index), len)
+                        ? matrix_folds(facts().program().constants.at(matrix.role_index), len)
                         : 0;
   line(fmt::format("multiply_row<{}{}>({}, b{}, {});", len,
                    folds > 0 ? fmt::format(", {}", folds) : std::string(), local(instr.index),

@@ -26,14 +26,14 @@ float float_of(const kir::Instr& constant) {
 // Notes the ends below the value; false where something else decides.
 bool CpuValues::note_ends(ValueId value, Steps& steps) const {
   if (type(value) != ComputeType::F32) return false;
-  if (facts_.is_constant(value)) return true;
-  const Instr* choice = facts_.scalar_of(value, ScalarOp::select);
-  const Instr* above = choice ? facts_.scalar_of(choice->operands[0], ScalarOp::gt) : nullptr;
-  if (!above || !facts_.is_element(above->operands[0]) || !facts_.is_constant(above->operands[1]))
+  if (facts().is_constant(value)) return true;
+  const Instr* choice = facts().scalar_of(value, ScalarOp::select);
+  const Instr* above = choice ? facts().scalar_of(choice->operands[0], ScalarOp::gt) : nullptr;
+  if (!above || !facts().is_element(above->operands[0]) || !facts().is_constant(above->operands[1]))
     return false;
   if (type(above->operands[0]) != ComputeType::F32) return false;
   if (!steps.of) steps.of = above->operands[0];
-  const float end = float_of(*facts_.definition(above->operands[1]));
+  const float end = float_of(*facts().definition(above->operands[1]));
   if (steps.of != above->operands[0] || end != end) return false;
   if (std::ranges::find(steps.ends, end) == steps.ends.end()) steps.ends.push_back(end);
   return steps.ends.size() <= kMostEnds && note_ends(choice->operands[1], steps) &&
@@ -42,17 +42,17 @@ bool CpuValues::note_ends(ValueId value, Steps& steps) const {
 
 // The literal that the value is above `end` and not above the next one; null: above none.
 std::string CpuValues::step_literal(ValueId value, const float* end) const {
-  while (!facts_.is_constant(value)) {
-    const Instr& choice = *facts_.scalar_of(value, ScalarOp::select);
-    const Instr& above = *facts_.scalar_of(choice.operands[0], ScalarOp::gt);
-    const bool holds = end != nullptr && *end >= float_of(*facts_.definition(above.operands[1]));
+  while (!facts().is_constant(value)) {
+    const Instr& choice = *facts().scalar_of(value, ScalarOp::select);
+    const Instr& above = *facts().scalar_of(choice.operands[0], ScalarOp::gt);
+    const bool holds = end != nullptr && *end >= float_of(*facts().definition(above.operands[1]));
     value = choice.operands[holds ? 1 : 2];
   }
   return uniform(value);
 }
 
 bool CpuValues::emit_steps(const Instr& instr) {
-  if (cx_.level != Level::Element || !facts_.scalar_of(instr.results[0], ScalarOp::select))
+  if (cx().level != Level::Element || !facts().scalar_of(instr.results[0], ScalarOp::select))
     return false;
   Steps steps;
   if (!note_ends(instr.results[0], steps) || steps.ends.size() < kFewestEnds) return false;

@@ -27,11 +27,11 @@ void CpuValues::emit_call_extern(const Instr& instr) {
   std::vector<std::string> operands;
   operands.reserve(instr.operands.size());
   for (const ValueId value : instr.operands) {
-    operands.push_back(is_lanes() && (facts_.is_element(value) && !facts_.is_constant(value))
+    operands.push_back(is_lanes() && (facts().is_element(value) && !facts().is_constant(value))
                            ? fmt::format("lane_of<{}>({}, l)", c_type(type(value)), name(value))
                            : uniform(value));
   }
-  const std::string call = extern_call(facts_.program().info, instr.index, operands);
+  const std::string call = extern_call(facts().program().info, instr.index, operands);
   if (!is_lanes()) return define(result, call);
   const char* element = c_type(type(result));
   line(fmt::format("Lanes<{}> {} = wide<{}>({}(0));", element, name(result), element, element));
@@ -64,7 +64,7 @@ void CpuValues::emit_leaf(const Instr& instr) {
     case InstrKind::element:
       return define(result,
                     fmt::format("lane_numbers() + wide(u32(group * {}) + j)",
-                                kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len"));
+                                kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len"));
     default:
       CINCH_BUG("not a leaf");
   }

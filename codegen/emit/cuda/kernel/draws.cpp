@@ -75,8 +75,8 @@ void CudaDraws::emit_round(const Instr& instr) {
   }
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(instr.dtype) ? "i32" : "u32",
-                  instr.dtype.bits, facts_.rounded_range(instr));
-  if (cx_.rounds_again) {
+                  instr.dtype.bits, facts().rounded_range(instr));
+  if (cx().rounds_again) {
     return line(fmt::format("fixed_int_four{}({}, {}, {}, is_rare);", kind, halves, x, made));
   }
   line(fmt::format("stochastic_int_four{}({}, {}, {}, {}, {});", kind, stream, halves, x, index,
@@ -98,12 +98,12 @@ void CudaDraws::emit(const Instr& instr) {
 // ---- by rows ----
 
 bool CudaDraws::is_by_rows(const Instr& instr) const {
-  return cx_.is_whole && cx_.level == Level::Element && instr.kind != InstrKind::random_index &&
-         facts_.find_run(instr.operands[index_operand(instr)]).has_value();
+  return cx().is_whole && cx().level == Level::Element && instr.kind != InstrKind::random_index &&
+         facts().find_run(instr.operands[index_operand(instr)]).has_value();
 }
 
 std::string CudaDraws::first_drawn(const Instr& draw) const {
-  const auto run = facts_.find_run(draw.operands[index_operand(draw)]);
+  const auto run = facts().find_run(draw.operands[index_operand(draw)]);
   CINCH_CHECK(run, "a draw by rows has no run");
   std::string first = run->is_of_tensor ? "u32(group_first)" : "0u";
   for (const ValueId addend : run->addends) first += " + " + name(addend);

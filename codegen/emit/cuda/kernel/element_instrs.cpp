@@ -27,33 +27,32 @@ void CudaElementInstrs::emit_load(const Instr& instr) {
                               buffer, operand(instr.operands[0]), c_type(type(instr.results[0]))));
   }
   const std::string made = name(instr.results[0]);
-  if (cx_.ahead.contains(instr.results[0].index())) {
+  if (cx().ahead.contains(instr.results[0].index())) {
     return line(fmt::format("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
                             rows_name(instr.results[0])));
   }
   define_quad(instr.results[0]);
   line(fmt::format("load_four<{}, access>({}, {}, {}, {});", stored, buffer,
-                   lane_place(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
-                   made));
+                   lane_place(base_of(instr)), limited_live(limit_of(instr)), made));
 }
 
 void CudaElementInstrs::emit_store_linear(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
-  const ValueId base = optional_operand(instr, 1);
-  const std::string live = limited_live(optional_operand(instr, 2));
+  const ValueId base = base_of(instr);
+  const std::string live = limited_live(limit_of(instr));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program().buffers[instr.buffers[0]])) {
     return line(fmt::format("store_four<{}, access>({}, {}, {}, {});", stored, buffer,
                             lane_place(base), live, value));
   }
-  if (cx_.is_short) {
-    const ValueId limit = optional_operand(instr, 2);
+  if (cx().is_short) {
+    const ValueId limit = limit_of(instr);
     return line(fmt::format(
         "pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
         limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value));
   }
-  if (cx_.packed.contains(instr.buffers[0])) {
+  if (cx().packed.contains(instr.buffers[0])) {
     return line(fmt::format("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value));
   }
   line(fmt::format("pack_four<{}, access>({}, {}, {}, {}, stage);", stored, buffer, row_place(base),
@@ -63,8 +62,8 @@ void CudaElementInstrs::emit_store_linear(const Instr& instr) {
 // Of whole rows, few of which hold an element that is stored where little is selected, the others
 // are passed over at once.
 void CudaElementInstrs::emit_store_at(const Instr& instr) {
-  const ValueId pred = optional_operand(instr, 2);
-  const bool is_asked = cx_.is_whole && pred && facts_.is_element(pred);
+  const ValueId pred = predicate_of(instr);
+  const bool is_asked = cx().is_whole && pred && facts().is_element(pred);
   if (is_asked) line(fmt::format("if (holds_in_row({})) {{", name(pred)));
   line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
                    storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
@@ -118,14 +117,14 @@ void CudaElementInstrs::emit_reduce(const Instr& instr) {
   const CudaItem& made = items_.item(instr);
   const std::string columns = columns_name(name(instr.results[0]));
   std::vector<std::string> parts;
-  if (const ValueId counted = facts_.counted_truth(instr)) {
+  if (const ValueId counted = facts().counted_truth(instr)) {
     return line(fmt::format("{} += {}(count_four(live, {}));", columns, made.type, name(counted)));
   }
   parts.reserve(made.types.size());
   for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
   const bool is_float_sum = !made.is_tuple && made.types[0] == ComputeType::F32 &&
-                            kernel_.combiners[instr.combiner].op == ScalarOp::add;
-  const bool is_asked = !cx_.is_whole || optional_operand(instr, made.types.size());
+                            kernel().combiners[instr.combiner].op == ScalarOp::add;
+  const bool is_asked = !cx().is_whole || optional_operand(instr, made.types.size());
   if (is_float_sum && is_asked) {
     return line(fmt::format("CINCH_EACH add_where({}, {}[c], {});",
                             acting(instr, made.types.size()), columns, parts[0]));

@@ -30,11 +30,11 @@ void CudaElements::open_reductions(const kir::Section& section) {
     if (instr.kind != InstrKind::reduce) continue;
     const CudaItem& made = items_.item(instr);
     const std::string results = result_name(name(instr.results[0]));
-    line(made.is_unordered && shape_.result_levels > 0
+    line(made.is_unordered && shape().result_levels > 0
              ? fmt::format("JoinedResults<{}> {};", made.type, results)
-             : fmt::format("TileResults<{}, {}> {};", made.type, shape_.result_levels, results));
+             : fmt::format("TileResults<{}, {}> {};", made.type, shape().result_levels, results));
     line(fmt::format("{}.clear({});", results, made.empty));
-    if (shape_.team_warps > 1) {
+    if (shape().team_warps > 1) {
       share(made.type, results, "[kBlockWarps]");
     }
   }
@@ -60,15 +60,15 @@ void CudaElements::close_tile(const kir::Section& section) {
     const CudaItem& made = items_.item(instr);
     const std::string value = name(instr.results[0]);
     const bool is_sum = made.is_unordered && !made.is_tuple &&
-                        kernel_.combiners[instr.combiner].op == ScalarOp::add &&
+                        kernel().combiners[instr.combiner].op == ScalarOp::add &&
                         kir::compute_type_bytes(made.types[0]) == 4;
     const std::string joined =
-        is_sum
-            ? fmt::format("sum_lanes<{}u>({})", cx_.is_short ? facts_.short_lanes() : 32,
-                          columns_name(value))
-            : fmt::format("{}<{}u>({}, {})", made.is_unordered ? "join_lanes" : "join_columns",
-                          cx_.is_short ? facts_.short_lanes() : 32, columns_name(value), made.join);
-    if (shape_.team_warps == 1) {
+        is_sum ? fmt::format("sum_lanes<{}u>({})", cx().is_short ? facts().short_lanes() : 32,
+                             columns_name(value))
+               : fmt::format("{}<{}u>({}, {})", made.is_unordered ? "join_lanes" : "join_columns",
+                             cx().is_short ? facts().short_lanes() : 32, columns_name(value),
+                             made.join);
+    if (shape().team_warps == 1) {
       line(fmt::format("{}.take({}, {}, {});", result_name(value), joined, made.empty, made.join));
     } else {
       line(
@@ -99,9 +99,9 @@ void CudaElements::close_reductions(const kir::Section& section) {
 }
 
 void CudaElements::emit(const kir::Section& section) {
-  cx_.level = Level::Element;
+  cx().level = Level::Element;
   open_reductions(section);
-  const bool has_one_tile = shape_.result_levels == 0;
+  const bool has_one_tile = shape().result_levels == 0;
   line(has_one_tile
            ? "{"
            : "for (u64 first_tile = 0; first_tile < (u64(len) + kTileElems - 1) / kTileElems; "
@@ -109,7 +109,7 @@ void CudaElements::emit(const kir::Section& section) {
                  team_type() + "::kWarps) {");
   if (has_one_tile) line("constexpr u64 first_tile = 0;");
   line(fmt::format("const u64 tile_first = (first_tile{}) * kTileElems;",
-                   shape_.team_warps == 1 ? "" : " + warp"));
+                   shape().team_warps == 1 ? "" : " + warp"));
   line("const u32 tile_begin = u32(tile_first);");
   line(
       "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "

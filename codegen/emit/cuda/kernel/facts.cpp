@@ -56,22 +56,10 @@ bool is_for_a_lane(const kir::Instr& instr, SectionKind kind) {
 
 }  // namespace
 
-bool is_linear(const kir::Instr& instr) {
-  return instr.kind == InstrKind::load_linear || instr.kind == InstrKind::store_linear;
-}
-
-kir::ValueId base_of(const kir::Instr& instr) {
-  return optional_operand(instr, instr.kind == InstrKind::load_linear ? 0 : 1);
-}
-
-kir::ValueId limit_of(const kir::Instr& instr) {
-  return optional_operand(instr, instr.kind == InstrKind::load_linear ? 1 : 2);
-}
-
 int rows_ahead(const kir::KernelProgram& program, const kir::Section& section,
                std::int64_t longest_group) {
   if (section.kind != kir::SectionKind::Elements || section.instrs.size() > kTwiceInstrs) return 0;
-  if (std::ranges::none_of(section.instrs, is_linear)) return 0;
+  if (std::ranges::none_of(section.instrs, kir::is_linear, &Instr::kind)) return 0;
   std::uint32_t lane_bytes = 0;
   bool draws = false;
   for (const kir::Instr& instr : section.instrs) {
@@ -139,7 +127,7 @@ bool CudaKernelFacts::is_packed_by_rows(const kir::Section& section, const Instr
 bool CudaKernelFacts::has_whole_words(const Instr& store) const {
   const auto bits = program().buffers[store.buffers[0]].storage_bits;
   if (bits != 1 && bits != 2 && bits != 4) return false;
-  const ValueId base = optional_operand(store, 1);
+  const ValueId base = kir::base_of(store);
   const Instr* made = base ? definition(base) : nullptr;
   if (!made || made->kind != InstrKind::scalar || made->scalar_op != ScalarOp::mul) return false;
   const Instr *group = definition(made->operands[0]), *distance = definition(made->operands[1]);

@@ -17,11 +17,6 @@ int rows_ahead(const kir::KernelProgram& program, const kir::Section& section,
                std::int64_t longest_group);
 bool has_whole_rows(const kir::KernelProgram& program, const kir::Kernel& kernel);
 
-/// Of a linear load or store.
-bool is_linear(const kir::Instr& instr);
-kir::ValueId base_of(const kir::Instr& instr);
-kir::ValueId limit_of(const kir::Instr& instr);
-
 class CudaKernelFacts : public ValueFacts {
  public:
   CudaKernelFacts(const kir::KernelProgram& program, const kir::Kernel& kernel,

@@ -41,8 +41,8 @@ void CudaItems::emit_tuple(const CudaItem& item) {
     fields += fmt::format(" {} {};", is_flag ? "bool" : c_type(item.types[i]), field);
     shuffled += fmt::format("{}lane_xor(x.{}, bits)", i ? ", " : "", field);
   }
-  cx_.preamble.line(fmt::format("struct {} {{{} }};", item.type, fields));
-  cx_.preamble.line(fmt::format(
+  cx().preamble.line(fmt::format("struct {} {{{} }};", item.type, fields));
+  cx().preamble.line(fmt::format(
       "CINCH_FN {0} lane_xor(const {0}& x, u32 bits) {{ return {{{1}}}; }}", item.type, shuffled));
 }
 
@@ -55,15 +55,15 @@ void CudaItems::emit_builtin_join(CudaItem& item, ScalarOp op) {
   const ComputeType types[] = {item.types[0], item.types[0]};
   const std::string sides[] = {"a", "b"};
   const std::string name = fmt::format("Join_{}_{}", scalar_op_info(op).name, item.type);
-  cx_.preamble.raw(fmt::format("#ifndef CINCH_{0}\n#define CINCH_{0}\n", name));
-  cx_.preamble.line(fmt::format("struct {} {{", name));
-  cx_.preamble.line(fmt::format("static constexpr bool kInAnyOrder = {};", item.is_unordered));
-  cx_.preamble.line(
+  cx().preamble.raw(fmt::format("#ifndef CINCH_{0}\n#define CINCH_{0}\n", name));
+  cx().preamble.line(fmt::format("struct {} {{", name));
+  cx().preamble.line(fmt::format("static constexpr bool kInAnyOrder = {};", item.is_unordered));
+  cx().preamble.line(
       fmt::format("__device__ __forceinline__ {0} operator()(const {0}& a, const {0}& b) "
                   "const {{ return {1}; }}",
                   item.type, element_wise(instr, types, sides)));
-  cx_.preamble.line("};");
-  cx_.preamble.raw("#endif\n");
+  cx().preamble.line("};");
+  cx().preamble.raw("#endif\n");
   item.join = name + "{}";
 }
 
@@ -89,9 +89,9 @@ void CudaItems::emit_join(CudaItem& item, const kir::Combiner& combiner) {
       line(fmt::format("const {} {} = {};", c_type(item.types[i % n]), name(combiner.args[i]),
                        item.part(i < n ? "a" : "b", i % n)));
     }
-    const Level saved = std::exchange(cx_.level, Level::Combiner);
+    const Level saved = std::exchange(cx().level, Level::Combiner);
     for (const Instr& instr : combiner.body) emit_instr_(instr);
-    cx_.level = saved;
+    cx().level = saved;
     for (ValueId result : combiner.results) parts.push_back(name(result));
   }
   line(fmt::format("return {};", item.of(parts)));
@@ -99,9 +99,9 @@ void CudaItems::emit_join(CudaItem& item, const kir::Combiner& combiner) {
 }
 
 const CudaItem& CudaItems::item(const Instr& instr) {
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const kir::Combiner& combiner = kernel().combiners[instr.combiner];
   std::string key = fmt::format("{}", instr.combiner);
-  const std::vector<ComputeType> types = combined_types(program(), kernel_, instr);
+  const std::vector<ComputeType> types = combined_types(program(), kernel(), instr);
   for (ComputeType type : types) key += std::string("_") + c_type(type);
   const auto [it, is_new] = items_.try_emplace(key);
   CudaItem& made = it->second;
@@ -111,7 +111,7 @@ const CudaItem& CudaItems::item(const Instr& instr) {
   made.has_flag = !combiner.op;
   made.is_tuple = made.has_flag || types.size() > 1;
   made.type =
-      made.is_tuple ? fmt::format("{}_item_{}", cx_.name, key) : std::string(c_type(types[0]));
+      made.is_tuple ? fmt::format("{}_item_{}", cx().name, key) : std::string(c_type(types[0]));
   std::vector<std::string> parts;
   parts.reserve(types.size());
   for (ComputeType type : types) {

@@ -21,45 +21,45 @@ void CudaKernelEmitter::emit_signature() {
   line(
       fmt::format("CINCH_FN void {}_body(const GpuLaunch& launch, const GpuStep& step, "
                   "GpuTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
-                  cx_.name, shared_type()));
+                  cx().name, shared_type()));
 }
 
 void CudaKernelEmitter::emit_head() {
-  if (kir::is_of_scalars(kernel_)) line("if (place.block != 0u || threadIdx.x != 0u) return;");
+  if (kir::is_of_scalars(kernel())) line("if (place.block != 0u || threadIdx.x != 0u) return;");
   line("const u32 lane = lane_index(), warp = warp_index();");
   line(fmt::format("const {} team{{{}}};", team_type(),
-                   shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
-  if (uses(kernel_, InstrKind::flag_nonfinite)) line("f32 nonfinite = 0.0f;");
-  if (uses(kernel_, InstrKind::finish_reduce)) {
+                   shape().team_warps == 1 ? "lane" : "threadIdx.x"));
+  if (uses(kernel(), InstrKind::flag_nonfinite)) line("f32 nonfinite = 0.0f;");
+  if (uses(kernel(), InstrKind::finish_reduce)) {
     line("const Folding folding = folding_of(step, place);");
   }
 }
 
 // Arrays are declared per block; a team takes its own part.
 void CudaKernelEmitter::emit_shared() {
-  const char* const teams = shape_.team_warps == 1 ? "[kBlockWarps]" : "[1]";
-  for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
-    const char* element = c_type(kernel_.locals[i].type);
+  const char* const teams = shape().team_warps == 1 ? "[kBlockWarps]" : "[1]";
+  for (std::size_t i = 0; i < kernel().locals.size(); ++i) {
+    const char* element = c_type(kernel().locals[i].type);
     const std::string held =
         share(element, fmt::format("local{}", i), std::string(teams) + "[kTileElems]");
     line(fmt::format("{}* const local{} = {}[{}];", element, i, held,
-                     shape_.team_warps == 1 ? "warp" : "0"));
+                     shape().team_warps == 1 ? "warp" : "0"));
   }
-  if (shape_.stage_bits) {
+  if (shape().stage_bits) {
     const std::string held =
-        share("u32", "stage", fmt::format("[kBlockWarps][stage_words({})]", shape_.stage_bits));
+        share("u32", "stage", fmt::format("[kBlockWarps][stage_words({})]", shape().stage_bits));
     line(fmt::format("u32* const stage = {}[warp];", held));
   }
-  if (shape_.has_look_back) {
+  if (shape().has_look_back) {
     line(fmt::format("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]")));
   }
-  if (uses(kernel_, InstrKind::argsort_row)) {
+  if (uses(kernel(), InstrKind::argsort_row)) {
     line(fmt::format("u32* const digits = {}[{}];",
                      share("u32", "digits", "[kBlockWarps][kSortWords]"),
-                     shape_.team_warps == 1 ? "warp" : "0"));
+                     shape().team_warps == 1 ? "warp" : "0"));
   }
   bool has_bins = false;
-  for (const kir::Section& section : kernel_.sections) {
+  for (const kir::Section& section : kernel().sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
       const std::string bins = "bins_" + buffer_name(instr.buffers[0]);
@@ -76,19 +76,20 @@ void CudaKernelEmitter::emit_shared() {
 
 // How many elements and groups there really are.
 void CudaKernelEmitter::emit_extent() {
-  if (kernel_.sections.size() == 1) return;
-  const ValueId actual = kernel_.extent_value;
-  switch (kernel_.group_kind) {
+  if (kernel().sections.size() == 1) return;
+  const ValueId actual = kernel().extent_value;
+  switch (kernel().group_kind) {
     case kir::GroupKind::Tile:
-      line(fmt::format("const u64 extent = at_most(u64({}), {});", cx_.places.size(kernel_.extent),
-                       actual ? name(actual) : cx_.places.size(kernel_.extent)));
+      line(fmt::format("const u64 extent = at_most(u64({}), {});",
+                       cx().places.size(kernel().extent),
+                       actual ? name(actual) : cx().places.size(kernel().extent)));
       line(
           "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
           "kTileElems));");
       break;
     case kir::GroupKind::Row:
     case kir::GroupKind::Single:
-      line(fmt::format("const u64 group_elems = u64({});", cx_.places.size(kernel_.group_len)));
+      line(fmt::format("const u64 group_elems = u64({});", cx().places.size(kernel().group_len)));
       line(fmt::format("const u64 num_groups = {};",
                        actual ? fmt::format("at_most(launched_groups, {})", name(actual))
                               : std::string("launched_groups")));
@@ -99,36 +100,36 @@ void CudaKernelEmitter::emit_extent() {
 // Without look-back: no team waits for another, so each goes its own way.
 void CudaKernelEmitter::emit_plain_groups() {
   const std::string per_block =
-      shape_.team_warps > 1 ? "1u" : fmt::format("(kBlockWarps * {}u)", shape_.multiple);
+      shape().team_warps > 1 ? "1u" : fmt::format("(kBlockWarps * {}u)", shape().multiple);
   const std::string own =
-      shape_.team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape_.multiple);
+      shape().team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape().multiple);
   line(
       fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
                   "first += u64(place.num_blocks) * {0}) {{",
                   per_block, own));
-  if (facts_.short_lanes() > 0) {
+  if (facts().short_lanes() > 0) {
     emit_short_groups();
     return line("}");
   }
-  if (shape_.multiple > 1) {
+  if (shape().multiple > 1) {
     line(fmt::format(
         "for (u64 group = first; group < first + {}u && group < num_groups; ++group) {{",
-        shape_.multiple));
+        shape().multiple));
   } else {
     line("const u64 group = first;");
   }
   line("constexpr bool is_active = true;");
   emit_group_body();
-  if (shape_.multiple > 1) line("}");
+  if (shape().multiple > 1) line("}");
   line("}");
 }
 
 // The groups of a warp from `first` on: as long as there are enough, several at a time.
 void CudaKernelEmitter::emit_short_groups() {
-  line(fmt::format("constexpr u32 kRowLanes = {}u;", facts_.short_lanes()));
+  line(fmt::format("constexpr u32 kRowLanes = {}u;", facts().short_lanes()));
   line("constexpr u64 kRows = 32u / kRowLanes;");
   line(fmt::format("const u64 end = first + {0}u < num_groups ? first + {0}u : num_groups;",
-                   shape_.multiple));
+                   shape().multiple));
   line("for (u64 next = first; next < end;) {");
   short_rows_.emit();
   line("const u64 group = next++;");
@@ -141,7 +142,7 @@ void CudaKernelEmitter::emit_short_groups() {
 // without a group of their own go along with nothing to do.
 void CudaKernelEmitter::emit_ordered_groups() {
   rt::BufferIndex state = rt::kNoIndex;
-  for (const kir::Section& section : kernel_.sections) {
+  for (const kir::Section& section : kernel().sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind == InstrKind::look_back && state == rt::kNoIndex) state = instr.buffers[0];
     }
@@ -151,7 +152,7 @@ void CudaKernelEmitter::emit_ordered_groups() {
       fmt::format("const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
                   "launched_groups, slots);",
                   buffer_name(state)));
-  const bool is_own = shape_.team_warps == 1;
+  const bool is_own = shape().team_warps == 1;
   line(fmt::format("const u64 first = ticket * {};", is_own ? "kBlockWarps" : "1u"));
   line("if (first >= num_groups) break;");
   line(fmt::format("const u64 group = first{};", is_own ? " + warp" : ""));
@@ -161,7 +162,7 @@ void CudaKernelEmitter::emit_ordered_groups() {
 }
 
 void CudaKernelEmitter::emit_group_body() {
-  if (kernel_.group_kind == kir::GroupKind::Tile) {
+  if (kernel().group_kind == kir::GroupKind::Tile) {
     line("const u64 group_first = group * kTileElems;");
     line(
         "const u32 len = is_active ? u32(at_most(u64(kTileElems), i64(extent - group_first))) : "
@@ -174,24 +175,24 @@ void CudaKernelEmitter::emit_group_body() {
 }
 
 void CudaKernelEmitter::emit_sections() {
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    const kir::Section& section = kernel_.sections[s];
+  for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
+    const kir::Section& section = kernel().sections[s];
     // What one section stored, in shared or global memory, the next may read.
     line("team.sync();");
     if (section.kind == SectionKind::Elements) {
       elements_.emit(section);
     } else {
-      cx_.level = Level::Group;
+      cx().level = Level::Group;
       for (const Instr& instr : section.instrs) uniform_.emit(instr);
     }
   }
 }
 
 void CudaKernelEmitter::emit_tail() {
-  if (uses(kernel_, InstrKind::flag_nonfinite))
+  if (uses(kernel(), InstrKind::flag_nonfinite))
     line("if (nonfinite != 0.0f) flag_nonfinite(status);");
   bool is_synced = false;
-  for (const kir::Section& section : kernel_.sections) {
+  for (const kir::Section& section : kernel().sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
       if (!is_synced) line("block.sync();");
@@ -205,25 +206,25 @@ void CudaKernelEmitter::emit_tail() {
 
 CudaFunction CudaKernelEmitter::emit() {
   emit_signature();
-  const std::string signature = cx_.out.take();
+  const std::string signature = cx().out.take();
   emit_head();
   emit_shared();
-  cx_.level = Level::Kernel;
-  for (const Instr& instr : kernel_.sections[0].instrs) {
+  cx().level = Level::Kernel;
+  for (const Instr& instr : kernel().sections[0].instrs) {
     uniform_.prepare(instr);
     uniform_.emit(instr);
   }
   emit_extent();
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    for (const Instr& instr : kernel_.sections[s].instrs) uniform_.prepare(instr);
+  for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
+    for (const Instr& instr : kernel().sections[s].instrs) uniform_.prepare(instr);
   }
-  if (kernel_.sections.size() > 1) {
-    shape_.has_look_back ? emit_ordered_groups() : emit_plain_groups();
+  if (kernel().sections.size() > 1) {
+    shape().has_look_back ? emit_ordered_groups() : emit_plain_groups();
   }
   emit_tail();
   std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
-  for (const std::string& member : cx_.shared_members) shared += "  " + member + ";\n";
-  return {cx_.preamble.take() + shared + "};\n" + signature, cx_.out.take(), cx_.places};
+  for (const std::string& member : cx().shared_members) shared += "  " + member + ";\n";
+  return {cx().preamble.take() + shared + "};\n" + signature, cx().out.take(), cx().places};
 }
 
 CudaFunction emit_cuda_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,

@@ -44,7 +44,7 @@ class CudaKernelEmitter : public CudaPrinter {
   void emit_group_body();
   void emit_sections();
   void emit_tail();
-  std::string shared_type() const { return cx_.name + "_shared"; }
+  std::string shared_type() const { return cx().name + "_shared"; }
 
   CudaUniform uniform_;
   CudaElements elements_;

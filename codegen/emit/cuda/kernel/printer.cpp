@@ -10,12 +10,12 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 std::string CudaPrinter::operand(ValueId value) const {
-  return facts_.is_element(value) ? name(value) + "[c]" : name(value);
+  return facts().is_element(value) ? name(value) + "[c]" : name(value);
 }
 
 std::string CudaPrinter::quad(ValueId value) {
-  if (facts_.is_element(value)) return name(value);
-  const std::string made = fmt::format("same{}", cx_.num_quads++);
+  if (facts().is_element(value)) return name(value);
+  const std::string made = fmt::format("same{}", cx().num_quads++);
   line(fmt::format("{} {}[4];", c_type(type(value)), made));
   line(fmt::format("CINCH_EACH {}[c] = {};", made, name(value)));
   return made;
@@ -37,9 +37,9 @@ void CudaPrinter::define_quad(ValueId value) {
 
 void CudaPrinter::define(const Instr& instr, const std::string& text) {
   const ValueId value = instr.results[0];
-  if (cx_.level == Level::Element) {
+  if (cx().level == Level::Element) {
     define_quad(value);
-    if (cx_.is_whole && instr.is_alike) {
+    if (cx().is_whole && instr.is_alike) {
       line("{");
       line("constexpr u32 c = 0;");
       line(fmt::format("fill_columns({}, {}({}));", name(value), c_type(type(value)), text));
@@ -62,7 +62,7 @@ std::string CudaPrinter::storage(rt::BufferIndex buffer) const {
 }
 
 std::string CudaPrinter::buffer_name(rt::BufferIndex buffer) const {
-  return fmt::format("b{}", cx_.places.number(buffer));
+  return fmt::format("b{}", cx().places.number(buffer));
 }
 
 std::string CudaPrinter::base_text(ValueId base) const {
@@ -70,26 +70,26 @@ std::string CudaPrinter::base_text(ValueId base) const {
 }
 
 std::string CudaPrinter::limited_live(ValueId limit) const {
-  return limit && !cx_.is_whole ? fmt::format("live_elems(live, j, {})", name(limit)) : "live";
+  return limit && !cx().is_whole ? fmt::format("live_elems(live, j, {})", name(limit)) : "live";
 }
 
 std::string CudaPrinter::lane_place(ValueId base) const {
-  return base_text(base) + (cx_.is_whole ? "lane_begin, turn" : "i64(j), 0u");
+  return base_text(base) + (cx().is_whole ? "lane_begin, turn" : "i64(j), 0u");
 }
 
 std::string CudaPrinter::row_place(ValueId base) const {
   return base_text(base) +
-         (cx_.is_whole ? "rows_begin, turn" : "i64(tile_begin + row * kRowElems), 0u");
+         (cx().is_whole ? "rows_begin, turn" : "i64(tile_begin + row * kRowElems), 0u");
 }
 
 std::string CudaPrinter::share(const std::string& type, const std::string& name,
                                const std::string& extents) {
-  cx_.shared_members.push_back(type + " " + name + extents);
+  cx().shared_members.push_back(type + " " + name + extents);
   return "shared." + name;
 }
 
 std::string CudaPrinter::team_type() const {
-  return shape_.team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
+  return shape().team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
 }
 
 }  // namespace cinch::codegen

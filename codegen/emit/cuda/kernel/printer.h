@@ -32,20 +32,24 @@ struct CudaContext {
 
 class CudaPrinter {
  public:
-  explicit CudaPrinter(CudaContext& cx)
-      : cx_(cx), facts_(cx.facts), kernel_(cx.facts.kernel()), shape_(cx.facts.shape()) {}
+  explicit CudaPrinter(CudaContext& cx) : cx_(cx) {}
 
  protected:
   using Instr = kir::Instr;
   using ValueId = kir::ValueId;
   using ComputeType = kir::ComputeType;
 
+  CudaContext& cx() const { return cx_; }
+  const CudaKernelFacts& facts() const { return cx_.facts; }
+  const kir::Kernel& kernel() const { return cx_.facts.kernel(); }
+  const CudaShape& shape() const { return cx_.facts.shape(); }
+
   void line(const std::string& text) { cx_.out.line(text); }
-  const kir::KernelProgram& program() const { return facts_.program(); }
+  const kir::KernelProgram& program() const { return cx_.facts.program(); }
 
   // ---- values ----
-  ComputeType type(ValueId value) const { return facts_.type(value); }
-  std::string name(ValueId value) const { return facts_.name(value); }
+  ComputeType type(ValueId value) const { return cx_.facts.type(value); }
+  std::string name(ValueId value) const { return cx_.facts.name(value); }
   /// The value of element c, or of the uniform level at hand.
   std::string operand(ValueId value) const;
   /// The name of an array of four holding the value.
@@ -72,10 +76,8 @@ class CudaPrinter {
   std::string share(const std::string& type, const std::string& name, const std::string& extents);
   std::string team_type() const;
 
+ private:
   CudaContext& cx_;
-  const CudaKernelFacts& facts_;
-  const kir::Kernel& kernel_;
-  const CudaShape& shape_;
 };
 
 }  // namespace cinch::codegen

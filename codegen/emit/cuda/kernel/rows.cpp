@@ -16,7 +16,7 @@ std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_
   std::set<std::string> asked = {fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows)};
   const auto ask = [&](const std::string& test) { asked.insert(test); };
   for (const Instr& instr : section.instrs) {
-    if (is_linear(instr)) {
+    if (is_linear(instr.kind)) {
       ask(fmt::format("holds_rows<{}>({}, {}i64(tile_begin))", storage(instr.buffers[0]),
                       buffer_name(instr.buffers[0]), base_text(base_of(instr))));
       if (const ValueId limit = limit_of(instr)) {
@@ -32,7 +32,7 @@ std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_
 
 // Over the tile's rows, so many at a time.
 void CudaRows::open_loop(int num_rows) {
-  if (facts_.is_one_turn(num_rows)) {
+  if (facts().is_one_turn(num_rows)) {
     line("{");
     line("constexpr u32 first_row = 0;");
   } else {
@@ -54,20 +54,20 @@ void CudaRows::open_turn(int num_rows) {
 
 void CudaRows::open_packs(const kir::Section& section, int num_rows) {
   for (const Instr& instr : section.instrs) {
-    if (!facts_.is_packed_by_rows(section, instr)) continue;
-    cx_.packed.insert(instr.buffers[0]);
+    if (!facts().is_packed_by_rows(section, instr)) continue;
+    cx().packed.insert(instr.buffers[0]);
     line(fmt::format("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows));
   }
 }
 
 void CudaRows::close_packs(const kir::Section& section, int num_rows) {
   for (const Instr& instr : section.instrs) {
-    if (!facts_.is_packed_by_rows(section, instr)) continue;
+    if (!facts().is_packed_by_rows(section, instr)) continue;
     line(fmt::format("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});",
                      storage(instr.buffers[0]), num_rows, buffer_name(instr.buffers[0]),
                      base_text(base_of(instr))));
   }
-  cx_.packed.clear();
+  cx().packed.clear();
 }
 
 // The loads of several rows; not of what an earlier instruction of the row stores.
@@ -91,7 +91,7 @@ std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, in
   }
   if (ahead.empty()) return ahead;
   open_turn(num_rows);
-  cx_.out.raw(loads);
+  cx().out.raw(loads);
   line("}");
   return ahead;
 }
@@ -124,13 +124,13 @@ void CudaRows::emit_alike(const Instr& instr) {
 }
 
 bool CudaRows::emit(const kir::Section& section) {
-  const int num_rows = facts_.rows_ahead(section);
+  const int num_rows = facts().rows_ahead(section);
   if (num_rows == 0) return false;
-  cx_.is_whole = true;
-  cx_.rounds_again = facts_.is_repeatable(section.instrs) &&
-                     std::ranges::any_of(section.instrs, [&](const Instr& instr) {
-                       return kir::rounds_to_int(instr) && draws_.is_by_rows(instr);
-                     });
+  cx().is_whole = true;
+  cx().rounds_again = facts().is_repeatable(section.instrs) &&
+                      std::ranges::any_of(section.instrs, [&](const Instr& instr) {
+                        return kir::rounds_to_int(instr) && draws_.is_by_rows(instr);
+                      });
   line("bool is_done = false;");
   line("if constexpr (!kIsStep) {");
   line(fmt::format("is_done = {};", fmt::join(conditions(section, num_rows), " && ")));
@@ -138,11 +138,11 @@ bool CudaRows::emit(const kir::Section& section) {
   line("if (is_done) {");
   line("constexpr Access access = Access::Whole;");
   line("constexpr u32 live = 4u;");
-  if (cx_.rounds_again) line("bool is_rare = false;");
+  if (cx().rounds_again) line("bool is_rare = false;");
   open_loop(num_rows);
   line("const i64 rows_begin = i64(tile_begin + first_row * kRowElems);");
   line("const i64 lane_begin = i64(tile_begin + first_row * kRowElems + 4u * lane);");
-  cx_.ahead = emit_loads_ahead(section, num_rows);
+  cx().ahead = emit_loads_ahead(section, num_rows);
   draws_.emit_ahead(section, num_rows);
   emit_alike_ahead(section, num_rows);
   open_packs(section, num_rows);
@@ -150,14 +150,14 @@ bool CudaRows::emit(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     instr.is_alike ? emit_alike(instr) : instrs_.emit(instr);
   }
-  cx_.ahead.clear();
+  cx().ahead.clear();
   line("}");
   close_packs(section, num_rows);
   line("}");
-  if (cx_.rounds_again) line("is_done = !__any_sync(kAllLanes, is_rare);");
+  if (cx().rounds_again) line("is_done = !__any_sync(kAllLanes, is_rare);");
   line("}");
   line("if (!is_done) {");
-  cx_.is_whole = cx_.rounds_again = false;
+  cx().is_whole = cx().rounds_again = false;
   return true;
 }
 

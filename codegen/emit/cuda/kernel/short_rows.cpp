@@ -14,7 +14,7 @@ using kir::SectionKind;
 void CudaShortRows::forget_stored(const kir::Section& section) {
   std::set<rt::BufferIndex> stored;
   for (const Instr& instr : section.instrs) {
-    if (instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at) continue;
+    if (kir::is_load(instr.kind)) continue;
     stored.insert(instr.buffers.begin(), instr.buffers.end());
   }
   std::erase_if(kept_, [&](const auto& kept) { return stored.contains(std::get<0>(kept.first)); });
@@ -23,7 +23,7 @@ void CudaShortRows::forget_stored(const kir::Section& section) {
 // A load's buffer, base and limit.
 CudaShortRows::KeptKey CudaShortRows::kept_key(const Instr& load) {
   const auto number = [](ValueId value) { return value ? value.index() : SIZE_MAX; };
-  return {load.buffers[0], number(optional_operand(load, 0)), number(optional_operand(load, 1))};
+  return {load.buffers[0], number(base_of(load)), number(limit_of(load))};
 }
 
 // What the group's sections load again they find here.
@@ -35,7 +35,7 @@ void CudaShortRows::emit_load(const Instr& load) {
         fmt::format("const {} (&{})[4] = {};", c_type(type(value)), name(value), kept->second));
   }
   define_quad(value);
-  const ValueId base = optional_operand(load, 0), limit = optional_operand(load, 1);
+  const ValueId base = base_of(load), limit = limit_of(load);
   line(fmt::format("load_four<{}, Access::Any>({}, {}i64(4u * lane), 0u, {}, {});",
                    storage(load.buffers[0]), buffer_name(load.buffers[0]), base_text(base),
                    limit ? fmt::format("live_elems(4u, 4u * lane, {})", name(limit)) : "4u",
@@ -43,7 +43,7 @@ void CudaShortRows::emit_load(const Instr& load) {
 }
 
 void CudaShortRows::emit_elements(const kir::Section& section) {
-  cx_.level = Level::Element;
+  cx().level = Level::Element;
   elements_.open_reductions(section);
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::load_linear) emit_load(instr);
@@ -72,18 +72,18 @@ void CudaShortRows::emit() {
   line("constexpr bool is_active = true;");
   line("const u64 group_first = group * group_elems;");
   line("constexpr u32 len = 4u * kRowLanes;");
-  cx_.is_short = true;
-  for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
-    const kir::Section& section = kernel_.sections[s];
+  cx().is_short = true;
+  for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
+    const kir::Section& section = kernel().sections[s];
     line("__syncwarp();");
     if (section.kind == SectionKind::Elements) {
       emit_elements(section);
     } else {
-      cx_.level = Level::Group;
+      cx().level = Level::Group;
       for (const Instr& instr : section.instrs) uniform_.emit(instr);
     }
   }
-  cx_.is_short = false;
+  cx().is_short = false;
   kept_.clear();
   line("continue;");
   line("}");

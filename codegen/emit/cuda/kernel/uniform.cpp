@@ -16,9 +16,9 @@ CudaUniform::CudaUniform(CudaContext& cx)
 // The condition under which one thread acts: of the launch, unless that only folds partials, or of
 // the group's team.
 std::string CudaUniform::only_once(const std::string& condition) const {
-  if (cx_.level != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
+  if (cx().level != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
   const char* const unless_fold =
-      uses(kernel_, InstrKind::finish_reduce) ? " && !folding.folds" : "";
+      uses(kernel(), InstrKind::finish_reduce) ? " && !folding.folds" : "";
   return fmt::format("if (place.block == 0u && threadIdx.x == 0u{}{}) ", unless_fold, condition);
 }
 
@@ -26,7 +26,7 @@ void CudaUniform::emit_call_extern(const Instr& instr) {
   std::vector<std::string> operands;
   operands.reserve(instr.operands.size());
   for (const ValueId value : instr.operands) {
-    operands.push_back(cx_.level == Level::Element ? operand(value) : name(value));
+    operands.push_back(cx().level == Level::Element ? operand(value) : name(value));
   }
   define(instr, extern_call(program().info, instr.index, operands));
 }
@@ -51,7 +51,7 @@ void CudaUniform::emit_leaf(const Instr& instr) {
     case InstrKind::param:
       return define(instr, from_word(fmt::format("args.params[{}]", instr.index)));
     case InstrKind::host_size:
-      return define(instr, from_word(cx_.places.size_entry(instr.index)));
+      return define(instr, from_word(cx().places.size_entry(instr.index)));
     case InstrKind::group:
       return define(instr, "i64(group)");
     case InstrKind::group_len:
@@ -78,7 +78,7 @@ void CudaUniform::emit_memory(const Instr& instr) {
   }
   const std::string load = fmt::format("load_one<{}>({}, i64({}))", stored, buffer, index);
   const std::string guard =
-      (cx_.level == Level::Group ? std::string("is_active") : std::string("true")) +
+      (cx().level == Level::Group ? std::string("is_active") : std::string("true")) +
       pred_text(instr, 1);
   define(instr, guard == "true"
                     ? load
@@ -89,7 +89,7 @@ void CudaUniform::emit_look_back(const Instr& instr) {
   define(instr, fmt::format(
                     "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
                     "u64({}) : 0u, slots))",
-                    c_type(type(instr.results[0])), shape_.team_warps == 1,
+                    c_type(type(instr.results[0])), shape().team_warps == 1,
                     buffer_name(instr.buffers[0]), name(instr.operands[0])));
 }
 
@@ -147,7 +147,7 @@ void CudaUniform::emit_finish_scan(const Instr& instr) {
 }
 
 void CudaUniform::emit_local_transform(const Instr& instr) {
-  const std::int64_t len = program().info.exprs.const_value(kernel_.group_len).as_int();
+  const std::int64_t len = program().info.exprs.const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
     return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
   }
