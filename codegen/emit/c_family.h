@@ -23,7 +23,13 @@ std::string value_name(const kir::Kernel& kernel, kir::ValueId value);
 bool uses(const kir::Kernel& kernel, kir::InstrKind kind);
 
 /// Where a value is made: once per kernel, once per group, per element, in a combiner's body.
-enum class Level { Kernel, Group, Element, Combiner };
+enum class Level {
+  Kernel,
+  Group,
+  Element,
+  Combiner,
+  Rows,  // of the CPU emitter: values of a group, for a vector of groups (no value is made at it)
+};
 /// The level of each value of the kernel, by index. Reductions make values of the group.
 std::vector<Level> value_levels(const kir::Kernel& kernel);
 

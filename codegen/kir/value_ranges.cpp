@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
 
 namespace cinch::kir {
 namespace {

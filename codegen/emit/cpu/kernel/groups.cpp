@@ -25,10 +25,13 @@ void CpuKernelEmitter::emit_plain_groups() {
   line("}");
 }
 
-// A chunk of groups goes through a phase together, so that one look-back serves them all.
+// A chunk of groups goes through a phase together, so that one look-back serves them all, or one
+// vector holds what each of several rows has once.
 void CpuKernelEmitter::emit_chunked_groups() {
   const bool is_row = kernel().group_kind == kir::GroupKind::Row;
-  line(fmt::format("const u32 max_chunk = chunk_groups({});", is_row ? "len" : "kTile"));
+  line(cx().phases.takes_rows_together()
+           ? std::string("const u32 max_chunk = least(kMaxChunk, kTile / len);")
+           : fmt::format("const u32 max_chunk = chunk_groups({});", is_row ? "len" : "kTile"));
   for (std::uint32_t v : cx().phases.crossing()) {
     const ValueId value{v};
     line(fmt::format("{} kept_{}[kMaxChunk];", c_type(type(value)), name(value)));
@@ -44,6 +47,12 @@ void CpuKernelEmitter::emit_chunked_groups() {
 
 void CpuKernelEmitter::emit_phase(std::size_t p) {
   const CpuPhases::Phase& phase = cx().phases.all()[p];
+  if (phase.is_for_rows) return emit_for_rows(p);
+  const bool packs_rows = cx().phases.takes_rows_together();
+  if (packs_rows) {
+    line("{");
+    each_store(phase, &CpuMemory::open_rows);
+  }
   line("for (u32 slot = 0; slot < chunk_len; ++slot) {");
   line("const u64 group = chunk + slot;");
   emit_group_values();
@@ -58,7 +67,23 @@ void CpuKernelEmitter::emit_phase(std::size_t p) {
     if (is_here) line(fmt::format("kept_{0}[slot] = {0};", name(ValueId{v})));
   }
   line("}");
+  if (packs_rows) {
+    each_store(phase, &CpuMemory::close_rows);
+    line("}");
+  }
   if (phase.look_back) emit_look_back(*phase.look_back);
+}
+
+void CpuKernelEmitter::each_store(const CpuPhases::Phase& phase,
+                                  void (CpuMemory::*emit)(const Instr&)) {
+  for (const CpuPhases::Piece& piece : phase.pieces) {
+    cx().section = piece.section;
+    const auto& instrs = kernel().sections[piece.section].instrs;
+    for (cx().instr = piece.begin; cx().instr < piece.end; ++cx().instr) {
+      if (instrs[cx().instr].kind == InstrKind::store_linear)
+        (instrs_.memory().*emit)(instrs[cx().instr]);
+    }
+  }
 }
 
 void CpuKernelEmitter::emit_look_back(const Instr& instr) {

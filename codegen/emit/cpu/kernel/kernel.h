@@ -42,9 +42,13 @@ class CpuKernelEmitter : public CpuPrinter {
   void emit_plain_groups();
   void emit_chunked_groups();
   void emit_phase(std::size_t phase);
+  void each_store(const CpuPhases::Phase& phase, void (CpuMemory::*emit)(const Instr&));
   void emit_look_back(const Instr& instr);
   void emit_group_values();
   void emit_piece(const CpuPhases::Piece& piece);
+
+  // ---- short_rows.cpp ----
+  void emit_for_rows(std::size_t phase);
 
   CpuInstrs instrs_;
   CpuElements elements_;

@@ -222,6 +222,9 @@ void CpuMemory::open_tile(const Instr& instr) {
   const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string stage = stage_name(instr);
+  if (!is_load && cx().phases.takes_rows_together()) {
+    return line(fmt::format("{0}* const {1} = rows_{1} + slot * len;", s.element, stage));
+  }
   line(s.is_bit() ? fmt::format("BitStage {};", stage)
                   : fmt::format("{} {}[kTile];", s.element, stage));
   if (!is_load || !s.is_bit()) return;
@@ -252,7 +255,7 @@ void CpuMemory::fill_stage(const Instr& instr) {
 }
 
 void CpuMemory::close_tile(const Instr& instr) {
-  if (instr.kind != InstrKind::store_linear) return;
+  if (instr.kind != InstrKind::store_linear || cx().phases.takes_rows_together()) return;
   const Storage s = facts().storage(instr.buffers[0]);
   if (!s.is_packed) return;
   const std::string base = base_text(base_of(instr), "tile");
@@ -260,6 +263,22 @@ void CpuMemory::close_tile(const Instr& instr) {
   const std::string call =
       s.is_bit() ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
   line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
+}
+
+void CpuMemory::open_rows(const Instr& store) {
+  const Storage s = facts().storage(store.buffers[0]);
+  if (s.is_packed) line(fmt::format("{} rows_{}[kTile];", s.element, stage_name(store)));
+}
+
+void CpuMemory::close_rows(const Instr& store) {
+  const Storage s = facts().storage(store.buffers[0]);
+  if (!s.is_packed) return;
+  const std::string first = "i64(chunk * len)", count = "chunk_len * len";
+  const ValueId limit = optional_operand(store, 2);
+  const std::string end = limit ? uniform(facts().definition(limit)->operands[0]) : std::string();
+  line(fmt::format(
+      "pack_run<{}>(b{}, {}, rows_{}, {});", s.bits, store.buffers[0], first, stage_name(store),
+      limit ? fmt::format("places_below(i64({}) - {}, i64(0), {})", end, first, count) : count));
 }
 
 void CpuMemory::count_run(const Instr& instr, bool is_store) {

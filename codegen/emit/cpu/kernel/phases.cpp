@@ -1,6 +1,8 @@
 // Bodies of phases.h.
 #include "codegen/emit/cpu/kernel/phases.h"
 
+#include "codegen/emit/cpu/kernel/short_rows.h"
+
 namespace cinch::codegen {
 
 using kir::Instr;
@@ -19,12 +21,18 @@ void CpuPhases::note_uses(const Instr& instr, std::size_t phase) {
   if (is_local) local_phases_[instr.index].insert(phase);
 }
 
+CpuPhases::CpuPhases(const CpuKernelFacts& facts)
+    : facts_(facts),
+      takes_rows_together_(codegen::takes_rows_together(facts)),
+      def_phase_(facts.kernel().values.size(), 0) {
+  phases_.emplace_back();
+  takes_rows_together_ ? cut_short_rows() : cut_at_look_backs();
+}
+
 // A look_back ends its phase; its result belongs to the next one, but is kept like the values that
 // cross.
-CpuPhases::CpuPhases(const CpuKernelFacts& facts)
-    : facts_(facts), def_phase_(facts.kernel().values.size(), 0) {
-  const kir::Kernel& kernel = facts.kernel();
-  phases_.emplace_back();
+void CpuPhases::cut_at_look_backs() {
+  const kir::Kernel& kernel = facts_.kernel();
   for (std::size_t s = 1; s < kernel.sections.size(); ++s) {
     const auto& instrs = kernel.sections[s].instrs;
     std::size_t begin = 0;
@@ -40,6 +48,21 @@ CpuPhases::CpuPhases(const CpuKernelFacts& facts)
       begin = i + 1;
     }
     phases_.back().pieces.push_back({s, begin, instrs.size()});
+  }
+}
+
+void CpuPhases::cut_short_rows() {
+  const kir::Kernel& kernel = facts_.kernel();
+  bool is_behind_elements = false;
+  for (std::size_t s = 1; s < kernel.sections.size(); ++s) {
+    const kir::Section& section = kernel.sections[s];
+    if (section.instrs.empty()) continue;
+    const bool is_for_rows = section.kind == kir::SectionKind::Group && is_behind_elements;
+    is_behind_elements |= section.kind == kir::SectionKind::Elements;
+    if (is_for_rows || phases_.back().is_for_rows) phases_.emplace_back();
+    phases_.back().is_for_rows = is_for_rows;
+    phases_.back().pieces.push_back({s, 0, section.instrs.size()});
+    for (const Instr& instr : section.instrs) note_uses(instr, phases_.size() - 1);
   }
 }
 

@@ -1,5 +1,5 @@
-// A kernel's sections cut into phases at each look-back: a chunk of groups runs one phase, then the
-// look-back, then the next phase.
+// A kernel's sections cut into phases: a chunk of groups runs one phase, then the next one. Phases
+// end at look-backs, and before and behind what short rows compute together.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,11 +21,14 @@ class CpuPhases {
   struct Phase {
     std::vector<Piece> pieces;
     const kir::Instr* look_back = nullptr;  // ends the phase; null for the last
+    bool is_for_rows = false;  // computes what each row has once, for a vector of rows at a time
   };
 
   explicit CpuPhases(const CpuKernelFacts& facts);
 
   const std::vector<Phase>& all() const { return phases_; }
+  /// See short_rows.h.
+  bool takes_rows_together() const { return takes_rows_together_; }
   /// Group values that are used in a later phase than their own.
   const std::set<std::uint32_t>& crossing() const { return crossing_; }
   /// The phase that makes the value.
@@ -35,8 +38,11 @@ class CpuPhases {
 
  private:
   void note_uses(const kir::Instr& instr, std::size_t phase);
+  void cut_at_look_backs();
+  void cut_short_rows();
 
   const CpuKernelFacts& facts_;
+  bool takes_rows_together_;
   std::vector<Phase> phases_;
   std::vector<std::size_t> def_phase_;
   std::set<std::uint32_t> crossing_;

@@ -15,7 +15,8 @@ std::string CpuPrinter::uniform(ValueId value) const {
 }
 
 std::string CpuPrinter::lanes(ValueId value) const {
-  if (facts().is_element(value) && !facts().is_constant(value)) return name(value);
+  const bool is_of_rows = cx_.level == Level::Rows && cx_.facts.level(value) == Level::Group;
+  if ((is_of_rows || facts().is_element(value)) && !facts().is_constant(value)) return name(value);
   return fmt::format("wide<{}>({})", c_type(type(value)), uniform(value));
 }
 

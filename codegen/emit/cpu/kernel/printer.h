@@ -38,7 +38,9 @@ class CpuPrinter {
   kir::ComputeType type(ValueId value) const { return cx_.facts.type(value); }
   std::string name(ValueId value) const { return cx_.facts.name(value); }
   /// Are instructions printed for the lanes of a vector?
-  bool is_lanes() const { return cx_.level == Level::Element || cx_.level == Level::Combiner; }
+  bool is_lanes() const {
+    return cx_.level == Level::Element || cx_.level == Level::Combiner || cx_.level == Level::Rows;
+  }
 
   /// A scalar: constants stand as literals.
   std::string uniform(ValueId value) const;
