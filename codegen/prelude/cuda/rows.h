@@ -37,6 +37,15 @@ CINCH_FN void butterflies_of_row(E* row) {
   }
 }
 
+// How many keys of the warp reach a number.
+template <u32 Each>
+CINCH_FN u32 count_reaching(const u32 (&keys)[Each], u32 least) {
+  u32 num = 0;
+#pragma unroll
+  for (u32 i = 0; i < Each; ++i) num += u32(keys[i] >= least);
+  return sum_lanes<32u>(num);
+}
+
 // In place: 1 for the k largest keys, of equal ones the first, 0 for the others. The k-th largest
 // is found bit by bit from the top.
 template <u32 Len>
@@ -46,19 +55,13 @@ CINCH_FN void mark_largest_of_row(u32* row, u32 k) {
   u32 x[kEach];
 #pragma unroll
   for (u32 i = 0; i < kEach; ++i) x[i] = 32u * i + lane < Len ? row[32u * i + lane] : 0u;
-  const auto count = [&](const auto& holds) {
-    u32 num = 0;
-#pragma unroll
-    for (u32 i = 0; i < kEach; ++i) num += u32(holds(x[i]));
-    return sum_lanes<32u>(num);
-  };
   u32 least = 0;
 #pragma unroll 1
   for (u32 bit = 1u << 31; bit != 0u; bit >>= 1) {
     const u32 tried = least | bit;
-    if (count([&](u32 key) { return key >= tried; }) >= k) least = tried;
+    if (count_reaching(x, tried) >= k) least = tried;
   }
-  const u32 need = k - count([&](u32 key) { return key > least; });
+  const u32 need = k - (least == ~0u ? 0u : count_reaching(x, least + 1u));
   u32 before = 0;
 #pragma unroll
   for (u32 i = 0; i < kEach; ++i) {
