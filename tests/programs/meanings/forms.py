@@ -33,6 +33,20 @@ def with_row_at(rows, value):
     return changed
 
 
+def joined(rows):
+    """The sums of rows of 8 numbers, in the language's order."""
+    halves = rows[:, :4] + rows[:, 4:]
+    quarters = halves[:, :2] + halves[:, 2:]
+    return (quarters[:, :1] + quarters[:, 1:]).ravel()
+
+
+def in_order(rows):
+    """The sums of columns of 5 numbers, in the language's order."""
+    return ((rows[0] + rows[4]) + rows[2]) + (rows[1] + rows[3])
+
+
+ROW_SUMS = joined(MATRIX).reshape(ROWS, 1)
+
 # (what, statements, expression, its value)
 FORMS = [
     # A fn of scalars that gives several values, element by element.
@@ -53,6 +67,16 @@ FORMS = [
     ("row_at_range", AS_MATRIX + "    let mut x = m\n    x[2..4] = row\n", "reshape(x, n)", with_row_at([2, 3], ROW).ravel()),
     ("row_is_added", AS_MATRIX + "    let mut x = m\n    x[2..4] += row\n", "reshape(x, n)",
      with_row_at([2, 3], MATRIX[2:4] + ROW).ravel()),
+    # A column beside a row is a matrix.
+    ("column_times_row", AS_MATRIX, "reshape(sum(m[0..5], axis: 1) * row, n)",
+     (ROW_SUMS * ROW).ravel()),
+    ("column_of_bytes", AS_BYTES, "reshape((reshape(bytes[0..5], 5, 1) as u32 << transpose(reshape(iota(8), 8, 1))) as f32, n)",
+     (BYTES[:5].reshape(5, 1) << np.arange(8, dtype=np.uint32)).ravel()),
+    ("turned_table", AS_BYTES, "reshape((reshape(bytes[0..5], 5, 1) as u32 * transpose([[3], [1 << 31], [7], [9], [2], [4], [6], [8]])) as f32, n)",
+     (BYTES[:5].reshape(5, 1).astype(np.uint32) * np.array([3, 1 << 31, 7, 9, 2, 4, 6, 8], np.uint32)).ravel()),
+    ("one_beside_all", AS_MATRIX, "reshape(m - row[0..1], n)", GRADIENT - ROW[0]),
+    ("dot_of_rows", AS_MATRIX, "reshape(dot(m, row, axis: 1) + fill(0.0, 8), n)", np.repeat(joined(MATRIX * ROW), 8)),
+    ("dot_of_columns", AS_MATRIX, "reshape(dot(row, m, axis: 0) + reshape(fill(0.0, 5), 5, 1), n)", np.tile(in_order(MATRIX * ROW), 5)),
     # What is left of nothing, or is not counted.
     ("least_of_nothing", "    let least = min(g as i32, where: g > 1000)\n", "fill(select(least == 2147483647, 1.0, 0.0), n)", np.ones(SIZE)),
     ("most_of_nothing", "    let most = max(g as i64, where: g > 1000)\n", "fill(select(most == -9223372036854775808, 1.0, 0.0), n)",
