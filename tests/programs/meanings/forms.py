@@ -14,6 +14,7 @@ SIZE = ROWS * COLS
 F32 = np.float32
 GRADIENT = (np.arange(SIZE, dtype=np.float32) - 11.5) * F32(0.75)
 BYTES = GRADIENT.view(np.uint32) >> np.uint32(20) & np.uint32(0xff)
+REVERSED = GRADIENT[::-1]
 MATRIX = GRADIENT.reshape(ROWS, COLS)
 ROW = MATRIX[1]
 ODD = ROW.view(np.uint32) >> np.uint32(20) & np.uint32(1) == 1
@@ -55,6 +56,15 @@ FORMS = [
     ("tuple_types", "    let (whole, rest) = parts(g)\n", "(whole as f32) + rest",
      np.trunc(GRADIENT) + (GRADIENT - np.trunc(GRADIENT))),
     ("tuple_matrix", AS_MATRIX + "    let (a, b) = both(m, row)\n", "reshape(a + b, n)", ((MATRIX + ROW) + MATRIX * ROW).ravel()),
+    # A fn that gives several values, those of one branch or another.
+    ("branches_of_elements", "    let (a, b) = ordered(g, g[n - 1 - iota(n)])\n", "a - 2 * b",
+     np.minimum(GRADIENT, REVERSED) - F32(2) * np.maximum(GRADIENT, REVERSED)),
+    ("branches_of_arrays", "    let (x, k, up) = turned(g, g[0])\n    let (y, l, down) = turned(g, -g[0])\n",
+     "select(up || !down, 0.0, x * (k as f32) + y * (l as f32))", -GRADIENT * F32(3) + REVERSED * F32(4)),
+    ("branches_of_counts", "    let s = if sum(g) > 1e9 { 1 } else { 2 }\n    let (a, b) = if s == 1 { (g, 1) } else { let y = g * g; (y, s) }\n",
+     "a * b", GRADIENT * GRADIENT * F32(2)),
+    ("branches_of_branches", "    let (a, b) = thirds(g)\n", "a + 100 * b",
+     np.select([GRADIENT < 0, GRADIENT < 9], [-GRADIENT + F32(100), GRADIENT + F32(200)], GRADIENT * GRADIENT + F32(300))),
     ("tuple_of_one_draw", "    let (a, b) = drawn(g)\n", "a - b", np.zeros(SIZE, np.float32)),
     # A vector beside a matrix is its row.
     ("row_mask_count", AS_MATRIX, "fill(count(m > 0, where: odd) as f32, n)", np.full(SIZE, ((MATRIX > 0) & ODD).sum(), np.float32)),
@@ -113,6 +123,20 @@ FORMS = [
 TEXT = """
 fn both(x: f32, y: f32) -> (f32, f32) {{ let s = x + y; (s, x * y) }}
 fn parts(x: f32) -> (i32, f32) {{ (x as i32, x - trunc(x)) }}
+fn ordered(x: f32, y: f32) -> (f32, f32) {{ if x < y {{ (x, y) }} else {{ (y, x) }} }}
+fn turned(x: [f32; m], by: f32) -> ([f32; m], u32, bool) {{
+  if by < 0 {{
+    let mut y = x
+    for i in 0..1 {{ y = -y }}
+    (y, 3, by > 1)
+  }} else {{ (x[m - 1 - iota(m)], 4, true) }}
+}}
+fn thirds(x: f32) -> (f32, f32) {{
+  if x < 0 {{ (-x, 1) }} else if x < 9 {{ (x, 2) }} else {{
+    let y = x * x
+    (y, 3)
+  }}
+}}
 fn drawn(x: f32) -> (f32, f32) {{ let r = x + random(1)[0]; (r, r) }}
 
 compressor form {{
