@@ -34,6 +34,14 @@ def with_row_at(rows, value):
     return changed
 
 
+WHOLE = np.maximum(GRADIENT, 0).astype(int).astype(object)
+
+
+def wrapped(numbers, bits):
+    """Python's integers in an unsigned type; of 64 bits the high half."""
+    return np.array([float((int(x) & (1 << bits) - 1) >> (32 if bits == 64 else 0)) for x in numbers]).astype(np.float32)
+
+
 def joined(rows):
     """The sums of rows of 8 numbers, in the language's order."""
     halves = rows[:, :4] + rows[:, 4:]
@@ -77,6 +85,15 @@ FORMS = [
     ("row_at_range", AS_MATRIX + "    let mut x = m\n    x[2..4] = row\n", "reshape(x, n)", with_row_at([2, 3], ROW).ravel()),
     ("row_is_added", AS_MATRIX + "    let mut x = m\n    x[2..4] += row\n", "reshape(x, n)",
      with_row_at([2, 3], MATRIX[2:4] + ROW).ravel()),
+    # Numbers of loops that are negative, by name and without, beside unsigned integers.
+    *((f"negative_{what}_{bits}", f"    let mut x = (max(g, 0.0) as u32) as u{bits}\n    for i in 0..2 {{ let t = i - 3; x = x {op} {with_} }}\n",
+       f"(x {'>> 32 ' if bits == 64 else ''}) as f32", value(bits))
+      for bits in (32, 64)
+      for what, op, with_, value in (("name", "+", "t", lambda bits: wrapped(WHOLE - 5, bits)),
+                                     ("number", "+", "(i - 3)", lambda bits: wrapped(WHOLE - 5, bits)),
+                                     ("of_name", "*", "(t - n)", lambda bits: wrapped(WHOLE * (3 + SIZE) * (2 + SIZE), bits)),
+                                     ("quotient", "+", "(i - 3) / 2", lambda bits: wrapped(WHOLE - 2, bits)),
+                                     ("mask", "^", "t", lambda bits: wrapped(WHOLE ^ -3 ^ -2, bits)))),
     # A column beside a row is a matrix.
     ("column_times_row", AS_MATRIX, "reshape(sum(m[0..5], axis: 1) * row, n)",
      (ROW_SUMS * ROW).ravel()),
