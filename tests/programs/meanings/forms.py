@@ -85,6 +85,11 @@ FORMS = [
     ("row_at_range", AS_MATRIX + "    let mut x = m\n    x[2..4] = row\n", "reshape(x, n)", with_row_at([2, 3], ROW).ravel()),
     ("row_is_added", AS_MATRIX + "    let mut x = m\n    x[2..4] += row\n", "reshape(x, n)",
      with_row_at([2, 3], MATRIX[2:4] + ROW).ravel()),
+    # A variable that begins with a quotient.
+    ("mutable_quotient", "    let mut x = 1 / 2\n    x += 1\n    let mut y = 6 / 2\n    y += 1\n", "g * x + fill(y as f32, n)",
+     GRADIENT * F32(1.5) + F32(4)),
+    ("mutable_quotients", "    let mut x = [1 / 2, 2]\n    x[1] += 1\n    let mut y = n / 3\n", "fill(sum(x) + (y as f32), n)",
+     np.full(SIZE, 16.5)),
     # Numbers of loops that are negative, by name and without, beside unsigned integers.
     *((f"negative_{what}_{bits}", f"    let mut x = (max(g, 0.0) as u32) as u{bits}\n    for i in 0..2 {{ let t = i - 3; x = x {op} {with_} }}\n",
        f"(x {'>> 32 ' if bits == 64 else ''}) as f32", value(bits))
