@@ -20,6 +20,8 @@ constexpr Row kRows[] = {
     {100, {64, 32, 65536, 228 * kKiB}}, {120, {48, 24, 65536, 100 * kKiB}},
 };
 
+constexpr int kKnown[] = {75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+
 constexpr std::uint32_t kRegisterUnit = 256;
 
 std::uint32_t round_up(std::uint32_t x, std::uint32_t unit) {
@@ -38,6 +40,10 @@ std::optional<GpuLimits> gpu_limits(std::string_view arch) {
     if (row.arch <= number) found = row.limits;
   }
   return found;
+}
+
+std::span<const int> known_gpu_archs() {
+  return kKnown;
 }
 
 Occupancy occupancy(const GpuLimits& limits, const KernelNeeds& needs) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace cinch::codegen {
@@ -17,6 +18,9 @@ struct GpuLimits {
 /// Of "sm_90"; of an architecture that is not in the table, the highest one below it. Nothing for
 /// what is no architecture.
 std::optional<GpuLimits> gpu_limits(std::string_view arch);
+
+/// Numbers of the architectures that have a GPU, ascending from 75 (sm_75). Later ones are missing.
+std::span<const int> known_gpu_archs();
 
 /// What a kernel takes.
 struct KernelNeeds {

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string_view>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
+#include "codegen/jit/nvrtc.h"
+#include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/standard_streams.h"
 #include "compiler/driver/process/terminal.h"
@@ -61,6 +64,25 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
   return {codegen::TargetKind::Cpu, arch};
 }
 
+namespace {
+
+// NVRTC is asked only about numbers between known ones, as it takes time to open.
+bool has_gpu(int number) {
+  const std::span<const int> known = codegen::known_gpu_archs();
+  if (number > known.back() || std::ranges::binary_search(known, number)) return true;
+  const std::vector<int>& compiled = codegen::nvrtc_report().archs;
+  return std::ranges::find(compiled, number) != compiled.end();
+}
+
+}  // namespace
+
+std::string cuda_archs_text() {
+  return fmt::format(
+      "sm_{} or a newer one (with `a` from sm_90 on, with `f` from sm_100 on: for it alone, or for "
+      "its family)",
+      fmt::join(codegen::known_gpu_archs(), ", sm_"));
+}
+
 bool is_cuda_arch(std::string_view arch) {
   constexpr int kFirst = 75, kFirstOfItsOwn = 90, kFirstOfFamily = 100, kLast = 999;
   if (!arch.starts_with("sm_") || arch.starts_with("sm_0")) return false;
@@ -69,6 +91,7 @@ bool is_cuda_arch(std::string_view arch) {
   const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
   const std::string_view letter(end, static_cast<std::size_t>(arch.data() + arch.size() - end));
   if (error != std::errc() || number < kFirst || number > kLast) return false;
+  if (!has_gpu(number)) return false;
   return letter.empty() || (letter == "a" && number >= kFirstOfItsOwn) ||
          (letter == "f" && number >= kFirstOfFamily);
 }
@@ -79,8 +102,8 @@ codegen::Target cuda_target(const std::string& arch, const std::string& text) {
   if (arch != codegen::kPtx && arch != codegen::kEmulatedArch && !is_cuda_arch(arch)) {
     throw CommandError(ExitCode::Usage,
                        fmt::format("no target '{}': there is no architecture '{}'; --target takes "
-                                   "cuda:sm_90, cuda:sm_100a and such, from sm_75 on, and cuda:{}",
-                                   text, arch, codegen::kPtx));
+                                   "cuda:{}, and cuda: with {}",
+                                   text, arch, codegen::kPtx, cuda_archs_text()));
   }
   return {codegen::TargetKind::Cuda, arch};
 }

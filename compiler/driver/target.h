@@ -21,9 +21,13 @@ bool is_gpu(const ExecutionOptions& options);
 std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
 // Throws CommandError (Unavailable) for devices and processors that are not here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
-// "sm_90", from 75 to 999, and with the letter of code for one architecture ("sm_90a", from 90 on)
-// or for its family ("sm_100f", from 100 on) alone. Not every number has a GPU.
+// "sm_90", and with the letter of code for one architecture ("sm_90a", from 90 on) or for its
+// family
+// ("sm_100f", from 100 on) alone. The number is that of a known GPU, one that NVRTC here compiles
+// for, or a newer one, up to 999.
 bool is_cuda_arch(std::string_view arch);
+// What is_cuda_arch takes, for messages.
+std::string cuda_archs_text();
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90",
 // "emulated". Throws
 // CommandError (Usage).

@@ -102,7 +102,8 @@ std::size_t Evaluator::find_sender(const Op& op) {
     const std::string& place = op.attrs.text;
     if (to[rank] >= to.size()) {
       stop(rt::ErrorKind::CheckFailed,
-           fmt::format("{}: rank {} sends to rank {} of {}", place, rank, to[rank], to.size()));
+           fmt::format("{}: rank {} sends to rank {} of {}", place, rank,
+                       static_cast<std::int32_t>(static_cast<std::uint32_t>(to[rank])), to.size()));
     }
     std::size_t& sender = from[to[rank]];
     if (sender != nobody) {

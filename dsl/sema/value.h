@@ -41,10 +41,11 @@ struct Value;
 /// How an exact integer of the checked tree becomes one of the type that it meets.
 struct Remake {
   std::function<Value(DType)> in_type;
-  bool has_quotient = false;  // for floats it is another number
-  bool holds_data = false;    // made anew later it could be another number
-  bool holds_shift = false;   // `as` makes it anew, too
-  bool has_fraction = false;  // of a constant quotient: where it meets nothing it is a float
+  bool has_quotient = false;    // for floats it is another number
+  bool holds_data = false;      // made anew later it could be another number
+  bool holds_shift = false;     // `as` makes it anew, too
+  bool has_fraction = false;    // of a constant quotient: where it meets nothing it is a float
+  bool keeps_low_bits = false;  // what is negative has its low bits in an unsigned type
 };
 
 struct Value {

@@ -21,8 +21,11 @@ Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers
   for (std::uint32_t rank = 0; rank < offers.size(); ++rank) {
     const std::uint64_t to = offers[rank].to;
     if (to >= offers.size()) {
-      return fail(ErrorKind::CheckFailed, fmt::format("{}: rank {} sends to rank {} of {}", place,
-                                                      rank, to, offers.size()));
+      // A program's negative number has the bits of its two's complement.
+      return fail(
+          ErrorKind::CheckFailed,
+          fmt::format("{}: rank {} sends to rank {} of {}", place, rank,
+                      static_cast<std::int32_t>(static_cast<std::uint32_t>(to)), offers.size()));
     }
     if (from[to] != kNobody) {
       return fail(ErrorKind::CheckFailed, fmt::format("{}: ranks {} and {} both send to rank {}",

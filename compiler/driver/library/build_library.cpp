@@ -34,8 +34,8 @@ using codegen::TargetKind;
   throw CommandError(
       ExitCode::Usage,
       fmt::format("no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
-                  "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
-                  text, fmt::join(codegen::cpu_archs(), ", ")));
+                  "cuda:ptx, and cuda: with {}",
+                  text, fmt::join(codegen::cpu_archs(), ", "), cuda_archs_text()));
 }
 
 LibraryTarget gpu_target(const std::string& arch, bool is_ptx) {

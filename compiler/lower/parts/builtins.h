@@ -20,7 +20,7 @@ class BuiltinLowering : public BodyPart {
   std::vector<ValueId> draw_operands(const Expr& e, std::vector<ValueId> operands);
   Lowered lower_collective(const Expr& e);
   Lowered lower_counted_collective(const Expr& e);
-  ValueId receiver(const Expr& e);  // of a sendrecv, proved or checked to be a rank
+  ValueId receiver(const Expr& e);  // of a sendrecv
 };
 
 }  // namespace cinch::lower

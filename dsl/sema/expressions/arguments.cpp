@@ -97,7 +97,11 @@ Value Arguments::vector_operand(ast::ExprId id, std::string_view name) {
 }
 
 Value Arguments::matrix_operand(ast::ExprId id, std::string_view name) {
-  Value value = array_operand(id, name);
+  return matrix_of(operand(id), name);
+}
+
+Value Arguments::matrix_of(const Value& given, std::string_view name) {
+  Value value = array_of(given, name);
   if (value.is_error() || value.type.rank == 2) return value;
   reporter_.report<DiagKind::NeedsMatrix>(value.span, std::string(name), text_.describe(value));
   return error_value(value.span);

@@ -30,6 +30,8 @@ class Arguments : Part {
   Value vector_operand(ast::ExprId id, std::string_view name);
   /// An operand that is a matrix.
   Value matrix_operand(ast::ExprId id, std::string_view name);
+  /// The same of a value.
+  Value matrix_of(const Value& given, std::string_view name);
   /// An argument that is a size; reports what the host does not know or may be negative.
   std::optional<HostExprId> size_arg(ast::ExprId id, std::string_view name);
   /// An argument that is one of these names; anything else is reported.

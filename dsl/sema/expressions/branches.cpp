@@ -10,14 +10,14 @@ using dsl::DiagKind;
 Value Expressions::if_expr(const ast::If& node, Span span) {
   const Value chosen_by = expr(node.condition);
   const auto branch = [&](const std::function<Value()>& body) {
-    const Value value = build_.in_block(span, body);
+    Branch made = build_.in_branch(span, body);
     all_.numbering.forget_masks();
-    return value;
+    return made;
   };
   const auto facts_before = all_.facts.of_variables();
-  const Value a = branch([&] { return block(node.then); });
+  Branch a = branch([&] { return block(node.then); });
   const auto facts_of_then = all_.facts.exchange(facts_before);
-  const Value b = branch([&] {
+  Branch b = branch([&] {
     if (!node.otherwise.has_value()) {
       Value unit;
       unit.kind = ValueKind::Unit;
@@ -29,7 +29,19 @@ Value Expressions::if_expr(const ast::If& node, Span span) {
     return expr(node.otherwise);
   });
   all_.facts.join_variable_facts(facts_of_then);
-  return join_branches(chosen_by, a, b, span);
+  const auto is_several = [](const Branch& made) {
+    return made.value.kind == ValueKind::Tuple || !made.stmts.empty();
+  };
+  if (is_several(a) || is_several(b)) return join_several(chosen_by, a, b, span);
+  return join_branches(chosen_by, std::move(a.value), std::move(b.value), span);
+}
+
+// A condition that is known when the program is compiled.
+std::optional<bool> Expressions::decided_condition(const Value& chosen_by) {
+  const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
+                          pool().type(chosen_by.host) == HostType::Bool;
+  if (!is_decided) return std::nullopt;
+  return pool().const_value(chosen_by.host).as_bool();
 }
 
 Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span span) {
@@ -44,13 +56,7 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
     value.remake = all_.exact.host_remake(ScalarOp::select, args, value, span);
     return value;
   }
-  const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
-                          pool().type(chosen_by.host) == HostType::Bool;
-  if (is_decided) return pool().const_value(chosen_by.host).as_bool() ? a : b;
-  if (a.kind == ValueKind::Tuple || b.kind == ValueKind::Tuple) {
-    reporter_.report<DiagKind::BadType>(span, "one value of each branch", "several");
-    return error_value(span);
-  }
+  if (const auto decided = decided_condition(chosen_by)) return *decided ? a : b;
   const Value test = conversions_.one_bool(chosen_by);
   if (test.is_error()) return error_value(span);
   const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
@@ -64,37 +70,53 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   return value;
 }
 
-// A value of one of two branches, decided on the device.
-Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
-  const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
-  a = met[1];
-  b = met[2];
-  const bool is_exact = !types_.own_dtype(a) && !types_.own_dtype(b) && !types_.is_real(a) &&
-                        !types_.is_real(b) && !holds_big(a) && !holds_big(b);
-  const bool is_anew = has_quotient(a) || has_quotient(b) || a.remake != nullptr ||
-                       b.remake != nullptr || types_.may_be_negative(a) ||
-                       types_.may_be_negative(b);
-  const bool is_adaptable = types_.stays_adaptable(ScalarOp::select, std::vector{test, a, b});
-  const Value branches[] = {a, b};
+// The type of a value that is one of two; nothing where no type holds both.
+std::optional<DType> Expressions::type_of_choice(const Value& a, const Value& b) {
   auto dtype = types_.own_dtype(a);
   const auto other = types_.own_dtype(b);
   if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
   if (!dtype)
     dtype = types_.is_small_number(a) && types_.is_small_number(b) ? kI32 : types_.meet(a, b);
-  const bool fits = a.kind != ValueKind::Payload && b.kind != ValueKind::Payload &&
-                    a.kind != ValueKind::Wire && b.kind != ValueKind::Wire && dtype &&
-                    types_.can_coerce(a, *dtype) && types_.can_coerce(b, *dtype);
-  if (fits) {
+  const auto is_one = [](const Value& value) {
+    return value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
+  };
+  const bool fits = is_one(a) && is_one(b) && dtype && types_.can_coerce(a, *dtype) &&
+                    types_.can_coerce(b, *dtype);
+  return fits ? dtype : std::nullopt;
+}
+
+bool Expressions::is_exact_choice(const Value& a, const Value& b) {
+  return !types_.own_dtype(a) && !types_.own_dtype(b) && !types_.is_real(a) && !types_.is_real(b) &&
+         !holds_big(a) && !holds_big(b);
+}
+
+// Reports branches whose values have no type, or not one shape, together.
+bool Expressions::are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span) {
+  if (have_type && sizes_.same_shape(a.type, b.type)) return true;
+  auto& diag =
+      reporter_.report<DiagKind::BranchesDiffer>(span, text_.describe(a), text_.describe(b));
+  text_.note_sizes(diag, {&a, &b});
+  return false;
+}
+
+// A value of one of two branches, decided on the device.
+Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
+  const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
+  a = met[1];
+  b = met[2];
+  const bool is_exact = is_exact_choice(a, b);
+  const bool is_anew = has_quotient(a) || has_quotient(b) || a.remake != nullptr ||
+                       b.remake != nullptr || types_.may_be_negative(a) ||
+                       types_.may_be_negative(b);
+  const bool is_adaptable = types_.stays_adaptable(ScalarOp::select, std::vector{test, a, b});
+  const Value branches[] = {a, b};
+  const auto dtype = type_of_choice(a, b);
+  if (dtype) {
     a = conversions_.coerce(all_.exact.as_low_bits(a, *dtype), *dtype);
     b = conversions_.coerce(all_.exact.as_low_bits(b, *dtype), *dtype);
   }
   if (a.is_error() || b.is_error()) return error_value(span);
-  if (!fits || !sizes_.same_shape(a.type, b.type)) {
-    auto& diag =
-        reporter_.report<DiagKind::BranchesDiffer>(span, text_.describe(a), text_.describe(b));
-    text_.note_sizes(diag, {&a, &b});
-    return error_value(span);
-  }
+  if (!are_of_one_shape(a, b, dtype.has_value(), span)) return error_value(span);
   Expr made{ExprKind::If, a.type, span};
   made.args = {test.expr, a.expr, b.expr};
   Value value = build_.typed(std::move(made));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dsl/sema/elaboration/part.h"
+#include "dsl/sema/tree/tree_builder.h"
 
 namespace cinch::sema {
 
@@ -34,7 +35,14 @@ class Expressions : Part {
   Value array_literal(const ast::ArrayLiteral& node, Span span);
   Value block_in_scope(ast::BlockId id);
   Value if_expr(const ast::If& node, Span span);
+  std::optional<bool> decided_condition(const Value& chosen_by);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  std::optional<DType> type_of_choice(const Value& a, const Value& b);
+  bool is_exact_choice(const Value& a, const Value& b);
+  bool are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span);
+  // Branches of several values (branches_of_several.cpp).
+  Value join_several(const Value& chosen_by, Branch& a, Branch& b, Span span);
+  Value assigned_in(const Value& first, const Value& second, Branch& a, Branch& b, Span span);
   Value choose(const Value& test, Value a, Value b, Span span);
 };
 

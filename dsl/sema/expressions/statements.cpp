@@ -70,7 +70,7 @@ void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
     all_.names.declare(name, std::move(symbol));
     return;
   }
-  const Value made = is_mutable ? conversions_.materialize(value) : value;
+  const Value made = is_mutable ? conversions_.unmet(value) : value;
   if (made.is_error()) {
     all_.names.declare(name, std::move(symbol));
     return;

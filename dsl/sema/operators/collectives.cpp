@@ -57,8 +57,7 @@ Value Collectives::sendrecv_call(const CallArgs& args) {
     reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
     return error_value(args.span);
   }
-  const Value rank = all_.exprs.expr(given->second->value);
-  const Value to = all_.indexing.as_index(rank);
+  const Value to = all_.indexing.as_index(all_.exprs.expr(given->second->value));
   if (x.is_error() || to.is_error()) return error_value(args.span);
   if (to.type.rank != 0) {
     reporter_.report<DiagKind::Mismatch>(to.span, "the number of a rank", text_.describe(to));
@@ -70,21 +69,11 @@ Value Collectives::sendrecv_call(const CallArgs& args) {
   } else {
     received = build_.builtin(BuiltinId::sendrecv, x.type, {x.expr, to.expr}, args.span);
   }
-  if (is_surely_a_rank(rank, to)) out_.exprs[received.expr.index()].proved_in_bounds = true;
   // Places are checked where they are used: they have come over a network.
   received.facts.unique = x.facts.unique;
   received.facts.ascending = x.facts.ascending;
   received.facts.unique_in_rows = x.facts.unique_in_rows;
   return received;
-}
-
-// As far as is seen at once: what is taken modulo `world`, and indices with such a limit.
-bool Collectives::is_surely_a_rank(const Value& given, const Value& index) {
-  if (all_.facts.is_in_bounds(index, pool().world())) return true;
-  if (!given.is_host() || given.is_big) return false;
-  const HostExprNode node = pool().node(given.host);
-  return node.op == HostOp::Mod && node.args[1] == pool().world() &&
-         prover_.proves_nonnegative(node.args[0]);
 }
 
 bool Collectives::is_counted_vector(const Value& x) {

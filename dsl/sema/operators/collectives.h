@@ -16,7 +16,6 @@ class Collectives : Part {
   Value allreduce_call(const CallArgs& args);
   Value sendrecv_call(const CallArgs& args);
   /// `index`: of `given`.
-  bool is_surely_a_rank(const Value& given, const Value& index);
   bool is_counted_vector(const Value& x);
   Value counted_collective(BuiltinId id, const Value& x, ExprId to, Span span);
   Value per_rank_call(BuiltinId id, const CallArgs& args);

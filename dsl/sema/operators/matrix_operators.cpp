@@ -13,7 +13,12 @@ Value MatrixOperators::matmul(const Value& a_in, const Value& b_in, Span span) {
   for (const Value* side : {&a, &b}) {
     if (side->is_error()) return error_value(span);
     if (!side->is_typed() || side->type.rank != 2) {
-      reporter_.report<DiagKind::NeedsMatrix>(side->span, "@", text_.describe(*side));
+      auto& diag = reporter_.report<DiagKind::NeedsMatrix>(side->span, "@", text_.describe(*side));
+      if (side->is_typed() && side->type.rank == 1) {
+        diag.note(
+            "a vector beside it is a row or a column: `reshape(v, 1, len(v))`, "
+            "`reshape(v, len(v), 1)`; `dot(m, v, axis: 1)` multiplies each row by v");
+      }
       return error_value(span);
     }
     if (all_.arguments.check_lambda_array(*side).is_error()) return error_value(span);

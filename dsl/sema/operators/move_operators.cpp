@@ -173,8 +173,26 @@ Value MoveOperators::reshape_call(const CallArgs& args) {
   return result;
 }
 
+// Exact numbers of a matrix, in the order of its columns.
+Value MoveOperators::transposed_table(const Value& table) {
+  Value result = table;
+  const std::size_t cols = table.table_cols, rows = table.table.size() / cols;
+  for (std::size_t i = 0; i < table.table.size(); ++i) {
+    const std::size_t from = i % rows * cols + i / rows;
+    result.table[i] = table.table[from];
+    result.big_elements[i] = table.big_elements[from];
+  }
+  result.table_cols = static_cast<std::uint32_t>(rows);
+  if (table.quotient) {
+    result.quotient = std::make_shared<const Value>(transposed_table(*table.quotient));
+  }
+  return result;
+}
+
 Value MoveOperators::transpose_call(const CallArgs& args) {
-  Value x = all_.arguments.matrix_operand(args.positional[0], args.name);
+  const Value given = all_.exprs.expr(args.positional[0]);
+  if (given.kind == ValueKind::Table && given.table_cols != 0) return transposed_table(given);
+  const Value x = all_.arguments.matrix_of(all_.arguments.operand_of(given), args.name);
   if (x.is_error()) return x;
   return build_.builtin(BuiltinId::transpose,
                         matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr},

@@ -21,6 +21,7 @@ class MoveOperators : Part {
   Value concat_call(const CallArgs& args);
   Value slice_call(const CallArgs& args);
   std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
+  static Value transposed_table(const Value& table);
   Value reshape_call(const CallArgs& args);
   Value transpose_call(const CallArgs& args);
   Value chunk_call(BuiltinId id, const CallArgs& args);

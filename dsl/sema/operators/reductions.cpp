@@ -47,30 +47,50 @@ ReducedAs reduced_as(BuiltinId id) {
 }  // namespace
 
 Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
-  std::vector<Value> xs;
-  for (ast::ExprId positional : args.positional) {
-    xs.push_back(all_.arguments.array_operand(positional, args.name));
-    if (xs.back().is_error()) return error_value(args.span);
-  }
+  if (id == BuiltinId::dot) return dot_call(args);
+  Value x = all_.arguments.array_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
   const ReducedAs as = reduced_as(id);
   if (as == ReducedAs::Bools || as == ReducedAs::Count) {
-    xs[0] = conversions_.bool_value(xs[0], "bools in `" + args.name + "`");
+    x = conversions_.bool_value(x, "bools in `" + args.name + "`");
   } else if (as == ReducedAs::Float) {
-    xs[0] = conversions_.as_float(xs[0], args.name);
-  } else if (xs.size() == 1) {
-    xs[0] = conversions_.arithmetic(xs[0]);
+    x = conversions_.as_float(x, args.name);
   } else {
-    const auto dtype = types_.meet(xs[0], xs[1]);
-    if (!dtype || !sizes_.same_shape(xs[0].type, xs[1].type)) {
-      return all_.scalars.cannot_combine(args.name, xs[0], xs[1], args.span);
-    }
-    for (Value& x : xs) x = conversions_.coerce(x, *dtype);
+    x = conversions_.arithmetic(x);
   }
-  if (xs[0].is_error()) return error_value(args.span);
+  if (x.is_error()) return error_value(args.span);
   const DType result = as == ReducedAs::Bools                             ? kBool
                        : as == ReducedAs::Count || as == ReducedAs::Index ? kU32
-                                                                          : xs[0].type.dtype;
-  return reduced(id, args, std::move(xs), result);
+                                                                          : x.type.dtype;
+  return reduced(id, args, {x}, result);
+}
+
+// The sum of `x * y`, whose operands are repeated as those of `*`.
+Value Reductions::dot_call(const CallArgs& args) {
+  std::vector<Value> xs;
+  for (ast::ExprId positional : args.positional) xs.push_back(all_.exprs.expr(positional));
+  xs = conversions_.unmet_together(std::move(xs));
+  for (const Value& x : xs) {
+    const Value made = all_.arguments.operand_of(x);
+    if (all_.arguments.array_of(made, args.name).is_error()) return error_value(args.span);
+  }
+  const auto dtype = types_.meet(xs[0], xs[1]);
+  if (!dtype) return all_.scalars.cannot_combine(args.name, xs[0], xs[1], args.span);
+  const auto shape = all_.shapes.broadcast(xs, args.span, args.name);
+  if (!shape) return error_value(args.span);
+  const bool is_mixed = types_.value_type(xs[0]).rank != types_.value_type(xs[1]).rank;
+  if (is_mixed && !args.named.contains("axis")) {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
+        .note(
+            "beside a vector: `axis: 1` gives one product for each row of the matrix; `sum(x * y)` "
+            "is the sum of all");
+    return error_value(args.span);
+  }
+  for (Value& x : xs) {
+    x = all_.shapes.repeated(conversions_.coerce(x, *dtype), *shape, args.span);
+    if (x.is_error()) return x;
+  }
+  return reduced(BuiltinId::dot, args, std::move(xs), *dtype);
 }
 
 Value Reductions::reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result) {

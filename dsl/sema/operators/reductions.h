@@ -26,6 +26,7 @@ class Reductions : Part {
   Value scan_call(BuiltinId id, const CallArgs& args);
 
  private:
+  Value dot_call(const CallArgs& args);
   Value reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result);
   bool joins_scalars(std::size_t first_expr, std::size_t first_stmt);
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,

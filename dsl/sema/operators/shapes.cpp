@@ -19,6 +19,27 @@ Value Shapes::as_row(const Value& value, const Type& shape) {
   return reshaped(value, matrix_type(value.type.dtype, one, value.type.dims[0]), value.span);
 }
 
+// A vector beside a matrix, as the row that is repeated.
+Type Shapes::with_rank_of(const Type& type, const Type& other) {
+  if (type.rank != 1 || other.rank != 2 || is_by_rows()) return type;
+  return matrix_type(type.dtype, pool().const_int(1), type.dims[0]);
+}
+
+// Two shapes as one, where each dimension agrees or is 1.
+std::optional<Type> Shapes::joined(const Type& a, const Type& b) {
+  const Type other = with_rank_of(b, a);
+  Type shape = with_rank_of(a, b);
+  if (shape.rank != other.rank) return std::nullopt;
+  for (int i = 0; i < shape.rank; ++i) {
+    if (sizes_.is_one(other.dims[i]) || prover_.proves_equal(other.dims[i], shape.dims[i])) {
+      continue;
+    }
+    if (!sizes_.is_one(shape.dims[i])) return std::nullopt;
+    shape.dims[i] = other.dims[i];
+  }
+  return shape;
+}
+
 // The shape that operands of these shapes give together.
 std::optional<Type> Shapes::broadcast(std::span<const Value> args, Span span,
                                       std::string_view name) {
@@ -32,24 +53,12 @@ std::optional<Type> Shapes::broadcast(std::span<const Value> args, Span span,
       shaped = &arg;
       continue;
     }
-    if (type.rank != shape.rank && is_row_of(type, shape)) {
-      if (type.rank == 2) shape = type;
-      continue;
-    }
-    bool fits = type.rank == shape.rank;
-    for (int i = 0; fits && i < type.rank; ++i) {
-      if (prover_.proves_equal(type.dims[i], shape.dims[i]) || sizes_.is_one(type.dims[i]))
-        continue;
-      if (sizes_.is_one(shape.dims[i])) {
-        shape.dims[i] = type.dims[i];
-      } else {
-        fits = false;
-      }
-    }
-    if (!fits) {
+    const auto both = joined(shape, type);
+    if (!both) {
       all_.scalars.cannot_combine(name, *shaped, arg, span);
       return std::nullopt;
     }
+    shape = *both;
   }
   return shape;
 }
@@ -60,6 +69,13 @@ Value Shapes::reshaped(const Value& value, const Type& type, Span span) {
   Type shape = type;
   shape.dtype = value.type.dtype;
   return build_.builtin(BuiltinId::reshape, shape, {value.expr}, span);
+}
+
+Value Shapes::repeated(const Value& value, const Type& shape, Span span) {
+  if (value.is_error() || sizes_.same_shape(value.type, shape)) return value;
+  Type type = shape;
+  type.dtype = value.type.dtype;
+  return build_.builtin(BuiltinId::fill, type, {as_row(value, shape).expr}, span);
 }
 
 }  // namespace cinch::sema

@@ -47,6 +47,12 @@ void TreeBuilder::push(Stmt stmt) {
 }
 
 Value TreeBuilder::in_block(Span span, const std::function<Value()>& body) {
+  Branch made = in_branch(span, body);
+  push_all(made);
+  return std::move(made.value);
+}
+
+Branch TreeBuilder::in_branch(Span span, const std::function<Value()>& body) {
   std::vector<StmtId> own;
   std::vector<StmtId>* const outer = std::exchange(stmts_, &own);
   Value value = body();
@@ -54,10 +60,9 @@ Value TreeBuilder::in_block(Span span, const std::function<Value()>& body) {
   const bool is_number = value.is_host() || value.kind == ValueKind::Table;
   if (is_number && !own.empty()) value = conversions_.materialize(value);
   stmts_ = outer;
-  if (own.empty() || value.is_error()) return value;
+  if (own.empty() || value.is_error()) return {std::move(value), {}};
   if (value.kind == ValueKind::Payload || value.kind == ValueKind::Tuple) {
-    if (outer != nullptr) outer->insert(outer->end(), own.begin(), own.end());
-    return value;
+    return {std::move(value), std::move(own)};
   }
   Expr expr{ExprKind::Block, value.type, span};
   expr.stmts = std::move(own);
@@ -65,7 +70,17 @@ Value TreeBuilder::in_block(Span span, const std::function<Value()>& body) {
   Value result = typed(std::move(expr));
   value.expr = result.expr;
   value.remake.reset();  // of what may stand in the block
-  return value;
+  return {std::move(value), {}};
+}
+
+void TreeBuilder::push_all(const Branch& branch) {
+  if (stmts_ != nullptr) stmts_->insert(stmts_->end(), branch.stmts.begin(), branch.stmts.end());
+}
+
+void TreeBuilder::into_branch(Branch& branch, const std::function<void()>& body) {
+  std::vector<StmtId>* const outer = std::exchange(stmts_, &branch.stmts);
+  body();
+  stmts_ = outer;
 }
 
 bool TreeBuilder::is_leaf(const Value& value) const {

@@ -10,6 +10,13 @@
 
 namespace cinch::sema {
 
+/// What a block or a branch left: its value, and the statements before it that are not part of the
+/// value, as several values or a payload have no expression of their own.
+struct Branch {
+  Value value;
+  std::vector<StmtId> stmts;
+};
+
 class TreeBuilder : Part {
  public:
   using Part::Part;
@@ -26,6 +33,12 @@ class TreeBuilder : Part {
   void push(Stmt stmt);
   /// Runs `body` with a statement list of its own; a Block when it left statements.
   Value in_block(Span span, const std::function<Value()>& body);
+  /// The same, where statements before several values or a payload are given back.
+  Branch in_branch(Span span, const std::function<Value()>& body);
+  /// Statements that `body` pushes go to the end of the branch.
+  void into_branch(Branch& branch, const std::function<void()>& body);
+  /// Adds the branch's statements to the block at hand.
+  void push_all(const Branch& branch);
   /// A read-only variable for a value that is used more than once.
   Value shared(const Value& value, std::string name);
   /// An array of counted length whose filter belongs to the statement at hand: only where that has

@@ -1,6 +1,8 @@
 // Exact numbers in integer types: quotients rounded down, and the bits of what may be negative.
 #include "dsl/sema/types/exact_numbers.h"
 
+#include <algorithm>
+
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
@@ -33,7 +35,32 @@ Value ExactNumbers::floor_div_of(Value a, Value b, const std::string& name, Span
   return result;
 }
 
+// An exact number that was computed in a signed type, of which no constant is known to be too small
+// for this one, and which nothing makes anew with its low bits.
+bool ExactNumbers::is_only_signed(const Value& value, DType type) const {
+  if (!value.is_typed() || !value.is_exact || !is_signed_int(value.type.dtype)) return false;
+  if (value.remake != nullptr && value.remake->keeps_low_bits) return false;
+  return std::ranges::all_of(value.chosen, [&](HostExprId number) {
+    return fits(pool().const_value(number).as_int(), type);
+  });
+}
+
+Value ExactNumbers::signed_low_bits(const Value& value, DType type) {
+  Value made = conversions_.convert(conversions_.materialize(value), kI64, value.span);
+  if (type.bits < 64) {
+    const HostExprId all = pool().const_int(static_cast<std::int64_t>(max_int(type)));
+    made = all_.scalars.typed_scalar_op(ScalarOp::bit_and, {made, host_value(all, value.span)},
+                                        value.span, "&");
+    return conversions_.convert(made, type, value.span);
+  }
+  Expr bits{ExprKind::Bitcast, made.type, value.span};
+  bits.type.dtype = type;
+  bits.args = {made.expr};
+  return build_.typed(std::move(bits));
+}
+
 Value ExactNumbers::as_low_bits(const Value& value, DType type) {
+  if (is_unsigned_int(type) && is_only_signed(value, type)) return signed_low_bits(value, type);
   if (!is_unsigned_int(type) || !types_.may_be_negative(value)) return value;
   const bool is_wide = type.bits == 64;
   Expr size{ExprKind::HostSize, scalar_type(is_wide ? kI64 : type), value.span};

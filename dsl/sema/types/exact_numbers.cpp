@@ -67,6 +67,7 @@ Value ExactNumbers::made_of_exact(const Value& array, Span span,
   const auto made = std::make_shared<Remake>(Remake{{}, has_quotient(array), true});
   made->holds_shift = holds_shift(array);
   made->has_fraction = types_.has_fraction(array);
+  made->keeps_low_bits = true;
   made->in_type = [this, array, made_of, plain, span](DType to) {
     if (is_bool(to)) return conversions_.convert(plain, to, span);
     return conversions_.convert(made_of(conversions_.coerce(array, arithmetic_type(to))), to, span);
@@ -132,6 +133,7 @@ std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::ve
   // Of an integer that is none it keeps what a shift made it.
   const bool is_adaptable = result.is_typed() && !result.is_exact;
   made.has_quotient = divides(op) && !is_adaptable;
+  made.keeps_low_bits = is_adaptable || works_on_low_bits(op);
   made.holds_shift = op == ScalarOp::shl || (is_adaptable && op == ScalarOp::shr);
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
@@ -226,6 +228,7 @@ Value ExactNumbers::as_named(const Value& value, Value read) {
   if (is_wide && !value.remake->has_quotient) return read;
   Remake made = *value.remake;
   if (is_wide) {
+    made.keeps_low_bits = false;
     Value plain = read;
     plain.is_exact = false;
     made.in_type = [this, anew = value.remake, plain](DType to) {
@@ -245,6 +248,7 @@ std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
       result.is_exact && (has_quotient(branches[0]) || has_quotient(branches[1]));
   Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
   made.has_fraction = types_.has_fraction(branches[0]) || types_.has_fraction(branches[1]);
+  made.keeps_low_bits = true;
   result.is_exact = false;
   made.in_type = [this, test, a = branches[0], b = branches[1], result, span,
                   has_quotients](DType to) {
@@ -263,6 +267,7 @@ std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
 std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value>& elements,
                                                          const Value& array, Span span) {
   Remake made{{}, false, true};
+  made.keeps_low_bits = true;
   for (const Value& element : elements) {
     made.has_quotient |= has_quotient(element);
     made.has_fraction |= types_.has_fraction(element);

@@ -50,7 +50,8 @@ class ExactNumbers : Part {
   Value as_operand(ScalarOp op, const Value& value, DType type);
   /// The quotient rounded down.
   Value floor_div_of(Value a, Value b, const std::string& name, Span span);
-  /// A size that may be negative, as its two's complement in an unsigned type.
+  /// A size, or a number made of loop variables, that may be negative, as its two's complement in
+  /// an unsigned type.
   Value as_low_bits(const Value& value, DType type);
   /// A constant as a mask: -1 has all bits of the type set.
   Value as_mask(const Value& value, DType type);
@@ -58,6 +59,8 @@ class ExactNumbers : Part {
   Value narrow_bits(const Value& value, DType type);
 
  private:
+  bool is_only_signed(const Value& value, DType type) const;
+  Value signed_low_bits(const Value& value, DType type);
   Value exact_as_float(const Value& value);
   Value shift_count(const Value& count, DType type);
   Value named_quotient(const Value& value, Value read);

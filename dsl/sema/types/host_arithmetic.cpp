@@ -237,24 +237,63 @@ Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& 
   return all_.scalars.typed_scalar_op(op, args, span, name);
 }
 
-// Element by element on tables of constants; numbers among them broadcast.
+namespace {
+
+// Elements of a table that a row and a column make; a larger one is computed on the device.
+constexpr std::size_t kMostRepeated = 4096;
+
+// Rows and columns of a table; a vector is one row.
+struct TableShape {
+  std::size_t rows = 1, cols = 1;
+  bool is_matrix = false;
+};
+
+TableShape shape_of(const Value& table) {
+  if (table.table_cols == 0) return {1, table.table.size(), false};
+  return {table.table.size() / table.table_cols, table.table_cols, true};
+}
+
+// Nothing where a dimension neither agrees nor is 1.
+std::optional<TableShape> joined(const TableShape& a, const TableShape& b) {
+  const auto fits = [](std::size_t x, std::size_t y) { return x == y || x == 1 || y == 1; };
+  if (!fits(a.rows, b.rows) || !fits(a.cols, b.cols)) return std::nullopt;
+  return TableShape{a.rows == 1 ? b.rows : a.rows, a.cols == 1 ? b.cols : a.cols,
+                    a.is_matrix || b.is_matrix};
+}
+
+}  // namespace
+
+// Element by element on tables of constants. Rows, columns and numbers among them are repeated.
+// What does not fit is left to the operator on the device, which reports it.
 Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
+  std::optional<TableShape> shape;
+  for (const Value& arg : args) {
+    if (arg.kind != ValueKind::Table) continue;
+    const TableShape own = shape_of(arg);
+    if (shape && is_by_rows() && shape->is_matrix != own.is_matrix) return error_value(span);
+    shape = shape ? joined(*shape, own) : own;
+    if (!shape) return error_value(span);
+  }
   Value result;
   result.kind = ValueKind::Table;
   result.span = span;
-  std::size_t size = 0;
-  for (const Value& arg : args) {
-    if (arg.kind != ValueKind::Table) continue;
-    if (size != 0 && (arg.table.size() != size || arg.table_cols != result.table_cols)) {
-      return error_value(span);
-    }
-    size = arg.table.size();
-    result.table_cols = arg.table_cols;
-  }
+  result.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0;
+  const std::size_t size = shape->rows * shape->cols;
+  const bool is_repeated = std::ranges::none_of(args, [&](const Value& arg) {
+    return arg.kind == ValueKind::Table && arg.table.size() == size;
+  });
+  if (is_repeated && size > kMostRepeated) return error_value(span);
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<Value> elements;
     for (const Value& arg : args) {
-      elements.push_back(arg.kind == ValueKind::Table ? table_element(arg, i) : arg);
+      if (arg.kind != ValueKind::Table) {
+        elements.push_back(arg);
+        continue;
+      }
+      const TableShape own = shape_of(arg);
+      const std::size_t row = own.rows == 1 ? 0 : i / shape->cols;
+      const std::size_t col = own.cols == 1 ? 0 : i % shape->cols;
+      elements.push_back(table_element(arg, row * own.cols + col));
     }
     const Value element = host_scalar_op(op, elements, span);
     if (element.is_error()) return error_value(span);

@@ -14,6 +14,7 @@ SIZE = ROWS * COLS
 F32 = np.float32
 GRADIENT = (np.arange(SIZE, dtype=np.float32) - 11.5) * F32(0.75)
 BYTES = GRADIENT.view(np.uint32) >> np.uint32(20) & np.uint32(0xff)
+REVERSED = GRADIENT[::-1]
 MATRIX = GRADIENT.reshape(ROWS, COLS)
 ROW = MATRIX[1]
 ODD = ROW.view(np.uint32) >> np.uint32(20) & np.uint32(1) == 1
@@ -33,6 +34,28 @@ def with_row_at(rows, value):
     return changed
 
 
+WHOLE = np.maximum(GRADIENT, 0).astype(int).astype(object)
+
+
+def wrapped(numbers, bits):
+    """Python's integers in an unsigned type; of 64 bits the high half."""
+    return np.array([float((int(x) & (1 << bits) - 1) >> (32 if bits == 64 else 0)) for x in numbers]).astype(np.float32)
+
+
+def joined(rows):
+    """The sums of rows of 8 numbers, in the language's order."""
+    halves = rows[:, :4] + rows[:, 4:]
+    quarters = halves[:, :2] + halves[:, 2:]
+    return (quarters[:, :1] + quarters[:, 1:]).ravel()
+
+
+def in_order(rows):
+    """The sums of columns of 5 numbers, in the language's order."""
+    return ((rows[0] + rows[4]) + rows[2]) + (rows[1] + rows[3])
+
+
+ROW_SUMS = joined(MATRIX).reshape(ROWS, 1)
+
 # (what, statements, expression, its value)
 FORMS = [
     # A fn of scalars that gives several values, element by element.
@@ -41,6 +64,15 @@ FORMS = [
     ("tuple_types", "    let (whole, rest) = parts(g)\n", "(whole as f32) + rest",
      np.trunc(GRADIENT) + (GRADIENT - np.trunc(GRADIENT))),
     ("tuple_matrix", AS_MATRIX + "    let (a, b) = both(m, row)\n", "reshape(a + b, n)", ((MATRIX + ROW) + MATRIX * ROW).ravel()),
+    # A fn that gives several values, those of one branch or another.
+    ("branches_of_elements", "    let (a, b) = ordered(g, g[n - 1 - iota(n)])\n", "a - 2 * b",
+     np.minimum(GRADIENT, REVERSED) - F32(2) * np.maximum(GRADIENT, REVERSED)),
+    ("branches_of_arrays", "    let (x, k, up) = turned(g, g[0])\n    let (y, l, down) = turned(g, -g[0])\n",
+     "select(up || !down, 0.0, x * (k as f32) + y * (l as f32))", -GRADIENT * F32(3) + REVERSED * F32(4)),
+    ("branches_of_counts", "    let s = if sum(g) > 1e9 { 1 } else { 2 }\n    let (a, b) = if s == 1 { (g, 1) } else { let y = g * g; (y, s) }\n",
+     "a * b", GRADIENT * GRADIENT * F32(2)),
+    ("branches_of_branches", "    let (a, b) = thirds(g)\n", "a + 100 * b",
+     np.select([GRADIENT < 0, GRADIENT < 9], [-GRADIENT + F32(100), GRADIENT + F32(200)], GRADIENT * GRADIENT + F32(300))),
     ("tuple_of_one_draw", "    let (a, b) = drawn(g)\n", "a - b", np.zeros(SIZE, np.float32)),
     # A vector beside a matrix is its row.
     ("row_mask_count", AS_MATRIX, "fill(count(m > 0, where: odd) as f32, n)", np.full(SIZE, ((MATRIX > 0) & ODD).sum(), np.float32)),
@@ -53,6 +85,30 @@ FORMS = [
     ("row_at_range", AS_MATRIX + "    let mut x = m\n    x[2..4] = row\n", "reshape(x, n)", with_row_at([2, 3], ROW).ravel()),
     ("row_is_added", AS_MATRIX + "    let mut x = m\n    x[2..4] += row\n", "reshape(x, n)",
      with_row_at([2, 3], MATRIX[2:4] + ROW).ravel()),
+    # A variable that begins with a quotient.
+    ("mutable_quotient", "    let mut x = 1 / 2\n    x += 1\n    let mut y = 6 / 2\n    y += 1\n", "g * x + fill(y as f32, n)",
+     GRADIENT * F32(1.5) + F32(4)),
+    ("mutable_quotients", "    let mut x = [1 / 2, 2]\n    x[1] += 1\n    let mut y = n / 3\n", "fill(sum(x) + (y as f32), n)",
+     np.full(SIZE, 16.5)),
+    # Numbers of loops that are negative, by name and without, beside unsigned integers.
+    *((f"negative_{what}_{bits}", f"    let mut x = (max(g, 0.0) as u32) as u{bits}\n    for i in 0..2 {{ let t = i - 3; x = x {op} {with_} }}\n",
+       f"(x {'>> 32 ' if bits == 64 else ''}) as f32", value(bits))
+      for bits in (32, 64)
+      for what, op, with_, value in (("name", "+", "t", lambda bits: wrapped(WHOLE - 5, bits)),
+                                     ("number", "+", "(i - 3)", lambda bits: wrapped(WHOLE - 5, bits)),
+                                     ("of_name", "*", "(t - n)", lambda bits: wrapped(WHOLE * (3 + SIZE) * (2 + SIZE), bits)),
+                                     ("quotient", "+", "(i - 3) / 2", lambda bits: wrapped(WHOLE - 2, bits)),
+                                     ("mask", "^", "t", lambda bits: wrapped(WHOLE ^ -3 ^ -2, bits)))),
+    # A column beside a row is a matrix.
+    ("column_times_row", AS_MATRIX, "reshape(sum(m[0..5], axis: 1) * row, n)",
+     (ROW_SUMS * ROW).ravel()),
+    ("column_of_bytes", AS_BYTES, "reshape((reshape(bytes[0..5], 5, 1) as u32 << transpose(reshape(iota(8), 8, 1))) as f32, n)",
+     (BYTES[:5].reshape(5, 1) << np.arange(8, dtype=np.uint32)).ravel()),
+    ("turned_table", AS_BYTES, "reshape((reshape(bytes[0..5], 5, 1) as u32 * transpose([[3], [1 << 31], [7], [9], [2], [4], [6], [8]])) as f32, n)",
+     (BYTES[:5].reshape(5, 1).astype(np.uint32) * np.array([3, 1 << 31, 7, 9, 2, 4, 6, 8], np.uint32)).ravel()),
+    ("one_beside_all", AS_MATRIX, "reshape(m - row[0..1], n)", GRADIENT - ROW[0]),
+    ("dot_of_rows", AS_MATRIX, "reshape(dot(m, row, axis: 1) + fill(0.0, 8), n)", np.repeat(joined(MATRIX * ROW), 8)),
+    ("dot_of_columns", AS_MATRIX, "reshape(dot(row, m, axis: 0) + reshape(fill(0.0, 5), 5, 1), n)", np.tile(in_order(MATRIX * ROW), 5)),
     # What is left of nothing, or is not counted.
     ("least_of_nothing", "    let least = min(g as i32, where: g > 1000)\n", "fill(select(least == 2147483647, 1.0, 0.0), n)", np.ones(SIZE)),
     ("most_of_nothing", "    let most = max(g as i64, where: g > 1000)\n", "fill(select(most == -9223372036854775808, 1.0, 0.0), n)",
@@ -89,6 +145,20 @@ FORMS = [
 TEXT = """
 fn both(x: f32, y: f32) -> (f32, f32) {{ let s = x + y; (s, x * y) }}
 fn parts(x: f32) -> (i32, f32) {{ (x as i32, x - trunc(x)) }}
+fn ordered(x: f32, y: f32) -> (f32, f32) {{ if x < y {{ (x, y) }} else {{ (y, x) }} }}
+fn turned(x: [f32; m], by: f32) -> ([f32; m], u32, bool) {{
+  if by < 0 {{
+    let mut y = x
+    for i in 0..1 {{ y = -y }}
+    (y, 3, by > 1)
+  }} else {{ (x[m - 1 - iota(m)], 4, true) }}
+}}
+fn thirds(x: f32) -> (f32, f32) {{
+  if x < 0 {{ (-x, 1) }} else if x < 9 {{ (x, 2) }} else {{
+    let y = x * x
+    (y, 3)
+  }}
+}}
 fn drawn(x: f32) -> (f32, f32) {{ let r = x + random(1)[0]; (r, r) }}
 
 compressor form {{

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace cinch::codegen {
 namespace {
 
@@ -18,6 +20,14 @@ TEST(GpuLimits, are_of_the_architecture_or_the_next_lower_one) {
   EXPECT_FALSE(gpu_limits("sm_70"));
   EXPECT_FALSE(gpu_limits("x86-64"));
   EXPECT_FALSE(gpu_limits("sm_"));
+}
+
+TEST(GpuLimits, known_architectures_ascend) {
+  const auto known = known_gpu_archs();
+  EXPECT_EQ(known.front(), 75);
+  EXPECT_TRUE(std::ranges::is_sorted(known));
+  EXPECT_TRUE(std::ranges::binary_search(known, 90));
+  EXPECT_FALSE(std::ranges::binary_search(known, 99));
 }
 
 TEST(GpuLimits, bound_blocks_by_warps_registers_and_shared_memory) {

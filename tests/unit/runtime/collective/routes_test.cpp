@@ -59,6 +59,8 @@ TEST(Routes, CountedArraysLieInRankOrder) {
 TEST(Routes, AllRanksFindTheSameFault) {
   EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({0, 3, 1})),
               HasSubstr("here: rank 1 sends to rank 3 of 3"));
+  EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({0, UINT32_MAX - 6, 1})),
+              HasSubstr("here: rank 1 sends to rank -7 of 3"));
   EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({1, 0, 1})),
               HasSubstr("ranks 0 and 2 both send to rank 1"));
   std::vector<RankOffer> short_one = offers({1, 0});
