@@ -1,4 +1,4 @@
-// Named operators: dispatch by group; fill, len, draws and collectives.
+// Lowers named operators: dispatches by group; fill, len, draws and collectives.
 #pragma once
 #include <vector>
 
@@ -20,7 +20,7 @@ class BuiltinLowering : public BodyPart {
   std::vector<ValueId> draw_operands(const Expr& e, std::vector<ValueId> operands);
   Lowered lower_collective(const Expr& e);
   Lowered lower_counted_collective(const Expr& e);
-  ValueId receiver(const Expr& e);  // of a sendrecv, proved or checked to be a rank
+  ValueId receiver(const Expr& e);  // of a sendrecv; proved or checked to be a valid rank
 };
 
 }  // namespace cinch::lower
