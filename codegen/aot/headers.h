@@ -1,4 +1,4 @@
-// What stands beside a library: headers and files for build systems.
+// Files that accompany a library: headers, and files for build systems.
 #pragma once
 #include <string>
 #include <vector>

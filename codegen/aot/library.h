@@ -1,4 +1,4 @@
-// Compressors compiled ahead of time: from kernels to the files of a library that links like any
+// Compressors compiled ahead of time: turns kernels into the files of a library that links like any
 // other, without a compiler where it is used.
 #pragma once
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace cinch::codegen {
 
-/// A compressor of a library: its name is an identifier, of which there is one in the library.
+/// A compressor of a library. Its name is an identifier, unique in the library.
 struct LibraryProgram {
   std::string name;
   kir::KernelProgram kernels;
 };
 
-/// Where the compressors of a library come from. A program is prepared once, several at a time and
-/// on any thread. Then it is taken, one at a time and in ascending order: what take() does, prints
-/// or throws is the same whichever was prepared first.
+/// The source of a library's compressors. Each program is prepared once, several at a time and on
+/// any thread. Then programs are taken one at a time, in ascending order. What take() does, prints
+/// or throws does not depend on the order of preparation.
 class LibraryPrograms {
  public:
   LibraryPrograms() = default;
@@ -42,21 +42,21 @@ struct LibraryRequest {
   std::string name;     // an identifier
   std::string made_by;  // the version of Cinch
   std::vector<LibraryTarget> targets;
-  /// Told how many parts are compiled: from any thread, but never while a program is taken or
-  /// another thread tells.
+  /// Called with the number of compiled parts: from any thread, but one call at a time, and never
+  /// while a program is taken.
   std::function<void(std::size_t done, std::size_t all)> progress;
 };
 
 struct Library {
-  std::vector<LibraryProgram> programs;  // as they were taken
-  std::vector<NamedBytes> files;         // by their names
+  std::vector<LibraryProgram> programs;  // in the order in which they were taken
+  std::vector<NamedBytes> files;         // sorted by name
 };
 
-/// The files are libNAME.so and libNAME.a with code for x86-64 and GPUs, and, where it is among the
-/// targets, libNAME-aarch64.a. Programs are prepared and compiled on all cores; the same request
-/// gives the same bytes. Errors: Unavailable (no compiler library, no NVRTC), InvalidArgument (an
-/// architecture that NVRTC does not know), Internal. Throws what take() of a program threw,
-/// whatever else went wrong.
+/// Makes libNAME.so and libNAME.a with code for x86-64 and GPUs, and libNAME-aarch64.a if that is
+/// among the targets. Programs are prepared and compiled on all cores; the same request gives the
+/// same bytes. Errors: Unavailable (no compiler library, no NVRTC), InvalidArgument (an
+/// architecture that NVRTC does not know), Internal. Passes on what take() of a program threw,
+/// whatever other errors there are.
 rt::Result<Library> make_library(const LibraryRequest& request, LibraryPrograms& programs);
 
 }  // namespace cinch::codegen

@@ -5,19 +5,20 @@
 
 namespace cinch::codegen {
 
-/// Why the text cannot be the name of a compressor in a library; empty if it can: an identifier of
-/// C and C++ that is neither a word of theirs nor a macro that everybody has.
+/// Why the text cannot be the name of a compressor in a library; empty if it can. A name is an
+/// identifier of C and C++, but neither a keyword nor a common macro.
 std::string why_no_name(std::string_view text);
-/// The same of the library itself, whose headers and files have its name.
+/// The same for the library itself; its headers and files have this name.
 std::string why_no_library_name(std::string_view text);
 
-/// "compressors_dgc", the table of a compressor; of the whole library "compressors_library".
+/// The symbol of a compressor's table, "compressors_dgc"; for the whole library
+/// "compressors_library".
 std::string table_symbol(std::string_view library, std::string_view compressor);
 std::string library_symbol(std::string_view library);
-/// Of what the library has for a compressor beside its table; no table has such a name.
+/// The symbol of another object of a compressor; never that of a table.
 std::string own_symbol(std::string_view library, std::string_view what,
                        std::string_view compressor);
-/// What stands in front of the names of a compressor's kernels of a level.
+/// The prefix of the kernels of a compressor for one level.
 std::string kernel_prefix(std::string_view library, std::string_view compressor,
                           std::string_view arch);
 

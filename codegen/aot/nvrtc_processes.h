@@ -1,4 +1,5 @@
-// NVRTC in several processes. Within one process it compiles one text at a time, on about one core.
+// Runs NVRTC in several processes, since within one process it compiles one text at a time, on
+// about one core.
 #pragma once
 #include <sys/types.h>
 
@@ -13,20 +14,20 @@
 
 namespace cinch::codegen {
 
-/// Child processes that each open NVRTC when they are first asked. They end with this object, and
+/// Child processes, each of which opens NVRTC at its first request. They end with this object, and
 /// with the thread that made it.
 class NvrtcProcesses {
  public:
-  /// Forks up to `count` processes. None where this process has more than one thread, which a fork
-  /// would not copy, or where the system refuses.
+  /// Forks up to `count` processes. Forks none if this process has more than one thread, which a
+  /// fork would not copy, or if the system refuses.
   explicit NvrtcProcesses(std::size_t count);
   ~NvrtcProcesses();
   NvrtcProcesses(const NvrtcProcesses&) = delete;
   NvrtcProcesses& operator=(const NvrtcProcesses&) = delete;
 
   std::size_t count() const { return children_.size(); }
-  /// What nvrtc_binary gives, from a process that is free; waits for one. From any thread. Errors:
-  /// those of nvrtc_binary, and Internal where the process has ended.
+  /// Calls nvrtc_binary in a free process; waits for one. From any thread. Errors: those of
+  /// nvrtc_binary, and Internal if the process has ended.
   rt::Result<std::vector<std::uint8_t>> compile(const KernelSource& source, bool is_ptx);
 
  private:
@@ -37,7 +38,7 @@ class NvrtcProcesses {
   void start_child();
 
   std::vector<Child> children_;
-  std::mutex mutex_;  // of `free_`
+  std::mutex mutex_;  // guards `free_`
   std::condition_variable is_free_;
   std::vector<std::size_t> free_;  // indices of children
 };

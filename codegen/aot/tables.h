@@ -21,15 +21,15 @@ struct CompressorTables {
   std::vector<GpuTable> gpu;
 };
 
-/// One translation unit without includes: defines the table of each compressor and of the library,
-/// visible from outside.
+/// One translation unit without includes. Defines the exported tables of each compressor and of the
+/// library.
 std::string tables_text(const std::string& library, const std::string& made_by,
                         const std::vector<CompressorTables>& compressors);
 
-/// Of a shared library alone: how its tables are found when it is opened at run time, and what
-/// compilers call where memory is copied, so that it needs no other library.
+/// For a shared library only: the function by which its tables are found when it is opened at run
+/// time, and the functions that compilers call to copy memory, so that it needs no other library.
 std::string shared_part_text(const std::string& library);
-/// The symbol that says so.
+/// The symbol of that function.
 inline constexpr const char* kFindSymbol = "cinch_compiled_library";
 
 }  // namespace cinch::codegen

@@ -1,5 +1,5 @@
-// Memory of one emulated device: one range of addresses for allocations, with red zones, and for
-// the shared memory of resident blocks, with a byte of state for each byte.
+// The memory of one emulated device: one range of addresses for allocations, with red zones, and
+// for shared memory of resident blocks, with a byte of state for each byte.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cinch::emulator {
 
-/// Bits of a byte's state.
+/// Bits of the state of a byte.
 inline constexpr std::uint8_t kAllocated = 1, kWritten = 2, kFreed = 4;
 
 struct Allocation {
@@ -20,7 +20,7 @@ struct Allocation {
 
 class Arena {
  public:
-  /// `memory_bytes` bounds what is allocated at one time.
+  /// `memory_bytes` is the limit for all allocations together.
   explicit Arena(std::size_t memory_bytes);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -28,18 +28,18 @@ class Arena {
 
   /// Aligned to 256 bytes. Errors: OutOfMemory.
   rt::Result<void*> allocate(std::size_t size_bytes);
-  /// Errors: InvalidArgument (no allocation begins there, or it was given back).
+  /// Errors: InvalidArgument (no allocation begins there, or it was freed).
   rt::Status free(void* memory);
   std::size_t allocated_bytes() const { return allocated_bytes_; }
 
-  /// Does [p, p + size) lie in one allocation? Sizes of 0 do if p does, or is its end.
+  /// Does [p, p + size) lie in one allocation? For size 0: is p in it, or its end?
   bool contains(const void* p, std::size_t size_bytes) const;
-  /// The allocation, given back or not, that holds an offset or ends last before it.
+  /// The allocation, freed or not, that contains an offset or is the last to end before it.
   std::optional<Allocation> nearest(std::uint64_t offset) const;
-  /// The first that begins behind an offset.
+  /// The first allocation that begins after an offset.
   std::optional<Allocation> next(std::uint64_t offset) const;
 
-  /// All of it: allocations up to shared_begin(), then shared memory.
+  /// The whole range: allocations up to shared_begin(), then shared memory.
   char* base() const { return memory_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
   std::uint64_t shared_begin() const { return shared_begin_; }
@@ -58,7 +58,7 @@ class Arena {
   std::uint64_t shared_begin_ = 0, size_bytes_ = 0;
   char* memory_ = nullptr;
   std::uint8_t* state_ = nullptr;
-  std::uint64_t next_ = 0;  // where the next allocation is looked for
+  std::uint64_t next_ = 0;  // where the search for room for the next allocation begins
   std::map<std::uint64_t, Allocation> allocations_;
 };
 

@@ -1,4 +1,4 @@
-// The state behind driver.h: its opaque objects, and what waits in streams.
+// The state behind driver.h: its opaque objects, and the work that waits in streams.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@ struct cinch::rt::GpuStreamObject {
 };
 
 namespace cinch::emulator {
-/// A place in a stream at which an event was recorded.
+/// A place in a stream where an event was recorded.
 struct Mark {
   rt::GpuStream stream = nullptr;
   bool is_reached = false;
@@ -61,7 +61,7 @@ class Driver {
 
   explicit Driver(const GpuOptions& options) : gpu(options) {}
 
-  // Of a destroyed stream nothing is left.
+  // Null for a destroyed stream.
   rt::GpuStreamObject* find(rt::GpuStream stream) {
     if (stream == nullptr) return &default_stream;
     const auto found = std::ranges::find(streams, stream, &StreamPointer::get);
@@ -80,8 +80,8 @@ class Driver {
     return rt::kGpuSuccess;
   }
 
-  // Runs what waits: all of it, or until a mark was reached. After an error nothing more of the
-  // stream runs.
+  // Runs the waiting work: all of it, or until a mark is reached. After an error the stream's
+  // remaining work does not run.
   rt::GpuCode drain(rt::GpuStream stream, const Mark* until = nullptr) {
     rt::GpuStreamObject* from = find(stream);
     if (from == nullptr) return rt::kGpuInvalidHandle;
@@ -104,9 +104,9 @@ class Driver {
     }
   }
 
-  // Is there a capture beside which the call may not be made? It is spoiled then, as NVIDIA's
-  // driver does. A wait for the whole context may be made beside none, other calls in or beside a
-  // relaxed one.
+  // Is there a capture during which the call is not allowed? It is then spoiled, as by NVIDIA's
+  // driver. A wait for the whole context is allowed during none; other calls in or during a relaxed
+  // one.
   bool spoils_captures(bool is_for_context) {
     bool spoils = false;
     for (const StreamPointer& stream : streams) {
@@ -146,7 +146,7 @@ class Driver {
   rt::GpuStreamObject default_stream;
   std::vector<StreamPointer> streams;
   std::vector<std::shared_ptr<rt::GpuEventObject>> events;
-  std::map<const std::uint8_t*, const std::uint8_t*> pinned;  // memory of the host: to its end
+  std::map<const std::uint8_t*, const std::uint8_t*> pinned;  // host memory, by its begin: its end
   int thread_capture_mode = rt::kGpuCaptureGlobal;
   std::string text;
   bool has_planted = false;
@@ -154,7 +154,7 @@ class Driver {
   rt::GpuCode planted_code = rt::kGpuSuccess;
 };
 
-/// The process's; null before start_driver.
+/// The process's driver; null before start_driver.
 std::unique_ptr<Driver>& driver_state();
 /// The event functions of the table (events.cpp).
 void add_event_functions(rt::GpuDriver& table);

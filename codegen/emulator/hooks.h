@@ -1,24 +1,24 @@
-// What a module for the emulated GPU and the emulator know of each other: the table that the module
+// The interface between a module for the emulated GPU and the emulator: the table that the module
 // calls through, and the description that it exports. Plain data with fixed layout; the compiler
-// (codegen/jit/clang) writes the other side of it.
+// (codegen/jit/clang) generates the other side.
 #pragma once
 #include <cstdint>
 
 namespace cinch::emulator {
 
 inline constexpr std::uint64_t kModuleAbi = 1;
-/// Of a thread's stack; a function's frame may take half of it.
+/// Bytes of a thread's stack; a function's frame may take half of it.
 inline constexpr std::uint64_t kStackBytes = std::uint64_t{256} << 10;
 
 struct Dim {
   std::uint32_t x = 1, y = 1, z = 1;
 };
 
-// The state of the running thread, then functions. One at a time in a process.
+// State of the running thread, then functions. There is one table at a time in a process.
 struct Hooks {
   Dim thread, block, block_dim, grid_dim;
   char* shared = nullptr;  // the running block's shared memory
-  std::uint64_t fuel = 0;  // back edges of loops before out_of_fuel is called
+  std::uint64_t fuel = 0;  // back edges of loops left before out_of_fuel is called
 #define CINCH_HOOK(name, result, parameters) result(*name) parameters = nullptr;
 #include "codegen/emulator/hooks.def"
 #undef CINCH_HOOK
@@ -48,7 +48,7 @@ enum class RoundMode : std::uint32_t { Nearest, Floor, Ceil, Trunc };
 // ---- what a module exports as kModuleSymbol; words and pointers only ----
 inline constexpr const char* kModuleSymbol = "cinch_emulated_module";
 
-// A static array of shared memory that a kernel reaches.
+// A static array of shared memory that a kernel uses.
 struct SharedArray {
   std::uint64_t offset, size_bytes;
 };
@@ -60,8 +60,8 @@ struct KernelEntry {
   std::uint64_t num_shared;
   std::uint64_t dynamic_offset;  // of `extern __shared__` memory, or kNoDynamicShared
 };
-// Where in the emitted text an access or a call stands: its own line, and that of the kernel it was
-// inlined into; 0 if unknown.
+// The line of an access or a call in the emitted text: its own, and that of the kernel into which
+// it was inlined; 0 if unknown.
 struct Site {
   std::uint32_t line, kernel_line;
 };
@@ -72,7 +72,7 @@ struct ConstantRange {
 struct ModuleInfo {
   std::uint64_t abi;
   std::uint64_t has_checks;  // 1: accesses are reported
-  Hooks** hooks;             // to be set before a kernel runs
+  Hooks** hooks;             // set before a kernel runs
   const KernelEntry* kernels;
   std::uint64_t num_kernels;
   const Site* sites;

@@ -1,5 +1,5 @@
-// Launch: one run of a kernel's grid. Blocks, warps and threads with what each knows of the others'
-// accesses; the schedule; what hooks do.
+// Launch: one run of a kernel's grid. Holds blocks, warps and threads with what each knows of the
+// others' accesses; the schedule; and the implementation of hooks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace cinch::emulator {
 /// Coordinates of a thread in a block, or of a block in a grid; x runs fastest.
 Dim index_in(std::uint64_t linear, const Dim& size);
 
-/// What a launch is for.
+/// The arguments of a launch.
 struct LaunchRequest {
   const Module* module = nullptr;
   const KernelEntry* kernel = nullptr;
@@ -36,7 +36,7 @@ struct LaunchRequest {
   std::uint64_t max_loop_steps = 0;
 };
 
-/// What it runs on; lives longer.
+/// The device's parts that it uses; they outlive it.
 struct LaunchPlace {
   Arena& arena;
   Shadow& shadow;
@@ -45,15 +45,16 @@ struct LaunchPlace {
 };
 
 enum class Wait : std::uint8_t { None, Warp, Block, Done };
-/// What lanes meet in; all but SyncWarp carry values.
+/// Operations in which lanes meet; all but SyncWarp carry values.
 enum class WarpOp : std::uint8_t { Sync, Shuffle, Ballot, Any, All, MatchAny, MatchAll };
 
-/// What a fence of a thread orders before its later strong writes.
+/// What a thread's fence orders before the thread's later strong writes.
 struct FenceMark {
-  std::uint32_t clock = 0;  // own accesses before it have lower ones; 0: no fence yet
+  // The thread's own accesses before it have lower clocks; 0: no fence yet
+  std::uint32_t clock = 0;
   std::uint32_t warp_floor = 0, block_floor = 0;
   KnowledgePtr knowledge;
-  KnowledgePtr release;  // all of that, once a strong write asked for it
+  KnowledgePtr release;  // all of that, made when a strong write first needs it
 };
 
 struct Thread {
@@ -64,32 +65,33 @@ struct Thread {
   std::uint32_t clock = 1;  // counts what may order accesses
   Dim index;
   Wait waits = Wait::None;
-  // While it waits:
+  // Only while it waits:
   WarpOp op = WarpOp::Sync;
-  std::uint32_t mask = 0, source = 0, site = 0;  // site: also of its last strong read
+  std::uint32_t mask = 0, source = 0, site = 0;  // site: also that of its last strong read
   std::uint64_t value = 0, result = 0;
-  // Order of accesses:
-  KnowledgePtr knowledge, pending;  // pending: read, until the next fence
+  // For the order of accesses:
+  KnowledgePtr knowledge, pending;  // pending: read, but only known from the next fence on
   FenceMark fence;
   std::uint64_t loop_steps = 0;
 };
 
 struct Warp {
   std::uint32_t ready = 0, done = 0, exists = 0;  // lanes
-  std::uint32_t waiting = 0, at_barrier = 0;      // lanes that wait for the warp, for the block
-  bool is_uniform = true;           // all that wait for the warp came for the same as the first
+  // Lanes that wait for the warp; lanes that wait for the block
+  std::uint32_t waiting = 0, at_barrier = 0;
+  bool is_uniform = true;           // all lanes that wait for the warp came for the same operation
   std::uint32_t first_waiting = 0;  // lane
-  std::uint32_t floor = 1;          // lanes know of each other's accesses with lower clocks
+  std::uint32_t floor = 1;          // lanes know each other's accesses with lower clocks
 };
 
-/// A block's place on the device, which blocks use one after another.
+/// A block's place on the device; blocks use it one after another.
 struct Slot {
   std::uint64_t block = 0;  // in the grid
   Dim index;
-  std::uint32_t floor = 1;              // as of warps, for the whole block
+  std::uint32_t floor = 1;              // as in warps, for the whole block
   std::uint32_t arrived = 0, done = 0;  // threads
   BlockOp op = BlockOp::Sync;
-  std::uint32_t site = 0;  // of the barrier they are at
+  std::uint32_t site = 0;  // of the barrier at which they wait
   std::uint32_t result = 0, arrived_result = 0;
   std::uint64_t generation = 0;  // of shared memory in the shadow
   std::uint64_t fence_time = 0;  // atomics before the last fence
@@ -105,7 +107,7 @@ class Launch {
   rt::Status run();
   std::vector<Finding>& findings() { return findings_; }
 
-  // What hooks do, called on fibers. Those that do not return have cut the launch off.
+  // Implementation of hooks, called on fibers. A hook that does not return has cut the launch off.
   void access(const void* at, std::uint64_t size, std::uint64_t align, std::uint32_t site,
               bool is_strong, bool is_write);
   void strong_access(const void* at, std::uint64_t size, std::uint64_t align, std::uint32_t site,
@@ -114,13 +116,13 @@ class Launch {
                        std::uint64_t compare, std::uint32_t site);
   void fence();
   std::uint32_t sync_block(BlockOp op, std::uint32_t value, std::uint32_t site);
-  /// `source` is the lane that a shuffle reads. Gives what the operation gives this lane.
+  /// `source` is the lane that a shuffle reads. Returns the operation's result for this lane.
   std::uint64_t meet_warp(WarpOp op, std::uint32_t mask, std::uint64_t value, std::uint32_t source,
                           std::uint32_t site);
   std::uint32_t own_lane_bit() const { return 1u << (current_->rank % kWarpLanes); }
   void out_of_fuel(std::uint32_t site);
   void trap(std::uint32_t site);
-  /// To be called where a hook has run out of memory.
+  /// Call this if a hook has run out of memory.
   [[noreturn]] void give_up();
 
  private:
@@ -147,7 +149,7 @@ class Launch {
   Thread& lane_of(const Thread& thread, std::uint32_t lane) {
     return threads_of(thread.slot)[thread.rank / kWarpLanes * kWarpLanes + lane];
   }
-  // order.cpp: what is known to lie behind what
+  // order.cpp: which accesses are known to come before which
   bool is_known(const Access& access) const;
   void check_clock(const Thread& thread);
   void order_block(Slot& slot, Thread* threads);
@@ -169,7 +171,7 @@ class Launch {
   History* history_before(AtomicOp op, const void* at, std::uint32_t size);
   std::uint64_t generation_of(std::uint64_t offset) const;
 
-  // history.cpp: what loads of atomics may return
+  // history.cpp: the values that atomic loads may return
   bool is_behind(const Access& access, std::uint64_t time) const;
   History* history_of(const void* at, std::uint32_t size, bool makes);
   std::uint64_t load_held(History& history, std::uint32_t site);
@@ -189,7 +191,7 @@ class Launch {
   // report.cpp
   bool is_new(FindingKind kind, std::uint32_t site);
   void add_finding(FindingKind kind, std::uint32_t site, const std::string& what);
-  /// Leaves the running fiber for good. Nothing that owns memory may live in its frames.
+  /// Leaves the running fiber for good. Its frames must not own memory.
   [[noreturn]] void cut_off();
   std::string thread_text(std::uint32_t id) const;
   std::string place_text(std::uint64_t offset, std::uint64_t size) const;
@@ -218,16 +220,16 @@ class Launch {
   std::vector<Warp> warps_;
   std::vector<Thread> threads_;
   std::vector<std::uint32_t> runnable_;  // warps with ready lanes
-  std::vector<std::uint32_t> place_in_;  // by warp: its place in runnable_
+  std::vector<std::uint32_t> place_in_;  // by warp: its index in runnable_
   std::uint64_t num_ready_ = 0;          // threads
-  std::uint64_t idle_steps_ = 0;         // yields since something happened
+  std::uint64_t idle_steps_ = 0;         // yields without progress
   Fiber scheduler_;
   Thread* current_ = nullptr;
   bool is_cut_off_ = false, has_no_memory_ = false;
   std::unordered_map<const void*, KnowledgePtr> releases_;        // by address of a strong write
   std::unordered_map<const void*, History> histories_;            // by address
   std::unordered_map<std::uint32_t, std::uint32_t> last_fences_;  // clocks, by block
-  std::uint64_t atomic_time_ = 0;                                 // atomics so far
+  std::uint64_t atomic_time_ = 0;                                 // number of atomics so far
   std::vector<Finding> findings_;
   std::set<std::pair<FindingKind, int>> reported_;
 };

@@ -22,7 +22,7 @@ class Module {
 
   std::vector<std::string> kernels() const;
   bool has_checks() const { return info_->has_checks != 0; }
-  /// Null where there is no such kernel.
+  /// Null if there is no such kernel.
   const KernelEntry* find(std::string_view kernel) const;
   const ModuleInfo& info() const { return *info_; }
   /// A line of the emitted text, without its indentation; empty if there is none.

@@ -1,4 +1,4 @@
-// Random: the numbers behind a schedule, the same on every machine (SplitMix64).
+// Random: the numbers that choose a schedule, the same on every machine (SplitMix64).
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// C++ functions of `extern fn`, through the library `cinch_clang`: their headers read, and calls of
+// C++ functions of `extern fn`, through the library `cinch_clang`: reads their headers, and calls
 // them for the interpreter. Thread-safe.
 #pragma once
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cinch::codegen {
 
-/// Reads headers. What it read last is kept in `cinch_clang` as long as it lives.
+/// Reads headers. The last ones are kept in `cinch_clang` while this lives.
 class HeaderReader {
  public:
   explicit HeaderReader(rt::HeaderSearch search) : search_(std::move(search)) {}
@@ -21,8 +21,9 @@ class HeaderReader {
   HeaderReader& operator=(const HeaderReader&) = delete;
   ~HeaderReader();
 
-  /// The header is looked for beside the program's file first, and then where `search` says.
-  /// Errors: Unavailable (no cinch_clang library). std::bad_alloc is thrown where memory runs out.
+  /// Reads a function. The header is searched in the folder of the program's file first, then where
+  /// `search` says. Errors: Unavailable (no cinch_clang library). Throws std::bad_alloc if memory
+  /// runs out.
   rt::Result<rt::ExternReply> read(const rt::ExternRequest& request);
 
  private:
@@ -30,12 +31,12 @@ class HeaderReader {
   bool has_read_ = false;
 };
 
-/// The first of the files that no longer holds what was read from it; empty if all do.
+/// The first of the files that has changed since it was read; empty if none has.
 std::string changed_file(std::span<const rt::ExternFile> files);
 
-/// The function's results for `num_elems` elements. One list for each parameter; integers extended
-/// to 64 bits, floats as their own bits in the low end. Compiled once in a process, for this
-/// machine. Errors: those of compile_cpu.
+/// Calls the function for `num_elems` elements. There is one list for each parameter: integers
+/// extended to 64 bits, floats as their own bits in the low end. The function is compiled once in a
+/// process, for this machine. Errors: those of compile_cpu.
 rt::Result<std::vector<std::uint64_t>> call_extern(
     const rt::ExternInfo& function, std::span<const std::vector<std::uint64_t>> operands,
     std::size_t num_elems);

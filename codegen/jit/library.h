@@ -1,4 +1,4 @@
-// Finding and opening cinch_clang, once per process.
+// Finds and opens cinch_clang, once per process.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ struct OpenedBackend {
   std::string path;
 };
 
-/// Errors: Unavailable, with the places that were tried.
+/// Errors: Unavailable, with the places that were searched.
 const rt::Result<OpenedBackend>& clang_backend();
 
 }  // namespace cinch::codegen

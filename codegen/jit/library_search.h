@@ -1,5 +1,5 @@
-// Where NVIDIA's libraries are looked for, in the order that NVIDIA's own tools use. Names
-// candidates only; opening is the caller's.
+// Lists places to search for NVIDIA's libraries, in the order of NVIDIA's own tools. The caller
+// opens them.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace cinch::codegen {
 struct LibraryCandidate {
   std::string origin;           // for people: "pip wheel", "system loader"
   std::string path;             // a file, or a bare name for the loader
-  bool only_if_loaded = false;  // to be taken only if the process has it already
+  bool only_if_loaded = false;  // use it only if the process has loaded it already
 };
 
 struct LibraryQuery {
@@ -18,7 +18,7 @@ struct LibraryQuery {
   std::string override_variable;     // "CINCH_NVRTC": a file or a folder
 };
 
-/// Candidates in order; files below folders are listed only if they exist. Reads the environment
+/// Candidates in order; files in folders are listed only if they exist. Reads the environment
 /// variables named in nvrtc.h.
 std::vector<LibraryCandidate> library_candidates(const LibraryQuery& query);
 

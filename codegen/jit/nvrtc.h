@@ -1,10 +1,10 @@
-// NVRTC behind a door: CUDA C++ text to PTX or a cubin, with the library opened at run time.
+// Compiles CUDA C++ text to PTX or a cubin by NVRTC, which is opened at run time.
 //
-// Needs neither a GPU nor a driver, nor NVIDIA's headers: the few C functions are declared in
-// nvrtc.cpp. The library is looked for once per process, in this order, and never closed: already
-// loaded in the process; the file or folder that CINCH_NVRTC names; pip wheels (nvidia/*/lib below
-// site-packages of VIRTUAL_ENV and of CINCH_SITE_PACKAGES, a colon-separated list); CONDA_PREFIX;
-// the system loader; CUDA_PATH and CUDA_HOME.
+// It needs neither a GPU nor a driver, nor NVIDIA's headers: nvrtc.cpp declares the few C
+// functions. The library is searched once per process and never closed. The search order is: a
+// library that the process has loaded; the file or folder that CINCH_NVRTC names; pip wheels
+// (nvidia/*/lib below site-packages of VIRTUAL_ENV and of CINCH_SITE_PACKAGES, a colon-separated
+// list); CONDA_PREFIX; the system loader; CUDA_PATH and CUDA_HOME.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,10 +18,11 @@ namespace cinch::codegen {
 
 enum class CudaOutput : std::uint8_t { Ptx, Cubin };
 
-/// How long NVRTC may optimise. The bits that the code gives are the same.
+/// How much NVRTC optimises. Results have the same bits.
 enum class CudaEffort : std::uint8_t {
-  Full,  // for what is compiled once and used often
-  Quick  // less than half the time, for somebody who waits: more registers and stack
+  Full,  // for code that is compiled once and used often
+  // Takes less than half the time, while somebody waits; the code uses more registers and stack
+  Quick
 };
 
 struct CudaCompileOptions {
@@ -36,34 +37,34 @@ struct CudaBinary {
   double compile_ms = 0;
 };
 
-/// `arch` is "sm_90"; PTX is made for the virtual architecture of that number.
-/// Errors: Unavailable (no NVRTC: says where it was looked for), InvalidArgument (an architecture
-/// that this NVRTC does not know: names those it does), Internal (the text does not compile:
-/// NVRTC's log is in the message).
+/// Compiles. `arch` is "sm_90"; PTX is for the virtual architecture of that number. Errors:
+/// Unavailable (no NVRTC: lists the searched places), InvalidArgument (an architecture that this
+/// NVRTC does not know: lists those it does), Internal (the text does not compile: the message has
+/// NVRTC's log).
 rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& arch,
                                     const CudaCompileOptions& options = {});
-/// The architecture is the source's target.
+/// The same for the source's target.
 rt::Result<CudaBinary> compile_cuda(const KernelSource& source,
                                     const CudaCompileOptions& options = {});
 
-/// The architecture whose PTX serves on `arch`: the highest of `known` (75, 80, …) below it. Empty
-/// where `arch` is known itself, is none, or is below all.
+/// The architecture whose PTX runs on `arch`: the highest of `known` (75, 80, …) below it. Empty if
+/// `arch` is known itself, is invalid, or is below all.
 std::string ptx_arch_for(const std::string& arch, std::span<const int> known);
-/// Whose code a device of `arch` ("sm_86") runs, its own first: earlier minors of its major, then
-/// PTX (kPtx), as far as that is old enough.
+/// Architectures whose code runs on a device of `arch` ("sm_86"), its own first: earlier minors of
+/// its major, then PTX (kPtx), if that is old enough.
 std::vector<std::string> archs_that_serve(const std::string& arch);
-/// What the driver of a device of the source's target loads: a cubin; for an architecture newer
-/// than this NVRTC the PTX of ptx_arch_for, which the driver compiles then.
+/// Makes code that the driver of a device of the source's target can load: a cubin, or for an
+/// architecture newer than this NVRTC the PTX of ptx_arch_for, which the driver then compiles.
 rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source,
                                             CudaEffort effort = CudaEffort::Full);
 
 struct LibraryAttempt {
   std::string origin;   // "already loaded", "CINCH_NVRTC", "pip wheel", …
-  std::string path;     // what was opened
-  std::string problem;  // empty: it worked
+  std::string path;     // the opened file
+  std::string problem;  // empty: it was opened
 };
 
-/// What was found where: for `cinch doctor` and messages.
+/// What was found where, for `cinch doctor` and messages.
 struct NvrtcReport {
   bool is_found = false;
   std::string origin, path;
@@ -72,7 +73,7 @@ struct NvrtcReport {
   std::vector<LibraryAttempt> attempts;
 };
 const NvrtcReport& nvrtc_report();
-/// Lines for people: the library found, its version and architectures; else every place looked at.
+/// Lines for people: the library, its version and architectures; or every place that was searched.
 std::string describe(const NvrtcReport& report);
 
 }  // namespace cinch::codegen

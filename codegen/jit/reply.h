@@ -1,4 +1,4 @@
-// What cinch_clang answers, as our values.
+// Converts replies of cinch_clang to our values.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,8 +17,8 @@ using ReplyPtr = std::unique_ptr<CinchClangReply, void (*)(CinchClangReply*)>;
 std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply);
 CompileTimes times_of(const CinchClangReply& reply);
 
-/// The error of a reply that is not ok. Throws std::bad_alloc where memory ran out, and
-/// InternalError{Bug} with the log and the sources attached where they do not compile.
+/// The error of a reply that is not ok. Throws std::bad_alloc if memory ran out, and
+/// InternalError{Bug} with the log and the sources if they do not compile.
 tl::unexpected<rt::Error> refusal(std::span<const KernelSource> sources,
                                   const CinchClangReply& reply);
 

@@ -1,4 +1,4 @@
-// What a loop carries is written where it lies, where one thread computes it from all that it
+// Writes values that a loop carries in place, if one thread computes them from everything that it
 // reads.
 //
 //   before:  for @1 {                      after:  for @1 {
@@ -12,9 +12,9 @@
 
 namespace cinch::codegen {
 
-/// Of scalars alone: a kernel of a single group that loads, computes and stores, the last of a
-/// round that touches what is carried. Its stores go behind its loads. A step for each copy that is
-/// saved.
+/// Only for scalars: a kernel of a single group that loads, computes and stores, and is the last of
+/// a round to use the carried values. Its stores move behind its loads. Counts one step for each
+/// copy that is saved.
 void carry_in_place(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,4 @@
-// The marks that emitters believe, proved again.
+// Proves again the marks on which emitters rely.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace cinch::codegen {
 
-/// Refuses, as an internal error with the program attached, a program with an instruction that is
-/// marked alike or compact where the kernel as it stands does not show it, or with launches beside
-/// one another that touch what one of them writes. `stage`: what ran last.
+/// Throws an internal error with the program attached, if an instruction is marked alike or compact
+/// and the kernel does not show it, or if parallel launches use what one of them writes. `stage`:
+/// the last stage that ran.
 void check_facts(const kir::KernelProgram& program, const std::string& stage);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,4 @@
-// Running sums of ones and zeros are counts of truths, which targets make from bits.
+// Turns running sums of ones and zeros into counts of truths, which targets compute from bits.
 //
 //   before:  %7: u32 = scalar select %5, %one, %zero    after:  %8: u32, %9: u32 = running_sum %5
 //            %8: u32, %9: u32 = running_sum %7
@@ -8,7 +8,7 @@
 
 namespace cinch::codegen {
 
-/// Also of conversions from bool. A step for each sum.
+/// Also handles conversions from bool. Counts one step for each sum.
 void count_truths(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,4 @@
-// What makes each value of a kernel.
+// Finds the instruction that makes each value of a kernel.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace cinch::codegen {
 
-/// As long as no instruction is added or moved.
+/// Valid while no instruction is added or moved.
 class Definitions {
  public:
   explicit Definitions(const kir::Kernel& kernel)
@@ -21,9 +21,9 @@ class Definitions {
       }
     }
   }
-  /// Null for what a combiner gets or makes.
+  /// Null for arguments and results of combiners.
   const kir::Instr* of(kir::ValueId value) const { return made_[value.index()]; }
-  /// Does an element section make it, be it a result for the group?
+  /// Does an element section make it, even as a result for the group?
   bool is_of_elements(kir::ValueId value) const { return is_of_elements_[value.index()]; }
 
  private:

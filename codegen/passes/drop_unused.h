@@ -1,11 +1,11 @@
-// What a pass has left without a use.
+// Removes instructions that a pass has left without a use.
 #pragma once
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 
-/// Drops instructions that compute or draw what nobody uses, and numbers the values anew, in order.
-/// Loads stay: a kernel declares what it reads.
+/// Drops computing and drawing instructions whose results are unused, and renumbers values in
+/// order. Loads stay: a kernel declares what it reads.
 void drop_unused(kir::Kernel& kernel);
 
 }  // namespace cinch::codegen

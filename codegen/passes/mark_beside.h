@@ -1,5 +1,5 @@
-// Launches whose groups must come one after another take one thread each. Neighbours of them that
-// touch nothing of one another may run at the same time.
+// Marks launches that may run at the same time. A launch whose groups must come one after another
+// takes one thread; its neighbours may run beside it if they use none of its data.
 //
 //   before:  zero @6              after:  zero @6
 //            launch 0                     zero @7
@@ -12,12 +12,12 @@
 
 namespace cinch::codegen {
 
-/// May these launches run in any order, or at the same time? All are of sequential kernels without
-/// checks, and what one of them writes no other touches.
+/// May these launches run in any order, or at the same time? Yes if all are of sequential kernels
+/// without checks, and no launch uses what another writes.
 bool run_beside(const kir::KernelProgram& program, std::span<const rt::Step> launches);
 
-/// Puts such launches side by side, behind the fills with zeros that stood between them, and says
-/// at the first one how many they are (rt::Step::index2).
+/// Puts such launches side by side, after the zero fills that were between them, and sets their
+/// number in the first one (rt::Step::index2).
 void mark_beside(kir::KernelProgram& program);
 
 }  // namespace cinch::codegen

@@ -1,5 +1,6 @@
-// A selected element goes to where its group begins, plus the number of selected ones before it:
-// the lanes that store go to neighbouring places, and a target may store them side by side.
+// Marks stores of selected elements as compact: an element's place is the begin of its group's
+// output plus the number of selected elements before it. Storing lanes then write to neighbouring
+// places, and a target may store them side by side.
 //
 //   before:  %6: u32, %7: u32 = running_sum %5 exclusive after:  %6: u32, %7: u32 = running_sum %5
 //            %8: u32 = scalar.add %start, %6                      exclusive
@@ -10,9 +11,9 @@
 
 namespace cinch::codegen {
 
-/// Sets Instr::is_compact: of a store in an element section at the sum of what its group shares and
-/// an exclusive running count of truths, where the counted truth holds, or that and "the place is
-/// below a limit", which only cuts off the last ones.
+/// Sets Instr::is_compact for a store in an element section. Its place is the sum of a value of the
+/// group and an exclusive running count of truths. Its condition is the counted truth, perhaps with
+/// "the place is below a limit", which only cuts off the last ones.
 void mark_compact(kir::KernelProgram& program);
 
 }  // namespace cinch::codegen

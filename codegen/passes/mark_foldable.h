@@ -1,4 +1,4 @@
-// Which finishing kernels may have their stored partials folded before (GpuFold of
+// Marks finishing kernels whose stored partials may be folded before they run (GpuFold of
 // runtime/image/kernel_abi.h).
 //
 //   before:  kernel finish "encode_scalars"
@@ -9,11 +9,11 @@
 
 namespace cinch::codegen {
 
-/// Sets Kernel::is_foldable. A fold writes over partials: only where nothing but the sweep behind
-/// which the kernel always runs writes them, where nothing else reads them, and where their buffers
-/// hold results as they are. It does the kernel's reductions in part and nothing else: what they
-/// depend on must be there before the kernel. Before share_workspace, which lets others use the
-/// buffers of partials that are done with.
+/// Sets Kernel::is_foldable. A fold overwrites partials. So the partials must be written only by
+/// the sweep after which the kernel always runs, nothing else may read them, and their buffers must
+/// hold unpacked results. The fold does a part of the kernel's reductions and nothing else, so
+/// their inputs must be ready before the kernel. Run this before share_workspace, which lets others
+/// use the buffers of partials that are no longer needed.
 void mark_foldable(kir::KernelProgram& program);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,4 @@
-// Buffers that become one, and those that nothing names any more.
+// Merges buffers, and drops those that nothing uses any more.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace cinch::codegen {
 
-/// Everything that names buffer b names to[b] from now on; then buffers that were renamed away are
-/// dropped and the rest are numbered anew, in order.
+/// Replaces every use of buffer b by to[b]. Drops the replaced buffers, and renumbers the rest in
+/// order.
 void rename_buffers(kir::KernelProgram& program, const std::vector<rt::BufferIndex>& to);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,4 @@
-// All passes over kernels, in their order, each followed by the checker of what lies where.
+// Runs all passes over kernels in order, each followed by the checker of buffer contents.
 #pragma once
 #include "codegen/kir/kir.h"
 #include "codegen/passes/state_update.h"
@@ -6,7 +6,7 @@
 
 namespace cinch::codegen {
 
-/// Throws InternalError where a pass leaves a plan that would read what is not there.
+/// Throws InternalError if a pass leaves a plan that would read data that are not there.
 void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -1,5 +1,5 @@
-// Buffers of workspace that are never in use at the same time become one, as registers are given
-// out: by live ranges over the steps of an entry.
+// Merges workspace buffers that are never in use at the same time, like register allocation: by
+// live ranges over the steps of an entry.
 //
 //   before:  launch 0   writes @7          after:  launch 0   writes @7
 //            launch 1   reads @7                   launch 1   reads @7
@@ -10,9 +10,9 @@
 
 namespace cinch::codegen {
 
-/// Only arrays, of the same element type and the same number of elements; never what a step has to
-/// itself (a condition, a counter, what ranks exchange). What a loop touches is in use in all of
-/// it. A step for each buffer that is saved.
+/// Only arrays of the same element type and number of elements; never a step's private data (a
+/// condition, a counter, what ranks exchange). A buffer that a loop uses is in use in the whole
+/// loop. Counts one step for each buffer that is saved.
 void share_workspace(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

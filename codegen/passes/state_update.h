@@ -5,8 +5,8 @@
 namespace cinch::codegen {
 
 enum class StateUpdate : std::uint8_t {
-  SecondBuffer,  // beside the present ones; the runtime swaps them when the call has succeeded
-  InPlace,       // over the present ones, wherever that is safe
+  SecondBuffer,  // to a second buffer; the runtime swaps the two when the call has succeeded
+  InPlace,       // over the present values, wherever that is safe
 };
 
 }  // namespace cinch::codegen

@@ -1,5 +1,5 @@
-// Between which integers the elements of an array lie, whatever the inputs are. Conservative: where
-// nothing better is seen, the ends of the type.
+// Bounds the integers in an array, whatever the inputs are. Conservative: if nothing better is
+// known, the range is that of the type.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct IntegerRange {
   friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
 };
 
-/// Of a value of an integer type; nothing where an end has a magnitude above 2^53.
+/// The range of a value of an integer type; nothing if an end has a magnitude above 2^53.
 std::optional<IntegerRange> find_integer_range(const ir::Program& program,
                                                const ir::Function& function, ir::ValueId value);
 

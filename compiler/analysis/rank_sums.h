@@ -1,4 +1,5 @@
-// How integers that ranks add up travel: as fields of words, each as wide as the sum of all ranks.
+// How integers that ranks add up are sent: as fields of words, each as wide as the sum over all
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,23 @@ namespace cinch::analysis {
 
 struct PackedSum {
   IntegerRange range;            // of the elements
-  std::int64_t most_fields = 1;  // of a word, for two ranks
+  std::int64_t most_fields = 1;  // in a word, for two ranks
 };
 
-/// Of a sum of integers by all_reduce or reduce_scatter whose elements' range is known and makes
-/// words shorter than they are, of a length known before. Nothing of single numbers, and of
+/// For a sum of integers by all_reduce or reduce_scatter, if the range of its elements is known and
+/// makes the words shorter, and the length is known in advance. Nothing for single numbers, and for
 /// elements of more than 16 bits.
 std::optional<PackedSum> find_packed_sum(const ir::Program& program, const ir::Function& function,
                                          const ir::Op& op);
 
 /// Bits of a field: ceil(log2(world * (greatest - least) + 1)).
 HostExprId field_bits(HostExprPool& exprs, const PackedSum& sum);
-/// Elements that share words: all, of reduce_scatter those of a row.
+/// Elements that share words: all; for reduce_scatter those of a row.
 HostExprId num_packed_together(HostExprPool& exprs, const ir::Op& op, const ir::Type& type);
-/// Words of 64 bits of them; of m, word i has the elements i, i + m, i + 2 m …
+/// The number of 64-bit words for these elements. With m words, word i has the elements i, i + m, i
+/// + 2 m …
 HostExprId num_sum_words(HostExprPool& exprs, const PackedSum& sum, HostExprId num_elements);
-/// Bytes of the words that a rank gets from an op; nothing where it has none.
+/// Bytes of the words that a rank receives from an op; nothing if it has none.
 std::optional<std::int64_t> packed_sum_bytes(const ir::Program& program,
                                              const ir::Function& function, const ir::Op& op,
                                              const HostEnv& env);

@@ -1,5 +1,5 @@
-// What makes a program safe, and how: each access, store and loop with whether it is proved while
-// compiling, checked before launch, checked on the device, or checked by the reader of a payload.
+// Why a program is safe: for each access, store and loop, whether it is proved at compile time, or
+// checked before launch, on the device, or by the reader of a payload.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct SafetyFact {
 const char* safety_kind_name(SafetyKind kind);
 const char* safety_way_name(SafetyWay way);
 
-/// Facts of every gather, scatter, slice, selection and loop, in the order of the program, without
-/// exact repeats. Best asked of a program as lowering left it: passes open operators up.
+/// Facts about every gather, scatter, slice, selection and loop, in program order, without exact
+/// repeats. Use a program as lowering left it, since passes replace operators.
 std::vector<SafetyFact> find_safety(const ir::Program& program);
 
 }  // namespace cinch::analysis

@@ -1,4 +1,4 @@
-// What single operators ask of sweeps over memory: the rules of forced_sweeps.cpp.
+// The rules of forced_sweeps.cpp: what single operators demand of sweeps over memory.
 #pragma once
 #include <cstddef>
 
@@ -6,15 +6,16 @@
 
 namespace cinch::analysis {
 
-/// Small arrays (tables, histograms), whose size is a constant, are finished on chip.
+/// Does the array lie in memory? Small arrays (tables, histograms) of constant size are finished on
+/// chip.
 bool lies_in_memory(const ir::Program& program, const ir::Type& type);
 
-/// Sweeps over its operands after which the op's result is known; 0: as soon as they are.
+/// How many sweeps over its operands the op needs before its result is known; 0: none.
 std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& function,
                              const ir::Op& op);
 
-/// Does making a part of the result again cost as much as making all of it? What a forced sweep
-/// made then lies in memory for later ones.
+/// Does recomputing a part of the result cost as much as recomputing all of it? If so, a result
+/// that a forced sweep made lies in memory for later ones.
 bool is_made_whole(ir::OpKind kind);
 
 }  // namespace cinch::analysis

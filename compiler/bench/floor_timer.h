@@ -1,5 +1,5 @@
-// The floor of a program on this machine: the time that plain vector loops take over the same
-// streams, sweep by sweep, on the same threads, and the program's random words at the rate of a
+// Measures the floor of a program on this machine: the time of plain vector loops over the same
+// streams, sweep by sweep, on the same threads, plus the program's random words at the rate of a
 // bare generator.
 #pragma once
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace cinch::bench {
 
 class FloorTimer {
  public:
-  /// Allocates an array for each stream; streams of one name share theirs. `runner` outlives the
-  /// timer. Errors: OutOfMemory.
+  /// Allocates an array for each stream; streams with the same name share one. `runner` outlives
+  /// the timer. Errors: OutOfMemory.
   static rt::Result<FloorTimer> make(analysis::ForcedSweeps floor, rt::TaskRunner& runner);
 
   const analysis::ForcedSweeps& floor() const { return floor_; }
-  /// Runs all of it once; milliseconds.
+  /// Runs everything once; returns milliseconds.
   double run();
 
  private:

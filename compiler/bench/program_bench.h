@@ -1,5 +1,5 @@
-// What a compiled program's calls cost beside their floor, in one run: calls and floors take turns,
-// so that whatever else the machine does meets both.
+// Measures a compiled program's calls and their floor in one run: calls and floors take turns, so
+// that other load on the machine affects both.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@ namespace cinch::bench {
 
 struct BenchOptions {
   std::uint32_t threads = 0;  // 0: all of the machine
-  RoundLimits limits;         // of each call and its floor
+  RoundLimits limits;         // for each call and its floor
   std::uint64_t seed = 0;
   std::int64_t columns = 1;  // of a matrix program's gradient
 };
@@ -37,14 +37,14 @@ struct CallFigures {
 
 struct ProgramFigures {
   std::vector<CallFigures> calls;
-  /// Of a program with a `sync` body what a rank hands over in a call.
+  /// For a program with a `sync` body: bytes that a rank gives to collectives in a call.
   std::int64_t payload_bytes = 0;
   std::int64_t workspace_bytes = 0, state_bytes = 0;
 };
 
-/// `lowered` is the same program as lowering left it: its floor is found in that. A `sync` is one
-/// call in a world of one rank, where collectives cost copies in memory. The gradient's length is a
-/// multiple of the columns. Errors: those of Session.
+/// `lowered` is the same program as lowering left it; its floor is computed from that. A `sync` is
+/// one call in a world of one rank, where collectives cost copies in memory. The gradient's length
+/// is a multiple of the columns. Errors: those of Session.
 rt::Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
                                          const ir::Program& lowered,
                                          std::span<const float> gradient,

@@ -1,4 +1,4 @@
-// Timed things that take turns, so that noise of the machine meets all of them alike.
+// Measures several contestants in turns, so that noise of the machine affects all of them alike.
 #pragma once
 #include <functional>
 #include <vector>
@@ -6,7 +6,7 @@
 namespace cinch::bench {
 
 struct RoundLimits {
-  double seconds = 1;  // no new round after this
+  double seconds = 1;  // no new round begins after this
   int least = 5, most = 101;
 };
 
@@ -15,9 +15,9 @@ struct Rounds {
   int count = 0;
 };
 
-/// Does its work once and gives the milliseconds that it took.
+/// Does its work once and returns the milliseconds that it took.
 using Contestant = std::function<double()>;
-/// A first round of all is not timed; then rounds until a limit ends them.
+/// Runs a first round without measuring, then rounds until a limit ends them.
 Rounds take_turns(const std::vector<Contestant>& contestants, const RoundLimits& limits);
 
 /// Milliseconds that the work takes.

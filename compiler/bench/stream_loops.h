@@ -1,5 +1,5 @@
-// Plain vector loops over memory, and a bare generator: what the machine itself does when it reads,
-// updates or writes an array, or draws random words. The floors of `cinch bench` are measured with
+// Plain vector loops over memory, and a bare generator: the machine's own speed at reading,
+// updating or writing an array, or drawing random words. `cinch bench` measures its floors with
 // these.
 #pragma once
 #include <cstddef>
@@ -8,12 +8,12 @@
 namespace cinch::bench {
 
 struct StreamLoops {
-  /// A value that depends on all bytes, so that no read can be left out.
+  /// Returns a value that depends on all bytes, so that the compiler cannot drop a read.
   std::uint32_t (*read)(const std::uint32_t* words, std::size_t count);
   void (*update)(std::uint32_t* words, std::size_t count);
   void (*write)(std::uint32_t* words, std::size_t count, std::uint32_t value);
-  /// Draws `count` words from `first` on into a buffer that stays in the nearest cache. Gives
-  /// something that depends on them.
+  /// Draws `count` words from `first` on into a buffer that stays in the nearest cache. Returns a
+  /// value that depends on them.
   std::uint32_t (*draw)(std::uint32_t first, std::uint32_t count);
 };
 

@@ -1,13 +1,13 @@
-// The loops of stream_loops.h for one level of the instruction set: included by a source per level,
-// which says how many lanes that has and is compiled for it. No header with inline functions of its
-// own may be included here: the linker would take one level's for all.
+// The loops of stream_loops.h for one level of the instruction set. One source per level includes
+// this, says how many lanes the level has, and is compiled for it. Do not include headers with
+// inline functions of their own here: the linker would use one level's code for all.
 #include "compiler/bench/stream_loops.h"
 #include "runtime/core/lang.h"
 
 namespace cinch::bench {
 namespace {
 
-// What loads see as the words of a kernel's tile.
+// As many words as loads see of a kernel's tile.
 constexpr std::uint32_t kDrawnAtOnce = 1024;
 
 std::uint32_t read_words(const std::uint32_t* words, std::size_t count) {

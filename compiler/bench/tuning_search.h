@@ -1,5 +1,6 @@
-// Finds tuning numbers by measuring: one number after the other, each of its candidates beside the
-// value in use, in turns; at the end all that was found beside all that was there before.
+// Finds tuning numbers by measuring. It takes one number after the other and compares each
+// candidate with the value in use, in turns. At the end it compares all new values with all old
+// ones.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,19 +11,19 @@
 
 namespace cinch::bench {
 
-/// Something to do under given numbers, ready to be timed again and again. It may throw.
+/// Work to measure under given numbers, again and again. It may throw.
 template <typename Tuning>
 using TuningWorkload = std::function<Contestant(const Tuning&)>;
 
 struct TuningSearchOptions {
-  double seconds = 60;  // for all of it, about
-  /// After each comparison of one workload.
+  double seconds = 60;  // for the whole search, about
+  /// Called after each comparison of one workload.
   std::function<void(std::size_t done, std::size_t total)> progress = [](std::size_t, std::size_t) {
   };
 };
 
-/// Ratios are geometric means over the workloads of median times, over those of the numbers that
-/// the candidate is compared with; below 1 is faster.
+/// Ratios are geometric means over the workloads. Each compares the candidate's median time with
+/// that of the current numbers; below 1 is faster.
 struct TriedValue {
   std::int64_t value = 0;
   double ratio = 1;
@@ -36,12 +37,12 @@ struct TunedNumber {
 
 template <typename Tuning>
 struct Tuned {
-  Tuning numbers;  // the ones from before, where the ones found are not faster together
+  Tuning numbers;  // the old ones, if the new ones together are not faster
   std::vector<TunedNumber> by_number;
-  double ratio = 1;  // of all that was found, in the last comparison; 1 where nothing changed
+  double ratio = 1;  // of all new values, in the last comparison; 1 if nothing changed
 };
 
-/// Any value may be chosen only where it saves at least this share: what is less is noise.
+/// A value is chosen only if it saves at least this share; less is noise.
 inline constexpr double kWorthwhileSaving = 0.02;
 
 template <typename Tuning>

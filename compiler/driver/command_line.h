@@ -1,11 +1,11 @@
-// From words to a sub-command's options, and the sub-command run.
+// Parses the command line and runs the sub-command.
 #pragma once
 #include "compiler/driver/process/exit_code.h"
 
 namespace cinch::driver {
 
-// Parses and runs. Prints help and usage errors itself (exit 2); throws what the sub-command
-// throws.
+// Parses and runs. Prints help and usage errors itself (exit 2); passes on exceptions of the
+// sub-command.
 ExitCode run_command_line(int argc, char** argv);
 
 }  // namespace cinch::driver

@@ -1,5 +1,5 @@
-// The commands of `cinch` as plain data, read off the parser itself: what completion offers and
-// what the manual says is what the parser takes.
+// The commands of `cinch` as plain data, read from the parser itself, so that completion and manual
+// always match it.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,12 +14,12 @@ struct OptionShape {
   std::vector<std::string> names;  // "-h", "--help"; none: positional
   std::string description;
   std::string value_name;          // "PROGRAM", "FILE"; empty for a flag
-  std::vector<std::string> words;  // values that are known
-  std::string default_value;       // as it is written; empty: none
+  std::vector<std::string> words;  // known values
+  std::string default_value;       // as the user would type it; empty: none
   bool is_required = false;
   bool takes_files = false;
   bool is_repeatable = false;
-  bool takes_several = false;  // values, one after the other
+  bool takes_several = false;  // one after the other
 };
 
 struct CommandShape {
@@ -29,11 +29,11 @@ struct CommandShape {
   std::vector<CommandShape> commands;
 };
 
-// Commands and options that --help does not show are left out.
+// Leaves out commands and options that --help does not show.
 CommandShape shape_of(const CLI::App& app);
 
-// Names of the parameters of a compressor of the standard library, or of all of them where there is
-// no such compressor with parameters. None where the library cannot be read.
+// Parameter names of a compressor of the standard library, or of all compressors if it has none or
+// does not exist. Empty if the library cannot be read.
 std::vector<std::string> library_parameters(const std::string& compressor);
 
 }  // namespace cinch::driver

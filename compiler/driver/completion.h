@@ -1,4 +1,4 @@
-// Scripts that complete the command line in a shell.
+// Scripts that complete commands in a shell.
 #pragma once
 #include <string>
 

@@ -1,5 +1,4 @@
-// What the command line asks for, one struct per sub-command: plain data, so that only
-// command_line.cpp sees the parser.
+// The options of each sub-command as plain structs, so that only command_line.cpp sees the parser.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -38,11 +37,11 @@ struct ExplainOptions {
   ProgramOptions program;
   ExecutionOptions execution;
   std::int64_t elements = 1 << 20;
-  std::string target;                   // with device "cuda"; empty: this machine's GPU, or sm_90
+  std::string target;                   // for device "cuda"; empty: this machine's GPU, or sm_90
   std::optional<std::int64_t> columns;  // matrix programs; elements must be a multiple
-  bool fusion = false;    // where in the text sweeps part, and how many steps fusion took
-  std::string html;       // where a page goes; empty: nowhere
-  bool formulas = false;  // sizes and bytes as formulas of n
+  bool fusion = false;    // print where sweeps part in the text, and the number of fusion steps
+  std::string html;       // file for an HTML page; empty: none
+  bool formulas = false;  // print sizes and bytes as formulas of n
   bool json = false;
 };
 
@@ -52,14 +51,15 @@ struct RunOptions {
   ExecutionOptions execution;
   std::vector<std::string> inputs;
   std::string payload, output;
-  std::string dtype;  // of inputs whose file does not say: "bf16" for uint16
+  std::string dtype;  // of inputs whose file does not tell: "bf16" for uint16
   std::uint64_t seed = 0, step = 0;
   std::uint32_t worker = 0, world = 1;
   std::string state_in, state_out;
-  bool ranks = false;                // the inputs are the ranks of one step
-  bool sum_payloads = false;         // of ranks: joined field by field, decoded once
-  std::int64_t repeat_to_bytes = 0;  // the gradient is repeated up to this size, for timing
-  bool interpret = false;            // through the IR's interpreter, for tests
+  bool ranks = false;  // the inputs are the ranks of one step
+  // For ranks: payloads are added field by field and decoded once
+  bool sum_payloads = false;
+  std::int64_t repeat_to_bytes = 0;  // repeats the gradient up to this size, for timing
+  bool interpret = false;            // runs the IR's interpreter, for tests
   bool json = false;
 };
 
@@ -82,27 +82,27 @@ struct OptOptions {
 };
 
 struct ListOptions {
-  std::vector<std::string> names;  // none: all of the standard library
+  std::vector<std::string> names;  // empty: all of the standard library
   std::string sort = "family";
   std::vector<std::string> words;  // of the command line, for messages
   bool json = false;
 };
 
-// Plans of all ranks are looked at in one process: more take too much memory and time.
+// The most ranks whose plans are examined in one process; more take too much memory and time.
 constexpr std::uint32_t kMaxSurveyRanks = 128;
 
-// cinch report: programs on a folder of gradients.
+// cinch report: runs programs on a folder of gradients.
 struct SurveyOptions {
   std::string folder;
-  std::vector<std::string> programs;  // none: the standard library
+  std::vector<std::string> programs;  // empty: the standard library
   ExecutionOptions execution;         // its device is the CPU
-  std::string dtype;                  // of files that do not say: "bf16" for uint16
+  std::string dtype;                  // of files that do not tell: "bf16" for uint16
   std::string link = "1Gbit/s";
   double latency_us = 50;
   std::uint32_t ranks = 4;
   std::uint64_t seed = 0;
-  double seconds = 0.2;  // about, of measuring each program
-  std::string html;      // where a page goes; empty: nowhere
+  double seconds = 0.2;  // time to measure each program, about
+  std::string html;      // file for an HTML page; empty: none
   bool json = false;
 };
 
@@ -120,15 +120,16 @@ struct CompletionOptions {
 };
 
 struct BenchOptions {
-  std::vector<std::string> programs;  // none: the standard library
-  std::vector<std::string> bindings;  // of all of them
+  std::vector<std::string> programs;  // empty: the standard library
+  std::vector<std::string> bindings;  // for all of them
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
   rt::HeaderSearch headers;
   ExecutionOptions execution;
   std::int64_t elements = 1 << 24;
-  std::optional<std::int64_t> columns;  // of matrix programs; none: as near to a square as can be
-  std::string input;   // a gradient, repeated up to that length; empty: a made-up one
-  double seconds = 1;  // to measure each call of each program, about
+  // For matrix programs; none: as close to a square as possible
+  std::optional<std::int64_t> columns;
+  std::string input;   // a gradient, repeated up to that length; empty: a synthetic one
+  double seconds = 1;  // time to measure each call of each program, about
   std::string sort = "none";
   bool json = false;
 };
@@ -143,26 +144,26 @@ struct TuneOptions {
 struct VerifyOptions {
   ProgramOptions program;
   ExecutionOptions execution;
-  std::vector<std::string> inputs;  // beside those that are made up
+  std::vector<std::string> inputs;  // in addition to the synthetic ones
   std::string dtype;
   std::uint64_t seed = 0;
   double budget = 30;          // seconds, about
-  std::string counterexample;  // of the first law that does not hold; empty: named after it
+  std::string counterexample;  // file for the first law that fails; empty: named after the law
   bool json = false;
 };
 
 constexpr std::uint32_t kMaxRanks = 1024;
 
-// How the ranks of sync and probe reach each other.
+// How the ranks of sync and probe connect.
 struct TransportOptions {
   std::string transport = "loopback";
-  std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
+  std::uint32_t ranks = 0;                         // 0: the number of inputs, or of the transport
   double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
   double timeout_seconds = 30;
-  // Of ucx: which rank this process is, where ranks meet, and by what they know each other.
+  // For ucx: this process's rank, where ranks meet, and their secret.
   std::optional<std::uint32_t> rank;
   std::string rendezvous, interface, secret_file;
-  bool is_exact = false;           // floats are added in rank order on every transport
+  bool is_exact = false;           // adds floats in rank order on every transport
   std::vector<std::string> words;  // of the command line, for ranks that the command starts
 };
 
@@ -176,24 +177,24 @@ struct ProbeCommandOptions : TransportOptions {
 struct SyncCommandOptions : TransportOptions {
   ProgramOptions program;
   ExecutionOptions execution;
-  std::vector<std::string> inputs;  // by rank; "%r" in a name stands for the rank
+  std::vector<std::string> inputs;  // by rank; "%r" in a name is replaced by the rank
   std::string dtype;
   std::string plan = "auto";
   std::vector<std::uint32_t> servers = {0};
   std::uint32_t ranks_per_machine = 1;
-  std::optional<std::uint64_t> piece_bytes;  // none: 4 MiB, or what is best
+  std::optional<std::uint64_t> piece_bytes;  // none: 4 MiB, or the best size
   std::string lengths = "auto", cuda_aware = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
   std::string output, trace, save_plan, probe, policy, profile;
-  std::string state_in, state_out;  // "%r" stands for the rank
+  std::string state_in, state_out;  // "%r" is replaced by the rank
   bool is_at_once = false;
   bool explain = false, json = false;
 };
 
 // cache show, clear, pack and warm.
 struct CacheOptions {
-  std::vector<std::string> programs;  // of warm; none: the standard library
+  std::vector<std::string> programs;  // for warm; empty: the standard library
   std::vector<std::string> bindings;
   std::vector<std::string> targets = {"native"};
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;

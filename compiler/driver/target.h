@@ -1,4 +1,4 @@
-// Where code is made for, as the command line says it.
+// The target of code, from the command line.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,32 +12,30 @@
 
 namespace cinch::driver {
 
-// Tells of settings that cannot be used, once: a user's tuning table, the cache's limit. The
-// functions below do.
+// Warns once of settings that cannot be used: a user's tuning table, the cache's limit. The
+// functions below call it.
 void warn_of_settings();
-// Does code run on a GPU, be it an emulated one?
+// Does code run on a GPU, real or emulated?
 bool is_gpu(const ExecutionOptions& options);
 // Opens the device that options name: "cuda" or "emulated". Throws CommandError (Unavailable).
 std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
-// Throws CommandError (Unavailable) for devices and processors that are not here.
+// Throws CommandError (Unavailable) for devices and processors that this machine lacks.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
-// "sm_90", and with the letter of code for one architecture ("sm_90a", from 90 on) or for its
-// family
-// ("sm_100f", from 100 on) alone. The number is that of a known GPU, one that NVRTC here compiles
-// for, or a newer one, up to 999.
+// Is it an architecture: "sm_90", and with a letter code for one architecture ("sm_90a", from 90 on)
+// or for its family ("sm_100f", from 100 on) alone? The number is that of a known GPU, one that the
+// NVRTC at hand compiles for, or a newer one, up to 999.
 bool is_cuda_arch(std::string_view arch);
-// What is_cuda_arch takes, for messages.
+// The architectures that is_cuda_arch accepts, for messages.
 std::string cuda_archs_text();
-// "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90",
-// "emulated". Throws
-// CommandError (Usage).
+// Parses "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90", "emulated".
+// Throws CommandError (Usage).
 codegen::Target parse_target(const std::string& text);
 // "native" and all architectures.
 std::vector<std::string> known_cpus();
 // Targets that parse_target takes, in their short forms.
 std::vector<std::string> known_targets();
-// The image, where PROGRAM is the file of one: it needs no compiler. Throws CommandError where it
-// is corrupt, or where options ask for another device or processor than it was made for.
+// The image, if PROGRAM is an image file, which needs no compiler. Throws CommandError if it is
+// corrupt, or if options ask for another device or processor than its own.
 std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
                                            const ExecutionOptions& execution);
 

@@ -9,27 +9,27 @@
 
 namespace cinch::interp {
 
-/// Row-major. `bits` holds one element in each entry, encoded as compiler/ir/scalar_eval.h says:
+/// Row-major. Each entry of `bits` is one element, encoded as in compiler/ir/scalar_eval.h:
 /// integers extended to 64 bits, floats as their own bits in the low end.
 struct Array {
   DType dtype = kF32;
   std::uint8_t rank = 0;
-  std::int64_t dims[2] = {1, 1};  // those beyond the rank are 1
+  std::int64_t dims[2] = {1, 1};  // dimensions beyond the rank are 1
   std::vector<std::uint64_t> bits;
 
   std::int64_t size() const { return dims[0] * dims[1]; }
-  /// Of a matrix; a vector is one row, a scalar one element.
+  /// For a matrix; a vector is one row, a scalar one element.
   std::int64_t rows() const { return rank == 2 ? dims[0] : 1; }
   std::int64_t cols() const { return rank == 2 ? dims[1] : dims[0]; }
   friend bool operator==(const Array&, const Array&) = default;
 };
 
 Array make_scalar(DType dtype, std::uint64_t element);
-/// `size` elements of zero bits.
+/// `size` elements whose bits are all zero.
 Array make_vector(DType dtype, std::int64_t size);
 Array make_matrix(DType dtype, std::int64_t rows, std::int64_t cols);
 
-/// f32 values as an array and back (`to_floats` takes f32 arrays only: checked).
+/// Converts f32 values to an array and back (`to_floats` takes only f32 arrays: checked).
 Array from_floats(std::span<const float> values);
 std::vector<float> to_floats(const Array& array);
 

@@ -1,4 +1,4 @@
-// The interpreter proper: one function of one rank. Each family of ops has a file of its own.
+// The interpreter itself: one function of one rank. Each family of ops has a file of its own.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@
 
 namespace cinch::interp {
 
-/// Thrown inside the interpreter, caught by its doors.
+/// Thrown inside the interpreter, caught by its public functions.
 struct RunFailure {
   rt::Error error;
 };
 [[noreturn]] void stop(rt::ErrorKind kind, std::string message);
 
-/// What one call sees: sizes, parameters, draws.
+/// The environment of one call: sizes, parameters, draws.
 class CallContext {
  public:
   CallContext(const ir::Program& program, const Inputs& inputs);
@@ -31,12 +31,12 @@ class CallContext {
   std::vector<std::int64_t> counts;
 
   HostValue eval(HostExprId id) const;
-  /// A size: negative ones are an error.
+  /// Evaluates a size; a negative one is an error.
   std::int64_t size(HostExprId id) const;
   Array param(std::uint32_t index) const;
-  /// Zero elements of a type with its sizes evaluated.
+  /// An array of zeros of a type, with its sizes evaluated.
   Array make(const ir::Type& type) const;
-  /// The eight words draws are made from.
+  /// The eight words from which draws are made.
   std::vector<std::uint32_t> draw_words() const;
 
  private:
@@ -45,7 +45,7 @@ class CallContext {
 
 class Evaluator {
  public:
-  /// `exchange` may be null: then world is 1.
+  /// If `exchange` is null, world is 1.
   Evaluator(CallContext& context, const ir::Function& function, Meeting* exchange)
       : call_(context),
         function_(function),
@@ -68,15 +68,15 @@ class Evaluator {
   const ir::Type& out_type(const Op& op, std::size_t i = 0) const {
     return function_.values[op.results[i].index()].type;
   }
-  /// The result of an op with its sizes evaluated and elements zero.
+  /// An array of zeros for a result of an op, with its sizes evaluated.
   Array make_out(const Op& op, std::size_t i = 0) const { return call_.make(out_type(op, i)); }
 
   // evaluator.cpp: regions and control.
-  /// The values that its yield names.
+  /// Runs the region and returns the values that it yields.
   std::vector<Array> run_region(ir::RegionId region);
   std::vector<Array> run_region(ir::RegionId region, std::vector<Array> args);
   void run_op(const Op& op);
-  /// Frees what nobody reads any more.
+  /// Frees values that no later op reads.
   void release_after(ir::OpId op);
   void bind_results(const Op& op, std::vector<Array> values);
 
@@ -89,9 +89,10 @@ class Evaluator {
   void draw_each(const Op& op);
 
   // eval_reduce.cpp
-  /// Joins two elements of N values by the op's combiner.
+  /// Combines two elements of N values by the op's combiner.
   Elements combine(const Op& op, const Elements& a, const Elements& b);
-  /// Index of element i of line `line` along the op's axis, and how many lines and elements.
+  /// Lines along the op's axis: how many there are, how many elements each has, and the index of
+  /// element i of line `line`.
   struct Lines {
     std::int64_t num_lines, length, line_stride, stride;
     std::size_t at(std::int64_t line, std::int64_t i) const {
@@ -110,13 +111,14 @@ class Evaluator {
   // eval_collective.cpp
   std::vector<Array> meet(const Op& op, const Array& array);
   Array join_ranks(const Op& op, const std::vector<Array>& ranks) const;
-  /// By rank, the number that it tells the others.
+  /// Each rank's number, by rank.
   std::vector<Element> tell_all(const Op& op, Element own);
   /// The rank whose operand 1 names this one.
   std::size_t find_sender(const Op& op);
-  /// By rank, the elements of operand 0 that it counts.
+  /// For each rank, the counted elements of its operand 0.
   std::vector<Elements> meet_counted(const Op& op, Element own_length);
-  /// The first result is `received` and zeros, the second the number of received elements.
+  /// Sets the first result to `received` followed by zeros, the second to the number of received
+  /// elements.
   void give_counted(const Op& op, Elements received);
 
   CallContext& call_;

@@ -1,4 +1,4 @@
-// How the ranks of a sync meet: every collective is one exchange of arrays.
+// How the ranks of a sync meet: every collective exchanges arrays once.
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 
 namespace cinch::interp {
 
-/// Ranks call `meet` the same number of times in the same order, each from a thread of its own.
+/// All ranks call `meet` equally often and in the same order, each on a thread of its own.
 class Meeting {
  public:
   Meeting() = default;
@@ -17,18 +17,18 @@ class Meeting {
   Meeting& operator=(const Meeting&) = delete;
   virtual ~Meeting() = default;
 
-  /// Gives all ranks' arrays in rank order once every rank has come. Empty where a rank has left:
+  /// Returns all ranks' arrays in rank order when every rank has arrived. Empty if a rank has left:
   /// the others can never meet again.
   virtual std::vector<Array> meet(std::size_t rank, Array array) = 0;
 };
 
-/// Of ranks that are threads.
+/// For ranks that are threads.
 class Exchange : public Meeting {
  public:
   explicit Exchange(std::size_t num_ranks) : arrived_(num_ranks), num_left_(num_ranks) {}
 
   std::vector<Array> meet(std::size_t rank, Array array) override;
-  /// The rank will not come any more (it has ended or failed).
+  /// A rank leaves (it has ended or failed).
   void leave();
 
  private:

@@ -1,4 +1,5 @@
-// How long values are wanted: memory for a program's arrays is that of those alive together.
+// Computes how long values are needed: a program's arrays need as much memory as those alive at
+// once.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace cinch::interp {
 
-/// For each op, by number, the values that nobody reads once it has run; an op reads what the
-/// regions it holds read. Results of the function are in none of the lists.
+/// For each op, by number, the values that no op reads after it. An op also reads what the regions
+/// that it holds read. Results of the function are in none of the lists.
 std::vector<std::vector<ir::ValueId>> last_read_by(const ir::Function& function);
 
 }  // namespace cinch::interp

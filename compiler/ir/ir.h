@@ -1,6 +1,6 @@
-// The IR: typed, sized array operators in SSA form, in flat vectors addressed by 32-bit ids.
-// A Program holds one Function per body (encode, decode, finish, sync); control flow is structured
-// (regions). Wrappers, fns and lambdas are inlined before the IR: a lambda over elements became
+// The IR: typed, sized array operators in SSA form, in flat vectors addressed by 32-bit ids. A
+// Program holds one Function per body (encode, decode, finish, sync). Control flow is structured
+// (regions). Wrappers, fns and lambdas are inlined before the IR: a lambda over elements becomes
 // `map`s, one over pairs a Combiner.
 #pragma once
 #include <array>
@@ -30,29 +30,30 @@ enum class OpKind : std::uint8_t {
 #include "compiler/ir/ops.def"
 };
 enum class Effect : std::uint8_t { Pure, Check, Control };
-// Which elements of an operand an element of the result needs.
+// The elements of an operand that one element of the result needs.
 enum class Reads : std::uint8_t {
   Nothing,    // a scalar at most
-  Pointwise,  // that of its own place; operands broadcast
-  SameIndex,  // that of its own row-major index
-  Swapped,    // that of row and column exchanged
-  Gathered,   // that which the index at its place says
+  Pointwise,  // the element at the same place; operands broadcast
+  SameIndex,  // the element with the same row-major index
+  Swapped,    // the element with row and column exchanged
+  Gathered,   // the element that the index at the same place names
   Index,      // the index itself (no column: reads_of)
-  Shifted,    // that so many places further on
-  Moved,      // one or several, computed from its place
-  Swept,      // all of them: a sweep of its own makes the result
+  Shifted,    // the element a fixed number of places further on
+  Moved,      // one or several, at places computed from the result's place
+  Swept,      // all elements: the op is a sweep of its own
 };
-// Sweeps over its operands after which the result is known, however kernels are fused.
+// How many sweeps over its operands an op needs before its result is known, however kernels are
+// fused.
 enum class Forces : std::uint8_t {
-  Free,       // none: as soon as its operands are
-  Whole,      // one
-  Across,     // one; along rows (axis 1) none
-  Selection,  // the digits that an exact selection looks at before it knows its threshold; along
-              // rows none
-  Places,     // one, unless a place is complete before the end: places that ascend, or rows
-  Terms,      // one, unless the terms of an element are constantly many
+  Free,    // none: the result is known as soon as the operands are
+  Whole,   // one
+  Across,  // one; none along rows (axis 1)
+  // One for each digit that an exact selection reads before it knows its threshold; none along rows
+  Selection,
+  Places,  // one; none if each place is complete before the end: places that ascend, or rows
+  Terms,   // one; none if each element has a constant number of terms
 };
-// Facts of one kind; -1 operands or results: any number. `attrs` are flags of AttrUse (ops.h).
+// Facts about one kind. -1 operands or results: any number. `attrs` are flags of AttrUse (ops.h).
 struct OpInfo {
   std::string_view name;
   int min_operands, max_operands, num_results;
@@ -65,18 +66,18 @@ struct OpInfo {
 };
 const OpInfo& op_info(OpKind kind);
 
-/// Columns that `mark_largest` takes at most, which are those of a tile.
+/// The most columns that `mark_largest` takes: those of a tile.
 inline constexpr std::int64_t kMostMarkedColumns = 1024;
 
 inline constexpr std::int8_t kAll = -1;  // Attrs::axis: the whole array as one vector
 
-// A random draw: where its words come from (docs/language_bits.md).
+// Where the words of a random draw come from (docs/language_bits.md).
 struct DrawSite {
-  std::uint32_t site = 0;  // number of the call site, or of the shared draw
+  std::uint32_t site = 0;  // number of the call site or of the shared draw
   bool shared = false;
 };
 
-// Attributes; each op kind reads only those its row in ops.def names.
+// Attributes. Each op kind reads only those that its row in ops.def names.
 struct Attrs {
   ScalarOp scalar_op = ScalarOp::add;
   std::uint64_t bits = 0;   // const_scalar: value; pack and unpack: width
@@ -84,8 +85,8 @@ struct Attrs {
   HostExprId size, size2;
   std::int8_t axis = kAll;
   bool exclusive = false, descending = false, mean = false, has_limit = false;
-  // reshape: a pass knows that the sizes agree, though their formulas differ; scatter_add: the
-  // indices ascend, perhaps with repeats
+  // For reshape: a pass proved that the sizes agree, though their formulas differ. For scatter_add:
+  // the indices ascend, perhaps with repeats.
   bool proved = false;
   bool in_rows = false;  // scatter_add, scatter_reduce: each index stays in its place's row
   DrawSite draw;
@@ -106,7 +107,7 @@ struct Value {
   Type type;
   OpId def;
   std::uint32_t result_index = 0;
-  std::string name;  // the source's name for it, for people; may be empty
+  std::string name;  // the value's name in the source, for people; may be empty
 };
 
 struct Region {
@@ -114,15 +115,15 @@ struct Region {
   std::vector<OpId> ops;      // the last is a yield
 };
 
-// How a reduce or scan joins two elements of N values each. A single commutative ScalarOp (add,
-// mul, min, max, bit_and, bit_or, bit_xor) or a region: args a0..aN-1, b0..bN-1, scalars, yields N
-// scalars. A region may use scalar values of the enclosing function.
+// How a reduce or scan combines two elements of N values each. Either one commutative ScalarOp
+// (add, mul, min, max, bit_and, bit_or, bit_xor), or a region with args a0..aN-1, b0..bN-1,
+// scalars, which yields N scalars. A region may use scalar values of the enclosing function.
 struct Combiner {
   std::optional<ScalarOp> op;
   RegionId region;
 };
 
-// Which values a function hands out.
+// The values that a function returns.
 struct Results {
   ValueId output;               // decode, finish, sync: the array
   std::vector<ValueId> fields;  // encode: one per wire field
@@ -139,7 +140,7 @@ struct Function {
   std::vector<Value> values;
   std::vector<Region> regions;
   std::vector<Combiner> combiners;
-  RegionId body;  // yields nothing; results below
+  RegionId body;  // yields nothing; the results are below
   Results results;
 };
 
@@ -153,7 +154,7 @@ struct Program {
   rt::ProgramInfo info;
   std::vector<Table> tables;
   std::vector<Function> functions;  // at most one of each kind
-  // Initial values of states: functions of no input; one result each (Results::output).
+  // Initial values of states: functions without input, with one result each (Results::output).
   std::vector<Function> state_inits;
   const Function* find(FunctionKind kind) const;
 };

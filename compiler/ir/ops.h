@@ -1,5 +1,5 @@
-// Which attributes an op kind reads, and small facts of kinds that ops.def does not spell out.
-// Printer, parser, verifier and value numbering all go by this one account.
+// The attributes that each op kind reads, and small facts about kinds that ops.def does not list.
+// Printer, parser, verifier and value numbering all use this one table.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +42,14 @@ inline constexpr int kNumOpKinds = 0
 inline bool uses_attr(OpKind kind, std::uint32_t use) {
   return (op_info(kind).attrs & use) != 0;
 }
-/// The kind of that name, if there is one.
+/// The kind with that name, if there is one.
 std::optional<OpKind> find_op_kind(std::string_view name);
-/// What an element of the result needs of operand `operand`: the kind's column of ops.def, but
-/// Index for the indices of a gather.
+/// Which elements of operand `operand` an element of the result needs: the kind's column of
+/// ops.def, except that indices of a gather are Index.
 Reads reads_of(const Op& op, std::size_t operand);
-/// Is the operator a sweep of its own? All others are computed where they are needed.
+/// Is the operator a sweep of its own? All other operators are computed where they are needed.
 bool is_sweep(OpKind kind);
-/// Arithmetic of an element of the result, in loads of an element that take as long.
+/// Cost of an element's arithmetic, as the number of element loads that take equally long.
 int cost_of_element(const rt::ProgramInfo& info, const Op& op);
 /// if_else 2 (then, else), for_loop 1 (body), while_loop 2 (cond, body), all others 0.
 int num_regions(OpKind kind);

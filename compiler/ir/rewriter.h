@@ -1,6 +1,6 @@
-// What passes share: walking ops, who uses a value, cloning regions, replacing and erasing.
-// Ids stay what they are: erased ops leave their region but not Function::ops; `compact` drops
-// what is no longer reached.
+// Tools that passes share: walk ops, find a value's uses, clone regions, replace and erase. Ids are
+// stable: erased ops leave their region but stay in Function::ops. `compact` drops unreachable
+// ones.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,13 @@
 
 namespace cinch::ir {
 
-/// Every op of the region and, after the op itself, of the regions it holds (its combiner's too).
+/// Visits every op of the region and, after each op, the regions that it holds (its combiner's
+/// too).
 void walk(const Function& function, RegionId region,
           const std::function<void(OpId, RegionId in)>& visit);
-/// The same over the whole body.
+/// Visits the whole body.
 void walk(const Function& function, const std::function<void(OpId, RegionId in)>& visit);
-/// Regions that an op holds: its own, then its combiner's.
+/// The regions that an op holds: its own, then its combiner's.
 std::vector<RegionId> held_regions(const Function& function, const Op& op);
 
 /// The op that defines a value.
@@ -28,8 +29,8 @@ inline const Type& type_of(const Function& function, ValueId value) {
   return function.values[value.index()].type;
 }
 
-/// For each value, the ops that read it (once per operand) in the order of the walk. Uses by
-/// Function::results are not ops; see is_result.
+/// For each value, the ops that read it (once per operand) in the order of the walk.
+/// Function::results are not ops, so they do not count; see is_result.
 class Uses {
  public:
   explicit Uses(const Function& function);
@@ -42,12 +43,12 @@ class Uses {
   std::vector<bool> results_;
 };
 
-/// Who reads each value, known while ops are added and uses change: a replacement costs as much as
-/// the value has uses. Results must stay where they are.
+/// The readers of each value, kept up to date while ops are added and uses change. A replacement
+/// costs as much as the value has uses. Results must not move.
 class UseLists {
  public:
   explicit UseLists(Function& function);
-  /// Every operand and result entry that is `from` becomes `to`, those of new ops too.
+  /// Replaces `from` by `to` in all operands and result entries, also those of new ops.
   void replace(ValueId from, ValueId to);
 
  private:
@@ -55,28 +56,28 @@ class UseLists {
 
   Function& function_;
   std::size_t num_known_ops_ = 0;
-  std::vector<std::vector<OpId>> users_;  // by value, ops that stand nowhere among them
+  std::vector<std::vector<OpId>> users_;  // by value; includes ops that are in no region
   std::unordered_map<ValueId, std::vector<ValueId*>> results_;
 };
 
 /// The values that Function::results names, in order.
 std::vector<ValueId> result_values(const Function& function);
 
-/// Values of the old place to those of the new one; what is not in it stays itself.
+/// Maps old values to new ones; values that are not in it stay.
 using ValueMap = std::unordered_map<ValueId, ValueId>;
-/// Copies one op with all it holds to the end of `into`; operands go through `map`, which learns
-/// the results.
+/// Copies one op and all it holds to the end of `into`. Operands go through `map`; the copy's
+/// results are added to it.
 OpId clone_op(Function& function, OpId source, RegionId into, ValueMap& map);
-/// A copy of a region with args of its own.
+/// Copies a region, with args of its own.
 RegionId clone_region(Function& function, RegionId source, ValueMap& map);
-/// Copies the ops of `region` but its yield to the end of `into`, with `args` for its args; gives
-/// the values it would have yielded.
+/// Copies the ops of `region` except its yield to the end of `into`, with `args` for its args.
+/// Returns the values that it would have yielded.
 std::vector<ValueId> inline_region(Function& function, RegionId region,
                                    const std::vector<ValueId>& args, RegionId into);
 
-/// Whether the op or anything inside it can fail the call.
+/// Can the op or anything inside it fail the call?
 bool has_checks(const Function& function, OpId id);
-/// Drops ops, values, regions and combiners that the body no longer reaches, and renumbers.
+/// Drops ops, values, regions and combiners that the body does not reach, and renumbers the rest.
 void compact(Function& function);
 
 }  // namespace cinch::ir

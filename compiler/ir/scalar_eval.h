@@ -11,24 +11,24 @@
 
 namespace cinch::ir {
 
-/// `dtype` is the type of the operands (of select: of the second and third). Floats come out with
-/// canonical NaNs, integers wrapped to their width.
+/// Evaluates `op`. `dtype` is the type of the operands (for select: of the second and third). NaNs
+/// of results are canonical, integers wrap to their width.
 std::uint64_t evaluate_scalar(ScalarOp op, DType dtype, std::span<const std::uint64_t> operands);
-/// `as`: see language.md, "Types". To bool: not equal 0.
+/// Converts as `as` does: see language.md, "Types". To bool: not equal 0.
 std::uint64_t convert_element(DType from, DType to, std::uint64_t element);
-/// The same bits as another type of the same width; a NaN is canonical first.
+/// The same bits as another type of the same width; a NaN becomes canonical first.
 std::uint64_t bitcast_element(DType from, DType to, std::uint64_t element);
 
-/// Attrs::bits (f64 bits of floats, i64 of integers) to an encoded element, and back.
+/// Converts Attrs::bits (f64 bits of floats, i64 of integers) to an encoded element, and back.
 std::uint64_t element_of_constant(DType dtype, std::uint64_t bits);
 std::uint64_t constant_of_element(DType dtype, std::uint64_t element);
-/// What changes nothing that it is joined with, as Attrs::bits: of add 0, of mul 1, of min and max
-/// the far end of the type (floats: infinity), of bit_and all ones.
+/// The identity of `op` as Attrs::bits: 0 for add, 1 for mul, for min and max the far end of the
+/// type (floats: infinity), for bit_and all ones.
 std::uint64_t identity_constant(ScalarOp op, DType dtype);
 
-/// Low `dtype.bits` bits as an encoded element (sign-extended where signed).
+/// The low `dtype.bits` bits as an encoded element (sign-extended if signed).
 std::uint64_t encode_bits(DType dtype, std::uint64_t raw);
-/// The canonical NaN where a float element is a NaN, else the element.
+/// The canonical NaN if a float element is a NaN, else the element.
 std::uint64_t canonical_element(DType dtype, std::uint64_t element);
 
 float f32_of(std::uint64_t element);

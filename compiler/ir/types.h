@@ -1,6 +1,6 @@
-// Array types: making them, reading them, and when two sizes agree. Sizes are host expressions of
-// the program's pool; they agree when they are equal as polynomials (any other operation in them
-// is an atom of the polynomial).
+// Makes and reads array types, and compares sizes. Sizes are host expressions of the program's
+// pool. Two sizes agree if they are equal as polynomials; any other operation in them is an atom of
+// the polynomial.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ inline bool is_scalar(const Type& type) {
   return type.rank == 0;
 }
 
-/// True where the formulas are equal for every input: by id, or as polynomials. In a matrix
-/// program n counts as r * c, in others r as n and c as 1.
+/// True if the formulas are equal for every input: by id, or as polynomials. In a matrix program n
+/// counts as r * c; in others r counts as n and c as 1.
 bool sizes_agree(const rt::ProgramInfo& info, HostExprId a, HostExprId b);
-/// Rank equal and every size agrees.
+/// True if ranks are equal and all sizes agree.
 bool shapes_agree(const rt::ProgramInfo& info, const Type& a, const Type& b);
 /// shapes_agree, and the same element type.
 bool types_agree(const rt::ProgramInfo& info, const Type& a, const Type& b);
-/// True where the products of all sizes agree.
+/// True if the products of all sizes agree.
 bool element_counts_agree(const rt::ProgramInfo& info, const Type& a, const Type& b);
 
-/// The size where it is a constant.
+/// The size, if it is a constant.
 std::optional<std::int64_t> constant_size(const HostExprPool& exprs, HostExprId size);
-/// The shape that element-wise operators give two operands, or nothing where they do not meet:
-/// scalars and the constant size 1 broadcast, ranks of arrays must be equal. Keeps a's dtype.
+/// The shape that element-wise operators make of two operands, or nothing if they do not fit.
+/// Scalars and the constant size 1 broadcast; ranks of arrays must be equal. Keeps a's dtype.
 std::optional<Type> broadcast_shape(const rt::ProgramInfo& info, const Type& a, const Type& b);
 
 /// Number of elements as a host expression (adds nodes to the pool).

@@ -1,4 +1,4 @@
-// Shared by the verifier's files: the fault that a rule throws and the facts rules need.
+// What the verifier's files share: the fault that a rule throws, and the facts that rules need.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ struct VerifyFault {
   std::string message;
 };
 
-/// One op of one function. `info` is a copy whose pool rules may add expected sizes to.
+/// One op of one function. `info` is a copy; rules may add expected sizes to its pool.
 struct VerifyContext {
   rt::ProgramInfo& info;
   const Program& program;
   const Function& function;
-  /// Only state initial values: no input, no state, no field.
+  /// For initial values of states: no input, state or field may occur.
   bool is_init = false;
 
   const Type& type(ValueId value) const { return function.values[value.index()].type; }
   std::string text(ValueId value) const { return print_type(info, type(value)); }
 };
 
-/// Types, shapes and attributes of one op whose structure is sound.
+/// Checks types, shapes and attributes of one op whose structure is sound.
 void verify_op_types(const VerifyContext& context, const Op& op);
-/// if_else, for_loop, while_loop and combiners: types across regions.
+/// Checks types across regions of if_else, for_loop, while_loop and combiners.
 void verify_control_types(const VerifyContext& context, const Op& op);
 void verify_combiner(const VerifyContext& context, const Op& op);
 

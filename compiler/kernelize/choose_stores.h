@@ -1,5 +1,5 @@
-// Recompute or store: picks a pulled value that several kernels would compute again at a higher
-// price than storing it once.
+// Recompute or store: finds a pulled value that costs more to recompute in several kernels than to
+// store once.
 #pragma once
 #include "compiler/kernelize/plan_region.h"
 
@@ -7,8 +7,8 @@ namespace cinch::codegen {
 
 inline constexpr int kMaxChosenStores = 9;
 
-// With L arrays read per element to compute a value and k kernels that want it: computing costs k·L
-// loads, storing L + 1 + (k - 1). Returns the value that saves most, if any saves.
+// If computing a value reads L arrays per element and k kernels need it, recomputing costs k·L
+// loads, and storing L + 1 + (k - 1). Returns the value that saves most, if any saves.
 std::optional<ir::ValueId> choose_store(const FunctionContext& cx, ir::RegionId region,
                                         const RegionPlan& plan);
 

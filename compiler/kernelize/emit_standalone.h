@@ -1,17 +1,18 @@
-// Sinks that make kernels of their own: scans by tiles, argsort.
+// Sinks that are kernels of their own: scans by tiles, argsort.
 #pragma once
 #include "compiler/kernelize/kernel_emitter.h"
 
 namespace cinch::codegen {
 
-// A scan in the language's float order: tiles of 1024, their ends scanned by the same rule, joined
-// on the left. Two sweeps: one leaves the tile ends, the other scans again, joins and stores.
+// A scan in the language's float order: tiles of 1024, whose ends are scanned by the same rule and
+// joined on the left. Two sweeps: the first stores the tile ends, the second scans again, joins and
+// stores.
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink);
 
-// Counts how often each cell is named, then fails the call where one is named twice.
+// Counts how often each cell is named, and fails the call if one is named twice.
 std::vector<rt::Step> emit_check_unique(FunctionContext& cx, const RegionPlan& plan, int sink);
 
-// A stable order of stored keys, row by row.
+// Sorts the indices of stored keys stably, row by row.
 std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, int sink);
 
 }  // namespace cinch::codegen

@@ -5,8 +5,8 @@
 
 namespace cinch::codegen {
 
-// `first` runs before `second`. Says what an author can act on: the value that must be there first,
-// or the domains that differ. The symbols of the kernels are the caller's.
+// Explains, in terms that an author can act on: the value that must be ready first, or the domains
+// that differ. `first` runs before `second`. The caller sets the symbols of the kernels.
 SweepsApart why_apart(const FunctionContext& cx, const RegionPlan& plan, const KernelPlan& first,
                       const KernelPlan& second);
 

@@ -1,4 +1,4 @@
-// What fusion did and did not: for `cinch explain --fusion`.
+// What fusion did and what it could not do, for `cinch explain --fusion`.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace cinch::codegen {
 
-/// What a sweep goes over, in the program's pool: elements, or rows of so many columns.
+/// The domain of a sweep, in the program's pool: elements, or rows of `cols` columns.
 struct SweepDomain {
-  HostExprId rows, cols;  // cols: invalid where there are no rows
+  HostExprId rows, cols;  // cols: invalid if the domain has no rows
 };
 
-/// Two neighbouring sweeps of an entry, and why they are not one.
+/// Two neighbouring sweeps of an entry, and why they are not fused.
 struct SweepsApart {
   std::string first, second;  // symbols of their kernels
   std::string why;            // "`w` is read before `a` changes"
-  ir::Span at;                // of the value that the second waits for, if it is one
-  /// Of both, where these are why.
+  ir::Span at;                // of the value that the second sweep waits for, if there is one
+  /// The domains of both, if they are the reason.
   std::vector<SweepDomain> domains = {};
 };
 

@@ -8,22 +8,22 @@
 
 namespace cinch::codegen {
 
-// Where in an array an element is wanted.
+// The index of an element in an array.
 struct Index {
   enum class Kind : std::uint8_t {
-    Linear,   // base + j: neighbouring elements side by side
+    Linear,   // base + j: consecutive elements of the group
     Uniform,  // the same for all elements of the group (or of the kernel)
     Varying,  // any u32 per element
   };
   Kind kind = Kind::Linear;
   kir::ValueId value;           // Linear: base, i64 (invalid: 0); Uniform: i64; Varying: u32
-  kir::ValueId limit;           // Linear: i64, elements j >= limit are not there (and read as 0)
-  kir::ValueId pred;            // Uniform, Varying: bool, false: not there
+  kir::ValueId limit;           // Linear: i64, elements j >= limit do not exist (and read as 0)
+  kir::ValueId pred;            // Uniform, Varying: bool, false: the element does not exist
   bool is_group_level = false;  // the value is known per group, not per kernel
   friend auto operator<=>(const Index&, const Index&) = default;
 };
 
-// An element of an array: its row-major index, or row and column, or both.
+// The place of an element in an array: its row-major index, or row and column, or both.
 struct Place {
   std::optional<Index> flat, row, col;
   friend auto operator<=>(const Place&, const Place&) = default;
@@ -36,7 +36,7 @@ struct EmittedKernels {
 class KernelEmitter {
  public:
   KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const KernelPlan& kernel);
-  // Appends the kernel (and what finishes it) to the program; returns its steps.
+  // Appends the kernel (and the kernel that finishes it) to the program; returns its steps.
   std::vector<rt::Step> emit();
 
  private:
@@ -58,7 +58,7 @@ class KernelEmitter {
   void emit_row_transform(int id);
   void emit_row_places(const Sink& s);
   void finish_row_transform(int id);
-  // A buffer that a step zeroes before the kernel, which changes it.
+  // Notes a buffer that a step zeroes before the kernel, which then changes it.
   void change_zeros(rt::BufferIndex buffer, kir::Version made);
   rt::BufferIndex look_back_state();
   void emit_running_sum(int id);
@@ -102,20 +102,20 @@ class KernelEmitter {
 
   // --- places ---
   Place uniform_place(kir::ValueId i64, bool is_group_level) const;
-  Place domain_place();  // element j of the group at hand, in the kernel's domain
-  // The same for a value of another shape that is swept in row-major order; rows may hold more
+  Place domain_place();  // element j of the current group, in the kernel's domain
+  // The same for a value of another shape that is swept in row-major order. Rows may have more
   // places than it has elements.
   Place domain_place(const ir::Type& type);
-  // How many of `elems` elements in row-major order lie in the row at hand or behind it. Invalid
-  // where rows hold exactly these, and in kernels that do not sweep rows.
+  // How many of `elems` elements in row-major order lie in the current row or after it. Invalid if
+  // rows hold exactly these elements, and in kernels that do not sweep rows.
   kir::ValueId row_limit(HostExprId elems);
   bool is_domain_place(const Place& place);
-  // In the kernel of the selection: its elements by their place among the selected ones.
+  // In the kernel of a selection: elements by their place among the selected ones.
   Place selected_place(int selection) const;
   bool is_selected(const Place& place) const;
   Index scatter_index(const ir::Op& op);
   Index flat_of(const Place& place, const ir::Type& type);
-  // Which of row and column are asked for: the other may come back as zero.
+  // Which of row and column the caller needs; the other may be zero.
   struct Halves {
     bool row = true, col = true;
   };
@@ -126,9 +126,9 @@ class KernelEmitter {
   Place gathered_place(const ir::Op& op, const Place& place);
   Index computed_index(const Place& place, kir::ValueId element, kir::ValueId pred);
   kir::ValueId index_u32(const Index& index);
-  // In a kernel's row or tile: are so many places left at the lane at hand?
+  // In a kernel's row or tile: does the current lane lie below the limit?
   kir::ValueId is_below_limit(const Index& linear);
-  // Computed once for the group at hand, or once for all.
+  // Makes a value once per group, or once for the kernel.
   kir::ValueId once_for(bool is_group_level, const std::function<kir::ValueId()>& make);
   kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);
   Index index_at(ir::ValueId idx, const Place& place, HostExprId extent);
@@ -155,11 +155,12 @@ class KernelEmitter {
   const RegionPlan& plan_;
   const KernelPlan& kp_;
   kir::KernelBuilder b_;
-  int current_ = -1;  // the sink being emitted: its deps say what is loaded
+  int current_ = -1;  // the sink being emitted; its edges tell what is loaded
   int phase_ = 0;
   std::vector<rt::Step> before_;  // zeroing steps
   std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
-  std::map<std::tuple<std::uint32_t, Place, std::uint32_t>, Index> index_memo_;  // uniform ones
+  // Those that are uniform
+  std::map<std::tuple<std::uint32_t, Place, std::uint32_t>, Index> index_memo_;
   std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
   std::map<int, std::vector<kir::ValueId>> reduced_;  // RowReduce, Reduce: group results
   std::map<int, std::vector<kir::Touch>> partials_;   // Reduce

@@ -1,4 +1,4 @@
-// The door of kernelize: which operators become one kernel, and the kernel IR of each.
+// Decides which operators become one kernel, and makes the kernel IR of each.
 #pragma once
 #include "codegen/kir/kir.h"
 #include "codegen/passes/state_update.h"
@@ -11,16 +11,17 @@ namespace cinch::codegen {
 struct KernelizeOptions {
   StateUpdate states = StateUpdate::SecondBuffer;
   // Counts fusion steps (a sink that takes a value on chip, joins a kernel, waits for its reader,
-  // works in place; a value that is stored instead of computed again) and what passes over kernels
-  // do. Null: no limit.
+  // works in place; a value that is stored instead of recomputed) and steps of passes over kernels.
+  // Null: no limit.
   rt::StepLimit* steps = nullptr;
-  // Takes what `cinch explain --fusion` says.
+  // Receives the reasons that `cinch explain --fusion` prints.
   std::vector<SweepsApart>* apart = nullptr;
 };
 
-// Kernels, buffers and steps for every entry of a verified program (encode, decode, decode-add,
-// finish, state initial values). How: plan_region.h (sinks, levels, fusion), kernel_emitter.h
-// (pulls). Throws InternalError{Limitation} for what has no kernel yet (sync).
+// Makes kernels, buffers and steps for every entry of a verified program (encode, decode,
+// decode-add, finish, state initial values). See plan_region.h (sinks, levels, fusion) and
+// kernel_emitter.h (pulls). Throws InternalError{Limitation} for bodies that have no kernels yet
+// (sync).
 kir::KernelProgram kernelize(const ir::Program& program, const KernelizeOptions& options = {});
 
 }  // namespace cinch::codegen

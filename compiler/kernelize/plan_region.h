@@ -1,10 +1,10 @@
-// Fusion. Every operator of a region is either *pulled* (a function of its index: element-wise
-// operators, generators, gathers, shape changes; computed where it is needed, never stored by
-// itself) or it *sinks*: it needs a sweep over a domain (a store, a reduction, a scan, a selection,
-// a scatter …). The planner makes a list of sinks, gives each a level such that what it pulls is
-// there, and puts sinks of one level and domain into one kernel. Sinks of one kernel run in phases:
-// a row reduction, a running sum or a selection can feed later phases of the same kernel, because
-// its result lies on chip for the group at hand.
+// Fusion. Every operator of a region is either *pulled* or a *sink*. A pulled operator is a
+// function of its index (element-wise operators, generators, gathers, shape changes); it is
+// computed where it is needed and never stored by itself. A sink needs a sweep over a domain (a
+// store, a reduction, a scan, a selection, a scatter …). The planner lists the sinks, gives each a
+// level at which everything it pulls is ready, and puts sinks of one level and domain into one
+// kernel. Sinks of one kernel run in phases: a row reduction, a running sum or a selection can feed
+// later phases of the same kernel, because its result lies on chip for the current group.
 #pragma once
 #include <optional>
 #include <set>
@@ -17,17 +17,16 @@ namespace cinch::codegen {
 
 enum class SinkKind {
   Store,         // value to a buffer
-  Reduce,        // whole array to scalars (partials per tile, then a finishing kernel)
+  Reduce,        // the whole array to scalars (partials per tile, then a finishing kernel)
   RowReduce,     // along axis 1 or 0, or a matrix product: one result per row
-  RowTransform,  // rows, on chip, become butterflies of theirs, products with a square matrix,
-                 // marks
-  RowPlaces,     // of marked elements of each row: their columns
+  RowTransform,  // rows on chip: butterflies, products with a square matrix, marks
+  RowPlaces,     // the columns of marked elements in each row
   RunningSum,    // integer sum scan of a vector, by look-back
   Scan,          // any other scan, by tiles of 1024
-  Nonzero,       // selection: positions by look-back
+  Nonzero,       // selection: finds positions by look-back
   Scatter,
-  ScatterAdd,  // in order of position
-  ScatterSum,  // of integers in any order: sums, or the greatest
+  ScatterAdd,  // adds in order of position
+  ScatterSum,  // integers in any order: sums, or the maximum
   Histogram,
   Argsort,
   Check,
@@ -36,11 +35,11 @@ enum class SinkKind {
   CheckUnique,
   NonFinite,   // flags a non-finite gradient
   Control,     // if, for, while
-  Kept,        // nothing by itself: its operand is stored in `results`
-  Collective,  // with all ranks: `results` are what is sent and what the operator gives
+  Kept,        // no work of its own: its operand is stored in `results`
+  Collective,  // with all ranks: `results` are what is sent and what is received
 };
 
-// What a sink sweeps over.
+// The domain that a sink sweeps.
 struct Domain {
   kir::GroupKind kind = kir::GroupKind::Single;
   HostExprId extent;      // Tile: elements
@@ -48,46 +47,46 @@ struct Domain {
   friend bool operator==(const Domain&, const Domain&) = default;
 };
 
-// How a pulled value is aligned with the elements of the sink's domain.
+// How the elements of a pulled value align with those of the sink's domain.
 enum class Align {
-  Flat,      // element i of the one is element i of the other (row-major)
+  Flat,      // element i belongs to element i of the domain (row-major)
   Row,       // element r belongs to row r of the domain
-  Selected,  // element i belongs to the i-th position of the selection whose kernel this is
+  Selected,  // element i belongs to the i-th position of this kernel's selection
   None,
-  Few,  // constantly many elements, anywhere: computed again rather than waited for
+  Few,  // a constant number of elements, anywhere: recomputed rather than waited for
 };
 
-// Why a sink comes after another. `from` is first; a kernel of its own, or an earlier phase of the
-// same kernel, is what "first" means.
+// Why a sink comes after another. `from` comes first: in a kernel before, or in an earlier phase of
+// the same kernel.
 struct Edge {
   enum class Kind : std::uint8_t {
-    Value,   // it reads a result of `from`
-    Count,   // it reads the count of a selection, which lies in memory whatever becomes of the rest
-    Change,  // it works where the result of `from` lies
-    Before,  // `from` reads what it changes
+    Value,   // reads a result of `from`
+    Count,   // reads the count of a selection, which is always in memory
+    Change,  // works in place on the result of `from`
+    Before,  // changes what `from` reads
   };
   int from = -1;
   Align align = Align::None;
-  std::uint32_t result = 0;  // which result of `from`'s operator
+  std::uint32_t result = 0;  // index of the result of `from`'s operator
   Kind kind = Kind::Value;
-  bool is_on_chip = false;  // the same kernel; else memory, and a level
+  bool is_on_chip = false;  // in the same kernel; else through memory, at a later level
 };
 
 struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
-  ir::ValueId value;  // Store: what is stored
-  // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, RowPlaces, Nonzero (its count):
-  // where the result lies. Set at once where that is asked for, by give_places otherwise.
+  ir::ValueId value;  // Store: the value
+  // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, RowPlaces, Nonzero (its count): the
+  // buffer of the result. Set at once if the buffer is requested, else by give_places.
   rt::BufferIndex buffer = rt::kNoIndex;
-  std::string room = {};        // Store: what the buffer is called if it is not asked for
-  bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)
+  std::string room = {};        // Store: name of the buffer if it is not a requested one
+  bool adds_to_buffer = false;  // Store, Scatter: adds to the buffer's contents (decode-add)
   bool zero_first = false;      // Scatter: the destination starts as zeros
-  // Scatter: the sink in whose place it works, a Store of its base or the scatter that made it.
-  // Argsort, Collective, Kept: the Store of what it works on.
+  // Scatter: the sink whose buffer it changes, a Store of its base or the scatter that made it.
+  // Argsort, Collective, Kept: the Store of their operand.
   int source = -1;
   std::vector<int> scalars = {};  // Collective: the Stores of its other operands
-  int changed_by = -1;            // Store, Scatter: the scatter that works in its place
+  int changed_by = -1;            // Store, Scatter: the scatter that changes its buffer
   Domain domain;
   bool is_row_level = false;  // Store: one value per row of a Row kernel
   int compaction = -1;        // Store: the Nonzero sink whose kernel stores it
@@ -96,7 +95,7 @@ struct Sink {
   std::vector<rt::BufferIndex> results;  // Reduce, Scan, Control …: buffer of each result
 };
 
-// Sinks of one level and domain: one kernel (and a finishing one if there are reductions).
+// Sinks of one level and domain: one kernel (and one that finishes it if there are reductions).
 struct KernelPlan {
   Domain domain;
   int level = 0;
@@ -110,15 +109,15 @@ struct RegionPlan {
 
   std::vector<Sink> sinks;
   std::vector<KernelPlan>
-      kernels;  // CheckHost and Control sinks stand alone, in level order with the kernels
-  // Where values of this region lie, for pulls: by value, the Store sink(s) that hold it.
+      kernels;  // in level order; CheckHost and Control sinks are entries of their own
+  // The Store sink(s) that hold values of this region, for pulls.
   std::unordered_map<std::uint32_t, int> stored;                   // value index -> Store sink
   std::unordered_map<std::uint32_t, int> sink_of_op;               // barrier op index -> sink
   std::unordered_map<std::uint64_t, std::vector<int>> finders_of;  // count -> Nonzero sinks
-  std::set<std::uint32_t> long_work;  // values that nobody computes again, not a few elements
+  std::set<std::uint32_t> long_work;  // values, not of a few elements, that no kernel recomputes
 };
 
-// A value that must end in a buffer.
+// A value that must be stored in a buffer.
 struct StoreRequest {
   ir::ValueId value;
   rt::BufferIndex buffer;
@@ -128,8 +127,8 @@ struct StoreRequest {
 struct FunctionContext {
   ProgramContext& program;
   const ir::Function& fn;
-  // Buffers of region arguments, results of control operators and everything else that lies in
-  // memory, by value index; what is not here may lie where the region around this one has it.
+  // Buffers of region arguments, results of control operators and all other values in memory, by
+  // value index. Values that are not listed may lie in a buffer of the enclosing region.
   std::unordered_map<std::uint32_t, rt::BufferIndex> in_buffer;
   const FunctionContext* outer = nullptr;
 
@@ -140,18 +139,18 @@ struct FunctionContext {
     }
     return std::nullopt;
   }
-  /// That of a region in this one.
+  /// The context of a region in this one.
   FunctionContext inner() const { return {program, fn, {}, this}; }
   const ir::Op& op(ir::OpId id) const { return fn.ops[id.index()]; }
   const ir::Value& value(ir::ValueId id) const { return fn.values[id.index()]; }
   const ir::Op& def(ir::ValueId id) const { return op(value(id).def); }
 };
 
-// Is the operator a collective, or does one stand in its regions?
+// Is the operator a collective, or does one occur in its regions?
 bool has_collective(const ir::Function& fn, ir::OpId op);
 
-// Plans a region; `requests` are what must come out of it, `flag_nonfinite` adds the check of the
-// gradient.
+// Plans a region. `requests` are the values that it must store; `flag_nonfinite` adds the check of
+// the gradient.
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite);
 

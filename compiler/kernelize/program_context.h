@@ -1,4 +1,4 @@
-// What all kernels of a program share while it is kernelized: buffers, size slots, messages,
+// What all kernels of a program share during kernelization: buffers, size slots, messages,
 // constants.
 #pragma once
 #include <map>
@@ -19,8 +19,7 @@ class ProgramContext {
   explicit ProgramContext(const ir::Program& program);
 
   HostExprPool& exprs() { return out.info.exprs; }
-  // A buffer of its own for one call. Booleans take a byte each; other types whole 8, 16, 32 or 64
-  // bits.
+  // Adds a buffer for one call. Booleans take a byte each; other types whole 8, 16, 32 or 64 bits.
   rt::BufferIndex add_workspace(const std::string& name, DType dtype, HostExprId num_elems);
   rt::BufferIndex field(std::uint32_t index) const { return fields_.at(index); }
   rt::BufferIndex state(std::uint32_t index) const { return states_.at(index); }
@@ -32,11 +31,11 @@ class ProgramContext {
   const rt::BufferInfo& buffer(rt::BufferIndex index) const { return out.buffers.at(index); }
   bool is_packed(rt::BufferIndex index) const;
 
-  // The number of what a value of a function is, wherever it lies (kir::Version).
+  // The number of a value's contents, wherever it lies (kir::Version).
   kir::Version version_of(const ir::Function& fn, ir::ValueId v);
-  // From now on `v` is what `other` is.
+  // Gives `v` the version of `other`.
   void set_version(const ir::Function& fn, ir::ValueId v, kir::Version version);
-  // Of a count: what its selection finds, where one stands in the function; else it is given.
+  // The version of a count: from its selection if the function has one, else from outside.
   kir::Version count_version(const ir::Function& fn, std::uint64_t index);
   kir::Version new_version() { return next_version_++; }
 
@@ -45,7 +44,7 @@ class ProgramContext {
   HostExprId num_elems(const ir::Type& type);
   bool is_const(HostExprId id, std::int64_t value) const;
   std::optional<std::int64_t> const_int(HostExprId id) const;
-  // Is the size a constant, or the smaller of a constant and something else?
+  // Is the size a constant, or the minimum of a constant and something else?
   bool is_at_most_constant(HostExprId id) const;
   std::string unique_symbol(const std::string& stem);
 
@@ -60,7 +59,8 @@ class ProgramContext {
   std::map<std::uint32_t, rt::BufferIndex> tables_;
   std::map<std::pair<const ir::Function*, std::uint32_t>, kir::Version> versions_;
   std::map<std::pair<const ir::Function*, std::uint64_t>, kir::Version> count_versions_;
-  std::map<const ir::Function*, std::set<std::uint64_t>> found_counts_;  // by selections
+  // Counts that selections of the function find
+  std::map<const ir::Function*, std::set<std::uint64_t>> found_counts_;
   kir::Version next_version_ = kir::kFirstMadeVersion;
   std::map<std::uint32_t, std::uint32_t> size_slots_;
   std::map<std::string, int> symbol_uses_;

@@ -1,5 +1,5 @@
-// Values that kernels would compute again and again, so often that no cost model need be asked:
-// compiling would take as long as they are many.
+// Finds values that kernels would recompute so often that no cost model is needed: compiling alone
+// would take too long.
 #pragma once
 #include <vector>
 
@@ -7,12 +7,13 @@
 
 namespace cinch::codegen {
 
-/// Values of the region that need a store of their own, whatever is stored besides:
-/// - what one kernel would compute at many places, since each operator that moves elements (a
-///   gather, a slice, `concat`) asks for what it moves at a place of its own, and such operators
-///   behind one another double the places;
-/// - what ends a long chain of operators that several sinks would compute from its beginning.
-/// Linear in operators.
+/// Returns values of the region that need a store of their own, whatever else is stored:
+/// - values that one kernel would compute at many places: each operator that moves elements (a
+/// gather, a slice, `concat`) asks for its operand at a place of its own, and several such
+/// operators in a row double the places each time;
+/// - values that end a long chain of operators which several sinks would compute from its
+/// beginning.
+/// Linear in the number of operators.
 std::vector<ir::ValueId> find_repeated_work(const FunctionContext& cx, ir::RegionId region,
                                             const std::vector<StoreRequest>& requests);
 

@@ -1,6 +1,6 @@
-// What a part of the checked tree changes: the variables from outside of it, the states and the
-// draw counters. Control flow becomes SSA by handing exactly these through if_else results and
-// loop-carried values.
+// Finds what a part of the checked tree changes: variables from outside, states and draw counters.
+// Control flow becomes SSA by passing exactly these through if_else results and loop-carried
+// values.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@ namespace cinch::lower {
 
 struct Draw {
   sema::ExprId expr;
-  bool in_loop = false;  // of a loop inside the part that was searched
+  bool in_loop = false;  // in a loop inside the searched part
 };
 
 struct Assigned {
@@ -20,10 +20,10 @@ struct Assigned {
   std::vector<Draw> draws;            // random operators
 };
 
-// Of the expressions `roots` together; invalid ids are skipped.
+// For the expressions `roots` together; invalid ids are skipped.
 Assigned find_assigned(const sema::CheckedProgram& program, const std::vector<sema::ExprId>& roots);
 
-// True where some expression below `root` (itself counted) is an array or a lambda.
+// True if `root` or an expression below it is an array or a lambda.
 bool touches_arrays(const sema::CheckedProgram& program, sema::ExprId root);
 
 }  // namespace cinch::lower

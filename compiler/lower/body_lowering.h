@@ -1,6 +1,6 @@
-// Lowering of one body: what it starts from (gradient, states, fields), and what it hands out
-// (fields, counts, states, an array). Expressions and statements are lowered by the classes of
-// parts/, each with a subject of its own.
+// Lowers one body: sets up its inputs (gradient, states, fields) and returns its results (fields,
+// counts, states, an array). The classes of parts/ lower expressions and statements, one subject
+// each.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// One document, checked: what every feature reads.
+// One checked document, which every feature reads.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,25 +16,25 @@ namespace cinch::lsp {
 /// Why a file was read: the first import that asked for it.
 struct ImportOrigin {
   std::string from;  // name of the importing file
-  std::string file;  // as the import names it, or empty
+  std::string file;  // as the import writes it, or empty
   std::vector<std::string> std_path;
 };
 
 class Analysis;
 
 struct AnalysisRequest {
-  std::string path, text;  // what stands for the file
-  sema::Loader load;       // is kept
+  std::string path, text;  // the document's text, used instead of the file's
+  sema::Loader load;       // kept in the analysis
   sema::ExternReader read_extern;
   sema::CheckDepth depth = sema::CheckDepth::Everything;
-  /// The last state of the document whose imports could be read, or nullptr: while a text has
-  /// syntax errors, names of imports are taken from there.
+  /// The last state of the document whose imports could be read, or nullptr. While the text has
+  /// syntax errors, names of imports come from there.
   std::shared_ptr<const Analysis> earlier;
 };
 
 class Analysis {
  public:
-  /// Throws InternalError, for a fault of the checker.
+  /// Throws InternalError for a fault of the checker.
   explicit Analysis(AnalysisRequest request);
 
   Analysis(const Analysis&) = delete;
@@ -46,20 +46,20 @@ class Analysis {
   const sema::CheckedModule& module() const { return *module_; }
   const sema::FileUnit& root() const;
   const dsl::SourceBuffer& source() const { return *root().source; }
-  /// The file with the imports that names are looked up in: root(), or that of an earlier state.
+  /// The file whose imports are used to look up names: root(), or an earlier state of it.
   const sema::FileUnit& imports() const;
   bool has_imports() const { return imports_from_ == nullptr; }
-  /// Was the file read for this one?
+  /// Was this file read for the document?
   bool depends_on(const std::string& path) const { return origins_.contains(path); }
-  /// Could a file that is imported, here or there, not be read?
+  /// Was any imported file, direct or indirect, unreadable?
   bool lacks_files() const { return lacks_files_; }
-  /// The import of this file through which another file, by its name, was read; its span.
+  /// The span of the import in this file through which another file, given by name, was read.
   std::optional<Span> import_of(const std::string& path) const;
 
-  /// Of the document, or of a file that it imports.
+  /// Names of the document, or of a file that it imports.
   const NameIndex& names() const { return names_of(root()); }
   const NameIndex& names_of(const sema::FileUnit& unit) const;
-  /// The declaration and the file's index; nullptr where there is none.
+  /// The declaration in the file's index; nullptr if there is none.
   const Declaration* find(const NamePlace& place) const;
 
  private:
@@ -67,7 +67,7 @@ class Analysis {
   dsl::DiagSink sink_;
   sema::TypeRecord types_;
   std::unique_ptr<const sema::CheckedModule> module_;
-  std::map<std::string, ImportOrigin> origins_;  // by name of the file that was read
+  std::map<std::string, ImportOrigin> origins_;  // by name of the imported file
   bool lacks_files_ = false;
   std::shared_ptr<const Analysis> imports_from_;
   mutable std::map<const sema::FileUnit*, std::unique_ptr<const NameIndex>> indices_;

@@ -1,5 +1,5 @@
-// What may stand at a place of a text, told by the tokens before it: for completion, where the text
-// is seldom a whole program.
+// Decides, from the tokens before a place, what may follow there. For completion, while the text is
+// seldom a whole program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,14 +9,14 @@
 namespace cinch::lsp {
 
 enum class PlaceKind : std::uint8_t {
-  Nothing,       // a comment, a string, or a name that is about to be declared
+  Nothing,       // a comment, a string, or a new name
   Declarations,  // of a file
   Items,         // of a compressor
   WireEntries,
   Expression,
-  Statement,  // an expression, too
+  Statement,  // or an expression
   Type,
-  Member,  // behind `base.`
+  Member,  // after `base.`
   Import,
   Claims,
 };
@@ -25,10 +25,10 @@ struct PlaceContext {
   PlaceKind kind = PlaceKind::Nothing;
   std::string base;               // Member: the name before the point
   std::vector<std::string> path;  // Import: the words of `std.family.` so far
-  std::string callee;             // where an argument may begin: the name before the bracket
+  std::string callee;             // if an argument may begin here: the name before the bracket
 };
 
-/// A word that ends at the offset is what is being completed, and is left out of account.
+/// Ignores a word that ends at the offset: it is the one being completed.
 PlaceContext place_at(std::string_view text, std::uint32_t offset);
 
 }  // namespace cinch::lsp

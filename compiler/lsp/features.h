@@ -1,6 +1,6 @@
-// What editors ask about a document: one function for each request of the protocol that needs an
-// analysis. Results are JSON of the protocol; null means that there is nothing to tell. A failed
-// request is thrown as RequestError.
+// Answers editors' requests about a document: one function for each request of the protocol that
+// needs an analysis. Results are JSON of the protocol; null means that there is no answer. A failed
+// request throws RequestError.
 #pragma once
 #include "compiler/lsp/analysis.h"
 #include "compiler/lsp/protocol/json.h"
@@ -8,7 +8,7 @@
 
 namespace cinch::lsp {
 
-/// A checked document and the place that is asked about.
+/// A checked document and the place of the request.
 struct Query {
   const Workspace& workspace;
   const Document& document;
@@ -17,8 +17,8 @@ struct Query {
   std::uint32_t offset = 0;
 };
 
-/// Diagnostics of the checker as those of the protocol. What is wrong in an imported file is told
-/// at the import.
+/// The checker's diagnostics in the protocol's form. Errors in an imported file are shown at the
+/// import.
 Json diagnostics(const Analysis& analysis);
 
 Json hover(const Query& query);
@@ -29,11 +29,11 @@ Json prepare_rename(const Query& query);
 Json rename(const Query& query, const std::string& name);
 Json completion(const Query& query);
 Json document_symbols(const Query& query);
-/// Types of variables in [offset, end), where the text does not say them.
+/// Types of variables in [offset, end) that the text does not state.
 Json inlay_hints(const Query& query, std::uint32_t end);
-/// What diagnostics that meet [offset, end] offer.
+/// Fixes that diagnostics touching [offset, end] offer.
 Json code_actions(const Query& query, std::uint32_t end);
-/// Edits to the canonical layout; null where the text has syntax errors. Needs no analysis.
+/// Edits to the canonical layout; null if the text has syntax errors. Needs no analysis.
 Json formatting(const Document& document);
 
 }  // namespace cinch::lsp

@@ -1,6 +1,5 @@
-// The names of one file: what declares them, where they are used, and where they can be seen. Made
-// of the tree alone, by the rules by which the checker looks names up, so that a file with mistakes
-// has them, too.
+// The names of one file: their declarations, uses and scopes. It is made from the tree alone, by
+// the checker's rules for looking up names, so that files with errors have one, too.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,18 +32,18 @@ enum class NameKind : std::uint8_t {
   LoopVariable,
   LambdaParameter,
   GenericSize,  // of a fn's signature
-  Word,         // that a parameter takes: `exact` of `{fast, exact}`
+  Word,         // a word that a parameter takes: `exact` of `{fast, exact}`
 };
 
 struct Declaration {
   NameKind kind;
   ast::Name name;
-  Span whole;  // the text that declares it: a statement, an item, a parameter, a signature
-  Span scope;  // where the name can be seen
+  Span whole;  // text of the declaration: a statement, an item, a parameter, a signature
+  Span scope;  // where the name is visible
   std::string doc;
 };
 
-/// A declaration, by the file and the place of its name.
+/// A declaration, by its file and the place of its name.
 struct NamePlace {
   const sema::FileUnit* unit = nullptr;
   Span name;
@@ -54,10 +53,10 @@ struct NamePlace {
 struct NameUse {
   Span span;
   NamePlace declared;
-  bool is_shorthand = false;  // `value` of `wire { value }`: a field and what it is filled with
+  bool is_shorthand = false;  // `value` of `wire { value }`: a field and the value that fills it
 };
 
-/// Names that the language gives.
+/// Names that the language defines.
 enum class WordKind : std::uint8_t { Operator, Claim, BuiltinName };
 struct WordUse {
   Span span;
@@ -65,18 +64,18 @@ struct WordUse {
 };
 
 struct NameIndex {
-  std::vector<Declaration> declarations;  // in source order, but for names of the file
-  std::vector<NameUse> uses;              // declarations are uses of themselves
+  std::vector<Declaration> declarations;  // in source order, except names of the file
+  std::vector<NameUse> uses;              // include declarations
   std::vector<WordUse> words;
 
   const Declaration* find(Span name) const;
-  /// Uses whose text holds the offset, or ends there: two of a shorthand, else one or none.
+  /// Uses whose text contains the offset or ends there: two for a shorthand, else one or none.
   std::vector<NameUse> uses_at(std::uint32_t offset) const;
   const WordUse* word_at(std::uint32_t offset) const;
 };
 
-/// `imports`: the file whose imports are used, the same one or, where its own could not be read, an
-/// earlier state of it.
+/// `imports`: the file whose imports are used: the same file or, if its imports could not be read,
+/// an earlier state of it.
 NameIndex index_names(const sema::FileUnit& unit, const sema::FileUnit& imports);
 
 }  // namespace cinch::lsp

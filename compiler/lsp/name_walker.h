@@ -54,7 +54,7 @@ class NameWalker {
   // ---- names
   std::size_t declare(NameKind kind, const ast::Name& name, Span whole, Span scope,
                       std::string doc = "");
-  /// Where it can be seen from here on.
+  /// Makes the name visible from here on.
   void bring_in(std::size_t declaration);
   void use(const ast::Name& name);
   void use_declared(Span span, const NamePlace& declared, bool is_shorthand = false);
@@ -66,9 +66,9 @@ class NameWalker {
   const sema::FileUnit& imports_;
   const ast::Module& tree_;
   NameIndex& out_;
-  std::vector<Scope> scopes_;  // locals, without names of the file
+  std::vector<Scope> scopes_;  // local names, without names of the file
   Scope file_names_;
-  Scope fields_, counts_;  // of the wire of the compressor at hand
+  Scope fields_, counts_;  // of the current compressor's wire
 };
 
 }  // namespace cinch::lsp

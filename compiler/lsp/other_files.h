@@ -1,4 +1,4 @@
-// Where the rest of the editor's files uses a name.
+// Finds uses of a name in the editor's other files.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace cinch::lsp {
 
-/// Uses in the file, its declaration too, of a name that is declared at a place of this or another
-/// file. Files are compared by name, as each analysis reads them anew.
+/// Uses in the file, including its declaration, of a name that is declared at a place of this or
+/// another file. Files are compared by name, since each analysis reads them anew.
 std::vector<NameUse> uses_in(const Analysis& analysis, const NamePlace& declared);
 
 using OtherFileVisitor =
     std::function<void(const std::string& path, const Analysis&, const std::vector<NameUse>&)>;
 
-/// Cinch files of the editor, but the document itself, that use the name, which is declared at
-/// `declared`. None where other files cannot import it.
+/// Visits the editor's other Cinch files that use the name declared at `declared`. Visits none if
+/// other files cannot import it.
 void visit_other_files(const Query& query, const NamePlace& declared, const Declaration& name,
                        const OtherFileVisitor& visit);
 

@@ -1,4 +1,4 @@
-// The language server: one editor, over two file descriptors.
+// The language server: serves one editor over two file descriptors.
 #pragma once
 #include <string>
 
@@ -8,12 +8,12 @@ namespace cinch::lsp {
 
 struct ServerOptions {
   int input = 0, output = 1;
-  std::string version;  // told to the editor
+  std::string version;  // sent to the editor
   rt::HeaderSearch headers;
 };
 
-/// Serves until the editor says `exit` or the input ends. True where it ended as the protocol
-/// wants: `exit` behind `shutdown`.
+/// Serves until the editor sends `exit` or the input ends. Returns true if it ended as the protocol
+/// demands: `exit` after `shutdown`.
 bool serve(const ServerOptions& options);
 
 }  // namespace cinch::lsp

@@ -1,5 +1,5 @@
-// The documents that an editor holds open, and what is known of each. Texts come from the editor;
-// what an opened document imports is read from other opened documents first, then from files.
+// The documents that an editor has open, and their analyses. Texts come from the editor. Imports of
+// an open document are read from other open documents first, then from files.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,42 +18,44 @@ namespace cinch::lsp {
 struct Document {
   std::string uri, path, text;
   std::int64_t version = 0;
-  bool is_stale = true;  // its text, or a file that it imports, changed since it was checked
-  // nullptr before the first check, and where a fault of the checker ended it.
+  bool is_stale = true;  // its text or an imported file changed since the last check
+  // nullptr before the first check, and if a fault of the checker ended it.
   std::shared_ptr<const Analysis> analysis;
   std::shared_ptr<const Analysis> last_with_imports;
 };
 
 class Workspace {
  public:
-  /// `log`: takes sentences about what cannot be read.
+  /// `log` gets sentences about unreadable files.
   Workspace(const rt::HeaderSearch& headers, std::function<void(const std::string&)> log);
 
-  /// Folders whose files are searched when a name of a file changes.
+  /// Sets the folders whose files are searched when a name of a file changes.
   void set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
 
   void open(const std::string& uri, std::int64_t version, std::string text);
-  /// `changes`: contentChanges of the protocol. Throws RequestError for a document that is not open
-  /// or a range that is none.
+  /// `changes`: contentChanges of the protocol. Throws RequestError if the document is not open or
+  /// a range is invalid.
   void change(const std::string& uri, std::int64_t version, const Json& changes);
   void close(const std::string& uri);
-  /// A file changed: documents that import it are stale, and those that import what was not there.
+  /// Notes that a file changed. Marks documents stale that import it, or that import a missing
+  /// file.
   void touch(const std::string& path);
   void touch_all();
 
   /// Throws RequestError for a document that is not open.
   Document& document(const std::string& uri);
-  /// The next document to be checked; nullptr where all are.
+  /// The next document to check; nullptr if none is stale.
   Document* next_stale();
   /// Checks a stale document. Throws InternalError for a fault of the checker; the document then
   /// has no analysis and is not stale.
   void check(Document& document);
 
-  /// Cinch files in the folders and opened documents of none, by path; at most some thousands.
+  /// Cinch files in the folders, and opened documents in none of them, by path; at most some
+  /// thousands.
   std::vector<std::string> files() const;
-  /// Of a document that is open, or of a file; nothing where it cannot be read.
+  /// The text of an open document or of a file; nothing if it cannot be read.
   std::optional<std::string> text_of(const std::string& path) const;
-  /// The file as it would be checked, its imports followed, but no more. Throws InternalError.
+  /// Reads a file and its imports, as for a check, but checks nothing. Throws InternalError.
   std::shared_ptr<const Analysis> read(const std::string& path, std::string text) const;
 
  private:

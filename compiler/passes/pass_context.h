@@ -1,5 +1,6 @@
-// What a pass may ask of the manager: leave for a rewrite, a place for remarks, and the meaning of
-// constant functions (the interpreter stands to the right of the passes, so it is handed in).
+// What the manager gives a pass: permission for each rewrite, a place for remarks, and the
+// evaluation of constant functions. (The interpreter is a later layer than the passes, so it is
+// passed in.)
 #pragma once
 
 #include <cstdint>
@@ -23,20 +24,20 @@ struct Remark {
 class PassContext {
  public:
   /// Encoded elements (compiler/ir/scalar_eval.h) of the output of a function without inputs, or
-  /// nothing where it fails.
+  /// nothing if it fails.
   using Evaluate = std::function<std::optional<std::vector<std::uint64_t>>(const ir::Program&,
                                                                            const ir::Function&)>;
 
   /// False once the limit is reached.
   bool has_leave() const { return steps_.has_leave(); }
-  /// Asked before each rewrite; counts it where there is leave.
+  /// Ask before each rewrite. Counts the rewrite if it is permitted.
   bool may_rewrite() { return steps_.may_take(); }
   std::int64_t num_rewrites() const { return steps_.taken(); }
   void set_limit(std::int64_t limit) { steps_ = rt::StepLimit(limit); }
 
   void set_pass(std::string name) { pass_ = std::move(name); }
   void remark(dsl::Span span, std::string text) {
-    // A pass that runs twice says the same twice; people want it once.
+    // A pass that runs twice makes the same remark twice; people want it once.
     for (const Remark& said : remarks_) {
       if (said.pass == pass_ && said.span == span && said.text == text) return;
     }

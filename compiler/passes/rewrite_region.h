@@ -1,5 +1,5 @@
-// The loop that passes with local rewrites share: every op is offered once, in order; what is built
-// for it stands in front of it.
+// The loop that passes with local rewrites share. It offers every op once, in order; the rewrite
+// inserts new ops before the offered one.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace cinch::passes {
 
-/// Builds in front of the op (the builder's insertion point) and gives a value for each result, or
-/// nothing where the op stays. It must build nothing where it gives nothing. The regions around the
-/// op hold what stands before it, and nothing behind.
+/// Builds before the op (the builder's insertion point) and returns a value for each result, or
+/// nothing if the op stays. It must build nothing if it returns nothing. The regions around the op
+/// hold only the ops before it.
 using Rewrite = std::function<std::optional<ir::ValueIds>(ir::Builder& builder, ir::OpId op)>;
 
-/// Offers every op of every function, initial values, inner regions and combiners included, as long
-/// as the context gives leave; counts what was replaced. A replaced op is taken out and its uses
-/// changed before the next is offered. True where something changed.
+/// Offers every op of every function, including initial values, inner regions and combiners, while
+/// the context permits it, and counts replacements. A replaced op is removed and its uses changed
+/// before the next op is offered. Returns true if anything changed.
 bool rewrite_all(ir::Program& program, PassContext& context, const Rewrite& rewrite);
 
 }  // namespace cinch::passes

@@ -1,17 +1,17 @@
-// Unsigned keys that order values, larger above smaller: as top_k does (NaN highest, -0 equal to
-// +0), or as min and max do (-0 below +0; of NaN they know nothing).
+// Unsigned keys in the order of the values: as top_k orders them (NaN highest, -0 equal to +0), or
+// as min and max do (-0 below +0; NaN has no defined key).
 #pragma once
 
 #include "compiler/ir/builder.h"
 
 namespace cinch::passes {
 
-/// Keys of one array of values: `bits` of them count, the others are 0.
+/// Keys of one array of values: `bits` of them are used, the others are 0.
 struct SelectionKeys {
-  ir::ValueId keys;  // u32, or u64 where bits > 32; the shape of the values
+  ir::ValueId keys;  // u32, or u64 if bits > 32; in the shape of the values
   DType key_type;
   int bits;
-  /// Values are magnitudes: their own bits are in order.
+  /// Are values magnitudes? Their own bits are then in order.
   bool is_magnitude = false;
 };
 
@@ -20,7 +20,7 @@ enum class ZeroOrder : std::uint8_t { Equal, NegativeBelow };
 /// Builds the keys of a value of any type.
 SelectionKeys make_keys(ir::Builder& builder, ir::ValueId values,
                         ZeroOrder zeros = ZeroOrder::Equal);
-/// The value of a scalar key, as kth_largest gives it.
+/// The value of a scalar key, as kth_largest returns it.
 ir::ValueId value_of_key(ir::Builder& builder, const SelectionKeys& keys, ir::ValueId key,
                          DType value_type);
 

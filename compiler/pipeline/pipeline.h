@@ -1,6 +1,6 @@
-// The order of passes and the manager that runs them: verifies after every pass, prints, times,
-// counts rewrites and stops at a limit. A pass that leaves a broken program is an InternalError
-// that names it.
+// The order of passes, and the manager that runs them. It verifies after every pass, prints,
+// measures time, counts rewrites and stops at a limit. If a pass leaves a broken program, an
+// InternalError names the pass.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace cinch::pipeline {
 
-/// A pass by name: the name of its file, its option and its test folder.
+/// A pass by name, which is also the name of its file, its option and its test folder.
 struct Pass {
   std::string_view name;
   void (*run)(ir::Program&, passes::PassContext&);
@@ -25,21 +25,21 @@ struct Pass {
 
 /// Every pass, once.
 std::span<const Pass> all_passes();
-/// The pass of that name, or nullptr.
+/// The pass with that name, or nullptr.
 const Pass* find_pass(std::string_view name);
-/// The order in which a program is compiled; a pass may stand in it more than once.
+/// The order in which passes compile a program; a pass may occur more than once.
 std::span<const std::string_view> standard_order();
 
 struct Options {
-  /// Passes to run; empty: the standard order. A name that is none is an InternalError: check with
+  /// Passes to run; empty: the standard order. An unknown name is an InternalError: check with
   /// find_pass first.
   std::vector<std::string> passes;
-  /// After passes of these names ("all": after every pass) `print` gets a title and the program.
+  /// After passes with these names ("all": every pass) `print` gets a title and the program.
   std::vector<std::string> print_after;
   std::function<void(std::string_view title, const std::string& program)> print;
-  /// Rewrites over all passes together; none: no limit.
+  /// The limit of rewrites over all passes together; none: no limit.
   std::optional<std::int64_t> pass_limit;
-  /// How constant functions are evaluated (the interpreter); without it constant arrays stay.
+  /// Evaluates constant functions (by the interpreter); without it constant arrays stay.
   passes::PassContext::Evaluate evaluate;
 };
 

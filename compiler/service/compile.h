@@ -1,4 +1,4 @@
-// The stages joined: from a request to any of them. All throw ServiceError.
+// Runs all stages: from a request to the result of any of them. All functions throw ServiceError.
 #pragma once
 #include "codegen/emit/cuda.h"
 #include "codegen/emit/kernel_source.h"
@@ -10,30 +10,29 @@
 
 namespace cinch::service {
 
-// Verified IR; `with_passes` false: as lowering left it.
-// `steps` counts what passes do.
+// Makes verified IR. `with_passes` false: as lowering left it. `steps` counts the passes' rewrites.
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes = true,
                     rt::StepLimit* steps = nullptr);
-// Verified kernels with their costs.
+// Makes verified kernels with their costs.
 kir::KernelProgram make_kernels(const ir::Program& program,
                                 const codegen::KernelizeOptions& options);
-// What a request's limit leaves.
+// The steps that a request's limit permits.
 rt::StepLimit step_limit(const ProgramRequest& request);
-// How passes evaluate constant functions: by the interpreter.
+// Evaluates a constant function for passes, by the interpreter.
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function);
-// How CUDA text for an architecture is made: by the numbers of the tuning tables.
+// Options of CUDA text for an architecture, from the tuning tables.
 codegen::CudaOptions tuned_cuda_options(const std::string& arch);
-// For a CPU of any level, run or not on this machine. Kept in and taken from the cache. Where there
-// is no NVRTC, a program for a GPU may be code of an earlier architecture that runs on it, or PTX.
-// `block_warps`, of CUDA: none for the number of the tuning tables.
+// Makes an image for a CPU of any level, even one that this machine cannot run. Uses the cache.
+// Without NVRTC, an image for a GPU may hold code of an earlier architecture that runs on it, or
+// PTX. `block_warps`, for CUDA: none for the number in the tuning tables.
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps = {});
-// The same as the bytes of an image file, which those in the cache are already.
+// The same as the bytes of an image file; the cache holds these already.
 std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
                                            const codegen::Target& target);
-// Would they find the program in the cache?
+// Would these calls find the program in the cache?
 bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target);
 
 }  // namespace cinch::service

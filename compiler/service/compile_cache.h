@@ -1,6 +1,6 @@
-// Compiled programs that were made before. The key holds all that decides what a program compiles
-// to: its text, its values of constant parameters, the target and the build of this compiler; the
-// texts it imports are looked up and compared on every hit.
+// Finds compiled programs in the cache. The key holds everything that decides the result: text,
+// values of constant parameters, target, and build of this compiler. Imported texts are looked up
+// and compared on every hit.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,11 +15,11 @@
 
 namespace cinch::service {
 
-// From the environment; behind the shared folders that it names comes what is installed with this
-// executable or library: the standard library, compiled.
+// Settings from the environment. Behind the shared folders that it names comes the compiled
+// standard library that is installed with this executable or library.
 rt::CacheSettings cache_settings();
 
-// What else decides on code for CUDA.
+// What else decides the code for CUDA.
 struct CudaCode {
   std::uint32_t block_warps = 0;
   codegen::CudaEffort effort = codegen::CudaEffort::Full;
@@ -27,15 +27,16 @@ struct CudaCode {
 
 class CompileCache {
  public:
-  // Of a program, for a target. `bindings`: of what the request binds, what the code depends on.
+  // The cache entry of a program for a target. `bindings`: those of the request's bindings that the
+  // code depends on.
   CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                codegen::StateUpdate states, const codegen::Target& target, const CudaCode& code);
 
   std::optional<rt::ProgramImage> find() const;
-  // As the bytes of an image file.
+  // Returns the bytes of an image file.
   std::optional<std::vector<std::uint8_t>> find_bytes() const;
-  // Keeps the image of what was compiled from `sources`. A folder that cannot be written keeps
-  // nothing: that is no error.
+  // Keeps the image that was compiled from `sources`. If the folder cannot be written, keeps
+  // nothing; that is no error.
   void put(const rt::ProgramImage& image, const dsl::SourceSet& sources) const;
 
  private:

@@ -1,4 +1,4 @@
-// From a request to a checked program.
+// Turns a request into a checked program.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,43 +15,43 @@ namespace cinch::service {
 
 // Do the bytes of a file begin like a compiled image?
 bool is_image(std::string_view bytes);
-// Of what there is at `path`. Throws ServiceError (File, Unavailable) where it cannot be read.
+// Is the file at `path` an image? Throws ServiceError (File, Unavailable) if it cannot be read.
 bool is_image_file(const std::string& path);
 
-// The files of one run and what is wrong with them.
+// The files of one run and their diagnostics.
 struct FrontEnd {
   dsl::SourceSet sources;
   dsl::DiagSink sink;
-  // How diagnostics are told, warnings too; empty: errors stand in the ServiceError that ends the
-  // run.
+  // Shows diagnostics, warnings too. Empty: the ServiceError that ends the run has the errors.
   std::function<void(const dsl::DiagSink&, const dsl::SourceSet&)> show;
 
-  // Reads the file; throws ServiceError (File) where it cannot be read, (Program) where it is a
-  // compiled image.
+  // Reads the file. Throws ServiceError: (File) if it cannot be read, (Program) if it is a compiled
+  // image.
   const dsl::SourceBuffer& load(const std::string& path);
   const dsl::SourceBuffer& add(const ProgramText& program);
   // Shows the diagnostics; throws ServiceError (Program) if one is an error.
   void end_if_errors() const;
 };
 
-// Reads headers of `extern fn`. What it returns throws ServiceError (Unavailable) where there is no
-// compiler.
+// Makes a reader of headers of `extern fn`. The reader throws ServiceError (Unavailable) if there
+// is no compiler.
 sema::ExternReader extern_reader(const rt::HeaderSearch& headers);
 
-// name=value pairs. Throws ServiceError (Argument).
+// Parses name=value pairs. Throws ServiceError (Argument).
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words);
-// The number that a run-time parameter is bound to. Throws ServiceError (Argument) for a word that
+// The number to which a run-time parameter is bound. Throws ServiceError (Argument) for a word that
 // the parameter does not take.
 double value_of(const sema::Binding& binding, const rt::ProgramInfo& info);
 
-// The compressor with its parameters bound. Throws ServiceError.
+// Checks the compressor with its parameters bound. Throws ServiceError.
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
                                    const std::vector<std::string>& bindings);
 
 struct LibraryProgram {
   std::string path, name;
 };
-// Compressors of the library that stand alone, by family and name. Throws ServiceError.
+// Compressors of the library that work alone (no wrappers), by family and name. Throws
+// ServiceError.
 std::vector<LibraryProgram> library_programs();
 
 }  // namespace cinch::service

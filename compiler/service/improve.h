@@ -1,6 +1,6 @@
-// Code that was compiled quickly for somebody who waited, compiled again by a process that nobody
-// waits for: `cinch cache improve`, which ends when it is done, whatever becomes of this process.
-// The better code goes into the cache and serves from the next use on. The bits are the same.
+// Recompiles code in the background that was compiled quickly because somebody waited. The process,
+// `cinch cache improve`, ends when it is done, even if this process ends before. The better code
+// goes into the cache and is used from the next time on. Results have the same bits.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,20 +12,20 @@
 
 namespace cinch::service {
 
-// What is to be compiled again.
+// What to compile again.
 struct Improvement {
   ProgramRequest request;
   codegen::Target target;
   std::uint32_t block_warps = 0;
 };
 
-// As JSON, which `cinch cache improve` reads from its standard input.
+// Writes JSON, which `cinch cache improve` reads from its standard input.
 std::string write_improvement(const Improvement& improvement);
 // Errors: InvalidArgument.
 rt::Result<Improvement> read_improvement(std::string_view text);
 
-// Starts the process, once for each improvement. Where there is no NVRTC, no `cinch` beside this
-// library, or CINCH_BACKGROUND is off, code stays as it is: that is no error.
+// Starts the process, once for each improvement. Does nothing, without an error, if there is no
+// NVRTC, no `cinch` beside this library, or CINCH_BACKGROUND is off.
 void improve_later(const Improvement& improvement);
 
 }  // namespace cinch::service

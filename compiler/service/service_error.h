@@ -1,5 +1,6 @@
-// Why a program cannot be had: thrown by everything of the service, told by its callers (the
-// command line as exit codes, the C API as statuses). Faults of Cinch itself are InternalError.
+// Why the service cannot produce a program. Everything in the service throws this; its callers
+// translate it (the command line to exit codes, the C API to statuses). Bugs of Cinch are
+// InternalError.
 #pragma once
 #include <exception>
 #include <string>
@@ -10,17 +11,17 @@
 namespace cinch::service {
 
 enum class Fault {
-  Program,      // its text; diagnostics say where
-  Request,      // what was asked for is not there: a name
-  Argument,     // a binding that is none
+  Program,      // errors in its text; diagnostics say where
+  Request,      // an unknown name
+  Argument,     // an invalid binding
   File,         // cannot be read
-  Unavailable,  // this machine or this version lacks what was asked for
+  Unavailable,  // not available on this machine or in this version
   Internal,
 };
 
 class ServiceError : public std::exception {
  public:
-  // `message` is empty where diagnostics were shown already.
+  // `message` is empty if diagnostics were shown already.
   ServiceError(Fault fault, std::string message) : fault_(fault), message_(std::move(message)) {}
   Fault fault() const { return fault_; }
   const char* what() const noexcept override { return message_.c_str(); }

@@ -1,5 +1,5 @@
-// The gradients that laws are tried on: seven families, an eighth for matrices, at sizes that meet
-// the edges of words, tiles and buckets. The same always.
+// The gradients on which laws are tried: seven families, and an eighth for matrices, at sizes at
+// the edges of words, tiles and buckets. Always the same.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,14 +11,14 @@
 namespace cinch::verify {
 
 enum class Family : std::uint8_t {
-  Normal,  // of deviation 0.01, as are the next ones but for their tails
+  Normal,  // with deviation 0.01, like the next ones except for their tails
   Laplace,
   HeavyTailed,  // Student's t with 4 degrees of freedom
   Sparse,       // one element in 50 is not 0, and at least one
   Constant,
   Outlier,  // normal, one element 10000 times as large
   Zeros,
-  LowRank,  // of matrices only: a product of one column and one row, or the sum of two
+  LowRank,  // only matrices: a product of one column and one row, or the sum of two such
 };
 inline constexpr Family kFamilies[] = {Family::Normal, Family::Laplace,  Family::HeavyTailed,
                                        Family::Sparse, Family::Constant, Family::Outlier,
@@ -29,18 +29,18 @@ struct Input {
   std::string name;  // "normal", or a file's
   Shape shape;
   std::vector<float> values;
-  bool is_ordinary = false;  // spread as gradients are, neither constant nor mostly zeros
+  bool is_ordinary = false;  // spread as gradients usually are, neither constant nor mostly zeros
 };
 
 /// "normal, 33 elements" or "normal, 7 x 3".
 std::string describe(const Input& input);
 
-/// `variant` numbers gradients of one family and shape: steps, ranks.
+/// `variant` numbers gradients of one family and shape, for steps or ranks.
 Input make_input(Family family, Shape shape, std::uint32_t variant = 0);
-/// The same values in another draw; a file's own, moved along by `variant` elements.
+/// The same family in another draw; a file's own values are rotated by `variant` elements.
 Input variant_of(const Input& input, std::uint32_t variant);
 
-/// Variants 0, 1 … of it.
+/// Variants 0, 1 … of an input.
 std::vector<Input> variants_of(const Input& input, std::uint32_t count);
 
 /// Small shapes that are not multiples of anything, and some that are.

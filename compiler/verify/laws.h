@@ -1,5 +1,5 @@
-// The laws, in groups of one file each. Those that every program must keep take a trial; those that
-// test a claim take it, too.
+// The laws, in groups of one file each. Laws that every program must keep take a trial; laws that
+// test a claim also take the claim.
 #pragma once
 #include "compiler/verify/trial.h"
 
@@ -15,7 +15,7 @@ Finding devices(const Trial& trial);
 Finding ranks(const Trial& trial);
 // law_non_finite.cpp
 Finding non_finite(const Trial& trial);
-// law_protocol.cpp: of programs with a `sync` body, in place of `ranks` and `non_finite`.
+// law_protocol.cpp: for programs with a `sync` body, instead of `ranks` and `non_finite`.
 Finding protocol_ranks(const Trial& trial);
 Finding protocol_non_finite(const Trial& trial);
 // law_hostile.cpp
@@ -32,9 +32,9 @@ Finding conserves(const Trial& trial, const sema::Claim& claim);
 Finding scale_equivariant(const Trial& trial, const sema::Claim& claim);
 Finding sign_equivariant(const Trial& trial, const sema::Claim& claim);
 Finding idempotent(const Trial& trial, const sema::Claim& claim);
-// law_linear.cpp: of programs whose payloads are summed field by field, claimed or not.
+// law_linear.cpp: for programs whose payloads are summed field by field, claimed or not.
 Finding linear(const Trial& trial);
-// law_sums_fit.cpp: likewise.
+// law_sums_fit.cpp: for the same programs.
 Finding sums_fit(const Trial& trial);
 // law_density.cpp
 Finding density(const Trial& trial, const sema::Claim& claim);

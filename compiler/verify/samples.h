@@ -1,4 +1,4 @@
-// Means over seeds, and when one is too far from what is claimed to be chance.
+// Means over seeds, and a test whether one is too far from a claim to be chance.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace cinch::verify {
 
-/// Most standard errors that chance is granted.
+/// A larger distance, in standard errors, is not chance.
 inline constexpr double kStandardErrors = 5;
 
 /// Running mean and variance (Welford).
@@ -29,24 +29,24 @@ class Moments {
   double mean_ = 0, squares_ = 0;
 };
 
-/// How many standard errors the mean is above (or, below: negative) `expected`. `largest`: the most
-/// that one sample can add. What is seldom and large may not have come yet: then the samples vary
-/// less than the quantity does, so the variance is taken to be at least that of the seldom event
-/// that would make up for the distance.
+/// How many standard errors the mean is above `expected` (negative: below). `largest`: the most
+/// that one sample can add. A rare, large value may be missing from the samples, which then vary
+/// less than the quantity does. So the variance is taken to be at least that of the rare event that
+/// would make up for the distance.
 double standard_errors(const Moments& samples, double expected, double largest);
 
-/// Does any function of the program draw random numbers? If not, one sample says all.
+/// Does any function of the program draw random numbers? If not, one sample is enough.
 bool draws_random_numbers(const ir::Program& program);
 
-/// What one sample decoded to.
+/// Receives what one sample decoded to.
 using Sampled = std::function<void(const std::vector<float>& decoded)>;
 
-/// Decodes the input's payload once for each of up to `wanted` seeds, new tensors each, as long as
-/// there is time for this share of the law. Gives the number of samples.
+/// Decodes the input's payload once for each of up to `wanted` seeds, with a new tensor for each,
+/// while this share of the law's time lasts. Returns the number of samples.
 rt::Result<std::size_t> sample_seeds(const Trial& trial, const Input& input, std::size_t wanted,
                                      Clock::time_point until, const Sampled& sampled);
 
-/// The time that input `index` of `count` may take until, when those before took what they took.
+/// The deadline of input `index` of `count`, given the time that the inputs before it took.
 Clock::time_point share_of_time(const Trial& trial, std::size_t index, std::size_t count);
 
 double norm_squared(std::span<const float> x);

@@ -1,5 +1,5 @@
-// What is verified, as the laws see it: a program that can be run on several targets, and what it
-// claims. Who makes a Subject decides what runs behind it.
+// The subject of verification: a program that can run on several targets, and its claims. The maker
+// of a Subject decides what runs behind it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,14 +29,14 @@ struct TensorRequest {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// One tensor of one rank; errors as of rt::Session.
+/// One tensor of one rank; errors are those of rt::Session.
 class Tensor {
  public:
   virtual ~Tensor() = default;
   virtual rt::Result<Bytes> encode(std::span<const float> gradient, std::uint64_t step) = 0;
   virtual rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
                             std::uint64_t step) = 0;
-  /// In place: from the sum over ranks to the update.
+  /// Turns the sum over ranks into the update, in place.
   virtual rt::Status finish(std::span<float> sum, std::uint64_t step) = 0;
   virtual rt::Result<std::int64_t> payload_bound(std::uint64_t step) = 0;
   /// The stored bytes of each state, by index of ProgramInfo::states.
@@ -47,25 +47,25 @@ class Tensor {
 class Ranks {
  public:
   virtual ~Ranks() = default;
-  /// Gradients and updates by rank. Errors: as of rt::Session::sync, of the first rank to blame.
+  /// Gradients and updates by rank. Errors: as rt::Session::sync, from the first rank at fault.
   virtual rt::Result<std::vector<std::vector<float>>> sync(
       std::span<const std::vector<float>> gradients, std::uint64_t step) = 0;
   /// By rank, then by index of ProgramInfo::states.
   virtual std::vector<std::vector<Bytes>> states() = 0;
 };
 
-/// Where the program runs.
+/// A place where the program runs.
 struct Target {
   virtual ~Target() = default;
-  /// Of a program with a `sync` body: a world of one, whose update stands for its payload.
+  /// For a program with a `sync` body: a world of one rank, whose update is used as its payload.
   virtual rt::Result<std::unique_ptr<Tensor>> open(const TensorRequest& request) const = 0;
-  /// As many ranks as the request's world; of programs with a `sync` body alone.
+  /// Opens the request's world of ranks; only for programs with a `sync` body.
   virtual rt::Result<std::unique_ptr<Ranks>> open_ranks(const TensorRequest&) const {
     return rt::fail(rt::ErrorKind::InvalidArgument, "no ranks");
   }
   std::string name;                // "cpu x86-64-v3", for people
-  std::string arguments;           // of `cinch run`, that ask for it: "--cpu x86-64-v3"
-  std::int64_t most_elements = 0;  // beyond it takes too long; 0: no limit
+  std::string arguments;           // arguments of `cinch run` that select it: "--cpu x86-64-v3"
+  std::int64_t most_elements = 0;  // larger tensors take too long; 0: no limit
 };
 
 using Targets = std::vector<std::unique_ptr<const Target>>;
@@ -74,9 +74,9 @@ struct Subject {
   const sema::CheckedProgram* checked = nullptr;
   const ir::Program* ir = nullptr;
   const dsl::SourceSet* sources = nullptr;  // of `ir`; or null
-  interp::ExternCaller call_extern;         // of the interpreter
+  interp::ExternCaller call_extern;         // for the interpreter
   std::unique_ptr<const Target> main;       // where all laws run
-  Targets threads, vector_widths, devices;  // what must give the same bits as `main`
+  Targets threads, vector_widths, devices;  // targets that must produce the same bits as `main`
 
   const rt::ProgramInfo& info() const { return checked->info; }
   const sema::Claim* find_claim(sema::ClaimKind kind) const;

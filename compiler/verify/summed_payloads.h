@@ -1,4 +1,4 @@
-// Payloads of ranks whose fields add up: encoded, and taken apart into arrays.
+// Payloads of ranks whose fields add up: encodes them, and splits them into arrays.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace cinch::verify {
 
-/// Of a payload, by field; elements as of the interpreter.
+/// The fields of a payload; elements as in the interpreter.
 using Fields = std::vector<interp::Array>;
 
 HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters);
@@ -16,7 +16,7 @@ HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValue
 /// Errors: those of formulas.
 rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload, const HostEnv& env);
 
-/// The payload of a new tensor, and what it decodes to unless null.
+/// The payload of a new tensor, and what it decodes to (unless null).
 rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
                             std::uint32_t world, const std::vector<float>& gradient,
                             std::vector<float>* decoded);

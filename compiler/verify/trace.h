@@ -1,4 +1,4 @@
-// All that a program gives in a few steps, to be compared bit by bit.
+// All results of a program in a few steps, for comparing bit by bit.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,20 +12,20 @@ namespace cinch::verify {
 
 struct Trace {
   std::vector<Bytes> payloads;
-  std::vector<std::vector<float>> decoded, updates;  // one of each for every step
+  std::vector<std::vector<float>> decoded, updates;  // one for every step
   std::vector<Bytes> states;                         // after the last step
 };
 
-/// Steps 0, 1 … of a new tensor: encode, decode and finish.
+/// Runs steps 0, 1 … of a new tensor: encode, decode and finish.
 rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
                            std::span<const Input> steps);
-/// "the payload of step 1", or nothing.
+/// The first difference: "the payload of step 1", or nothing.
 std::optional<std::string> find_difference(const Trace& a, const Trace& b);
 
 /// decode(encode(gradient)), as a new vector.
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
                                              std::uint64_t step);
-/// The same of a tensor that is opened for it.
+/// The same, with a new tensor.
 rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
                                              std::span<const float> gradient);
 

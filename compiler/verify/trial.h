@@ -1,4 +1,4 @@
-// What every law is given: the subject, the inputs, the seed, and how long it may take.
+// The arguments of every law: the subject, the inputs, the seed, and the time limit.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -13,21 +13,22 @@ using Clock = std::chrono::steady_clock;
 
 struct Trial {
   const Subject& subject;
-  std::vector<Input> more_inputs;  // the user's, tried beside those that are made up
+  std::vector<Input> more_inputs;  // the user's, tried after the synthetic ones
   std::uint64_t seed = 0;
-  Clock::time_point deadline;  // of the law that runs
+  Clock::time_point deadline;  // of the running law
 
   bool has_time() const { return Clock::now() < deadline; }
-  /// Made-up inputs at these shapes, then the user's.
+  /// Synthetic inputs at these shapes, then the user's.
   std::vector<Input> inputs(std::span<const Shape> shapes) const;
-  /// The same at the shapes that laws about values use: small and middling.
+  /// The same at the shapes for laws about values: small and medium.
   std::vector<Input> usual_inputs() const;
   TensorRequest request(const Shape& shape) const { return {shape, seed, 0, 1}; }
-  /// What a claim's expression is for a tensor. Throws nothing: errors are of the expression.
+  /// The value of a claim's expression for a tensor. Throws nothing; errors are those of the
+  /// expression.
   rt::Result<double> claimed(HostExprId number, const Shape& shape) const;
 };
 
-/// Goes through inputs as long as there is time, at least through the first; says what was left
+/// Goes through inputs while there is time, at least through the first, and reports what was left
 /// out.
 class Sweep {
  public:
@@ -42,10 +43,10 @@ class Sweep {
   std::size_t planned_, done_ = 0;
 };
 
-/// What one `cinch run` of these steps shows, with the trial's seed.
+/// The `cinch run` of these steps, with the trial's seed, that shows a finding.
 Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows);
 
-/// A law that could not be tried: the call that failed, on what.
+/// The finding of a law that could not be tried: the call that failed, and its input.
 Finding failed_call(std::string law, const Trial& trial, const Input& input,
                     const rt::Error& error);
 

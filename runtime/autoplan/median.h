@@ -1,11 +1,11 @@
-// Of times that were measured.
+// The median of measured times.
 #pragma once
 #include <algorithm>
 #include <vector>
 
 namespace cinch::rt {
 
-/// Of some values; the larger one of two in the middle.
+/// `values` must not be empty. Returns the larger one of two in the middle.
 inline double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];

@@ -1,5 +1,5 @@
-// A call on tensors of a session: what the caller gave becomes views in the session's arrays, and
-// then all of them run at once.
+// A call on tensors of a session. It turns what the caller passed into views in the session's
+// arrays, then runs all tensors at once.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -17,17 +17,20 @@ struct Call {
 
   bool is_on_gpu() const { return session->device == CINCH_CUDA; }
   std::size_t tensor_at(std::size_t place) const { return which == nullptr ? place : which[place]; }
-  /// A call on a GPU serves all tensors. Errors: INVALID_ARGUMENT.
+  /// Checks that the call takes all tensors of the session, as a call on a GPU must. Errors:
+  /// INVALID_ARGUMENT.
   CallStatus check_all() const;
-  /// Of tensors of the call; the first ones name its stream. Errors: INVALID_ARGUMENT (another GPU,
-  /// different streams).
+  /// Notes the stream of the call's tensors; the first tensors of a call name it. Errors:
+  /// INVALID_ARGUMENT (another GPU, different streams).
   CallStatus take_place(std::int32_t device_number, void* stream, bool is_first) const;
   CallStatus payload_bounds(std::size_t* bytes) const;
 
-  /// `tensors` of the session are f32 and become its `floats`. Errors: INVALID_ARGUMENT.
+  /// Checks that `tensors` of the session are f32, and makes them its `floats`. Errors:
+  /// INVALID_ARGUMENT.
   CallStatus take_floats(const char* what) const;
-  /// From `tensors` to `slots`, from `payloads` to `tensors` or, of what is added, `floats`, and
-  /// from `floats` to `tensors`. Errors: those of ListSession.
+  /// encode() reads `tensors` and writes `slots`. Decoding reads `payloads` and writes `tensors`;
+  /// decoding that adds writes `floats`. Finishing reads `floats` and writes `tensors`. Errors:
+  /// those of ListSession.
   CallStatus encode() const;
   CallStatus decode() const;
   CallStatus decode_add() const;
@@ -38,7 +41,7 @@ struct Call {
   CallStatus ended(const rt::ListStatus& status) const;
 };
 
-/// Runs `body` after it was looked at what the call was given.
+/// Checks the arguments of the call, then runs `body`.
 template <typename Body>
 cinch_status run_call(const Call& call, std::initializer_list<const void*> arrays,
                       cinch_error* error, const Body& body) {

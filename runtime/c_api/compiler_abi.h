@@ -1,6 +1,6 @@
-/* What the runtime library asks of the compiler library, which it opens when a program is first
- * compiled. Plain C, so that the two share no C++ types and may be of different builds; both sides
- * check `version`. */
+/* The interface between the runtime library and the compiler library, which the runtime opens
+ * when a program is first compiled. It is plain C: the two share no C++ types and may come from
+ * different builds. Both sides check `version`. */
 #ifndef CINCH_COMPILER_ABI_H
 #define CINCH_COMPILER_ABI_H
 
@@ -27,7 +27,8 @@ typedef struct cinch_compiler_request {
   size_t num_bindings;
   const char* cpu; /* a level that this machine runs; NULL: `arch` */
   int32_t states;  /* of cinch_states */
-  /* Called at most once, with an image's bytes, or with a status of cinch.h and its message. */
+  /* The compiler calls one of these, at most once: with an image's bytes, or with a status of
+   * cinch.h and its message. */
   void* context;
   void (*give_image)(void* context, const void* bytes, size_t size);
   void (*give_error)(void* context, int32_t status, const char* message, size_t size);
@@ -35,11 +36,12 @@ typedef struct cinch_compiler_request {
   const char* const* include_folders; /* as cinch_compile_options */
   size_t num_include_folders;
   const char* compile_commands; /* NULL: none */
-  /* Not 0: nothing is compiled; give_image gets the list of the standard library, as JSON. */
+  /* Not 0: the compiler compiles nothing; give_image gets the list of the standard library, as
+   * JSON. */
   int32_t lists_programs;
 } cinch_compiler_request;
 
-/* 0: one of the two functions was called; else the version is not the library's. */
+/* Returns 0 if it called one of the two functions; else `version` is not the library's. */
 typedef int32_t (*cinch_compiler_compile_fn)(const cinch_compiler_request* request);
 
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */

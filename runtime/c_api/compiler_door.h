@@ -1,4 +1,4 @@
-// Finding and opening the compiler library, and what it gives.
+// Finds and opens the compiler library, and calls it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,18 +8,20 @@
 
 namespace cinch::c_api {
 
-/// What code is made for: a level of CPUs that this machine runs, or a GPU's architecture.
+/// The target of code: a level of CPUs that this machine runs, or a GPU's architecture.
 struct CompileTarget {
-  std::string cpu, arch;  // one of them
+  std::string cpu, arch;  // one of the two is set
 };
 
-/// The bytes of an image. `options` as read. The library:
-/// options.compiler, else CINCH_COMPILER, else beside this one, in ../lib and ../../lib, else the
-/// loader's own search. It is opened once per process and stays. Errors: UNAVAILABLE, PROGRAM, …
+/// Compiles, and returns the bytes of an image. `options` is the caller's struct, already read.
+/// Looks for the library at options.compiler, else CINCH_COMPILER, else in this library's folder,
+/// in ../lib and ../../lib, else by the loader's own search. The library is opened once per process
+/// and stays. Errors: UNAVAILABLE, PROGRAM, …
 CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
                                               const CompileTarget& target);
 
-/// The standard library, as JSON. Errors: UNAVAILABLE, those of the compiler library.
+/// Returns the list of the standard library, as JSON. Errors: UNAVAILABLE, those of the compiler
+/// library.
 CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler);
 
 }  // namespace cinch::c_api

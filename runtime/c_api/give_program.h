@@ -1,4 +1,4 @@
-// Programs from images, and from libraries.
+// Makes handles of programs from images and from libraries.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace cinch::c_api {
 
-/// A handle for the caller. Errors: CORRUPT_FILE, UNAVAILABLE (made for another processor).
+/// Makes a handle for the caller. Errors: CORRUPT_FILE, UNAVAILABLE (made for another processor).
 CallStatus give_program(rt::ProgramImage image, cinch_program** to);
-/// The same of what was loaded, or its error.
+/// The same from a loaded program; passes on the error if loading failed.
 CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loaded,
                         cinch_program** to);
 
-/// CPU code of compressor `name`, or of the only one, in the shared library at `path`. Errors: see
-/// cinch_library_load and cinch_library_find.
+/// Loads the CPU code of compressor `name`, or of the only compressor, from the shared library at
+/// `path`. Errors: see cinch_library_load and cinch_library_find.
 CallStatus load_from_library(const std::string& path, const std::string& name,
                              cinch_program** program);
 

@@ -4,8 +4,8 @@
 
 namespace cinch::c_api {
 
-/// NVIDIA's. Programs that link the C API statically, tests, define another in its place. Errors:
-/// Unavailable.
+/// Returns NVIDIA's driver. Tests that link the C API statically define another function in its
+/// place. Errors: Unavailable.
 rt::Result<const rt::GpuDriver*> gpu_driver();
 
 }  // namespace cinch::c_api

@@ -9,11 +9,11 @@
 
 namespace cinch::c_api {
 
-/// The GPU with this number. Errors: UNAVAILABLE (no driver, no such GPU), DEVICE.
+/// Opens the GPU with this number. Errors: UNAVAILABLE (no driver, no such GPU), DEVICE.
 CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number);
 
-/// The program on a GPU, which sessions share as long as there are any. Errors: as above,
-/// INVALID_ARGUMENT (a program for CPUs), those of GpuProgram::load.
+/// Loads the program on a GPU. Sessions share the loaded program while any of them lives. Errors:
+/// as above, INVALID_ARGUMENT (a program for CPUs), those of GpuProgram::load.
 CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,
                                                               std::int32_t device_number);
 

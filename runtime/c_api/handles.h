@@ -1,4 +1,4 @@
-// What stands behind the C API's opaque types.
+// The structs behind the C API's opaque types.
 #pragma once
 #include <atomic>
 #include <map>
@@ -21,9 +21,9 @@ struct cinch_program {
     return loaded != nullptr ? loaded->image() : gpu_image;
   }
 
-  std::shared_ptr<const cinch::rt::LoadedProgram> loaded;  // null: of GPU code
+  std::shared_ptr<const cinch::rt::LoadedProgram> loaded;  // null for GPU code
   cinch::rt::ProgramImage gpu_image;
-  // By the number of a GPU; loaded there by the first session.
+  // Loaded programs by GPU number; the first session on a GPU loads one.
   mutable std::mutex mutex;
   mutable std::map<std::int32_t, std::weak_ptr<const cinch::rt::GpuProgram>> on_gpus;
   std::string cpu;
@@ -32,16 +32,16 @@ struct cinch_program {
 };
 
 struct cinch_session {
-  mutable cinch::rt::UseFlag in_use;  // of all that calls change
-  // As it was when it was asked for last.
+  mutable cinch::rt::UseFlag in_use;  // guards everything that calls change
+  // The size when it was last asked for.
   mutable std::atomic<std::size_t> workspace_bytes{0};
   std::atomic<bool> cancelled{false};
   std::unique_ptr<cinch::rt::ListSession> list;
-  // Where its tensors are.
+  // The device of its tensors.
   cinch_device device = CINCH_CPU;
   std::int32_t device_number = 0;
 
-  // Of the call that runs: kept, so that calls allocate nothing.
+  // Arrays of the running call. They are kept, so that calls allocate nothing.
   std::vector<cinch::rt::TensorView> tensors;
   std::vector<cinch::rt::ConstTensorView> gradients;
   std::vector<std::span<float>> floats;

@@ -1,5 +1,5 @@
-// What every call of the C API is made of: structs of the caller's version read and written, errors
-// told in the caller's memory, nothing thrown past the door.
+// What every call of the C API uses: it reads and writes structs of the caller's version, reports
+// errors in the caller's memory, and lets no exception out.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -33,19 +33,19 @@ using CallStatus = CallResult<rt::Ok>;
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
 tl::unexpected<CallError> fail(const rt::Error& error);
-/// Of the tensor at this place of the call's arrays.
+/// Makes an error of the tensor at this index of the call's arrays.
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);
 
-/// OUT_OF_RANGE: a number of no tensor.
+/// OUT_OF_RANGE: no tensor has this number.
 CallError no_tensor(std::size_t tensor, std::size_t num_tensors);
 
-/// Tells the error in the caller's memory (may be null), keeps the whole message for
-/// cinch_error_message, and gives the status.
+/// Writes the error to the caller's memory (may be null), keeps the whole message for
+/// cinch_error_message, and returns the status.
 cinch_status report(const CallError& error, cinch_error* to);
 cinch_status report(cinch_status status, std::string_view message, cinch_error* to);
 
-/// Runs `body`, which gives a CallStatus, and reports.
+/// Runs `body`, which returns a CallStatus, and reports its error.
 template <typename Body>
 cinch_status guarded(cinch_error* error, const Body& body) noexcept {
   try {
@@ -63,7 +63,7 @@ cinch_status guarded(cinch_error* error, const Body& body) noexcept {
   }
 }
 
-/// Runs `body` where no other call uses what the flag stands for. Errors: INVALID_ARGUMENT.
+/// Runs `body` if no other call holds the flag. Errors: INVALID_ARGUMENT.
 template <typename Body>
 auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
   const rt::Use use(in_use);
@@ -72,8 +72,8 @@ auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
               "the session is in use by another thread: it takes one call at a time");
 }
 
-/// The caller's struct as this version has it: fields that the caller's lacks are zero. `least` is
-/// the size of the struct's first version.
+/// Reads the caller's struct as this version has it: fields that the caller's version lacks become
+/// zero. `least` is the size of the struct's first version.
 template <typename T>
 CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
   T value{};
@@ -99,8 +99,8 @@ CallStatus write_struct(T value, T* to, const char* name) {
   return rt::Ok{};
 }
 
-/// Bytes to the caller's memory: `size` takes what there is and gives what is needed; with `data`
-/// null it only gives. Errors: INVALID_ARGUMENT (null, too small).
+/// Copies bytes to the caller's memory. On entry `size` is the room at `data`; on return it is the
+/// size needed. With `data` null it only sets `size`. Errors: INVALID_ARGUMENT (null, too small).
 CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void* data,
                     std::size_t* size);
 

@@ -1,11 +1,11 @@
-// The user's table of tuning numbers, where a caller should know that it cannot be used.
+// Reports a table of tuning numbers that cannot be used, if the caller should know.
 #pragma once
 #include "runtime/c_api/support.h"
 
 namespace cinch::c_api {
 
-/// The error of a table that CINCH_TUNING names. One that lies where tables lie by default is no
-/// error here: the built-in numbers serve.
+/// Returns the error of the table that CINCH_TUNING names. A faulty table at the default place is
+/// no error here: the built-in numbers are used.
 CallStatus check_named_tuning();
 
 }  // namespace cinch::c_api

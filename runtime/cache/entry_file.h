@@ -15,11 +15,11 @@
 
 namespace cinch::rt {
 
-/// `key` is the name that the entry's file has, without its ending.
+/// `key` is the entry's file name without its ending.
 std::vector<std::uint8_t> write_entry(const std::string& key, const CacheEntry& entry,
                                       EntryForm form);
-/// Errors: CorruptFile (no entry, cut, changed, or of another key), VersionMismatch. Messages go
-/// behind the path: "was changed".
+/// Errors: CorruptFile (not an entry, truncated, changed, or of another key), VersionMismatch.
+/// Messages follow the path: "was changed".
 Result<CacheEntry> read_entry(std::span<const std::uint8_t> bytes, const std::string& key);
 Result<StoredEntry> read_stored_entry(std::span<const std::uint8_t> bytes, const std::string& key);
 

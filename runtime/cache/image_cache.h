@@ -1,7 +1,7 @@
 // Compiled programs as files, one per key, shared by all processes of a user and, read only, by
-// others. Safe with any number of writers, on network file systems too: entries are written beside
-// their place and renamed onto it, nothing is ever locked, folders are never removed, and an entry
-// that is cut, changed, of another version or just gone is a miss. Entries are code: one that
+// others. Safe with any number of writers, on network file systems too: entries are written to
+// temporary files and renamed, nothing is ever locked, and folders are never removed. An entry that
+// is truncated, changed, of another version or just gone is a miss. Entries are code: an entry that
 // somebody else could have written (trusted_files.h), or that holds another key's program, is a
 // miss, too.
 #pragma once
@@ -21,22 +21,22 @@ inline constexpr std::uint32_t kCacheFormatVersion = 3;
 
 struct CacheSettings {
   bool is_on = true;
-  std::filesystem::path folder;               // written to; empty: nothing is kept
-  std::vector<std::filesystem::path> shared;  // looked at next, never written to
+  std::filesystem::path folder;               // for writing; empty: nothing is kept
+  std::vector<std::filesystem::path> shared;  // searched next, never written
   std::uint64_t max_bytes = std::uint64_t{256} << 20;
-  bool improves = true;  // code that was compiled quickly, in the background
-  std::string problem;   // what of the environment is not understood, and so not followed
+  bool improves = true;  // recompile quickly compiled code in the background
+  std::string problem;   // a setting of the environment that is invalid and ignored
 };
 
-/// From the environment: CINCH_CACHE=off (or 0) turns the cache off; CINCH_CACHE_DIR is its folder,
-/// else $XDG_CACHE_HOME/cinch, else $HOME/.cache/cinch; CINCH_CACHE_SHARED lists read-only folders,
-/// separated by colons; CINCH_CACHE_MAX_BYTES is the size that is kept; CINCH_BACKGROUND=off (or 0)
-/// leaves code as it was compiled first.
+/// Settings from the environment. CINCH_CACHE=off (or 0) turns the cache off. CINCH_CACHE_DIR is
+/// its folder, else $XDG_CACHE_HOME/cinch, else $HOME/.cache/cinch. CINCH_CACHE_SHARED lists
+/// read-only folders, separated by colons. CINCH_CACHE_MAX_BYTES is its largest size.
+/// CINCH_BACKGROUND=off (or 0) turns off recompiling in the background.
 CacheSettings cache_settings_from_environment();
 
-/// A text that a program was made from beside its own file.
+/// A text besides the program's own file from which it was made.
 struct SourceStamp {
-  std::string path;  // as the maker of the entry finds it again
+  std::string path;  // as the maker of the entry found it
   Hash128 text;
   friend bool operator==(const SourceStamp&, const SourceStamp&) = default;
 };
@@ -47,7 +47,7 @@ struct CacheEntry {
   ProgramImage image;
 };
 
-// An entry with its image as the bytes of an image file, not looked at yet.
+// An entry whose image is still the bytes of an image file, not yet parsed.
 struct StoredEntry {
   std::string title;
   std::vector<SourceStamp> imports;
@@ -70,29 +70,30 @@ class ImageCache {
 
   const CacheSettings& settings() const { return settings_; }
 
-  /// Looks in the folder, then in the shared ones. Marks an entry of the folder as used. What is
-  /// not there, not whole or not to be believed is passed over.
+  /// Looks in the folder, then in the shared ones. Marks an entry of the folder as used. Skips
+  /// entries that are missing, damaged or not trusted.
   std::optional<CacheEntry> find(const Hash128& key) const;
-  /// The same for whom the bytes are enough: the first whole entry, whose image is not looked at.
+  /// The same for callers to whom the bytes are enough: returns the first whole entry without
+  /// parsing its image.
   std::optional<StoredEntry> find_stored(const Hash128& key) const;
-  /// Keeps the entry, then removes the ones that were not used longest while the folder holds more
-  /// than max_bytes. A folder that is not there is made, for this user alone. Errors: Io (a folder
-  /// that cannot be written, or that others can), Unavailable (the cache is off).
+  /// Keeps the entry. While the folder holds more than max_bytes, removes the entries that were not
+  /// used for the longest time. Makes a missing folder, for this user alone. Errors: Io (a folder
+  /// that cannot be written, or that others can write), Unavailable (the cache is off).
   Status put(const Hash128& key, const CacheEntry& entry) const;
-  /// Packs the images of all entries of the folder, a fifth of their size then: for a layer that
-  /// others read. Returns how many there are. Errors: as of put.
+  /// Packs the images of all entries of the folder to about a fifth of their size, for a layer that
+  /// others read. Returns their number. Errors: as of put.
   Result<std::size_t> pack() const;
 
-  /// The folder's entries, the one used last first.
+  /// The folder's entries, most recently used first.
   std::vector<ListedEntry> list() const;
-  /// Folders, shared ones too, and entries that are not used although they are there, each with the
-  /// reason. What was kept by another version is not among them.
+  /// Folders, shared ones too, and entries that exist but are not used, each with the reason.
+  /// Entries of other versions are not listed.
   std::vector<std::string> problems() const;
-  /// Can entries be kept? Errors: Io, naming what cannot be written to, or what others can write
-  /// to.
+  /// Can entries be kept? Errors: Io, naming the folder that cannot be written, or that others can
+  /// write.
   Status check_writable() const;
-  /// Removes all entries, and what writers left that died an hour ago or earlier; returns how many
-  /// entries went.
+  /// Removes all entries, and temporary files of writers that died at least an hour ago. Returns
+  /// the number of removed entries.
   std::size_t clear() const;
 
  private:

@@ -1,4 +1,4 @@
-// Calls on lists of tensors: what they take, and which tensor was at fault.
+// Calls on lists of tensors: their arguments, and errors with the tensor at fault.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace cinch::rt {
 
 struct ListTensor {
   std::int64_t rows = 0, cols = 1;      // a vector of n elements is [n, 1]
-  std::uint32_t tensor = 0, piece = 0;  // numbers: draws of different ones differ
+  std::uint32_t tensor = 0, piece = 0;  // numbers for draws: different ones draw differently
 };
 
 inline constexpr std::size_t kNoPlace = SIZE_MAX;
 
-/// What went wrong, and with which entry of the call's arrays.
+/// An error, and the entry of the call's arrays at fault.
 struct ListError {
   Error error;
   std::size_t place = kNoPlace;
@@ -29,12 +29,12 @@ using ListStatus = ListResult<Ok>;
 
 struct ListCall {
   std::uint64_t step = 0;
-  /// Numbers of the call's tensors, each at most once; empty: 0 … one less than there are entries.
+  /// Numbers of the call's tensors, each at most once; empty: 0 … number of entries - 1.
   std::span<const std::size_t> which;
 };
 
-/// Where an encoded payload goes: copied into `room`, or, where that is empty, lent until the
-/// list's next call. `bytes` is set.
+/// The place of an encoded payload. It is copied to `room`; if that is empty, `bytes` points into
+/// the list and is valid until its next call. `bytes` is set in both cases.
 struct PayloadSlot {
   std::span<std::uint8_t> room;
   std::span<const std::uint8_t> bytes;

@@ -1,7 +1,7 @@
-// A list of tensors of one worker that one program compresses, wherever it computes: on CPUs
+// A list of tensors of one worker that one program compresses, on CPUs
 // (runtime/session/session_list.h) or on a GPU (runtime/gpu/session/session.h). Views point to the
-// memory that it computes in. On CPUs a call has been done when it returns; on a GPU it is put on a
-// stream, and collect() waits and tells how it went.
+// memory that it computes in. On CPUs a call is complete when it returns. On a GPU it is put on a
+// stream; collect() waits and reports how it went.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace cinch::rt {
 
-/// How the calls since the last collect() went for one tensor.
+/// The outcome, for one tensor, of the calls since the last collect().
 struct TensorOutcome {
-  Status status = Ok{};            // of the first that failed
-  bool non_finite = false;         // the last call's gradient, sum or payload
+  Status status = Ok{};            // of the first call that failed
+  bool non_finite = false;         // of the last call's gradient, sum or payload
   std::int64_t payload_bytes = 0;  // of the last encode
 };
 
@@ -35,30 +35,30 @@ class ListSession {
   virtual const ProgramInfo& info() const = 0;
   virtual std::size_t size() const = 0;
   virtual std::int64_t num_elems(std::size_t tensor) const = 0;
-  /// Of states, and of all other memory that is held now.
+  /// state_bytes: bytes of states. workspace_bytes: bytes of all other memory held now.
   virtual std::size_t state_bytes() const = 0;
   virtual std::size_t workspace_bytes() const = 0;
 
-  /// As Session::set_parameter, for all.
+  /// As Session::set_parameter, for all tensors.
   virtual Status set_parameter(std::string_view name, double value) = 0;
-  /// Where the fields of a payload stand, counts at their bounds, in the memory that `layout` has;
-  /// and most bytes that one can have. Errors: Overflow.
+  /// lay_out_payload: the layout of a payload's fields with counts at their bounds, in the memory
+  /// that `layout` has. payload_bound: the most bytes of a payload. Errors: Overflow.
   virtual Status lay_out_payload(std::size_t tensor, std::uint64_t step,
                                  PayloadLayout& layout) const = 0;
   virtual Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step) const = 0;
-  /// What its payloads' headers say, without flags and length.
+  /// The header of a tensor's payloads, without flags and length.
   virtual Result<PayloadHeader> header_for(std::size_t tensor, std::uint64_t step) const = 0;
 
-  /// Of a GPU: the stream that the calls below go on. On CPUs there is none.
+  /// On a GPU: the stream for the calls below. On CPUs it has no effect.
   virtual void use_stream(void* /*stream*/) {}
 
-  /// Arrays have an entry per tensor of the call, whose memory no other entry shares. Errors, with
-  /// their place where it is known: those of Session and GpuSession; OutOfRange (a number of no
-  /// tensor), InvalidArgument (a tensor twice; arrays of different lengths).
+  /// Arrays have one entry for each tensor of the call; no two entries share memory. Errors, with
+  /// the entry's index if it is known: those of Session and GpuSession; OutOfRange (no tensor has
+  /// this number), InvalidArgument (a tensor twice; arrays of different lengths).
   ///
-  /// On CPUs a call does all or nothing. On a GPU it is on all tensors, in their order and of the
-  /// type that the list was opened for; one that is at fault leaves the others unharmed; payloads
-  /// begin at multiples of 16, and how long they became collect() tells: PayloadSlot::bytes stays.
+  /// On CPUs a call is all or nothing. On a GPU a call takes all tensors, in their order and of the
+  /// list's type. A tensor that fails leaves the others unharmed. Payloads begin at multiples of
+  /// 16, and collect() reports their sizes; PayloadSlot::bytes is not set.
   virtual ListStatus encode(const ListCall& call, std::span<const ConstTensorView> gradients,
                             std::span<PayloadSlot> payloads) = 0;
   virtual ListStatus decode(const ListCall& call, std::span<const PayloadBytes> payloads,
@@ -70,29 +70,29 @@ class ListSession {
   virtual ListStatus finish(const ListCall& call, std::span<const std::span<float>> sums,
                             std::span<const TensorView> updates) = 0;
 
-  /// A tensor's synchronisation with other ranks, at once or in parts, as of Session: it has been
-  /// done when it ends. On a GPU it is the list's only tensor, gradient and update are different
-  /// memory, and collectives in parts are on the device's.
+  /// Synchronises one tensor with other ranks, at once or in parts, as Session does; it is complete
+  /// when the call ends. On a GPU the list has only this tensor, gradient and update are different
+  /// memory, and collectives of parts use the device's memory.
   virtual Status sync(std::size_t tensor, ConstTensorView gradient, TensorView update,
                       std::uint64_t step, RankExchange& ranks) = 0;
   virtual Result<std::optional<RankPoint>> begin_sync(std::size_t tensor, ConstTensorView gradient,
                                                       TensorView update, std::uint64_t step) = 0;
   virtual Result<std::optional<RankPoint>> continue_sync(std::size_t tensor, RankStatus all) = 0;
 
-  /// Of a GPU, as of GpuSession: for the next replay of a captured call; waits and tells, by
-  /// tensor. Errors: InvalidArgument (on CPUs), those of GpuSession.
+  /// On a GPU, as GpuSession: prepare sets up the next replay of a captured call; collect waits and
+  /// reports by tensor. Errors: InvalidArgument (on CPUs), those of GpuSession.
   virtual Status prepare(EntryKind /*kind*/, std::uint64_t /*step*/) { return no_stream(); }
   virtual Result<std::vector<TensorOutcome>> collect() { return no_stream(); }
 
-  /// The states of a tensor as a state file (state_file.h), and back. Errors: as
+  /// Returns the states of a tensor as a state file (state_file.h), or sets them. Errors: as
   /// Session::set_states; Device.
   virtual Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor) const = 0;
   virtual Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes) = 0;
-  /// Notes the states of all tensors, which take_back_states makes those of now again; between the
-  /// two at most one call of a kind that changes states. Errors: OutOfMemory, Device.
+  /// Saves the states of all tensors; take_back_states restores them. In between there may be at
+  /// most one call of a kind that changes states. Errors: OutOfMemory, Device.
   virtual Status keep_states() = 0;
   virtual Status take_back_states() = 0;
-  /// Of one tensor alone.
+  /// Restores one tensor alone.
   virtual Status take_back_tensor(std::size_t tensor) = 0;
 
  private:

@@ -1,5 +1,5 @@
-// Run-time parameters of a program: values bound by name, checked against type and range; what
-// kernels, host formulas and the payload's header see of them.
+// Run-time parameters of a program: binds values by name, checks them against type and range, and
+// converts them for kernels, host formulas and the payload's header.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace cinch::rt {
 
-/// Ok where `value` is a value of the parameter's type and within its range. Errors: OutOfRange,
-/// naming parameter, value and range or type.
+/// Checks that `value` is of the parameter's type and within its range. Errors: OutOfRange, naming
+/// parameter, value, and range or type.
 Status check_parameter(const ParamInfo& param, double value);
 
-/// "near, far": the names of its values; "" where they have none.
+/// "near, far": the names of its values; "" if they have none.
 std::string words_text(const ParamInfo& param);
 
-/// What `text` is for the parameter: the number of a word, "true", "false", or a number. Errors:
-/// OutOfRange, naming the words that there are, or the type. The range is not looked at.
+/// Converts `text` for the parameter: the number of a word, "true", "false", or a number. Does not
+/// check the range. Errors: OutOfRange, naming the words, or the type.
 Result<double> parameter_value(const ParamInfo& param, std::string_view text);
-/// The parameter of that name. Errors: InvalidArgument; a name nearly right is suggested.
+/// Finds a parameter by name. Errors: InvalidArgument, with a similar name as a suggestion.
 Result<const ParamInfo*> find_parameter(const std::vector<ParamInfo>& params,
                                         std::string_view name);
 
@@ -31,16 +31,16 @@ class ParameterValues {
   /// All at their defaults.
   explicit ParameterValues(const ProgramInfo& info);
 
-  /// Errors: InvalidArgument (no such parameter; a name nearly right is suggested), OutOfRange.
-  /// Nothing changes then.
+  /// Sets a parameter. After an error nothing has changed. Errors: InvalidArgument (no such
+  /// parameter, with a similar name as a suggestion), OutOfRange.
   Status set(std::string_view name, double value);
   double value(std::size_t index) const { return values_[index]; }
   std::size_t size() const { return values_.size(); }
 
   /// KernelArgs::params: f32 bits in the low half, f64 bits, integers sign-extended, bool 0 or 1.
   const std::vector<std::uint64_t>& kernel_words() const { return words_; }
-  /// DecodeFacts::params: as kernel_words, but every float as the f64 that was given, which sizes
-  /// depend on.
+  /// DecodeFacts::params: like kernel_words, but with every float as the f64 that the caller gave,
+  /// on which sizes depend.
   const std::vector<std::uint64_t>& given_words() const { return given_words_; }
   /// HostEnv::params.
   const std::vector<HostValue>& host_values() const { return host_values_; }

@@ -1,5 +1,5 @@
-// Payloads of all ranks joined field by field, without decoding: for wires whose every field says
-// how it adds up.
+// Joins the payloads of all ranks field by field, without decoding. For wires in which every field
+// says how it adds up.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace cinch::rt {
 
-/// Does every field have a `by`, and is none counted?
+/// Does every field have a `by`, and is no field counted?
 bool has_summable_wire(const ProgramInfo& info);
 
 /// How ranks join a field that has a `by`.
 RankReduction reduction_of(FieldSum how);
 
-/// Is a field of f16 or f8? What ranks add up to may be beyond it where their mean is not: added by
-/// the transport f16 becomes infinite then, and f8 is an error.
+/// Is a field of f16 or f8? The sum over ranks may exceed such a type even if the mean does not. If
+/// the transport adds, f16 then becomes infinite, and f8 is an error.
 bool has_narrow_fields(const ProgramInfo& info);
 
-/// The f8 that is nearest to a sum. Nothing where it is beyond the type and not infinite.
+/// The f8 that is nearest to a sum. Nothing if a finite sum exceeds the type.
 std::optional<std::uint64_t> f8_of_sum(DType dtype, float sum);
 
-/// One payload that stands for those of all ranks, by rank: floats added in f32 (f64) in rank order
-/// and rounded once to the field's type, integers exactly; marked where any of them is. Errors:
-/// InvalidArgument (a wire that is not summable, no payload), Overflow (a sum of integers or of f8
-/// that its field's type does not hold), those of read_payload.
+/// Joins the payloads of all ranks, by rank, into one. Floats are added in f32 (f64) in rank order
+/// and rounded once to the field's type; integers are added exactly. The result is marked if any
+/// payload is. Errors: InvalidArgument (a wire that is not summable, no payload), Overflow (a sum
+/// of integers or f8 that exceeds its field's type), those of read_payload.
 Result<std::vector<std::uint8_t>> sum_payloads(
     const PayloadExpectation& expected, std::span<const std::span<const std::uint8_t>> payloads);
 

@@ -44,10 +44,11 @@ std::vector<StateView> state_views(const ProgramInfo& info, const States& states
 
 std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states);
 
-/// The bytes of a file of states; of another one only as many as show that. Errors: Io.
+/// Reads the bytes of a state file. If it is no state file, reads only enough to show that. Errors:
+/// Io.
 Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path);
 
-/// All there is, as the file says it is; views point into `file`.
+/// The contents of the file, not yet compared with a program; views point into `file`.
 struct StateFile {
   StateFileKey key;
   std::vector<StateView> states;
@@ -55,9 +56,9 @@ struct StateFile {
 /// Errors: CorruptFile, VersionMismatch.
 Result<StateFile> parse_states(std::span<const std::uint8_t> file);
 
-/// The data of each state, in the order of `expected`, whose names, types and sizes must be met.
-/// The views point into `file`. Errors: CorruptFile, VersionMismatch, InvalidArgument (states of
-/// another program, constants or shape).
+/// The data of each state, in the order of `expected`; names, types and sizes must match. The views
+/// point into `file`. Errors: CorruptFile, VersionMismatch, InvalidArgument (states of another
+/// program, other constants or another shape).
 Result<std::vector<std::span<const std::uint8_t>>> read_states(std::span<const std::uint8_t> file,
                                                                const StateFileKey& key,
                                                                std::span<const StateView> expected);

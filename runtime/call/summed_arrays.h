@@ -1,9 +1,8 @@
-// How payloads of a summable wire travel where the transport adds: fields' elements in arrays of
-// types that transports join: floats in their own (f8 in f32), integers in the smallest one that
-// holds what all ranks add up to.
-// One array for each type and reduction; one of them ends with a mark, which is not 0 where some
-// rank's payload is marked as non-finite. The result is that of sum_payloads (payload_sum.h),
-// floats in the transport's order.
+// How payloads of a summable wire are sent if the transport adds. Elements of fields go into arrays
+// of types that transports can add: floats in their own type (f8 in f32), integers in the smallest
+// type that holds the sum over all ranks. There is one array for each type and reduction. One of
+// them ends with a mark, which is not 0 if some rank's payload is marked as non-finite. The result
+// is that of sum_payloads (payload_sum.h), with floats added in the transport's order.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -25,7 +24,7 @@ struct SumArray {
   std::int64_t size_bytes() const { return num_elems * (dtype.bits / 8); }
 };
 
-/// A field's elements where they travel.
+/// A field's elements in an array.
 struct SummedField {
   DType dtype = kF32, travels_as = kF32;
   std::size_t array = 0, first_byte = 0;
@@ -34,29 +33,29 @@ struct SummedField {
 
 class SummedArrays {
  public:
-  /// Nothing where the wire is not summable, or so many ranks add up to more than 64 bits.
+  /// Nothing if the wire is not summable, or if the sum over this many ranks exceeds 64 bits.
   static std::optional<SummedArrays> of(const ProgramInfo& info, std::uint32_t world);
 
-  /// Of a payload with this layout; always as many, of the same types in the same order. In the
-  /// memory that `arrays` has.
+  /// Lists the arrays of a payload with this layout, in the memory that `arrays` has. There are
+  /// always as many, of the same types in the same order.
   void list_arrays(const PayloadLayout& layout, std::vector<SumArray>& arrays) const;
   std::vector<SumArray> arrays(const PayloadLayout& layout) const;
 
-  /// Where everything is, for who moves it himself: `fields` gets all of a payload's. The mark is
-  /// the last element of its array.
+  /// Lists the places of all fields of a payload, for callers that move elements themselves. The
+  /// mark is the last element of its array.
   void find_fields(const PayloadLayout& layout, std::vector<SummedField>& fields) const;
   std::size_t array_of_mark() const { return mark_at_; }
   DType type_of_mark() const { return kinds_[mark_at_].dtype; }
   /// Does every field travel in its own type?
   bool moves_only() const;
 
-  /// From the payload of one rank, which has this layout, to the memory of each array, which
-  /// `arrays` does not tell any more afterwards. Errors: those of read_payload_header.
+  /// Copies from the payload of one rank, which has this layout, to the memory of each array, and
+  /// uses up the spans in `arrays`. Errors: those of read_payload_header.
   Status spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
                 std::span<std::span<std::uint8_t>> arrays) const;
-  /// From joined arrays, told as for `spread`, to the payload that stands for all: `payload` is
-  /// that of one rank before. Errors: Overflow (an integer or f8 that its field's type does not
-  /// hold), those of read_payload_header.
+  /// Makes the joined payload from the joined arrays, given as for `spread`. On entry `payload`
+  /// holds that of one rank. Errors: Overflow (an integer or f8 exceeds its field's type), those of
+  /// read_payload_header.
   Status join(std::span<std::span<const std::uint8_t>> arrays, const PayloadLayout& layout,
               std::span<std::uint8_t> payload) const;
 
@@ -70,7 +69,7 @@ class SummedArrays {
 
   std::vector<SumArray> kinds_;  // without their elements
   std::vector<Field> fields_;
-  std::size_t mark_at_ = 0;  // the array that ends with the mark
+  std::size_t mark_at_ = 0;  // index of the array that ends with the mark
 };
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// What a session knows of one tensor and of a call beside memory and parameters, and what follows
-// from it for kernels, host formulas and payloads: the same for sessions on CPUs and on GPUs.
+// What a session knows of one tensor and of a call besides memory and parameters, and what follows
+// for kernels, host formulas and payloads. The same for sessions on CPUs and on GPUs.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -27,17 +27,18 @@ struct TensorFacts {
   std::int64_t num_elems() const { return rows * cols; }
 };
 
-/// Errors: InvalidArgument (a negative shape, 2^32 elements or more, worker not below world).
+/// Checks the facts. Errors: InvalidArgument (a negative shape, 2^32 elements or more, worker not
+/// below world).
 Status check_facts(const TensorFacts& facts);
-/// Errors: InvalidArgument (the number of a draw has no room for it).
+/// Checks the step number. Errors: InvalidArgument (too large for the number of a draw).
 Status check_step(std::uint64_t step);
-/// For a program on vectors any tensor is one long row of elements.
+/// For a program on vectors, any tensor becomes one long row of elements.
 TensorFacts facts_for(const ProgramInfo& info, const TensorFacts& given);
 
 HostEnv host_env(const TensorFacts& facts, const ParameterValues& parameters, std::uint64_t step);
 /// KernelArgs::draw.
 DrawWords draw_words(const TensorFacts& facts, std::uint64_t step);
-/// What a payload's header says, without flags and length.
+/// The header of a payload, without flags and length.
 PayloadHeader payload_header(const ProgramInfo& info,
                              const std::array<std::uint64_t, 2>& fingerprint,
                              const TensorFacts& facts, const ParameterValues& parameters,
@@ -46,7 +47,7 @@ PayloadHeader payload_header(const ProgramInfo& info,
 Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state,
                                  const HostEnv& env);
 
-/// Nothing is thrown past a session.
+/// Calls a function and turns its exceptions into errors: a session throws nothing.
 template <typename Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {
@@ -56,7 +57,7 @@ auto guarded(const Call& call) -> decltype(call()) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::OutOfMemory, "no memory");
   } catch (const std::system_error& error) {
-    // The system has no thread or lock left.
+    // The system has no more threads or locks.
     return fail(ErrorKind::Unavailable, error.what(), error.code().value());
   } catch (const std::exception& error) {
     return fail(ErrorKind::Internal, error.what());
@@ -66,7 +67,7 @@ auto guarded(const Call& call) -> decltype(call()) {
 }
 
 /// The same for a session, which takes one call at a time. Errors: InvalidArgument (another call is
-/// under way).
+/// running).
 template <typename Call>
 auto guarded_use(UseFlag& in_use, const Call& call) -> decltype(call()) {
   const Use use(in_use);

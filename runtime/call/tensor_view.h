@@ -1,5 +1,5 @@
-// What a session takes and gives as tensors: a pointer, a type and a length. f32, f16 and bf16;
-// others are refused at the call.
+// Tensors as sessions take and return them: a pointer, a type and a length. Calls accept f32, f16
+// and bf16, and reject other types.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace cinch::rt {
 
-/// Ok where a session takes this type. Errors: InvalidArgument.
+/// Checks that sessions take this type. Errors: InvalidArgument.
 Status check_tensor_dtype(DType dtype);
 
 /// num_elems elements in row-major order. The memory needs no alignment beyond that of the element.

@@ -1,4 +1,4 @@
-// What a collective gives to one rank, from what all ranks put in.
+// Computes what a collective gives to one rank from the inputs of all ranks.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,20 +7,20 @@
 
 namespace cinch::rt {
 
-/// Are elements of this type, as they are stored, joined in this way? Floats of 16 bits are joined
-/// in f32 and rounded once.
+/// Can elements of this type, in their stored form, be joined in this way? Floats of 16 bits are
+/// joined in f32 and rounded once.
 bool can_join(DType dtype, RankReduction reduction);
 
-/// Arrays joined element by element, in rank order; all are as long as `output`, which may be one
-/// of them. The mean is the sum divided by the number of arrays. Errors: Internal (can_join says
-/// no).
+/// Joins arrays element by element, in rank order. All are as long as `output`, which may be one of
+/// them. The mean is the sum divided by the number of arrays. Errors: Internal (can_join returns
+/// false).
 Status join_arrays(DType dtype, RankReduction reduction,
                    std::span<const std::span<const std::uint8_t>> inputs,
                    std::span<std::uint8_t> output);
 
-/// Of collectives that are not routed: writes `call.output` from `inputs`, by rank and as long as
-/// `call.input` each: joined element by element in rank order where the collective joins, else
-/// copied. Errors: Internal (sizes or types that no checked program has).
+/// For collectives that are not routed: writes `call.output` from `inputs`, which are by rank and
+/// each as long as `call.input`. If the collective joins, elements are joined in rank order;
+/// otherwise they are copied. Errors: Internal (sizes or types that no checked program has).
 Status give_part(const CollectiveCall& call, std::span<const std::span<const std::uint8_t>> inputs,
                  std::uint32_t rank);
 

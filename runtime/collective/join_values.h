@@ -1,4 +1,4 @@
-// One element of a reduction over ranks, taken in rank by rank.
+// Joins one element over ranks, rank by rank.
 #pragma once
 #include "runtime/core/lang.h"
 #include "runtime/image/image.h"

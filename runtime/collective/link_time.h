@@ -1,4 +1,4 @@
-// What is taken of the time of one direction of a link.
+// The occupied time of one direction of a link.
 #pragma once
 #include <chrono>
 #include <vector>
@@ -11,9 +11,9 @@ class LinkTime {
  public:
   using Point = LinkClock::time_point;
 
-  /// Takes so much of what is free from `earliest` on, in parts where others have taken what lies
-  /// between: a link does not rest while a message waits for it. Gives the end of the last part.
-  /// What lies before `now` is forgotten.
+  /// Takes `length` of the free time from `earliest` on, in parts if other messages occupy time
+  /// between: a link never rests while a message waits for it. Returns the end of the last part.
+  /// Forgets everything before `now`.
   Point take(Point now, Point earliest, LinkClock::duration length);
 
  private:

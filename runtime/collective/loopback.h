@@ -1,4 +1,4 @@
-// Ranks that are threads of one process and move bytes in memory. Messages may be shaped to a
+// Ranks that are threads of one process and move bytes in memory. Messages may be slowed to a
 // latency and a bandwidth, so that plans can be measured without a network.
 #pragma once
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace cinch::rt {
 
-/// Every rank has one link to a switch, which sends and receives at the same time. A message
-/// leaves when those that its rank has begun before are out, and arrives when its last byte has
-/// come through the receiver's link. 0: takes no time.
+/// Every rank has one link to a switch, which sends and receives at the same time. A message leaves
+/// after the messages that its rank began before, and arrives when its last byte has passed the
+/// receiver's link. 0: takes no time.
 struct LinkShape {
   double latency_seconds = 0;
   double bytes_per_second = 0;
@@ -23,10 +23,10 @@ class LoopbackWorld {
   explicit LoopbackWorld(std::uint32_t world, LinkShape shape = {});
   ~LoopbackWorld();
 
-  /// The transport of one rank, for one thread at a time; outlives neither this nor another one of
-  /// the same rank. Floats are joined in rank order. All-reduce is a reduce-scatter and an
-  /// all-gather, and collectives send as many bytes as rings would; a broadcast goes from its root
-  /// to each rank.
+  /// The transport of one rank, for one thread at a time. A rank has at most one at a time, and
+  /// this outlives it. Floats are joined in rank order. All-reduce is a reduce-scatter and an
+  /// all-gather; collectives send as many bytes as rings would; a broadcast goes from its root to
+  /// each rank.
   std::unique_ptr<Transport> transport(std::uint32_t rank);
 
  private:

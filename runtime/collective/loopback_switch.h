@@ -1,5 +1,5 @@
-// What the ranks of a loopback world share: messages that were begun, matched in order between two
-// ranks, and the time that each takes on the links.
+// What the ranks of a loopback world share: messages under way, matched in order between two ranks,
+// and the time that each takes on the links.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -21,23 +21,24 @@ class LoopbackWorld::Switch {
   std::uint32_t world() const { return world_; }
   bool is_shaped() const { return shape_.is_shaped(); }
 
-  /// Sender and receiver find each other by the tag, which is that of one message between them.
+  /// Sends. Sender and receiver match by the tag, which is unique among messages between them.
   void send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
             std::span<const std::uint8_t> bytes);
   void receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
                std::span<std::uint8_t> room);
 
-  /// Copies what has arrived for the receiver, whose thread calls this. Was the message taken?
-  /// Errors: Internal (sender and receiver know different sizes), that of abandon.
+  /// Copies a message that has arrived to the receiver, whose thread calls this. Returns whether
+  /// the message was taken. Errors: Internal (sender and receiver disagree about the size), that of
+  /// abandon.
   Result<bool> take(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
-  /// Was the message, which the caller has sent, taken by its receiver? Errors: that of abandon.
+  /// Has the receiver taken the message that the caller sent? Errors: that of abandon.
   Result<bool> is_taken(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
 
-  /// Both return when no one copies from the rank's memory any more.
+  /// abandon and leave return when nobody copies from the rank's memory any more.
   void abandon(std::uint32_t rank, const Error& why);
   void leave(std::uint32_t rank);
-  /// Until something was begun for the rank, taken from it or abandoned since it saw `seen`, until
-  /// a message that it waits for arrives, until wake, or `most`.
+  /// Waits until something was begun for the rank, taken from it or abandoned since it saw `seen`,
+  /// until an awaited message arrives, until wake, or for `most`.
   void pause(std::uint32_t rank, std::uint64_t seen, std::chrono::microseconds most);
   void wake(std::uint32_t rank);
   std::uint64_t num_events(std::uint32_t rank);
@@ -51,16 +52,16 @@ class LoopbackWorld::Switch {
     bool is_sent = false, is_awaited = false;
     LinkClock::time_point arrival;
   };
-  // Messages from one rank to another: as few as there are exchanges at once.
+  // Messages from one rank to another: as many as there are exchanges at once.
   using Way = std::vector<Message>;
 
   struct Rank {
-    std::optional<Error> gone;          // it sends and takes nothing any more
+    std::optional<Error> gone;          // set if it sends and takes nothing any more
     std::uint32_t num_copied_from = 0;  // messages that are being copied from its memory
     std::condition_variable changed;
     std::uint64_t num_events = 0;
     bool is_woken = false;
-    LinkClock::time_point sleeps_until;  // in pause; else in the past
+    LinkClock::time_point sleeps_until;  // while in pause; else in the past
   };
 
   Way& way(std::uint32_t from, std::uint32_t to) { return ways_[from * world_ + to]; }
@@ -69,8 +70,8 @@ class LoopbackWorld::Switch {
   LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
   void note_event(std::uint32_t rank);
   LinkClock::time_point next_arrival(std::uint32_t rank);
-  /// What the rank has sent and nobody took is not sent any more. Ranks that do not need it go on:
-  /// what they have begun may be the end of a step that has succeeded.
+  /// Cancels what the rank has sent and nobody took. Ranks that do not need it go on: their
+  /// exchanges may be the end of a step that has succeeded.
   void withdraw(std::uint32_t rank, Error why);
 
   const std::uint32_t world_;

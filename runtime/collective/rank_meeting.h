@@ -12,27 +12,27 @@ namespace cinch::rt {
 
 class RankMeeting {
  public:
-  /// `cancelled`: set to true from anywhere, nobody waits any more; outlives this. May be null.
+  /// `cancelled`: if any thread sets it to true, all waits end; outlives this. May be null.
   explicit RankMeeting(std::uint32_t num_ranks, const std::atomic<bool>* cancelled = nullptr);
 
-  /// What rank `rank` calls, from one thread at a time. Lives as long as this.
+  /// The interface of rank `rank`, for one thread at a time. Lives as long as this.
   RankExchange& door(std::uint32_t rank);
-  /// The rank will not come any more: those who wait for it, or will, get an error.
+  /// A rank leaves: ranks that wait for it, now or later, get an error.
   void leave();
 
  private:
   class Door;
-  // What a rank has come with; no collective: it agrees.
+  // What a rank has arrived with; no collective: it agrees.
   struct Arrival {
     const CollectiveCall* call = nullptr;
     RankStatus status = RankStatus::Good;
   };
 
   Result<RankStatus> meet(std::uint32_t rank, const Arrival& arrival);
-  /// Waits until all ranks have come, or none can.
+  /// Waits until all ranks have arrived, or until one cannot.
   Status wait_for_all();
   Status check_same_call() const;
-  /// What all ranks have come with, to one of them.
+  /// Gives one rank the result of what all ranks arrived with.
   Status give(const CollectiveCall& call, std::uint32_t rank) const;
   RankStatus worst() const;
 

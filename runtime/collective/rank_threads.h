@@ -10,13 +10,13 @@
 namespace cinch::rt {
 
 /// Calls body(rank, its exchange) for all ranks at once, each on a thread of its own, and returns
-/// when all have ended. A rank whose body has ended is waited for by none. `cancelled`: as of
-/// RankMeeting. The body does not throw.
+/// when all have ended. Nobody waits for a rank whose body has ended. `cancelled`: as for
+/// RankMeeting. The body must not throw.
 void run_rank_threads(std::uint32_t world, const std::atomic<bool>* cancelled,
                       const std::function<void(std::uint32_t, RankExchange&)>& body);
 
-/// Ranks that share something that only one of them may use at a time (an emulated device): a turn
-/// lasts as long as this lives, but for the time that the rank waits for the others.
+/// A turn for ranks that share something that only one of them may use at a time (an emulated
+/// device). It lasts as long as this lives, except while the rank waits for the others.
 class RankTurn : public RankExchange {
  public:
   RankTurn(RankExchange& ranks, std::mutex& shared) : ranks_(ranks), lock_(shared) {}

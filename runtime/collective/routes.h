@@ -1,5 +1,5 @@
-// Collectives where one rank alone does not know which arrays it gets, or how long they are: what
-// each rank tells the others before arrays move, and what follows from that.
+// Collectives in which a rank does not know by itself which arrays it gets, or how long they are.
+// Ranks exchange offers before arrays move.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,24 +11,24 @@
 
 namespace cinch::rt {
 
-/// What a rank tells the others.
+/// What a rank tells the others before arrays move.
 struct RankOffer {
-  std::uint64_t to = 0;          // the rank that gets its array, where the collective names one
-  std::uint64_t sent_bytes = 0;  // the length of its array
+  std::uint64_t to = 0;          // the rank that gets its array, if the collective names one
+  std::uint64_t sent_bytes = 0;  // length of its array
   std::uint64_t room_bytes = 0;  // how much it can receive
 };
 RankOffer offer_of(const CollectiveCall& call);
 
-/// By sending rank, the part of the output of `rank` that the sender's array fills; empty where it
-/// sends nothing to `rank`. All ranks find the same error, so none waits for another: CheckFailed
-/// (a receiver that does not exist, two ranks that send to the same one), Internal (an array that
-/// does not fit its receiver).
+/// For each sending rank, the part of the output of `rank` that the sender's array fills; empty if
+/// it sends nothing to `rank`. All ranks find the same error, so none waits for another:
+/// CheckFailed (a receiver that does not exist, two ranks that send to the same one), Internal (an
+/// array that does not fit its receiver).
 Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call,
                                               std::span<const RankOffer> offers,
                                               std::uint32_t rank);
 
-/// After the arrays of `parts` have arrived: fills the rest of the output with zeros and writes the
-/// number of elements.
+/// Call this after the arrays of `parts` have arrived. Fills the rest of the output with zeros and
+/// writes the number of elements.
 void end_routed(const CollectiveCall& call, std::span<const ByteRange> parts);
 
 /// Writes the output of `rank` from the inputs of all ranks. Errors: those of received_parts.
@@ -39,8 +39,8 @@ Status give_routed(const CollectiveCall& call,
 /// Reads the u32 of a buffer.
 using ReadScalar = std::function<Result<std::uint32_t>(BufferIndex)>;
 
-/// Reads receiver and length of a routed call from the buffers `scalars` of its step; `call.input`
-/// is the whole buffer before and the counted elements of it afterwards. Errors: those of `read`,
+/// Reads receiver and length of a routed call from the buffers `scalars` of its step. On entry
+/// `call.input` is the whole buffer; on return it is the counted elements. Errors: those of `read`,
 /// Internal (more elements than the buffer has).
 Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_bits,
                     const ReadScalar& read, CollectiveCall& call);

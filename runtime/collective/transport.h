@@ -1,12 +1,12 @@
-// How one rank moves bytes to and from the others: one interface for all transports. Exchanges are
-// started, run on while the rank does other work, and are waited for.
+// Moves bytes between one rank and the others; one interface for all transports. An exchange is
+// started, proceeds while the rank does other work, and is waited for.
 //
 //   const Result<Ticket> ticket = transport.start({.kind = ExchangeKind::AllGather, …});
 //   while (!*transport.test(*ticket)) …;            // or transport.wait(*ticket, timeout)
 //
-// Collectives are started in the same order on all ranks; so are messages between two ranks, in
-// each direction. Sizes are known to both sides: who does not know one exchanges it first, or sends
-// as much as there may be.
+// All ranks start collectives in the same order; two ranks start the messages between them in the
+// same order, for each direction. Both sides know the sizes: if one side does not, the ranks
+// exchange the size first, or send the largest size.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -35,7 +35,7 @@ enum class ExchangeKind : std::uint8_t {
   Broadcast
 };
 
-/// Device: spans hold addresses of a GPU's memory, which the host does not touch.
+/// Device: spans hold addresses of GPU memory, which the host does not access.
 enum class MemoryPlace : std::uint8_t { Host, Device };
 
 struct ByteRange {
@@ -43,7 +43,7 @@ struct ByteRange {
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
-/// What is exchanged. All memory, the ranges too, stays as it is until the exchange has ended.
+/// One exchange. All its memory, the ranges too, must stay as it is until the exchange has ended.
 ///
 ///   Send           input to `peer`
 ///   Receive        output from `peer`
@@ -58,22 +58,22 @@ struct Exchange {
   ExchangeKind kind = ExchangeKind::Send;
   std::uint32_t peer = 0;
   RankReduction reduction = RankReduction::None;  // Sum, Min, Max
-  DType dtype = kF32;                             // of what is joined
+  DType dtype = kF32;                             // of elements that are joined
   std::span<const std::uint8_t> input;
   std::span<std::uint8_t> output;
   std::span<const ByteRange> sent, received;  // by rank, in the host's memory
   MemoryPlace place = MemoryPlace::Host;      // of input and output
-  /// A GPU's stream: what has been put on it so far comes before the exchange, and may still make
+  /// A GPU's stream: the exchange comes after the work that is on it now, and which may still write
   /// the input. Work that is put on any stream after the exchange has ended sees its output. Null:
-  /// all is there.
+  /// the input is complete.
   void* after = nullptr;
 };
 
-/// A device's memory, as its owner lends it to a transport.
+/// A device's memory that its owner lends to a transport.
 struct LentMemory {
   std::span<std::uint8_t> bytes;
   std::shared_ptr<const GpuDevice> device;
-  /// Held by whoever uses the device, where only one may at a time (an emulated one); or null.
+  /// Held while the device is used, if only one user at a time may (an emulated device); or null.
   std::mutex* turns = nullptr;
 };
 
@@ -87,75 +87,75 @@ class Transport {
   Transport() = default;
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
-  /// A rank that goes is waited for by none: the others get an error.
+  /// Nobody waits for a rank that goes: the others get an error.
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t world() const = 0;
-  /// Are floats joined in rank order, so that the sum has the same bits on every transport that
-  /// says so?
+  /// Does it join floats in rank order? Sums then have the same bits on all such transports.
   virtual bool sums_in_rank_order() const = 0;
-  /// Does it take exchanges of the kind in a device's memory, and such that come after what is on a
+  /// Does it take exchanges of this kind in device memory, and exchanges that come after work on a
   /// stream?
   virtual bool takes_device_memory(ExchangeKind /*kind*/) const { return false; }
-  /// Memory of a device that exchanges of many steps are going to lie in, so that the transport may
-  /// make it known to its network once. False: exchanges cannot lie there. It stays until
-  /// `take_back`, when no exchange is under way in it. Whoever calls these has the device's turn.
+  /// Lends device memory in which the exchanges of many steps will lie, so that the transport can
+  /// register it with its network once. Returns false if exchanges cannot lie there. The loan ends
+  /// with `take_back`, when no exchange uses it. Whoever calls these holds the device's turn.
   virtual bool lend(const LentMemory& memory);
   virtual void take_back(std::span<std::uint8_t> device_memory);
 
-  /// Errors: InvalidArgument (parts outside their arrays, no such rank, a type that is not joined),
-  /// Cancelled (another rank has given up or gone, and says why), Device (the library's error).
+  /// Starts an exchange. Errors: InvalidArgument (parts outside their arrays, no such rank, a type
+  /// that cannot be joined), Cancelled (another rank gave up or left, and says why), Device (the
+  /// library's error).
   virtual Result<Ticket> start(const Exchange& exchange) = 0;
-  /// Has the exchange ended? Moves all that are under way on. After true or an error the ticket is
-  /// nothing any more. Errors: as of start; Internal (ranks that are not at the same exchange).
+  /// Has the exchange ended? Also advances all other exchanges. After true or an error the ticket
+  /// is invalid. Errors: as of start; Internal (ranks at different exchanges).
   virtual Result<bool> test(Ticket ticket) = 0;
-  /// Ranks whose part of the exchange has not come yet; none where the transport cannot say.
+  /// Ranks whose part of the exchange has not arrived; none if the transport cannot tell.
   virtual std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const = 0;
-  /// Returns when something may have moved, or after `most`.
+  /// Returns when an exchange may have progressed, or after `most`.
   virtual void pause(std::chrono::microseconds most) = 0;
-  /// From any thread: a pause of this rank, the running one or the next, returns. False where the
+  /// Ends a pause of this rank, the running one or the next. From any thread. Returns false if the
   /// transport cannot.
   virtual bool wake() { return false; }
-  /// This rank gives up: those that wait for it, or will, learn why, and what they have from it
-  /// already they keep. Nothing that it has under way ends any more, but its memory is free again.
+  /// Gives up: ranks that wait for this one, now or later, learn why, and keep what they already
+  /// have. This rank's exchanges never end, but its memory is free again.
   virtual void abandon(const Error& why) = 0;
 
   /// Bytes that this rank has put on the wire so far.
   virtual std::uint64_t sent_bytes() const = 0;
-  /// Grows with each part of an exchange, a message mostly, that has come or gone: time-outs begin
-  /// anew.
+  /// Grows with each part of an exchange, mostly a message, that was sent or received; time-outs
+  /// then start anew.
   virtual std::uint64_t num_moves() const = 0;
 };
 
-/// For messages: ", waits for ranks 1, 2"; empty where the transport cannot say.
+/// For error messages: ", waits for ranks 1, 2"; empty if the transport cannot tell.
 std::string awaited_text(const Transport& transport, Ticket ticket);
 
-/// Nothing has moved for so long: TimedOut, and whom the exchange waits for.
+/// The error TimedOut, which names the ranks that the exchange waits for.
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
 
 /// Waits for the end of one exchange. Errors: as of test; TimedOut.
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
-/// Starts an exchange and waits for its end. Where that does not come this rank gives up, so that
-/// memory is free again when this returns; `phase` is what errors name, here and on other ranks.
+/// Starts an exchange and waits for its end. If it does not end, this rank gives up, so that memory
+/// is free again when this returns. Errors name `phase`, here and on other ranks.
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout, std::string_view phase);
 
-/// The largest of all ranks, value by value; all ranks call it, and it ends for none before the
-/// last has.
+/// Computes the maximum over all ranks, value by value. All ranks call it; it ends for none before
+/// all have called.
 Status take_largest(Transport& transport, std::span<double> values,
                     std::chrono::milliseconds timeout);
 
-/// What the rank sends to others, as rings would; own parts stay.
+/// Bytes that the rank sends to others, if collectives run as rings; own parts are not sent.
 std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
 
-/// Are the parts within the arrays, ranks and types there, and is the memory of a kind that the
-/// transport takes? Errors: InvalidArgument.
+/// Checks that parts lie within their arrays, that ranks and types are valid, and that the
+/// transport takes this kind of memory. Errors: InvalidArgument.
 Status check_exchange(const Exchange& exchange, const Transport& transport);
 
 const char* exchange_kind_name(ExchangeKind kind);
-/// The one that does what a program asks for.
+/// The exchange for a program's collective.
 ExchangeKind exchange_kind_of(CollectiveKind kind);
 
 }  // namespace cinch::rt

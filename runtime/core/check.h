@@ -1,6 +1,6 @@
-// Our own faults. InternalError is the only exception of ours: CINCH_CHECK and CINCH_BUG throw it
-// for a broken invariant, CINCH_LIMITATION for a valid program that we cannot treat yet. The driver
-// and the session catch it; it never crosses the C API.
+// Bugs of Cinch itself. InternalError is the only exception of our own. CINCH_CHECK and CINCH_BUG
+// throw it for a broken invariant, CINCH_LIMITATION for a valid program that Cinch cannot treat
+// yet. The driver and the session catch it; it never crosses the C API.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@ class InternalError : public std::exception {
   InternalErrorKind kind() const { return kind_; }
   const std::string& message() const { return message_; }
   const std::string& location() const { return location_; }
-  /// The stage that ran and the program as text: attached by whoever catches and rethrows.
+  /// The stage that ran and the program as text; code that catches and rethrows adds them.
   const std::string& stage() const { return stage_; }
   const std::string& program() const { return program_; }
   void attach(std::string stage, std::string program);
@@ -33,13 +33,14 @@ class InternalError : public std::exception {
   std::string message_, location_, stage_, program_, what_;
 };
 
-/// Behind the macros: never returns.
+/// Used by the macros; never returns.
 [[noreturn]] void throw_internal_error(InternalErrorKind kind, const char* file, int line,
                                        const char* condition, std::string message);
 
 }  // namespace cinch
 
-/// CINCH_CHECK(condition, message): the message is a std::string expression, made only on failure.
+/// CINCH_CHECK(condition, message): the message is a std::string expression, evaluated only on
+/// failure.
 #define CINCH_CHECK(condition, message)                                                     \
   (static_cast<bool>(condition)                                                             \
        ? static_cast<void>(0)                                                               \

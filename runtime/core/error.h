@@ -1,4 +1,4 @@
-// What goes wrong while running: a value, never an exception, a print or an abort.
+// Run-time errors: values, never exceptions, prints or aborts.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ enum class ErrorKind : std::uint8_t {
   OutOfRange,
   /// Host arithmetic on sizes left 64 bits.
   Overflow,
-  /// A payload that is cut, longer, changed, or belongs to another compressor.
+  /// A payload that is truncated, too long, changed, or of another compressor.
   CorruptPayload,
-  /// A file (image, .npy, state) that is not what it says.
+  /// A file (image, .npy, state) whose contents are not well formed.
   CorruptFile,
   /// Written by another format version.
   VersionMismatch,
@@ -28,15 +28,15 @@ enum class ErrorKind : std::uint8_t {
   /// Valid, but not available here: no such device, no such library.
   Unavailable,
   Cancelled,
-  /// Nothing has moved for the time that was allowed.
+  /// No progress within the time allowed.
   TimedOut,
-  /// A driver or a library answered with an error; native_code holds it.
+  /// A driver or a library returned an error; native_code holds it.
   Device,
-  /// Our own fault, caught at the door.
+  /// A bug of Cinch, caught at the interface.
   Internal,
 };
 
-/// The name of a kind, as messages and the C API give it: "corrupt payload".
+/// The name of a kind in messages and in the C API: "corrupt payload".
 const char* error_kind_name(ErrorKind kind);
 
 struct Error {
@@ -59,8 +59,7 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message,
 
 }  // namespace cinch::rt
 
-/// Where the result is an error, hands that on to who called: CINCH_TRY(check(x));
-/// CINCH_TRY(known);
+/// Returns the error to the caller if the result is one: CINCH_TRY(check(x)); CINCH_TRY(known);
 #define CINCH_TRY(...)                                                    \
   do {                                                                    \
     if (auto&& tried_result_ = (__VA_ARGS__); !tried_result_.has_value()) \

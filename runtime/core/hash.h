@@ -1,5 +1,5 @@
-// xxHash (XXH3) behind one small door: fingerprints of programs, keys of caches. The same bytes
-// give the same hash on every machine; values enter little endian.
+// A small interface to xxHash (XXH3), for fingerprints of programs and keys of caches. The same
+// bytes give the same hash on every machine; values are hashed in little endian.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ inline Hash128 hash128(std::string_view text, std::uint64_t seed = 0) {
 std::string to_hex(std::uint64_t hash);
 std::string to_hex(const Hash128& hash);
 
-/// A hash built up from parts. Strings enter with their length, so that ("ab", "c") and ("a", "bc")
-/// differ.
+/// A hash of several parts. Strings are hashed with their length, so that ("ab", "c") and ("a",
+/// "bc") differ.
 class Hasher {
  public:
   Hasher();

@@ -8,7 +8,7 @@
 
 namespace cinch {
 
-/// Tag is any (incomplete) type. A default Id refers to nothing.
+/// Tag is any (incomplete) type. A default-constructed Id refers to nothing.
 template <typename Tag>
 class Id {
  public:

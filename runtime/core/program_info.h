@@ -1,6 +1,5 @@
-// What every stage after sema says about a program as a whole: parameters, sizes, states, counts
-// and the wire. Plain data; shared by the checked tree, the IR, the kernel program and the image,
-// so that no stage renames it.
+// Facts about a program as a whole: parameters, sizes, states, counts and the wire. Plain data that
+// the checked tree, the IR, the kernel program and the image share, so that no stage renames it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,7 +19,7 @@ struct ArrayType {
   HostExprId dims[2];
 };
 
-// An interval a parameter's value must lie in; an absent side is unbounded.
+// An interval for a parameter's value; a missing side is unbounded.
 struct ParamRange {
   std::optional<double> low, high;
   bool low_open = false, high_open = false;
@@ -33,7 +32,7 @@ struct ParamInfo {
   DType dtype;
   double default_value = 0;  // integers are exact below 2^53
   std::optional<ParamRange> range;
-  std::vector<std::string> words;  // where values have names: that of 0, 1, …
+  std::vector<std::string> words;  // names of the values 0, 1, …, if they have names
 };
 
 struct ConstantInfo {
@@ -52,8 +51,8 @@ struct StateInfo {
   ArrayType type;
 };
 
-// A length known only after looking; HostExpr node Count(i) refers to entry i of the function's or
-// wire's list.
+// A length that is known only after encoding. The HostExpr node Count(i) refers to entry i of the
+// function's or wire's list.
 struct CountInfo {
   std::string name;  // "m"
   HostExprId bound;  // in n and constants only
@@ -65,11 +64,11 @@ struct FieldInfo {
   std::string name;
   ArrayType type;  // dims may be Count(i) with i < WireInfo::counts.size()
   FieldSum sum = FieldSum::None;
-  bool ascending = false;  // strictly ascending indices: the reader of a payload checks it
+  bool ascending = false;  // strictly ascending indices, which the reader of a payload checks
   std::optional<HostExprId>
-      index_limit;  // decode uses it as an index below this: the reader checks it
-  // Of words that hold packed numbers: what they are to the program, as it says so. The element
-  // type above is that of the words.
+      index_limit;  // decode uses it as an index below this, which the reader checks
+  // For words that hold packed numbers: the type in the program's own text. The element type above
+  // is that of the words.
   std::string packing = {};
 };
 
@@ -78,12 +77,12 @@ struct WireInfo {
   std::vector<FieldInfo> fields;
 };
 
-// A C++ function that elements are computed with (`extern fn`).
+// A C++ function that programs apply to elements (`extern fn`).
 struct ExternInfo {
   std::string name;
-  std::vector<DType> params;  // is_cpp_type, as is the result
+  std::vector<DType> params;  // is_cpp_type, like the result
   DType result;
-  std::uint64_t work = 0;  // operations of a call, at most
+  std::uint64_t work = 0;  // the most operations of a call
   std::string source;      // defines `call` over the language's own functions; images leave it out
   std::array<std::uint64_t, 2> digest{};  // of the source
 };
@@ -94,14 +93,14 @@ struct ProgramInfo {
   std::string name;    // compressor's name
   std::string source;  // file name, for people
   std::string doc;     // `///` text
-  HostExprPool exprs;  // all HostExprIds of the program point here
+  HostExprPool exprs;  // all HostExprIds of the program refer to this pool
   std::vector<ConstantInfo> constants;
   std::vector<ParamInfo> params;
   std::vector<SizeInfo> sizes;
   std::vector<StateInfo> states;
   WireInfo wire;
   std::vector<CountInfo>
-      counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
+      counts;  // all data-dependent counts; entries [0, wire.counts.size()) are the wire's own
   std::vector<ExternInfo> externs;
   bool is_matrix = false;     // the gradient is [f32; r, c]
   bool decode_draws = false;  // decode depends on seed and step
@@ -113,8 +112,8 @@ struct ProgramInfo {
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;
 
-  /// May what some ranks add up to be encoded and decoded again on the way to the sum? A finish
-  /// that is not linear (a vote) would make something else of that.
+  /// May partial sums be encoded and decoded again on the way to the whole sum? A finish that is
+  /// not linear (a vote) would then compute something else.
   bool takes_partial_sums() const { return has_sync || !has_finish || is_finish_linear; }
 };
 

@@ -1,5 +1,5 @@
-// Was this build made with AddressSanitizer (preset `asan`)? Then kernels are instrumented too, and
-// memory that they get is laid out so that the sanitizer sees each byte outside.
+// Tells whether this build uses AddressSanitizer (preset `asan`). If so, kernels are instrumented,
+// too, and their memory is laid out so that the sanitizer sees each byte outside.
 #pragma once
 
 namespace cinch {
@@ -20,9 +20,9 @@ inline constexpr bool kAddressSanitizer = false;
 
 }  // namespace cinch
 
-// Of a function that calls kernels: before each function that it calls by address,
-// -fsanitize=function reads two words, which loaded machine code may not have (nor any memory
-// there, where it begins a page).
+// For a function that calls kernels: before each call by address, -fsanitize=function reads two
+// words before the code, which loaded machine code may not have (nor any memory there, if it begins
+// a page).
 #if defined(__clang__)
 #define CINCH_CALLS_KERNELS __attribute__((no_sanitize("function")))
 #else

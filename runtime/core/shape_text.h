@@ -1,4 +1,4 @@
-// The shape of the tensor at hand, for messages about conditions on sizes.
+// The shape of a tensor, for messages about conditions on sizes.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cinch {
 
-/// "n = 40"; of a matrix "r = 5, c = 8"; with several ranks "n = 40, world = 3".
+/// "n = 40"; for a matrix "r = 5, c = 8"; with several ranks "n = 40, world = 3".
 inline std::string shape_text(const HostEnv& env) {
   const std::string world = env.world > 1 ? ", world = " + std::to_string(env.world) : "";
   if (env.cols == 1) return "n = " + std::to_string(env.n) + world;

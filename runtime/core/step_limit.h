@@ -1,6 +1,6 @@
-// One count over everything that changes how a program is compiled and not what it means: rewrites
-// of passes, fusion steps, passes over kernels. With a limit a wrong result is bisected: the first
-// limit at which it shows names the step.
+// Counts all steps that change how a program is compiled but not what it means: rewrites of passes,
+// fusion steps, passes over kernels. A limit allows to bisect a wrong result: the first limit at
+// which it shows names the step.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@ class StepLimit {
 
   /// False once the limit is reached.
   bool has_leave() const { return taken_ < limit_; }
-  /// Asked before each step; counts it where there is leave.
+  /// Ask before each step. Counts the step if it is permitted.
   bool may_take() {
     if (!has_leave()) return false;
     ++taken_;

@@ -1,5 +1,5 @@
-// Notes that somebody uses what takes one call at a time, so that a second call meanwhile, of
-// another thread or of a callback, is an error and not a race.
+// Marks an object that takes one call at a time as in use, so that a second call meanwhile, from
+// another thread or from a callback, is an error and not a race.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -11,8 +11,8 @@ class UseFlag {
  public:
   enum class Kind : std::uint8_t { None, Call, Look };
 
-  /// A call that meets another fails; one that meets a look, which is soon over, waits for it. A
-  /// look that meets either fails.
+  /// A call that finds another call fails. A call that finds a look waits, since looks are short. A
+  /// look that finds either fails.
   bool try_take(Kind kind) {
     for (;;) {
       Kind seen = Kind::None;
@@ -27,7 +27,7 @@ class UseFlag {
   std::atomic<Kind> use_{Kind::None};
 };
 
-/// For as long as it lives, if nobody else uses it.
+/// Holds the flag as long as it lives, if nobody else held it.
 class Use {
  public:
   explicit Use(UseFlag& flag, UseFlag::Kind kind = UseFlag::Kind::Call)

@@ -1,7 +1,7 @@
-// What a rank, or whoever has one tensor, computes on: the CPUs of this process (cpu_device.h), or
-// one stream of a GPU, NVIDIA's or an emulated one (gpu_queue.h). Memory, copies, arithmetic on
-// plain arrays, and sessions of programs, all in one order. Addresses are the device's: what is not
-// is_host() this process does not touch.
+// What a rank, or the owner of one tensor, computes on: the CPUs of this process (cpu_device.h), or
+// one stream of a GPU, NVIDIA's or an emulated one (gpu_queue.h). A device offers memory, copies,
+// arithmetic on plain arrays, and sessions of programs, all in one order. Addresses are the
+// device's: unless is_host(), this process does not access them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,14 @@ namespace cinch::rt {
 
 struct GpuQueue;
 
-/// Pieces of memory on a device, at multiples of 64; undefined at first. Goes before the device.
+/// Pieces of memory on a device, at multiples of 64; undefined at first. Destroy them before the
+/// device.
 struct MemoryPieces {
-  std::vector<std::uint8_t*> pieces;  // null: of no bytes
+  std::vector<std::uint8_t*> pieces;  // null for a piece of no bytes
   std::shared_ptr<void> owner;
 };
 
-/// Elements, of different memory or of the very same.
+/// Elements of two arrays, which are separate or the very same memory.
 struct ArrayPair {
   std::uint8_t* to = nullptr;
   const std::uint8_t* from = nullptr;
@@ -35,9 +36,9 @@ struct ArrayPair {
 struct ListOptions {
   std::uint32_t world = 1, worker = 0;
   std::uint64_t seed = 0;
-  /// Values that run-time parameters begin with, by name.
+  /// Initial values of run-time parameters, by name.
   std::vector<std::pair<std::string, double>> parameters = {};
-  /// Is keep_states called?
+  /// Will keep_states be called?
   bool keeps_states = false;
 };
 
@@ -48,30 +49,30 @@ class ComputeDevice {
   ComputeDevice& operator=(const ComputeDevice&) = delete;
   virtual ~ComputeDevice() = default;
 
-  /// This process computes: its memory is the device's, calls have ended when they return, and
-  /// lists take tensors of every type that sessions do. Else calls are only put on a stream, but
-  /// for wait() and those that say so, and lists take f32.
+  /// Does this process itself compute? Then the device's memory is the process's, calls have ended
+  /// when they return, and lists take tensors of every type that sessions take. Otherwise calls are
+  /// only put on a stream, except for wait() and those that say so, and lists take f32.
   virtual bool is_host() const = 0;
-  /// What else a GPU has; null on a host.
+  /// What only a GPU has; null on a host.
   virtual const GpuQueue* gpu() const { return nullptr; }
-  /// Held while the device is used, where only one may at a time; else null.
+  /// Hold this mutex while you use the device, if only one user at a time may; else null.
   virtual std::mutex* turns() const { return nullptr; }
 
   virtual std::uint32_t num_programs() const = 0;
   virtual const ProgramInfo& info(std::uint32_t program) const = 0;
-  /// By number of its program. Errors: those of Session::open and GpuSession::open, with the place
-  /// of the tensor if it is known.
+  /// Opens a list of sessions by the number of its program. Errors: those of Session::open and
+  /// GpuSession::open, with the tensor's index if it is known.
   virtual ListResult<std::unique_ptr<ListSession>> open(std::uint32_t program,
                                                         const ListOptions& options,
                                                         std::span<const ListTensor> tensors) = 0;
-  /// A piece for each size in bytes. Errors: OutOfMemory, Device.
+  /// Allocates a piece for each size in bytes. Errors: OutOfMemory, Device.
   virtual Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) = 0;
-  /// Can it work at the address, which somebody else gave? Errors: InvalidArgument, Device.
+  /// Can the device use an address that a caller passed? Errors: InvalidArgument, Device.
   virtual Status check_memory(const void* data) const = 0;
 
-  // Errors of all that follows: Device, Cancelled.
+  // Errors of all calls below: Device, Cancelled.
 
-  /// Bytes on the device; from this process's memory; to it.
+  /// Copies bytes: on the device, from this process's memory, or to it.
   Status copy(void* to, const void* from, std::size_t size) {
     return move(Way::Within, to, from, size);
   }
@@ -85,19 +86,20 @@ class ComputeDevice {
 
   /// to[i] += from[i], f32.
   virtual Status add(std::span<const ArrayPair> pairs) = 0;
-  /// to[i] = from[i] / divisor, f32; NaNs in their canonical form. And to[i] = from[i] * factor.
+  /// divide: to[i] = from[i] / divisor, f32, with NaNs in their canonical form. multiply: to[i] =
+  /// from[i] * factor.
   virtual Status divide(std::span<const ArrayPair> pairs, float divisor) = 0;
   virtual Status multiply(std::span<const ArrayPair> pairs, float factor) = 0;
-  /// f16 or bf16 to f32, and back.
+  /// Converts f16 or bf16 to f32, and back.
   virtual Status widen(std::span<const ArrayPair> pairs, DType from) = 0;
   virtual Status narrow(std::span<const ArrayPair> pairs, DType to) = 0;
-  /// Notes whether the array holds an infinite value or a NaN: f32, on a host of any type that
+  /// Notes whether the array holds an infinite value or a NaN. Takes f32; on a host, any type that
   /// sessions take.
   virtual Status look_for_non_finite(const ConstTensorView& array) = 0;
-  /// Was that so since the last call of this? Waits.
+  /// Was such a value found since the last call of this? Waits.
   virtual Result<bool> take_non_finite() = 0;
 
-  /// Until all that was put on the stream has been done.
+  /// Waits until the stream has done all its work.
   virtual Status wait() = 0;
 
  protected:
@@ -105,7 +107,7 @@ class ComputeDevice {
   virtual Status move(Way way, void* to, const void* from, std::size_t size) = 0;
 };
 
-/// The device's turn, which ends with what is returned.
+/// Takes the device's turn, which ends with the returned lock.
 inline std::unique_lock<std::mutex> take_turn(const ComputeDevice& device) {
   std::mutex* const turns = device.turns();
   return turns == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*turns);

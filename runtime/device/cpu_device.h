@@ -9,8 +9,9 @@ namespace cinch::rt {
 
 struct CpuDeviceOptions {
   std::vector<std::shared_ptr<const LoadedProgram>> programs;
-  std::uint32_t threads = 0;  // of each list, and of what no program does; 0: all of the machine
-  /// Set to true from anywhere to end what runs; outlives the device and its lists. May be null.
+  // Of each list, and for work that no program does; 0: all of the machine
+  std::uint32_t threads = 0;
+  /// Set to true from anywhere to end running work; outlives the device and its lists. May be null.
   const std::atomic<bool>* cancelled = nullptr;
 };
 

@@ -7,27 +7,27 @@
 namespace cinch::rt {
 
 struct GpuQueueOptions {
-  /// All loaded for one device.
+  /// The programs, all loaded on one device.
   std::vector<std::shared_ptr<const GpuProgram>> programs;
-  /// Any program for that device: it adds and converts what no program has a part in. Null: the
-  /// first.
+  /// Any program for that device. It adds and converts tensors that no program works on. Null: the
+  /// first of `programs`.
   std::shared_ptr<const GpuProgram> plain;
-  /// All work goes on it; it outlives the queue. Null: one of its own.
+  /// The stream of all work; it outlives the queue. Null: the queue makes its own.
   GpuStream stream = nullptr;
-  /// Of those that share a device which only one of them may use at a time (an emulated one): held
-  /// while one uses it. Outlives the queue; may be null.
+  /// Shared by queues of a device that only one of them may use at a time (an emulated one). A
+  /// queue holds it while it uses the device. Outlives the queue; may be null.
   std::mutex* turns = nullptr;
 };
 
-/// What transports, and sums of payloads that stay on a device, go by.
+/// What transports, and sums of payloads that stay on a device, need of a queue.
 struct GpuQueue {
   std::shared_ptr<const GpuDevice> device;
   GpuStream stream = nullptr;
   GpuArrays* arrays = nullptr;
-  std::mutex* turns = nullptr;  // as of the options; may be null
+  std::mutex* turns = nullptr;  // as in the options; may be null
 };
 
-/// Errors: InvalidArgument (no program, programs for different devices),
+/// Opens the queue. Errors: InvalidArgument (no program, programs for different devices),
 /// OutOfMemory, Device.
 Result<std::unique_ptr<ComputeDevice>> open_gpu_queue(const GpuQueueOptions& options);
 

@@ -1,5 +1,5 @@
-// Memory of exactly the bytes asked for, 64-byte aligned: one allocation each, so that an address
-// sanitizer sees every byte touched outside.
+// Memory of exactly the requested bytes, 64-byte aligned. Each buffer is one allocation, so that an
+// address sanitizer sees every access outside.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ class AlignedBuffer {
     return *this;
   }
 
-  /// Makes the buffer exactly size_bytes large. Keeps memory and bytes if it is that already, else
+  /// Makes the buffer exactly size_bytes large. If it already is, keeps memory and bytes; otherwise
   /// the bytes are undefined. Errors: InvalidArgument (negative), OutOfMemory; the buffer is then
   /// empty.
   Status resize(std::int64_t size_bytes);

@@ -1,7 +1,7 @@
 // Runs the steps of one entry of an image: launches kernels over groups, follows if, while and for,
-// fills and copies buffers, checks host conditions. Assumes a validated image and buffers of at
-// least the bytes that their formulas give. Results do not depend on the number of threads nor on
-// how groups are cut into tasks.
+// fills and copies buffers, checks host conditions. The image must be validated, and buffers must
+// have at least the bytes of their formulas. Results do not depend on the number of threads, nor on
+// how groups are divided into tasks.
 #pragma once
 #include <array>
 #include <atomic>
@@ -18,11 +18,12 @@
 
 namespace cinch::rt {
 
-/// What a call moved, where ProgramImage::counts_accesses; else all zero and empty.
+/// What a call moved, if ProgramImage::counts_accesses; else all zero and empty.
 struct AccessCounts {
   struct Kernel {
     std::uint64_t launches = 0;
-    std::uint64_t bytes_read = 0, bytes_written = 0;  // of all launches; bits rounded up for each
+    // Of all launches; bits are rounded up for each launch
+    std::uint64_t bytes_read = 0, bytes_written = 0;
   };
   std::uint64_t bytes_read = 0, bytes_written = 0;  // kernels, zero fills and copies
   std::vector<Kernel> kernels;                      // by kernel index
@@ -41,12 +42,12 @@ struct CallInputs {
   HostEnv env;                            // of the host formulas; params as HostValue
   std::span<const std::uint64_t> params;  // KernelArgs::params
   DrawWords draw{};
-  std::span<void* const> buffers;  // by BufferIndex; null where the entry does not touch it
+  std::span<void* const> buffers;              // by BufferIndex; null if the entry does not use it
   std::span<const std::int64_t> buffer_bytes;  // by BufferIndex
 };
 
 struct CallOutcome {
-  /// A non-finite gradient value was seen; the steps after that did not run.
+  /// A non-finite gradient value was found; later steps did not run.
   bool non_finite = false;
   AccessCounts accesses;
 };
@@ -56,10 +57,10 @@ class EntryRun;
 enum class RunState : std::uint8_t {
   Ended,
   NonFinite,  // as CallOutcome::non_finite
-  Meets       // at a collective: its output is to be there before the run goes on
+  Meets       // at a collective: its output must be there before the run goes on
 };
 
-/// Runs one entry at a time; a run that begins ends the one before.
+/// Runs one entry at a time; a new run ends the one before.
 class Executor {
  public:
   /// `kernels` by kernel index. `image` and `runner` outlive the executor.
@@ -72,28 +73,28 @@ class Executor {
   /// For the runs that follow.
   void set_tuning(const CpuTuning& tuning) { options_.tuning = tuning; }
 
-  /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
-  /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
-  /// for a count), Unavailable (loops of 2^28 steps), Internal (a collective). Non-finite is found
-  /// before a failed check of the same launch.
+  /// Runs an entry; the image must have it. A non-finite value is reported before a failed check of
+  /// the same launch. Errors: CheckFailed (with the check's message; no later step ran), Cancelled,
+  /// Overflow (a formula), InvalidArgument (a formula needs a count), Unavailable (loops of 2^28
+  /// steps), Internal (a collective).
   Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs);
 
-  /// The same in parts, from one place where ranks meet to the next; what the inputs point at
-  /// outlives the run. Nothing has run yet after `begin`. Errors: those of formulas.
+  /// The same in parts, from one meeting of the ranks to the next. What the inputs point to
+  /// outlives the run. `begin` itself runs nothing. Errors: those of formulas.
   Status begin(EntryKind entry, const CallInputs& inputs);
-  /// On to the next collective or to the end; no more after that, nor after an error, which are
-  /// those of `run`.
+  /// Runs to the next collective or to the end. Do not call it after the end or after an error.
+  /// Errors: those of `run`.
   Result<RunState> resume();
-  /// The collective where it stands.
+  /// The collective at which the run waits.
   const CollectiveCall& meeting() const;
   AccessCounts take_accesses();
-  /// How often the body of each loop of the entry ran in the last run; loops in the order in which
-  /// they stand, outer ones before those in them.
+  /// How often the body of each loop of the entry ran in the last run. Loops are in program order,
+  /// outer ones before inner ones.
   std::vector<std::int64_t> loop_rounds() const;
 
  private:
   ExecutorOptions options_;
-  std::unique_ptr<EntryRun> run_;  // keeps its memory from call to call
+  std::unique_ptr<EntryRun> run_;  // reused from call to call
 };
 
 }  // namespace cinch::rt

@@ -1,6 +1,6 @@
-// The memory of one session: for every buffer of an image either memory of its own (states,
-// workspace, counts, constants) or what the caller binds (gradient, output, fields). Own memory is
-// kept across calls and changes only when a size does.
+// The memory of one session. Each buffer of an image has memory of its own (states, workspace,
+// counts, constants) or is bound to the caller's (gradient, output, fields). Own memory is kept
+// across calls and changes only when a size does.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,39 +16,39 @@ class ProgramBuffers {
  public:
   explicit ProgramBuffers(const ProgramImage& image, const MemorySource& memory = {});
 
-  /// Makes all states exist, all zero; size_bytes by state. Once, before the first prepare. Errors:
-  /// OutOfMemory.
+  /// Makes all states, all zero; size_bytes by state. Call it once, before the first prepare.
+  /// Errors: OutOfMemory.
   Status allocate_states(std::span<const std::int64_t> size_bytes);
 
-  /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
-  /// dropped. States that are new are zero. With `poison`, all that a call must write before it
-  /// reads is filled with a pattern (tests). Errors: CheckFailed (a size is negative), Overflow,
-  /// OutOfMemory, Internal (a state of another size than its buffer).
+  /// Makes the entry's buffers, with the sizes for `env`; drops bindings of earlier calls. New
+  /// states are zero. With `poison`, memory that a call must write before it reads is filled with a
+  /// pattern (tests). Errors: CheckFailed (a size is negative), Overflow, OutOfMemory, Internal (a
+  /// state of another size than its buffer).
   Status prepare(EntryKind kind, const HostEnv& env, bool poison);
 
-  /// Points every buffer of the role (and role_index) at the caller's memory of so many bytes.
-  /// Errors: Overflow (the entry's formula gives more).
+  /// Points every buffer of the role (and role_index) at the caller's memory of `size_bytes` bytes.
+  /// Errors: Overflow (the entry's formula is larger).
   Status bind(BufferRole role, std::uint32_t role_index, void* memory, std::int64_t size_bytes);
   /// Points a field's buffer at a payload's bytes, which may be fewer than its formula gives.
   void bind_field(BufferIndex buffer, void* memory, std::int64_t size_bytes);
   std::span<void* const> pointers() const { return pointers_; }
   std::span<const std::int64_t> bytes() const { return bytes_; }
 
-  /// The u32 of a count; 0 where the entry has no such buffer.
+  /// The u32 of a count; 0 if the entry has no such buffer.
   std::uint32_t count(std::uint32_t index) const;
   void set_count(std::uint32_t index, std::uint32_t value);
 
   /// The stored bytes of a state.
   std::span<std::uint8_t> state(std::uint32_t index) { return states_[index].bytes(); }
   std::span<const std::uint8_t> state(std::uint32_t index) const { return states_[index].bytes(); }
-  /// Makes the new values that the entry wrote the states' values.
+  /// Makes the new values that the entry wrote the current values of states.
   void commit_states(EntryKind kind);
-  /// Takes that back, as long as no entry ran since.
+  /// Undoes this, if no entry ran since.
   void take_back_states(EntryKind kind) { commit_states(kind); }
 
-  /// Bytes of all own memory but states.
+  /// Bytes of all own memory except states.
   std::int64_t workspace_bytes() const;
-  /// Bytes of all states. They stay as they are once allocated, so another thread may ask during a
+  /// Bytes of all states. They never change once allocated, so another thread may ask during a
   /// call, which swaps the buffers themselves.
   std::int64_t state_bytes() const { return state_bytes_; }
 

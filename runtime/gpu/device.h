@@ -1,4 +1,4 @@
-// One GPU of a driver: its context, memory on it, and calls with errors as values.
+// One GPU of a driver: its context, its memory, and calls that return errors as values.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +27,17 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   const std::string& name() const { return name_; }  // "NVIDIA H100 80GB HBM3"
   const std::string& arch() const { return arch_; }  // "sm_90"
   int multiprocessors() const { return multiprocessors_; }
-  /// Can memory be allocated in the order of a stream?
+  /// Can a stream allocate memory in its order?
   bool has_memory_pools() const { return has_memory_pools_ != 0; }
   /// Thread-safe.
   GpuFreeing& freeing() const { return freeing_; }
 
-  /// Can kernels of this device work at the address? Managed memory counts as any device's. Errors:
-  /// InvalidArgument (memory of the host, of another device, or of nobody: says which), Device.
+  /// Can kernels of this device work at the address? Managed memory belongs to any device. Errors:
+  /// InvalidArgument (memory of the host, of another device, or of unknown owner: says which),
+  /// Device.
   Status check_memory(GpuAddress address) const;
 
-  /// Makes the context current for the caller's thread while it lives.
+  /// Makes the context current on the caller's thread while the Scope lives.
   class Scope {
    public:
     explicit Scope(const GpuDevice& device);
@@ -51,7 +52,7 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
 
   Status status(GpuCode code, const char* what) const { return gpu_status(driver_, code, what); }
 
-  /// Copies that wait until they are done; a context need not be current.
+  /// Copies and waits for the end; the context need not be current.
   Status write(GpuAddress to, std::span<const std::uint8_t> bytes, GpuStream stream) const;
   Status read(std::span<std::uint8_t> to, GpuAddress from, GpuStream stream) const;
 
@@ -67,16 +68,16 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
 /// Memory on a device; freed with the object. An empty one has address 0.
 class GpuMemory {
  public:
-  /// Errors: OutOfMemory, Device. Contents are undefined. Of 0 bytes nothing is allocated.
+  /// Allocates; contents are undefined. Allocates nothing for 0 bytes. Errors: OutOfMemory, Device.
   static Result<GpuMemory> allocate(std::shared_ptr<const GpuDevice> device,
                                     std::size_t size_bytes);
-  /// The same in the order of a stream, without waiting for the device, where it has memory pools:
-  /// work of other streams comes after what the stream has now.
+  /// Allocates in the order of a stream, without waiting for the device, if it has memory pools.
+  /// Work of other streams must come after what the stream has now.
   static Result<GpuMemory> allocate_on(std::shared_ptr<const GpuDevice> device,
                                        std::size_t size_bytes, GpuStream stream);
-  /// Memory of a source, at a multiple of 256, which takes it back when nothing uses it any more.
-  /// Errors: OutOfMemory; InvalidArgument (no memory of the device, or not at such a multiple),
-  /// whereupon the source has it back.
+  /// Takes memory from a source, at a multiple of 256. The source gets it back when nothing uses it
+  /// any more. Errors: OutOfMemory; InvalidArgument (not the device's memory, or not at such a
+  /// multiple), and the source then gets it back at once.
   static Result<GpuMemory> allocate_from(const MemorySource& source, MemoryUse use,
                                          std::shared_ptr<const GpuDevice> device,
                                          std::size_t size_bytes);
@@ -87,8 +88,9 @@ class GpuMemory {
 
   GpuAddress address() const { return address_; }
   std::size_t size_bytes() const { return size_bytes_; }
-  /// An event that outlives the memory and is recorded behind all work that uses it. Else it is not
-  /// known who does, and the memory goes back when the device has done everything.
+  /// Sets an event that is recorded after all work that uses the memory, and that outlives it.
+  /// Without one the users are unknown, and the memory is freed when the device has finished all
+  /// work.
   void used_until(GpuEvent end) { end_ = end; }
 
  private:
@@ -98,12 +100,12 @@ class GpuMemory {
   std::size_t size_bytes_ = 0;
   bool is_pooled_ = false;
   GpuEvent end_ = nullptr;
-  MemorySource source_;  // of memory that is lent
+  MemorySource source_;  // the source of the memory, if it has one
   MemoryUse use_ = MemoryUse::Workspace;
 };
 
-/// Memory of the host that is pinned while this lives, if the driver can: nothing depends on it but
-/// how fast copies are, and that they take what is there when their stream comes to them.
+/// Host memory that is pinned while this lives, if the driver can. Pinning makes copies faster, and
+/// makes them read the memory when their stream reaches them. Nothing else depends on it.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
@@ -118,21 +120,22 @@ class PinnedMemory {
   std::uint8_t* memory_ = nullptr;
 };
 
-/// Many pieces of memory that are asked for first and allocated together: in one block, or one for
-/// each use where a source gives them, or apart where the driver says so.
+/// Collects requests for memory, then allocates all of it together: in one block, in one block per
+/// use if a source provides it, or apart if the driver says so.
 class GpuArena {
  public:
   using Piece = std::size_t;
   static constexpr Piece kNone = SIZE_MAX;
-  /// A piece of memory, at a multiple of 256.
+  /// Requests a piece of memory, at a multiple of 256.
   Piece add(std::size_t size_bytes, MemoryUse use = MemoryUse::Workspace);
-  /// Once, in the order of the stream, or from the source if it is one. Errors as of GpuMemory.
+  /// Allocates all pieces, once: in the order of the stream, or from the source if there is one.
+  /// Errors: those of GpuMemory.
   Status allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream,
                   const MemorySource& source = {});
   /// 0 for kNone and for a piece of no bytes.
   GpuAddress address(Piece piece) const { return piece == kNone ? 0 : addresses_[piece]; }
   std::size_t size_bytes(Piece piece) const { return sizes_[piece]; }
-  /// As of GpuMemory, of all pieces.
+  /// Sets the event of all pieces, as GpuMemory::used_until.
   void used_until(GpuEvent end);
   std::size_t total_bytes() const { return total_bytes_; }
 

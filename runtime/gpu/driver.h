@@ -1,6 +1,7 @@
 // The part of the CUDA driver's C interface that Cinch calls, as a table of functions: NVIDIA's
-// driver, opened at run time, or an emulated one. No header of NVIDIA's is needed; names, types and
-// meanings are those of the "CUDA Driver API" reference, versions as the symbols in driver.cpp say.
+// driver, opened at run time, or an emulated one. No header of NVIDIA's is needed. Names, types and
+// meanings are those of the "CUDA Driver API" reference; the symbols in driver.cpp name the
+// versions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ using GpuGraph = struct GpuGraphObject*;
 using GpuGraphExec = struct GpuGraphExecObject*;
 using GpuAddress = std::uint64_t;  // CUdeviceptr
 
-// CUresult values that are told apart.
+// CUresult values that Cinch tells apart.
 inline constexpr GpuCode kGpuSuccess = 0;
 inline constexpr GpuCode kGpuInvalidValue = 1;
 inline constexpr GpuCode kGpuOutOfMemory = 2;
@@ -34,15 +35,15 @@ inline constexpr GpuCode kGpuLaunchFailed = 719;
 inline constexpr GpuCode kGpuCaptureUnsupported = 900;
 inline constexpr GpuCode kGpuCaptureInvalidated = 901;
 
-// The handle by which each thread names a default stream of its own.
+// The handle that names each thread's own default stream.
 inline const auto kGpuStreamOfThread =
     reinterpret_cast<GpuStream>(std::uintptr_t{2});  // NOLINT(performance-no-int-to-ptr)
 
-// CUstreamCaptureMode values that are told apart.
+// CUstreamCaptureMode values that Cinch tells apart.
 inline constexpr int kGpuCaptureGlobal = 0;
 inline constexpr int kGpuCaptureRelaxed = 2;
 
-// CUstream_flags and CUevent_flags that are used.
+// CUstream_flags and CUevent_flags that Cinch uses.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
 inline constexpr unsigned kGpuEventWithoutTiming = 2;
 
@@ -55,7 +56,7 @@ enum class GpuAttribute : int {
   MemoryPools = 115,
 };
 
-// CUpointer_attribute values, and those of CUmemorytype that are told apart.
+// CUpointer_attribute values, and the CUmemorytype values that Cinch tells apart.
 enum class GpuPointerAttribute : int { MemoryType = 2, IsManaged = 8, DeviceOrdinal = 9 };
 inline constexpr unsigned kGpuHostMemory = 1;
 
@@ -73,8 +74,8 @@ struct GpuDriver {
   GpuCode (*context_release)(int device);
   GpuCode (*context_push)(GpuContext context);
   GpuCode (*context_pop)(GpuContext* context);
-  // Pins memory of the host: copies then go straight there, when their stream comes to them. Null:
-  // a driver that cannot.
+  // Pins host memory: copies then access it directly, when their stream reaches them. Null if the
+  // driver cannot.
   GpuCode (*host_register)(void* memory, std::size_t size_bytes, unsigned flags);
   GpuCode (*host_unregister)(void* memory);
   GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
@@ -96,7 +97,7 @@ struct GpuDriver {
   GpuCode (*stream_is_capturing)(GpuStream stream, int* status);
   GpuCode (*capture_begin)(GpuStream stream, int mode);
   GpuCode (*capture_end)(GpuStream stream, GpuGraph* graph);
-  // Of the calling thread: what it may do beside captures. Null: it may do anything.
+  // Sets what the calling thread may do during captures. Null: it may do anything.
   GpuCode (*exchange_capture_mode)(int* mode);
   GpuCode (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags);
   GpuCode (*graph_launch)(GpuGraphExec exec, GpuStream stream);
@@ -120,18 +121,19 @@ struct GpuDriver {
                        std::size_t shared_bytes);
   GpuCode (*error_name)(GpuCode code, const char** name);
   GpuCode (*error_text)(GpuCode code, const char** text);
-  // Of emulators. Allocations take a place each, so that a fault of one cannot hide in another; and
-  // the architecture that images are for (null: as the device's compute capability says).
+  // Only for emulators. Each allocation then gets an address range of its own, so that an access
+  // beyond one cannot land in another. And the architecture of images (null: from the device's
+  // compute capability).
   bool allocates_apart;
   const char* arch;
 };
 
-/// NVIDIA's driver, looked for once per process and never closed. Errors: Unavailable (no driver;
-/// one that lacks a function: names it).
+/// Returns NVIDIA's driver. It is searched once per process and never closed. Errors: Unavailable
+/// (no driver; a driver that lacks a function: names it).
 Result<const GpuDriver*> open_cuda_driver();
 
-/// Ok for kGpuSuccess; else an error that says what was tried, the driver's name for the code, and
-/// what to do where that is known.
+/// Ok for kGpuSuccess. Otherwise an error with the failed call, the driver's name for the code, and
+/// advice if there is any.
 Status gpu_status(const GpuDriver& driver, GpuCode code, const char* what);
 
 }  // namespace cinch::rt

@@ -1,4 +1,4 @@
-// What a kernel found wrong, from the words it leaves (gpu_abi.h) to an error for people.
+// Turns the words in which a kernel reports a fault (gpu_abi.h) into an error for people.
 #pragma once
 #include <cstdint>
 
@@ -7,8 +7,8 @@
 
 namespace cinch::rt {
 
-/// Of GpuOutcome::failed. Errors: CheckFailed (a check of the program), CorruptPayload,
-/// VersionMismatch; Internal for a number that is none of them.
+/// The error for GpuOutcome::failed. Errors: CheckFailed (a check of the program), CorruptPayload,
+/// VersionMismatch; Internal for an unknown number.
 Status gpu_fault(const ProgramImage& image, std::uint32_t failed);
 
 }  // namespace cinch::rt

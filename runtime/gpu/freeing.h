@@ -1,5 +1,5 @@
-// What goes back to the driver, or to whoever lent it: memory and modules, never while work that
-// may use them runs.
+// Frees memory and modules, to the driver or to their source, never while running work may use
+// them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cinch::rt {
 
-/// Memory that a source gave.
+/// Memory that a source provided.
 struct SourcedMemory {
   MemorySource source;
   void* memory = nullptr;
@@ -19,27 +19,26 @@ struct SourcedMemory {
   MemoryUse use = MemoryUse::Workspace;
 };
 
-/// Of one context, which is current in all calls. Where the driver refuses to wait, because some
-/// stream captures, things are kept until a later wait succeeds.
+/// Frees for one context, which is current in all calls. The driver refuses to wait while some
+/// stream captures; objects are then kept until a later wait succeeds.
 class GpuFreeing {
  public:
   explicit GpuFreeing(const GpuDriver& driver) : driver_(driver) {}
   GpuFreeing(const GpuFreeing&) = delete;
   GpuFreeing& operator=(const GpuFreeing&) = delete;
 
-  /// Before the first memory of a pool. Errors: Device.
+  /// Call this before the device allocates pooled memory. Errors: Device.
   Status prepare();
-  /// `end`: an event behind all work that used the memory; null: unknown, and the whole context is
-  /// waited for.
+  /// `end`: an event after all work that used the memory; null: unknown, then this waits for the
+  /// whole context.
   void free(GpuAddress address, bool is_pooled, GpuEvent end);
-  /// The same of memory that a source gave, which takes it back on the thread of this call, or of a
-  /// later one.
+  /// Returns memory to its source, on the thread of this call or of a later one.
   void give_back(SourcedMemory lent, GpuEvent end);
-  /// After its sessions: what was kept of them may be running its kernels.
+  /// Unloads a module after its sessions: kept work may still run its kernels.
   void unload(GpuModuleHandle module);
-  /// Frees what was kept, where a wait succeeds. Was there any?
+  /// Frees what was kept, if a wait succeeds. Returns whether anything was kept.
   bool retry();
-  /// The last of all calls. What still cannot be freed, or go back, does not.
+  /// The last call. Anything that still cannot be freed or returned is leaked.
   void close();
 
  private:
@@ -49,22 +48,23 @@ class GpuFreeing {
     GpuModuleHandle module = nullptr;
   };
   bool is_context_idle() const;
-  /// Has all work before the event been done, or the context's if that cannot be told?
+  /// Is all work before the event done? Asks for the whole context if the event is unknown.
   bool is_behind(GpuEvent end);
-  /// Whether it went back.
+  /// Returns whether the memory went back.
   bool give_back(const Kept& kept) const;
   void give_kept_back();
   bool keeps_any() const { return !kept_.empty() || !lent_.empty(); }
-  /// Without the lock, as its sources' functions may do anything. Ends every call above.
+  /// Every public call ends with this. It runs without the lock, since functions of a source may do
+  /// anything.
   void return_unused();
 
   const GpuDriver& driver_;
   std::mutex mutex_;
-  // Of our own: the default stream may not be used while a blocking stream captures.
+  // A stream of our own: the default stream may not be used while a blocking stream captures.
   GpuStream stream_ = nullptr;
   std::vector<Kept> kept_;
-  std::vector<SourcedMemory> lent_;    // that may be in use
-  std::vector<SourcedMemory> unused_;  // on its way back
+  std::vector<SourcedMemory> lent_;    // may be in use
+  std::vector<SourcedMemory> unused_;  // about to be returned
 };
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// A GPU image made ready to run on one device: its binary loaded, its kernels found. Shared by all
-// sessions of one program on that device.
+// A GPU image that is ready to run on one device: its binary loaded, its kernels found. All
+// sessions of one program on that device share it.
 #pragma once
 #include <memory>
 #include <vector>
@@ -23,7 +23,7 @@ class GpuProgram {
   const ProgramImage& image() const { return image_; }
   const ProgramInfo& info() const { return image_.info; }
   const std::shared_ptr<const GpuDevice>& device() const { return device_; }
-  /// Null for a kernel of a single block, which is a step of steps().
+  /// Null for a kernel of a single block, which steps() runs.
   GpuFunction kernel(std::size_t index) const { return kernels_[index]; }
   GpuFunction serve() const { return serve_; }  // kGpuServeSymbol
   GpuFunction steps() const { return steps_; }  // kGpuStepsSymbol

@@ -1,4 +1,4 @@
-// Work on the same memory that comes on streams of a caller's choice, in one order.
+// Puts work on the same memory in one order, whatever streams the caller uses.
 #pragma once
 #include <memory>
 
@@ -6,9 +6,8 @@
 
 namespace cinch::rt {
 
-/// Each call's work comes after that of the calls before it, whatever their streams: a stream waits
-/// for an event that was recorded behind the last call on another one. Graphs are replayed without
-/// a word to us: their order is the caller's.
+/// Orders calls across streams: a stream waits for an event that was recorded after the last call
+/// on another stream. Replays of graphs are not seen here: the caller keeps their order.
 class GpuStreamOrder {
  public:
   explicit GpuStreamOrder(std::shared_ptr<const GpuDevice> device) : device_(std::move(device)) {}
@@ -16,23 +15,23 @@ class GpuStreamOrder {
   GpuStreamOrder(const GpuStreamOrder&) = delete;
   GpuStreamOrder& operator=(const GpuStreamOrder&) = delete;
 
-  /// Before all else. Errors: OutOfMemory, Device.
+  /// Call this first. Errors: OutOfMemory, Device.
   Status open();
-  /// What the stream gets from now on comes after all that was noted. Not in a capture. Errors:
+  /// Makes later work of the stream come after all noted work. Not allowed in a capture. Errors:
   /// InvalidArgument (no such stream), Device.
   Status enter(GpuStream stream);
-  /// What the stream has is noted.
+  /// Notes the work that the stream has now.
   void leave(GpuStream stream);
   /// Some of the work is in a graph.
   void note_graph() { is_in_graphs_ = true; }
-  /// Enters, does the work, and leaves whatever becomes of it.
+  /// Enters, does the work, and leaves, even if the work fails.
   template <typename Work>
   auto run(GpuStream stream, Work work) -> decltype(work()) {
     CINCH_TRY(enter(stream));
     const Leaving leaving{*this, stream};
     return work();
   }
-  /// Behind all work; null where some of it is not known.
+  /// An event after all work; null if some of the work is unknown.
   GpuEvent end() const { return is_noted_ && !is_in_graphs_ ? event_ : nullptr; }
 
  private:
@@ -44,7 +43,7 @@ class GpuStreamOrder {
 
   std::shared_ptr<const GpuDevice> device_;
   GpuEvent event_ = nullptr;
-  GpuStream last_ = nullptr;  // that something was noted of
+  GpuStream last_ = nullptr;  // the stream of the last noted work
   bool has_work_ = false, is_noted_ = false, is_in_graphs_ = false;
 };
 

@@ -1,5 +1,5 @@
-// The tables of a session on a GPU (gpu_abi.h): one entry per tensor and kind of call, kept on the
-// host as bytes and on the device as what the kernels read. Inside of GpuSession.
+// The tables of a session on a GPU (gpu_abi.h): one entry per tensor and kind of call. The host
+// keeps the bytes; the device has the copy that kernels read. Part of GpuSession.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -52,14 +52,14 @@ class GpuTable {
   void place(GpuAddress address) { address_ = address; }
   GpuAddress address() const { return address_; }
 
-  /// Does the device have other bytes than the host?
+  /// Do the device's bytes differ from the host's?
   bool is_stale() const { return !is_sent_ || bytes_ != sent_; }
-  /// Enqueues a copy of what changed. Errors: Device.
+  /// Enqueues a copy of the bytes that changed. Errors: Device.
   Status send(const GpuDevice& device, GpuStream stream);
 
  private:
   GpuTensorLayout layout_;
-  std::vector<std::uint8_t> bytes_, sent_;  // as on the host; as on the device
+  std::vector<std::uint8_t> bytes_, sent_;  // the bytes on the host; those on the device
   GpuAddress address_ = 0;
   bool is_sent_ = false;
 };

@@ -1,4 +1,4 @@
-// How long the device takes for what a stream does between two events.
+// Measures how long the device takes for a stream's work between two events.
 #pragma once
 #include <memory>
 
@@ -14,13 +14,13 @@ class GpuTimer {
   GpuTimer& operator=(GpuTimer&& other) noexcept;
   ~GpuTimer();
 
-  /// Both only enqueue; the stream must not be capturing. Errors: InvalidArgument (no such stream),
-  /// Device.
+  /// start and stop only enqueue; the stream must not be capturing. Errors: InvalidArgument (no
+  /// such stream), Device.
   Status start(GpuStream stream);
   Status stop(GpuStream stream);
 
-  /// Waits until the device reached the stop. Errors: InvalidArgument (not started or not stopped),
-  /// Device (also of what the stream did between).
+  /// Waits until the device has reached the stop. Errors: InvalidArgument (not started or not
+  /// stopped), Device (also errors of the stream's work in between).
   Result<double> milliseconds() const;
 
  private:

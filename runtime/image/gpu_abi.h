@@ -1,6 +1,6 @@
-// How GPU images are launched: what the host knows beside the structs and numbers that it shares
-// with the kernels (kernel_abi.h). Every launch has one parameter, and a table in device memory
-// with one entry per tensor, so that a kernel never depends on how many tensors a launch is for.
+// How the host launches GPU images, besides the structs and numbers that it shares with kernels
+// (kernel_abi.h). Every launch has one parameter and a table in device memory with one entry per
+// tensor, so that a kernel never depends on the number of tensors.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 namespace cinch::rt {
 
-/// Shared memory of a block that a launch may ask for without more ado, on every device.
+/// Shared memory of a block that every device grants without a special request.
 inline constexpr std::uint32_t kMaxGpuSharedBytes = 48 * 1024;
 
-/// The kernel that takes a list of steps, with a block for each tensor or as many as each step has.
+/// The kernel that runs a list of steps, with one block for each tensor or as many as each step
+/// has.
 inline constexpr const char* kGpuStepsSymbol = "cinch_steps";
 
 /// Byte offsets in the table's entry of one tensor: those of GpuTensorOf with the image's lengths.
@@ -26,8 +27,8 @@ GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes
                                   std::size_t num_params, std::size_t num_kernels);
 GpuTensorLayout gpu_tensor_layout(const ProgramImage& image);
 
-/// Services that know nothing of the program have a kernel of their own too, so that moves of much
-/// memory run at its speed: kGpuServeSymbol, in blocks of kGpuServiceThreads.
+/// Services that do not depend on the program have a kernel of their own, kGpuServeSymbol, so that
+/// large copies run at full memory speed. Its blocks have kGpuServiceThreads.
 inline constexpr const char* kGpuServeSymbol = "cinch_serve";
 inline constexpr std::uint32_t kGpuServiceThreads = 256;
 bool is_plain_service(GpuService service);

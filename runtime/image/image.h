@@ -25,8 +25,8 @@ enum class BufferRole : std::uint8_t {
   Count,  // one u32: ProgramInfo::counts entry role_index (wire counts of decode are filled by the
           // executor)
   State,  // state role_index at entry; read only
-  StateNext,  // where the new value of state role_index goes; the executor swaps the two when the
-              // call succeeds
+  // The new value of state role_index; the executor swaps the two when the call succeeds
+  StateNext,
   StateInPlace,  // state role_index: at entry its present value, at the end of the call its new one
   Constant,      // read-only table; bytes in ProgramImage::constants[role_index]
   Workspace,     // lives during one call
@@ -37,7 +37,7 @@ struct BufferInfo {
   DType dtype;
   std::uint8_t storage_bits =
       0;  // bits per stored element: 8, 16, 32, 64, or fewer/odd for packed wire and state fields
-  HostExprId num_elems;  // upper bound where counts are involved (use the bound)
+  HostExprId num_elems;  // an upper bound if counts are involved
   BufferRole role = BufferRole::Workspace;
   std::uint32_t role_index = 0;
   HostExprId size_bytes;  // closed formula, rounded up to whole bytes; kernels never touch a byte
@@ -49,18 +49,19 @@ enum class KernelRole : std::uint8_t {
   Finish
 };  // Finish: constant or per-tile size; not counted as a kernel
 
-// How a kernel is launched on a GPU; zeros where the target is none.
+// How a kernel is launched on a GPU; zeros for other targets.
 struct CudaLaunch {
   std::uint32_t block_threads = 0;     // whole warps
   std::uint64_t groups_per_block = 0;  // enough blocks: groups / groups_per_block, rounded up, at
                                        // least 1; fewer are right too
   bool is_single_block = false;        // exactly one block
-  std::uint32_t resident_blocks = 0;   // that a multiprocessor holds at a time, at least: code is
-                                       // compiled for that; at least 1
-  std::uint32_t waves = 1;             // blocks of a launch, at most, for each that is resident; 0:
-                                       // as many as there are groups for
-  std::uint32_t shared_bytes = 0;      // dynamic shared memory of a block
-  bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
+  // Least number of blocks that a multiprocessor holds at a time; code is compiled for that; at
+  // least 1
+  std::uint32_t resident_blocks = 0;
+  // Most blocks of a launch, for each resident one; 0: as many as there are groups for
+  std::uint32_t waves = 1;
+  std::uint32_t shared_bytes = 0;  // dynamic shared memory of a block
+  bool is_foldable = false;        // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
 
@@ -80,8 +81,9 @@ struct KernelInfo {
 };
 
 enum class StepKind : std::uint8_t {
-  Launch,     // kernel `index`; index2, if any: so many launches from this one on, of sequential
-              // kernels, may run at the same time
+  // Kernel `index`; index2, if any: this many launches from this one on, of sequential kernels, may
+  // run at the same time
+  Launch,
   Zero,       // fill buffer `index` with zero bytes
   Copy,       // buffer index2 to buffer index (same size)
   CheckHost,  // host expression `expr` (Bool) must hold; message `index`
@@ -106,7 +108,7 @@ enum class CollectiveKind : std::uint8_t {
   // `scalars` are {to, sent, received}.
   SendReceiveCounted,
 };
-// Do ranks tell each other first where arrays go and how long they are?
+// Do ranks first tell one another where arrays go and how long they are?
 inline bool is_routed(CollectiveKind kind) {
   return kind >= CollectiveKind::SendReceive;
 }
@@ -116,7 +118,7 @@ inline bool names_receiver(CollectiveKind kind) {
 inline bool is_counted(CollectiveKind kind) {
   return kind >= CollectiveKind::AllGatherCounted;
 }
-// How many buffers of one u32 such a step names.
+// The number of buffers of one u32 that such a step names.
 inline std::size_t num_scalars(CollectiveKind kind) {
   return (names_receiver(kind) ? 1U : 0U) + (is_counted(kind) ? 2U : 0U);
 }
@@ -136,8 +138,9 @@ struct Step {
   HostExprId expr, expr2;
   std::vector<Step> cond, body, orelse;
   CollectiveInfo collective = {};         // of Collective
-  std::vector<BufferIndex> scalars = {};  // of Collective: what CollectiveKind says
-  std::uint32_t message = kNoIndex;  // of Collective that names a receiver: what errors begin with
+  std::vector<BufferIndex> scalars = {};  // for Collective: see CollectiveKind
+  // For a Collective that names a receiver: prefix of error messages
+  std::uint32_t message = kNoIndex;
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
 };
@@ -149,13 +152,13 @@ struct Entry {
   bool present = false;
   std::vector<Step> steps;
   std::vector<BufferIndex> buffers;  // the ones its kernels touch
-  // The first step that changes a state in place, if any does: no check can fail from there on, and
-  // the call is no longer cancelled.
+  // The first step that changes a state in place, if any does. From there on no check can fail, and
+  // the call can no longer be cancelled.
   std::uint32_t commit_step = kNoIndex;
 };
 
-// The one argument of every kernel beside its groups.
-// Mirrored textually in the emitted source; a test compares offsets.
+// The argument of every kernel besides its groups. The emitted source repeats this struct as text;
+// a test compares offsets.
 struct KernelArgs {
   void* const* buffers;  // by BufferIndex
   const std::uint64_t*
@@ -182,7 +185,7 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  // Of a block of kGpuStepsSymbol; 0 in images for CPUs.
+  // For a block of kGpuStepsSymbol; 0 in images for CPUs.
   std::uint32_t gpu_steps_threads = 0, gpu_steps_shared_bytes = 0;
   std::vector<std::uint8_t>
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end

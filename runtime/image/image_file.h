@@ -1,6 +1,6 @@
 // The file form of a ProgramImage: 48 bytes of preamble, a JSON text with all metadata, then the
-// constants and the binary as they are. Little endian, versioned, checksummed. Reading treats the
-// bytes as hostile and validates the image it gives.
+// constants and the binary unchanged. Little endian, versioned, checksummed. Reading treats the
+// bytes as untrusted and validates the image.
 //
 //   0  8 bytes "CINCHIMG"    8  u32 format version   12  u32 zero
 //   16 u64 bytes of the file 24 u64 bytes of JSON    32  XXH3 128 of all bytes from 48 on (low,
@@ -22,12 +22,12 @@ inline constexpr std::uint32_t kImageFormatVersion = 9;
 /// The whole file as bytes. The same image gives the same bytes.
 std::vector<std::uint8_t> write_image(const ProgramImage& image);
 
-/// The image in `bytes`. Errors: CorruptFile (not an image, cut, longer, changed, or not well
-/// formed), VersionMismatch.
+/// Reads the image in `bytes`. Errors: CorruptFile (not an image, truncated, too long, changed, or
+/// not well formed), VersionMismatch.
 Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes);
 
-/// The same to and from a file. Saving writes beside the target and renames, so a partial file is
-/// never seen. Errors also: Io.
+/// The same to and from a file. Saving writes a temporary file next to the target and renames it,
+/// so that a partial file is never visible. Errors also: Io.
 Status save_image(const ProgramImage& image, const std::filesystem::path& path);
 Result<ProgramImage> load_image(const std::filesystem::path& path);
 

@@ -1,5 +1,5 @@
-// The metadata of an image to and from JSON: all but the bytes of constants and binary. Internal to
-// runtime/image.
+// Converts the metadata of an image to and from JSON: everything except the bytes of constants and
+// binary. Internal to runtime/image.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -10,8 +10,8 @@ namespace cinch::rt {
 
 nlohmann::json image_to_json(const ProgramImage& image);
 
-/// Constants and binary stay empty. Errors: CorruptFile, naming the place. Indices are not checked
-/// here (validate.h).
+/// Leaves constants and binary empty. Does not check indices (validate.h). Errors: CorruptFile,
+/// naming the place.
 Result<ProgramImage> image_from_json(const nlohmann::json& in);
 
 }  // namespace cinch::rt

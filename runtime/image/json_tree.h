@@ -1,4 +1,4 @@
-// JSON texts read where memory may run out. The library's own values allocate while they are
+// Parses JSON texts when memory may run out. The library's own values allocate while they are
 // destroyed, which then ends the process; these do not. Internal to runtime.
 #pragma once
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ class JsonTree {
   JsonTree(const JsonTree&) = delete;
   JsonTree& operator=(const JsonTree&) = delete;
 
-  /// Whether the text is JSON. Throws std::bad_alloc.
+  /// Is the text JSON? Throws std::bad_alloc.
   bool parse(std::string_view text);
   const nlohmann::json& root() const { return root_; }
 

@@ -7,7 +7,7 @@
 
 namespace cinch::rt {
 
-/// What the checks of all parts share: the first fault is kept, formulas are looked up.
+/// What the checks of all parts share: it keeps the first fault and looks up formulas.
 class ImageChecks {
  public:
   explicit ImageChecks(const ProgramImage& image);
@@ -20,10 +20,10 @@ class ImageChecks {
   void require(bool condition, const std::string& place, const char* what);
 
   enum class Counts { None, OfWire, Any };
-  /// The formula exists, as do the parameters and counts that it asks for.
+  /// Checks that the formula exists, with the parameters and counts that it uses.
   bool check_formula(HostExprId id, const std::string& place, Counts counts = Counts::None);
   void check_int(HostExprId id, const std::string& place, Counts counts = Counts::None);
-  /// The formula that was checked is this number.
+  /// Is the formula, which was checked before, this number?
   bool is_number(HostExprId id, std::int64_t value) const;
 
  private:
@@ -38,7 +38,7 @@ class ImageChecks {
   std::string fault_;
 };
 
-/// Of buffers and kernels that were checked.
+/// Checks the entries; buffers and kernels were checked before.
 void check_entries(const ProgramImage& image, ImageChecks& checks);
 
 }  // namespace cinch::rt

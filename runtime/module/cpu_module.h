@@ -17,9 +17,9 @@ namespace cinch::rt {
 /// The highest level of x86-64 that this processor and system can run: "x86-64", "x86-64-v2",
 /// "x86-64-v3" or "x86-64-v4".
 std::string_view host_level();
-/// The highest of them that images are made for, which are all but "x86-64-v2".
+/// The highest of them for which images are made; "x86-64-v2" is not used.
 std::string_view host_cpu_arch();
-/// Can this machine run code for `arch`? False for names that are no level of x86-64.
+/// Can this machine run code for `arch`? False for names that are not levels of x86-64.
 bool host_supports(std::string_view arch);
 
 class CpuModule {
@@ -31,7 +31,7 @@ class CpuModule {
   /// CorruptFile (a kernel's symbol is missing).
   static Result<CpuModule> load(const ProgramImage& image);
 
-  /// Null where there is no such symbol.
+  /// Null if there is no such symbol.
   KernelFunction find(const std::string& symbol) const;
   /// Kernel `index` of the image that the module was loaded from.
   KernelFunction kernel(std::size_t index) const { return kernels_[index]; }

@@ -1,4 +1,4 @@
-// SharedObject: code loaded from the bytes of a shared object, without a file on a disk.
+// SharedObject: code loaded from the bytes of a shared object, without a file on disk.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@ namespace cinch::rt {
 
 class SharedObject {
  public:
-  /// `what`, in messages: "kernels". Errors: CorruptFile (not a loadable shared object), Io (no
+  /// `what` is for messages: "kernels". Errors: CorruptFile (not a loadable shared object), Io (no
   /// memory file).
   static Result<SharedObject> load(std::span<const std::uint8_t> bytes, const std::string& what);
 
@@ -18,7 +18,7 @@ class SharedObject {
   SharedObject& operator=(SharedObject&&) noexcept;
   ~SharedObject();
 
-  /// Null where there is no such symbol.
+  /// Null if there is no such symbol.
   void* find(const char* symbol) const;
 
  private:

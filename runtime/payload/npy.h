@@ -1,6 +1,6 @@
-// NumPy .npy files with gradients: f32, f16 and bf16, C order, any shape. Strict: what is not
-// exactly understood is refused with what was found. bf16 has no name in NumPy: '|V2' and '<u2' are
-// read as bf16, and '|V2' is written (ml_dtypes' bfloat16 does so).
+// NumPy .npy files with gradients: f32, f16 and bf16, C order, any shape. Strict: a file that is
+// not fully understood is rejected, with a message about what was found. bf16 has no name in NumPy:
+// '|V2' and '<u2' are read as bf16, and '|V2' is written (as ml_dtypes' bfloat16 does).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -21,20 +21,20 @@ struct NpyArray {
   std::int64_t num_elems() const;
 };
 
-/// Where the data stand and what they are: the header alone.
+/// The header alone: where the data lie, and their type and shape.
 struct NpyHeader {
   DType dtype = kF32;
   std::vector<std::int64_t> shape;
   std::int64_t data_offset_bytes = 0;
 };
 
-/// From the first bytes of a file (all of the header must be there). Errors: CorruptFile (not an
-/// .npy, a broken header), InvalidArgument (another type, Fortran order, big endian).
+/// Parses the first bytes of a file, which must contain the whole header. Errors: CorruptFile (not
+/// an .npy, a broken header), InvalidArgument (another type, Fortran order, big endian).
 Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> bytes);
 
-/// A whole file in memory. Errors as above; also data that are cut or longer.
+/// Parses a whole file in memory. Errors as above; also data that are truncated or too long.
 Result<NpyArray> parse_npy(std::span<const std::uint8_t> bytes);
-/// Of a file no more is read than its header says there is. Errors also: Io.
+/// Reads no more of a file than its header announces. Errors also: Io.
 Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path);
 Result<NpyArray> read_npy(const std::string& path);
 

@@ -1,5 +1,5 @@
-// Payloads to the byte: header, counts, fields (docs/payload.md). Gives layouts from a program's
-// wire, writing, and reading of hostile bytes.
+// Payloads to the byte: header, counts, fields (docs/payload.md). Computes layouts from a program's
+// wire, writes payloads, and reads untrusted bytes.
 //
 //    0  4 bytes "CNCH"         4  u32 format version
 //    8  u32 flags (bit 0: non-finite)   12  u32 check word over header and counts
@@ -36,46 +36,46 @@ struct PayloadHeader {
   bool is_non_finite() const { return (flags & kPayloadNonFinite) != 0; }
 };
 
-/// Where one field stands: bytes from the payload's start.
+/// The place of one field: bytes from the payload's start.
 struct FieldPlace {
   std::int64_t offset = 0;
   std::int64_t size_bytes = 0;
   std::int64_t num_elems = 0;
-  /// Of a matrix its columns, else num_elems.
+  /// For a matrix its columns, else num_elems.
   std::int64_t row_elems = 0;
 };
 
 struct PayloadLayout {
-  std::vector<FieldPlace> fields;    // empty for no elements
-  std::vector<std::int64_t> counts;  // that it is for
+  std::vector<FieldPlace> fields;    // empty if there are no elements
+  std::vector<std::int64_t> counts;  // the counts of this layout
   std::int64_t size_bytes = kPayloadHeaderBytes;
 };
 
-/// Makes `layout` the one with these counts (one per wire count), in the memory that it has.
-/// Errors: Overflow, InvalidArgument (a formula asks for what env lacks).
+/// Makes the layout for these counts (one per wire count), in the memory that `layout` has. Errors:
+/// Overflow, InvalidArgument (a formula needs something that env lacks).
 Status lay_out_payload(const ProgramInfo& info, const HostEnv& env,
                        std::span<const std::uint32_t> counts, PayloadLayout& layout);
-/// The layout with every count at its bound: offsets while a program runs, and the most bytes a
-/// payload can have.
+/// Makes the layout with every count at its bound: the offsets while a program runs, and the
+/// largest size of a payload.
 Status lay_out_payload_bound(const ProgramInfo& info, const HostEnv& env, PayloadLayout& layout);
 /// The same as new layouts.
 Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
                                      std::span<const std::uint32_t> counts);
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env);
-/// The most bytes that a payload can have in the step of `env` or a later one. Errors: as above.
+/// The largest size of a payload in the step of `env` or a later one. Errors: as above.
 Result<std::int64_t> payload_bound_over_steps(const ProgramInfo& info, const HostEnv& env);
 /// Are the sizes of the wire the same in all steps, apart from its counts?
 bool has_steady_wire(const ProgramInfo& info);
-/// Does no count change where field `index` begins, or how long it is?
+/// Do counts change neither where field `index` begins nor its length?
 bool has_fixed_offset(const ProgramInfo& info, std::size_t index);
 bool has_fixed_size(const ProgramInfo& info, std::size_t index);
 /// The bounds of the wire's counts, each within 32 bits. Errors: as above.
 Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
                             std::vector<std::int64_t>& bounds);
 
-/// The hash over what `decode` depends on beside the payload: parameters (as kernels see them),
-/// world and step where a size of the wire or a named size uses them; seed, step, tensor and piece
-/// where decode draws.
+/// What `decode` depends on besides the payload, for a hash: parameters (as kernels see them);
+/// world and step if a size of the wire or a named size uses them; seed, step, tensor and piece if
+/// decode draws.
 struct DecodeFacts {
   std::span<const std::uint64_t> params;
   std::uint64_t world = 1, seed = 0, step = 0;
@@ -83,12 +83,12 @@ struct DecodeFacts {
 };
 std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts);
 
-/// The check word of a payload with so many counts: over the header without the word itself, then
-/// the counts. A changed flag or count would otherwise decode to something else.
+/// The check word of a payload with this many counts: over the header without the word itself, then
+/// the counts. Without it, a changed flag or count could decode to something else.
 std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts);
 
-/// Writes header, counts and the zero bytes between them and the fields; the fields' own bytes are
-/// left alone. `bytes` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
+/// Writes header, counts and the zero bytes between them and the fields; leaves the fields' own
+/// bytes. `bytes` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
 void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
                          std::span<const std::uint32_t> counts, const PayloadLayout& layout);
 
@@ -100,26 +100,26 @@ struct PayloadExpectation {
   HostEnv env;  // n, rows, cols, world, step, params; its counts are not read
 };
 
-/// A payload taken apart; views into its bytes.
+/// A parsed payload: views into its bytes.
 struct PayloadView {
   PayloadHeader header;
   std::vector<std::uint32_t> counts;
-  std::vector<std::span<const std::uint8_t>> fields;  // empty for no elements
+  std::vector<std::span<const std::uint8_t>> fields;  // empty if there are no elements
   PayloadLayout layout;
 };
 
-/// The header alone, checked for magic, version, flags and length only: for people. Errors as of
-/// read_payload.
+/// Reads the header alone, for people. Checks only magic, version, flags and length. Errors: those
+/// of read_payload.
 Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
 
-/// Checks everything before giving anything: magic, version, flags, fingerprint, decode hash,
-/// shape, length, each count against its bound, the check word, zero bytes between fields and
-/// behind the last bits, ascending rows of fields, indices below their limits. Of a non-finite
-/// payload counts must be 0. Errors: CorruptPayload (names the field and what was found),
-/// VersionMismatch, Overflow.
+/// Checks everything before it returns anything: magic, version, flags, fingerprint, decode hash,
+/// shape, length, each count against its bound, the check word, zero bytes between fields and after
+/// the last bits, ascending rows of fields, indices below their limits. Counts of a non-finite
+/// payload must be 0. Errors: CorruptPayload (names the field and what was found), VersionMismatch,
+/// Overflow.
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected);
-/// The same in the memory that `view` has; after an error what it holds means nothing.
+/// The same in the memory that `view` has; after an error its contents are meaningless.
 Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
                     PayloadView& view);
 

@@ -8,7 +8,8 @@
 
 namespace cinch::rt {
 
-/// The bytes of a payload; of another file only as many as show that. Errors: Io.
+/// Reads the bytes of a payload. If the file is no payload, reads only enough to show that. Errors:
+/// Io.
 Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path);
 
 }  // namespace cinch::rt

@@ -1,4 +1,4 @@
-// The parts of check_plan, in the order in which one relies on the other.
+// The parts of check_plan. Each relies on the ones before it.
 #pragma once
 #include <string>
 
@@ -7,15 +7,15 @@
 
 namespace cinch::rt {
 
-/// Pieces cover tensors, groups hold pieces, and every index of a task is one.
+/// Checks that pieces cover tensors, groups hold pieces, and every index of a task is valid.
 Status check_shape(const Plan& plan);
-/// On one rank: the parts of each `sync` follow each other, with the exchanges that they ask for
-/// between them.
+/// Checks on one rank that the parts of each `sync` follow each other, with their exchanges between
+/// them.
 Status check_protocols(const Plan& plan, std::uint32_t rank);
-/// On one rank: what is read was written before, conflicting accesses are ordered, updates are
-/// written once.
+/// Checks on one rank that reads come after writes, conflicting accesses are ordered, and updates
+/// are written once.
 Status check_accesses(const Plan& plan, std::uint32_t rank);
-/// Between ranks: exchanges match, and all tasks end.
+/// Checks between ranks that exchanges match and all tasks end.
 Status check_meetings(const Plan& plan);
 
 /// "rank 2, task 7 (encode …): what"

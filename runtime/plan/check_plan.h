@@ -1,18 +1,18 @@
-// Whether a plan can be trusted: before any of it runs.
+// Checks a plan before any of it runs.
 #pragma once
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
 
 namespace cinch::rt {
 
-/// Of all ranks together:
-///  - pieces cover each tensor once, groups hold each piece once, indices are there;
-///  - slots lie in the wire; what a task reads was written by one that it comes after, and two
-///    tasks that touch the same bytes or values, one of them writing, are ordered;
-///  - every update is written once;
-///  - exchanges match: collectives in one order on all ranks, messages in one order between two
-///    ranks, both with the sizes that the other side expects;
-///  - there is an order in which all tasks of all ranks end.
+/// Checks the plans of all ranks together:
+/// - pieces cover each tensor once, groups hold each piece once, indices are valid;
+/// - slots lie in the wire; what a task reads was written by an earlier task that it depends on; if
+/// two tasks touch the same bytes or values and one of them writes, they are ordered;
+/// - every update is written once;
+/// - exchanges match: collectives come in one order on all ranks, messages in one order between two
+/// ranks, both with the sizes that the other side expects;
+/// - there is an order in which all tasks of all ranks end.
 /// Errors: InvalidArgument, which names rank and task.
 Status check_plan(const Plan& plan);
 

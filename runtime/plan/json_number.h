@@ -1,4 +1,4 @@
-// Numbers of JSON files that are read as hostile.
+// Numbers in JSON files that are untrusted.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace cinch::rt {
 
-/// A whole number that T holds: nothing is cut off or rounded. Throws std::invalid_argument.
+/// A whole number that fits T, without truncation or rounding. Throws std::invalid_argument.
 template <typename T>
 T to_whole_number(const nlohmann::json& value, const char* what) {
   bool fits = false;
@@ -21,7 +21,7 @@ T to_whole_number(const nlohmann::json& value, const char* what) {
   return value.get<T>();
 }
 
-/// The entry `key` of an object. Throws that, and json's own exceptions.
+/// The entry `key` of an object as such a number. Also throws json's own exceptions.
 template <typename T>
 T whole_number(const nlohmann::json& from, const char* key) {
   return to_whole_number<T>(from.at(key), key);

@@ -1,4 +1,4 @@
-// Whether ranks hold the same plan, in a word.
+// Tells whether ranks hold the same plan, by a digest.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace cinch::rt {
 
-/// Of everything in the plan, the views of all ranks too; the same on every machine.
+/// A digest of everything in the plan, including the tasks of all ranks; the same on every machine.
 std::uint64_t plan_digest(const Plan& plan);
 
 }  // namespace cinch::rt

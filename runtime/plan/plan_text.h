@@ -1,4 +1,4 @@
-// Plans as text: JSON that is read back, and lines for people.
+// Plans as text: JSON that can be read back, and lines for people.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace cinch::rt {
 
-/// What is no UTF-8 in a name is replaced: such a tensor is not found again.
+/// Bytes in names that are not UTF-8 are replaced; such a tensor is not found again.
 std::string plan_to_json(const Plan& plan);
-/// Errors: CorruptFile (not such JSON). The plan is not checked.
+/// Parses a plan without checking it. Errors: CorruptFile (not the JSON of a plan).
 Result<Plan> plan_from_json(std::string_view text);
 /// A line per task of one rank.
 std::string print_plan(const Plan& plan, std::uint32_t rank);

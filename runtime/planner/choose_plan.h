@@ -1,4 +1,4 @@
-// The plan that should take least time, of all that could be used.
+// Chooses the plan that should take the least time, of all that could be used.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,12 +8,13 @@
 
 namespace cinch::rt {
 
-/// What is tried.
+/// The choices that are tried.
 struct ChoiceSpace {
   std::vector<std::uint64_t> piece_bytes = {16 << 20, 4 << 20, 1 << 20, 256 << 10};
-  /// Those other than Auto where payloads have lengths that are known late.
+  /// Length policies to try (not Auto) if some payloads have lengths that are known only after
+  /// encoding.
   std::vector<LengthPolicy> lengths = {LengthPolicy::Padded, LengthPolicy::Exchanged};
-  /// All tensors in f32, whatever codec they have; not where one does not take partial sums.
+  /// Also tries all tensors in f32, whatever codec they have, if all codecs take partial sums.
   bool may_be_dense = true;
 };
 
@@ -23,32 +24,33 @@ struct PlanCandidate {
   LengthPolicy lengths = LengthPolicy::Auto;
   bool is_dense = false;
   PlanCost cost;
-  double tried_seconds = 0;  // of a step that was taken; 0: none was
+  double tried_seconds = 0;  // of a step that really ran; 0: none did
   bool is_tried() const { return tried_seconds > 0; }
   double seconds() const { return is_tried() ? tried_seconds : cost.seconds; }
 };
 
 struct PlanChoice {
-  std::vector<PlanCandidate> candidates;  // cheapest first
+  std::vector<PlanCandidate> candidates;  // fastest first
   PlanCandidate chosen;
   /// "dense allreduce: 41.2 ms; two_shot in 4096 KiB pieces: 12.9 ms: chosen".
   std::string reason;
 };
 
-/// Tries every plan that codecs take; hierarchical only where there are machines. `request` without
-/// plan, piece size and lengths. Of plans that differ by less than three hundredths the first of
-/// plan_names() is chosen, in the largest pieces. Errors: those of build_plan and estimate_cost.
+/// Predicts every plan that the codecs take; hierarchical only if there are machines. `request` has
+/// no plan, piece size or lengths. Among plans that differ by less than 3 %, the first of
+/// plan_names() wins, in the largest pieces. Errors: those of build_plan and estimate_cost.
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space = {});
 
-/// Places of the candidates that predictions cannot tell apart, the chosen one first, then the best
-/// that compresses where that one does not, or does not where it does: few, and such that some
-/// steps of each take less than `seconds`. None where there is nothing to tell apart.
+/// Indices of the candidates that predictions cannot tell apart, the chosen one first. If the
+/// chosen one compresses, the best one that does not follows, and the other way round. The list is
+/// short, and some steps of each take less than `seconds`. It is empty if there is nothing to tell
+/// apart.
 std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds);
-/// Chooses the fastest of those that were tried, if any was.
+/// Chooses the fastest candidate that was tried, if any was.
 void choose_tried(PlanChoice& choice);
 
-/// `request` as the candidate has it.
+/// Returns `request` with the candidate's plan, piece size and lengths.
 PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate);
 
 /// "dense two_shot in 1024 KiB pieces, lengths first".

@@ -1,4 +1,4 @@
-// What a planner must know of a compiled program.
+// The facts of a compiled program that a planner needs.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace cinch::rt {
 
-/// Payloads are bounded with the parameters' defaults, in `step` and all later ones. The facts keep
-/// the program.
+/// Collects the facts of a program. Payloads are bounded with the parameters' defaults, for `step`
+/// and all later steps. The facts keep the program alive.
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step = 0);
 

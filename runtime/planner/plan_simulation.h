@@ -1,5 +1,5 @@
-// Tasks that take known times, run as PlanRunner runs them: one computes at a time on each rank,
-// the first one that may; exchanges begin in order as soon as they may, and are under way at once.
+// Runs tasks with known times as PlanRunner would. Each rank computes one task at a time, the first
+// that is ready. Exchanges begin in order as soon as they are ready, and overlap.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -17,14 +17,14 @@ namespace cinch::rt {
 struct SimulatedTask {
   TaskKind kind = TaskKind::Encode;
   std::vector<std::uint32_t> after;
-  double seconds = 0;  // of computing; of exchanges what they take of their thread
+  double seconds = 0;  // of computing; for an exchange: the time that it takes on its thread
   ExchangeKind exchange = ExchangeKind::Send;
   std::uint32_t peer = 0;
   std::vector<double> sent_bytes;  // by rank
   Line line;
 };
 
-/// Ranks of a machine that compute at once on more threads than it has cores are slower.
+/// If ranks of a machine compute at once on more threads than it has cores, they slow down.
 struct SharedCores {
   std::uint32_t ranks_per_machine = 1;
   double cores = 1, threads = 1;
@@ -35,12 +35,12 @@ class PlanSimulation {
   explicit PlanSimulation(const SharedCores& cores) : cores_(cores) {}
 
   void add_rank(std::vector<SimulatedTask> tasks);
-  /// Once. Errors: InvalidArgument (tasks that never end).
+  /// Runs the simulation, once. Errors: InvalidArgument (tasks that never end).
   Result<PlanCost> run();
 
  private:
   using Indices = std::vector<std::uint32_t>;
-  // What a thread does.
+  // The work of one thread.
   struct Work {
     bool is_running = false;
     std::uint32_t task = 0;
@@ -68,7 +68,7 @@ class PlanSimulation {
   };
   // One collective of all ranks.
   struct Meeting {
-    std::vector<double> end;  // by rank: when the last of its bytes has come or gone
+    std::vector<double> end;  // by rank: when its last byte has been sent or received
     Indices tasks;            // by rank
     std::size_t num_joined = 0;
   };
@@ -91,7 +91,7 @@ class PlanSimulation {
   double pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line);
   void end_task(std::uint32_t rank, std::uint32_t task);
   double threads_of(std::uint32_t rank, const Work& work) const;
-  /// Of whoever runs on the machine, as a share of the speed alone.
+  /// Speed of each rank on the machine, as a share of its speed alone.
   double speed(std::uint32_t machine) const;
   double next_time() const;
   void advance_to(double time);

@@ -1,5 +1,5 @@
-// Builds plans: which rank encodes, sends, adds and decodes what, and in which order. A plan is the
-// same value on every rank that asks with the same arguments.
+// Builds plans: which rank encodes, sends, adds and decodes what, and in which order. All ranks
+// that ask with the same arguments get the same plan.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,47 +17,48 @@
 
 namespace cinch::rt {
 
-/// What a planner knows of a compressor.
+/// Facts about a compressor that planners need.
 struct CodecFacts {
   std::string name;
-  /// Of a vector, and every state has an element for each of the gradient's: a tensor may be cut
-  /// into pieces (language.md, Pieces).
+  /// May a tensor be cut into pieces (language.md, Pieces)? The program is for vectors, and every
+  /// state has an element for each of the gradient's.
   bool can_cut = false;
   bool has_sync = false;
-  /// Every payload is as long as its bound: no counts, no sizes that follow the step.
+  /// Is every payload as long as its bound? Then it has no counts, and no sizes that depend on the
+  /// step.
   bool has_fixed_size = true;
-  /// Most bytes, over all steps, of a payload of so many rows and columns.
+  /// The largest payload in bytes, over all steps, for this number of rows and columns.
   std::function<Result<std::uint64_t>(std::int64_t rows, std::int64_t cols)> bound;
-  /// The arrays that a transport adds up for such a payload; none where its wire is not summable.
+  /// The arrays that a transport adds up for such a payload; none if its wire is not summable.
   std::function<Result<std::vector<SumArray>>(std::int64_t rows, std::int64_t cols)> sum_arrays;
-  /// Of a `sync`: its collectives; none where they only show on the way.
+  /// The collectives of a `sync`; none if they are only known as it runs.
   std::function<Result<std::vector<SyncRound>>(std::int64_t rows, std::int64_t cols)> sync_rounds;
   /// ProgramInfo::takes_partial_sums.
   bool takes_partial_sums = true;
-  /// payload_sum.h: what ranks add up to may be beyond a field's type.
+  /// Can a sum over ranks exceed a field's type? (payload_sum.h)
   bool has_narrow_fields = false;
 };
 
-/// How payloads travel whose length is known only after encoding.
+/// How to send payloads whose length is known only after encoding.
 enum class LengthPolicy : std::uint8_t {
-  Auto,      // padded up to kPaddedBytes a message, else exchanged
-  Padded,    // as long as they may be: no wait, more bytes
-  Exchanged  // lengths first: one more exchange, no byte too many
+  Auto,      // padded if messages have at most kPaddedBytes, else exchanged
+  Padded,    // at their largest size: no wait, but more bytes
+  Exchanged  // lengths first: one more exchange, but no byte too many
 };
 inline constexpr std::uint64_t kPaddedBytes = 16 << 10;
 
 struct PlanRequest {
   std::string plan;  // a name of plan_names()
   std::uint32_t world = 1;
-  std::vector<PlanTensor> tensors;  // in the order in which they are to be ready
+  std::vector<PlanTensor> tensors;  // in the order in which they will be ready
   std::vector<CodecFacts> codecs;
-  /// Gradient bytes that are encoded and sent at a time: larger tensors are cut, smaller ones
-  /// travel together.
+  /// Bytes of gradient to encode and send at a time. Larger tensors are cut, smaller ones travel
+  /// together.
   std::uint64_t piece_bytes = 4 << 20;
   LengthPolicy lengths = LengthPolicy::Auto;
   std::vector<std::uint32_t> servers = {0};  // of "ps"
-  /// Of "hierarchical": ranks of one machine follow one another, as many on each; and the way of
-  /// tensors with a codec.
+  /// For "hierarchical": ranks are numbered machine by machine, with this many on each; `option` is
+  /// the way of tensors with a codec.
   std::uint32_t ranks_per_machine = 1;
   ExchangeOption option = usual_hierarchical_option();
 };
@@ -74,20 +75,20 @@ struct PlanRequest {
 ///   hierarchical  PlanRequest::option, in messages; usually in f32 within machines and two_shot
 ///              between them
 ///
-/// "reduce_scatter" is none of them, since it gives each rank the update of its part alone
-/// (PlanTensor::part_ends; equal parts where there are none): the first half of two_shot. A part is
-/// a tensor of its own to a program that cuts; others do not take it.
+/// "reduce_scatter" is not in this list, since it gives each rank only the update of its part
+/// (PlanTensor::part_ends; equal parts if there are none). It is the first half of two_shot. To a
+/// program that can cut, a part is a tensor of its own; other programs do not take this plan.
 std::span<const std::string_view> plan_names();
 
-/// A codec that does not take partial sums is added up from the payloads of all ranks, so that
-/// "ring", "tree", and "hierarchical" where ranks of a machine add gradients first are not for it.
+/// A codec that does not take partial sums must decode the payloads of all ranks. It cannot use
+/// "ring", "tree", or "hierarchical" if ranks of a machine add gradients first.
 ///
 /// Errors: InvalidArgument (no such plan, no such server, no ranks, parts that do not cover a
-/// tensor; a codec that does not take the plan: the message says which ones it takes), those of
+/// tensor; a codec that does not take the plan: the message lists the plans it takes), those of
 /// CodecFacts::bound.
 Result<Plan> build_plan(const PlanRequest& request);
 
-/// The same; none where a codec does not take the plan.
+/// The same, but returns none if a codec does not take the plan.
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request);
 
 }  // namespace cinch::rt

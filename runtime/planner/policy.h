@@ -1,4 +1,4 @@
-// Which tensor is compressed how: rules, of which the first that fits a tensor decides.
+// Chooses how each tensor is compressed, by rules. The first rule that matches a tensor decides.
 //
 //   {"rules": [
 //     {"name": "*.bias", "use": "exact"},
@@ -25,29 +25,30 @@ enum class TensorUse : std::uint8_t {
 };
 
 struct PolicyRule {
-  std::string name = "*";  // a pattern, as of shells: * ? [a-z]
+  std::string name = "*";  // a shell pattern: * ? [a-z]
   std::int64_t min_elements = 0, max_elements = std::numeric_limits<std::int64_t>::max();
   std::int64_t min_dims = 0, max_dims = std::numeric_limits<std::int64_t>::max();
 
   TensorUse use = TensorUse::Compress;
-  std::string program;  // of Compress; empty: the one that is given beside
-  // Of its constants and parameters, as bindings have them: "0.001", "gamma".
+  std::string program;  // for Compress; empty: the program that the caller gives
+  // Values of its constants and parameters, as bindings have them: "0.001", "gamma".
   std::map<std::string, std::string> values;
   std::int32_t priority = 0;  // higher ones are sent first
 };
 
 struct Policy {
-  std::vector<PolicyRule> rules;  // a tensor that none fits is exact
+  std::vector<PolicyRule> rules;  // a tensor that no rule matches is exact
 };
 
-/// Tensors of fewer elements are exact unless a policy says otherwise: a message of so little takes
-/// the link's latency whatever it holds.
+/// Tensors with fewer elements are exact unless a policy says otherwise: a message this small takes
+/// the link's latency, whatever it holds.
 inline constexpr std::int64_t kSmallElements = 4096;
 
-/// One-dimensional and small tensors exact, all others compressed.
+/// The default policy: one-dimensional and small tensors exact, all others compressed.
 Policy usual_policy();
 
-/// Errors: CorruptFile (no JSON, a rule with an unknown or ill-typed entry: names rule and entry).
+/// Errors: CorruptFile (not JSON, or a rule with an unknown or ill-typed entry: names rule and
+/// entry).
 Result<Policy> parse_policy(std::string_view text);
 
 struct PolicyTensor {
@@ -55,7 +56,7 @@ struct PolicyTensor {
   std::vector<std::int64_t> shape;
 };
 
-/// A program with its values: what one codec of a plan is.
+/// A program with its values. Each makes one codec of a plan.
 struct PolicyCodec {
   std::string program;
   std::map<std::string, std::string> values;
@@ -64,14 +65,14 @@ struct PolicyCodec {
 
 struct PolicyResult {
   std::vector<PolicyCodec> codecs;  // each once
-  /// What is sent, by falling priority, else in the given order.
+  /// The tensors to send, by falling priority, else in the given order.
   struct Sent {
-    std::uint32_t tensor = 0;  // of those given
+    std::uint32_t tensor = 0;  // index in the given tensors
     std::uint32_t codec = 0;   // or kDense
     std::int32_t priority = 0;
   };
   std::vector<Sent> sent;
-  std::vector<std::uint32_t> off;  // of those given
+  std::vector<std::uint32_t> off;  // indices in the given tensors
 };
 
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors);

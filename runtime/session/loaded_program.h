@@ -1,5 +1,5 @@
-// An image made ready to run: validated, its binary loaded and its kernels found. Shared by all
-// sessions of one program.
+// An image that is ready to run: validated, its binary loaded and its kernels found. All sessions
+// of one program share it.
 #pragma once
 #include <memory>
 #include <utility>
@@ -19,8 +19,8 @@ class LoadedProgram {
   /// that this machine cannot run), and those of the module.
   static Result<std::shared_ptr<const LoadedProgram>> load(ProgramImage image);
 
-  /// For programs whose kernels are already in this process: `kernels` by kernel index. Same
-  /// checks, no binary.
+  /// Loads a program whose kernels are already in this process: `kernels` by kernel index. Makes
+  /// the same checks, but loads no binary.
   static Result<std::shared_ptr<const LoadedProgram>> from_functions(
       ProgramImage image, std::vector<KernelFunction> kernels);
 
@@ -36,7 +36,7 @@ class LoadedProgram {
   std::vector<KernelFunction> kernels_;
 };
 
-/// Its image, which keeps the program.
+/// Returns the program's image, which keeps the program alive.
 inline std::shared_ptr<const ProgramImage> image_of(std::shared_ptr<const LoadedProgram> program) {
   const ProgramImage& image = program->image();
   return {std::move(program), &image};

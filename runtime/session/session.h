@@ -1,6 +1,6 @@
-// The user's door: one tensor of one worker, compressed and decompressed step by step by one
-// compiled program. Holds the tensor's states, the parameters' values and all memory. One call at a
-// time: one that another thread makes meanwhile is an error (InvalidArgument) and changes nothing.
+// One tensor of one worker, which one compiled program compresses and decompresses step by step. A
+// session holds the tensor's states, the parameters' values and all memory. It takes one call at a
+// time: a call that another thread makes meanwhile returns InvalidArgument and changes nothing.
 // Sessions are independent of one another.
 //
 //   auto session = Session::open(std::move(image), {.rows = n, .seed = 7});
@@ -28,18 +28,19 @@
 namespace cinch::rt {
 
 struct SessionOptions {
-  /// Shape of the tensor: a vector of n elements is [n, 1]. A matrix program takes the first
-  /// dimension by the rest.
+  /// Shape of the tensor: a vector of n elements is [n, 1]. For a matrix program, cols is the
+  /// product of all dimensions but the first.
   std::int64_t rows = 0;
   std::int64_t cols = 1;
   std::uint32_t threads = 0;  // 0: all of the machine; at most kMaxThreads
   std::uint32_t world = 1;    // ranks
   std::uint32_t worker = 0;   // this rank, below world
   std::uint64_t seed = 0;
-  std::uint32_t tensor = 0;  // number of the tensor: draws of different tensors differ
-  std::uint32_t piece = 0;   // number of the piece of the tensor
-  /// No states are held: encode, sync, what reads or sets states, and a finish that has any are
-  /// InvalidArgument.
+  // Number of the tensor: tensors with different numbers draw differently
+  std::uint32_t tensor = 0;
+  std::uint32_t piece = 0;  // number of the piece of the tensor
+  /// The session holds no states. Encode, sync, access to states, and a finish that has states
+  /// return InvalidArgument.
   bool only_decodes = false;
   /// Threads shared with other sessions instead of `threads` of its own; outlives the session. May
   /// be null.
@@ -48,21 +49,21 @@ struct SessionOptions {
   /// May be null.
   const std::atomic<bool>* cancelled = nullptr;
 
-  MemorySource memory;  // of states and workspace; its functions outlive the session
+  MemorySource memory;  // source of states and workspace; its functions outlive the session
 
   TensorFacts facts() const { return {rows, cols, world, worker, seed, tensor, piece}; }
 
-  // For tests and tuning; results never depend on them.
-  std::optional<CpuTuning> tuning;    // none: that of the image's architecture in the tables
+  // For tests and tuning; results never depend on these.
+  std::optional<CpuTuning> tuning;    // none: the tables' values for the image's architecture
   std::uint64_t groups_per_task = 0;  // 0: chosen by size
-  bool poison_memory = false;         // fill what a call must write before it reads
+  bool poison_memory = false;         // fill memory that a call must write before it reads
 };
 
 class Session {
  public:
-  /// Allocates the states and runs their initial values. Errors: InvalidArgument (a negative shape,
-  /// 2^32 elements or more, worker not below world), those of LoadedProgram::load, OutOfMemory,
-  /// CheckFailed.
+  /// Allocates the states and computes their initial values. Errors: InvalidArgument (a negative
+  /// shape, 2^32 elements or more, worker not below world), those of LoadedProgram::load,
+  /// OutOfMemory, CheckFailed.
   static Result<Session> open(std::shared_ptr<const LoadedProgram> program, const SessionOptions&);
   static Result<Session> open(ProgramImage image, const SessionOptions& options);
 
@@ -79,71 +80,73 @@ class Session {
   /// OutOfRange (names parameter, value and range); the old value stays.
   Status set_parameter(std::string_view name, double value);
 
-  /// Most bytes a payload can have with the parameters of now, header included. Errors: Overflow.
+  /// The largest size in bytes, header included, that a payload can have with the present
+  /// parameters. Errors: Overflow.
   Result<std::int64_t> payload_bound(std::uint64_t step = 0) const;
-  /// Where the fields of such a payload stand, counts at their bounds, in the memory that `layout`
-  /// has. Errors: Overflow.
+  /// Lays out the fields of such a payload, with counts at their bounds, in the memory that
+  /// `layout` has. Errors: Overflow.
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
-  /// What its payloads' headers say, without flags and length.
+  /// The header of its payloads, without flags and length.
   Result<PayloadHeader> header_for(std::uint64_t step) const;
   /// Bytes of memory held besides states; grows with the first call of each kind.
   Result<std::int64_t> workspace_bytes() const;
   std::int64_t state_bytes() const;
-  /// Bytes that the steps of the last call moved, where the image counts accesses; nothing of what
-  /// the session itself does around them.
+  /// Bytes that the steps of the last call moved, if the image counts accesses. What the session
+  /// itself moves around them is not counted.
   Result<AccessCounts> last_accesses() const;
 
-  /// How often the body of each loop of the program ran in the last call; loops in the order in
-  /// which they stand, outer ones before those in them.
+  /// How often the body of each loop of the program ran in the last call. Loops are in program
+  /// order, outer ones before inner ones.
   Result<std::vector<std::int64_t>> last_loop_rounds() const;
 
   /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
-  /// a non-finite value gives a marked payload and leaves the states as they were. Errors:
-  /// InvalidArgument (length or type of the gradient; a program with a `sync` body), CheckFailed,
-  /// Cancelled, OutOfMemory, Overflow; states are then as before, too.
+  /// a non-finite value gives a marked payload and leaves the states as they were. After an error
+  /// the states are as before, too. Errors: InvalidArgument (length or type of the gradient; a
+  /// program with a `sync` body), CheckFailed, Cancelled, OutOfMemory, Overflow.
   Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
 
-  /// Decompresses into `out` (f32, f16 or bf16). The payload is hostile: header, sizes, counts,
+  /// Decompresses into `out` (f32, f16 or bf16). The payload is untrusted: header, sizes, counts,
   /// indices and their order are checked before anything is written. A marked payload gives NaN
   /// throughout. Errors: CorruptPayload (names the field), VersionMismatch, and those of encode.
   Status decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step);
   /// out += decode(payload), in f32.
   Status decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
                     std::uint64_t step);
-  /// From the sum over ranks of decoded payloads to the update: the program's `finish`, else sum /
-  /// world, element by element. A program's `finish` of a sum with a non-finite value gives NaN
-  /// throughout and leaves the states. `update` may be `sum`'s memory.
+  /// Turns the sum over ranks of decoded payloads into the update. Runs the program's `finish`, or
+  /// else computes sum / world for each element. If the sum has a non-finite value, a program's
+  /// `finish` gives NaN throughout and leaves the states. `update` may be `sum`'s memory.
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
-  /// The program's `sync`, on all ranks at once: from this rank's gradient to the update, the same
-  /// on all. Where the gradient of one rank holds a non-finite value, the updates of all are NaN
-  /// throughout and no states advance. `update` may be the gradient's memory. Errors: those of
-  /// encode and of RankExchange; CheckFailed also where another rank failed; the states of all
-  /// ranks are then as before. A rank that gets another error has not met the others: they wait.
+  /// Runs the program's `sync`, on all ranks at once. It turns this rank's gradient into the
+  /// update, which is the same on all ranks. If the gradient of one rank holds a non-finite value,
+  /// the updates of all ranks are NaN throughout and no states advance. `update` may be the
+  /// gradient's memory. Errors: those of encode and of RankExchange; CheckFailed also if another
+  /// rank failed. After an error the states of all ranks are as before. If a rank gets another
+  /// error, it has not reached the others, and they wait.
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
-  /// The same for those who bring the ranks together themselves: both run up to where this rank
-  /// waits for the others, or to the end (none). `all`: what meet_at() gave, or would have; the
-  /// output of a collective is there then. Tensors live on until the end. Errors: those of sync;
-  /// nobody waits then.
+  /// The same for callers who bring the ranks together themselves. Both calls run up to the point
+  /// where this rank waits for the others, or to the end (none). `all`: the result of meet_at();
+  /// the output of a collective is there then. Tensors must live until the end. Errors: those of
+  /// sync, but no rank is left waiting.
   Result<std::optional<RankPoint>> begin_sync(ConstTensorView gradient, TensorView update,
                                               std::uint64_t step);
   Result<std::optional<RankPoint>> continue_sync(RankStatus all);
 
-  /// Makes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
-  /// this type takes from `options().memory`, so that the call itself takes none; `is_in_place`: a
+  /// Takes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
+  /// this type needs from `options().memory`, so that the call itself takes none. `is_in_place`: a
   /// finish whose update is its sum's memory. Errors: InvalidArgument, OutOfMemory, Overflow.
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
 
-  /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
+  /// Replaces SessionOptions::tuning for the calls that follow; results never depend on it.
   Status set_tuning(const CpuTuning& tuning);
 
-  /// Takes back what the last call of an encode, sync or finish (the program's own) did to the
-  /// states, if it succeeded; decoding in between does not matter. Once.
+  /// Undoes the changes to states of the last encode, sync or finish (the program's own), if that
+  /// call succeeded. Decoding in between does not matter. Works once.
   Status take_back();
 
-  /// Notes the states, which take_back_states makes those of now again; between the two at most one
-  /// call of each kind that changes states.
+  /// Saves the states; take_back_states restores them. In between there may be at most one call of
+  /// each kind that changes states.
   Status keep_states();
   Status take_back_states();
 
@@ -152,8 +155,9 @@ class Session {
   Result<std::span<const std::uint8_t>> state(std::uint32_t index) const;
   /// Replaces a state. Errors: InvalidArgument (another length).
   Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
-  /// All states to and from a file (state_file.h). Errors: Io, CorruptFile, VersionMismatch,
-  /// InvalidArgument (states of another program or shape); on error nothing has changed.
+  /// Writes all states to a file, or reads them (state_file.h). After an error nothing has changed.
+  /// Errors: Io, CorruptFile, VersionMismatch, InvalidArgument (states of another program or
+  /// shape).
   Status save_states(const std::filesystem::path& path) const;
   Status load_states(const std::filesystem::path& path);
   /// The same as bytes in memory.

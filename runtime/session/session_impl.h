@@ -1,5 +1,4 @@
-// The inside of a session: what it holds, and the calls without the door's guard against
-// exceptions.
+// The inside of a session: what it holds, and its calls without the guard against exceptions.
 #pragma once
 #include <optional>
 #include <vector>
@@ -18,7 +17,7 @@ namespace cinch::rt {
 struct Session::Impl {
   Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& opts);
 
-  /// States exist and have their initial values afterwards.
+  /// Makes the states and computes their initial values.
   Status start();
 
   Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
@@ -47,13 +46,13 @@ struct Session::Impl {
   }
   std::int64_t num_elems() const { return options.rows * options.cols; }
   std::int64_t f32_bytes() const { return num_elems() * static_cast<std::int64_t>(sizeof(float)); }
-  /// Binds `memo` to it.
+  /// The values that host expressions see in a step. Binds `memo` to them.
   HostEnv env(std::uint64_t step) const;
   PayloadHeader header(std::uint64_t step) const;
 
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
   Status reserve_fields(bool is_encode);
-  /// The tensor's elements as f32, which kernels of a gradient only read.
+  /// Binds the tensor's elements as f32, which kernels of a gradient only read.
   Status bind_gradient(const float* gradient);
   Status bind_output(float* to);
   /// Room for every element as f32.
@@ -64,18 +63,18 @@ struct Session::Impl {
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
   CallInputs inputs_of(std::uint64_t step) const;
   Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
-  /// The new values of states become theirs: the last thing that a call does.
+  /// Makes the new values of states the current ones. This is the last thing that a call does.
   void commit(EntryKind kind);
-  /// The elements as f32: the tensor itself, or a converted copy.
+  /// Returns the elements as f32: the tensor itself, or a converted copy.
   Result<const float*> as_f32(ConstTensorView tensor);
-  /// Runs encode's kernels on bound buffers; true where the gradient holds a non-finite value.
+  /// Runs encode's kernels on bound buffers. Returns true if the gradient holds a non-finite value.
   Result<bool> run_encode(const float* gradient, std::uint64_t step);
   Status bind_fields_for_encode();
   Result<std::span<const std::uint8_t>> close_up(bool non_finite, std::uint64_t step);
   Status read_counts();
-  /// To `view`.
+  /// Parses a payload into `view`.
   Status read(std::span<const std::uint8_t> bytes, std::uint64_t step);
-  /// Runs Decode or DecodeAdd of the payload that was read into `out`.
+  /// Runs Decode or DecodeAdd on the payload that read() parsed; writes `out`.
   Status run_decode(EntryKind kind, float* out, std::uint64_t step);
   Status bind_fields_for_decode();
   Status run_finish(std::span<const float> sum, float* update, bool& non_finite,
@@ -88,7 +87,7 @@ struct Session::Impl {
     TensorView update;
     bool has_scratch = false;
     std::uint64_t step = 0;
-    RankPoint point;  // where it waits
+    RankPoint point;  // the point at which it waits
     std::optional<Error> failure;
   };
   Result<std::optional<RankPoint>> begin_sync(ConstTensorView gradient, TensorView update,
@@ -111,16 +110,16 @@ struct Session::Impl {
   mutable HostMemo memo;
   AccessCounts accesses;
   Syncing syncing;
-  std::optional<EntryKind> committed;  // the last call's, if it changed states
-  const bool needs_copies;             // of states, to take a step back
-  std::vector<std::uint8_t> kept;      // all of them, one behind the other
-  AlignedBuffer payload;               // the last encode's
+  std::optional<EntryKind> committed;  // kind of the last call, if it changed states
+  const bool needs_copies;             // of states, to undo a step
+  std::vector<std::uint8_t> kept;      // all states, one after the other
+  AlignedBuffer payload;               // of the last encode
   AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
-  std::vector<AlignedBuffer> fields;  // fields that cannot stand where the payload has them
-  // Of the call that runs; here, so that calls allocate nothing.
-  PayloadLayout bound, closed;        // every count at its bound, or as encode counted
+  std::vector<AlignedBuffer> fields;  // fields that cannot lie in the payload itself
+  // Data of the running call. It is kept here, so that calls allocate nothing.
+  PayloadLayout bound, closed;        // with every count at its bound, or with encode's counts
   std::vector<std::uint32_t> counts;  // of encode
-  PayloadView view;                   // what is decoded
+  PayloadView view;                   // the payload that is decoded
 };
 
 }  // namespace cinch::rt

@@ -1,8 +1,8 @@
 // A list of tensors of one worker that one program compresses: hundreds of them, of one element or
 // of many millions, with a state and a payload each. A call is one parallel run over all its
-// tensors: small ones are spread over the threads, of large ones every thread that has nothing else
-// to do takes a part. Results do not depend on the number of threads. One call at a time,
-// as Session has it.
+// tensors. Small tensors are spread over the threads; every idle thread takes a part of the large
+// ones. Results do not depend on the number of threads. A list takes one call at a time, as Session
+// does.
 //
 //   auto list = SessionList::open(program, {.seed = 7}, {{{.rows = 10}, {.rows = 1'000'000}}});
 //   list->encode({.step = step}, gradients, payloads);
@@ -20,8 +20,8 @@ namespace cinch::rt {
 
 class SessionList : public ListSession {
  public:
-  /// As Session::open for each tensor, one after the other; `common` without its shape, tensor,
-  /// piece and runner. Errors: those of Session::open.
+  /// Opens a session for each tensor, one after the other, as Session::open does. `common` has no
+  /// shape, tensor, piece or runner. Errors: those of Session::open.
   static ListResult<SessionList> open(const std::shared_ptr<const LoadedProgram>& program,
                                       const SessionOptions& common,
                                       std::span<const ListTensor> tensors);
@@ -32,7 +32,7 @@ class SessionList : public ListSession {
   std::size_t size() const override;
   Session& operator[](std::size_t tensor);
   const Session& operator[](std::size_t tensor) const;
-  /// How often threads were called together so far: at most once a call.
+  /// How often threads were started together so far: at most once a call.
   std::uint64_t num_regions() const;
 
   const ProgramInfo& info() const override;
@@ -51,14 +51,14 @@ class SessionList : public ListSession {
     return (*this)[tensor].header_for(step);
   }
 
-  /// Arrays have an entry per tensor of the call, whose memory no other entry shares. All or
-  /// nothing: on error every state is as before (but see CINCH_STATES_IN_PLACE in cinch.h), and
-  /// outputs hold nothing of use. The error is that of the first entry in the array that fails, or
-  /// Cancelled. Errors: as of Session's calls, with their place; OutOfRange (a number of no
-  /// tensor), InvalidArgument (a tensor twice; arrays of different lengths; a payload without
-  /// room).
+  /// Arrays have one entry for each tensor of the call; no two entries share memory. A call is all
+  /// or nothing: after an error every state is as before (but see CINCH_STATES_IN_PLACE in
+  /// cinch.h), and outputs hold nothing of use. The error is that of the first entry in the array
+  /// that fails, or Cancelled. Errors: as of Session's calls, with the entry's index; OutOfRange
+  /// (no tensor has this number), InvalidArgument (a tensor twice; arrays of different lengths; a
+  /// payload without room).
   ///
-  /// All memory is taken from SessionOptions::memory by the calling thread.
+  /// The calling thread takes all memory from SessionOptions::memory.
   ListStatus encode(const ListCall& call, std::span<const ConstTensorView> gradients,
                     std::span<PayloadSlot> payloads) override;
   ListStatus decode(const ListCall& call, std::span<const PayloadBytes> payloads,

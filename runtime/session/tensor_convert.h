@@ -1,5 +1,5 @@
-// Tensors of f16 and bf16 to and from the f32 that kernels work on, spread over a runner's threads;
-// rounding is the language's.
+// Converts tensors of f16 and bf16 to and from the f32 that kernels work on, on a runner's threads.
+// Rounding is the language's.
 #pragma once
 #include <atomic>
 #include <span>
@@ -16,7 +16,7 @@ Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& run
 Status convert_from_f32(std::span<const float> from, TensorView to, TaskRunner& runner,
                         const std::atomic<bool>* cancelled);
 
-/// NaN, the canonical one of the type, in every element.
+/// Writes the canonical NaN of the type to every element.
 Status fill_nan(TensorView to, TaskRunner& runner, const std::atomic<bool>* cancelled);
 
 /// sums[i] += addends[i].

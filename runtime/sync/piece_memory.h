@@ -1,5 +1,5 @@
-// What of a step lies in the host's memory on one rank: the user's tensors, where they do not lie
-// on its device, and the wire.
+// The part of a step's data that lies in one rank's host memory: the wire, and the user's tensors
+// unless they lie on the rank's device.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,20 +15,20 @@ class PieceMemory {
   /// `plan` outlives this. Errors: OutOfMemory.
   static Result<PieceMemory> make(const Plan& plan, std::uint32_t rank);
 
-  /// The tensors of a step, by the plan's list.
+  /// Sets the tensors of a step, in the plan's order.
   void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates) {
     gradients_ = gradients;
     updates_ = updates;
   }
 
   ConstTensorView gradient(std::uint32_t piece) const;
-  /// Of a piece whose update this rank gets.
+  /// The update of a piece; only for pieces whose update this rank gets.
   TensorView update(std::uint32_t piece) const;
 
   std::span<std::uint8_t> bytes_of(std::uint32_t slot);
   std::span<std::uint8_t> wire() { return wire_.bytes(); }
-  /// Bytes of the slot that are in use: all of them where it has no length. Errors: CorruptPayload
-  /// (more than there is room for).
+  /// Bytes of the slot that are in use: all bytes if it has no length. Errors: CorruptPayload (a
+  /// length beyond the slot's room).
   Result<std::uint64_t> used_bytes(std::uint32_t slot);
   void set_used_bytes(std::uint32_t slot, std::uint64_t bytes);
 

@@ -1,7 +1,7 @@
-// Runs the tasks of one rank: a thread computes, another one issues exchanges in an order that all
-// ranks share; both at once, as far as the tasks' dependencies allow, and as far as the step's
-// tensors are ready. Exchanges are issued by the caller's thread, or by one of the runner's own
-// while the caller makes tensors ready.
+// Runs the tasks of one rank. One thread computes, another issues exchanges in an order that all
+// ranks share. Both run at once, as far as the tasks' dependencies and the step's ready tensors
+// allow. The caller's thread issues exchanges, or a thread of the runner does while the caller
+// makes tensors ready.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ struct RunnerParts {
   RankTasks& compute;
   PieceMemory& memory;
   StepTensors& tensors;
-  std::atomic<bool>& cancelled;  // set when a task fails, so that computing ends, too
+  std::atomic<bool>& cancelled;  // set when a task fails, to end computing, too
   std::chrono::milliseconds timeout;
 };
 
@@ -40,34 +40,35 @@ class PlanRunner {
   explicit PlanRunner(const RunnerParts& parts);
   ~PlanRunner();
 
-  /// Run on the thread that issues exchanges, before the first task.
+  /// Runs on the thread that issues exchanges, before the first task.
   using Prologue = std::function<Status()>;
 
-  /// A step begins: no tensor is ready. No step is under way.
+  /// Begins a step; no tensor is ready yet. No other step may be under way.
   void begin();
-  /// The tensor's gradient may be read and its update written. From any thread, once a step.
+  /// Allows the step to read the tensor's gradient and write its update. From any thread, once a
+  /// step.
   void make_ready(std::uint32_t tensor);
-  /// All tasks once, with exchanges issued on this thread; all tensors are ready. On an error none
-  /// of them runs any more, the other ranks have been told, and no memory is in use. Errors: those
-  /// of the prologue and of the tasks, named; TimedOut.
+  /// Runs all tasks once, and issues exchanges on this thread. All tensors must be ready. After an
+  /// error no task runs any more, the other ranks have been told, and no memory is in use. Errors:
+  /// those of the prologue and of the tasks, named; TimedOut.
   Status run(const Prologue& prologue);
-  /// The same on a thread of the runner's own, while tensors become ready; join waits for its end.
-  /// Errors: also TimedOut where no tensor has become ready for so long, which names one.
+  /// The same on a thread of the runner, while tensors become ready; join waits for its end.
+  /// Errors: also TimedOut (no tensor became ready for the timeout; names one).
   void start(Prologue prologue);
   Status join();
-  /// The step fails, as if a task had: from any thread.
+  /// Makes the step fail as if a task had failed. From any thread.
   void fail_step(const Error& error);
   bool has_failed() const;
-  /// A tensor that is not ready; none where all are.
+  /// A tensor that is not ready; none if all are.
   std::optional<std::uint32_t> find_unready() const;
   /// Have all tasks ended that write the tensor's update?
   bool is_done(std::uint32_t tensor) const;
-  /// Returns true when they have, or when the step has failed; false at once for a tensor that is
-  /// not ready.
+  /// Waits for those tasks. Returns true when they have ended or the step has failed, and false at
+  /// once for a tensor that is not ready.
   bool wait_for(std::uint32_t tensor);
 
-  /// Of the steps that follow: tasks that may run go by rising places, and exchanges in their
-  /// order, which is the same on all ranks.
+  /// Sets the order of the steps that follow. Of the tasks that may run, the one with the lowest
+  /// place runs first. Exchanges follow the places, which are the same on all ranks.
   void set_order(const std::vector<std::uint32_t>& place_of_task);
   /// Did the last step spend most of its time before the last tensor was ready?
   bool waits_for_tensors() const;
@@ -83,9 +84,9 @@ class PlanRunner {
   const Task& task(std::uint32_t index) const { return own_.tasks[index]; }
   void note_tensors(std::uint32_t index);
   void let_compute(std::uint32_t index) { ready_.emplace(place_[index], index); }
-  /// One of what it waits for is there. Under the lock.
+  /// Counts down what the task waits for. Under the lock.
   void release(std::uint32_t index);
-  /// What waits for the task may run. Under the lock.
+  /// Releases the tasks that wait for this one. Under the lock.
   void end_task(std::uint32_t index);
   void note_failure(std::uint32_t index, const Error& error);
   Error named(std::uint32_t index, const Error& error) const;
@@ -93,17 +94,17 @@ class PlanRunner {
   void network_loop();
   Status issue(const Prologue& prologue);
   Status end_issuing();
-  /// Where so long no tensor has become ready that is waited for. Under the lock.
+  /// Fails the step if no awaited tensor has become ready for the timeout. Under the lock.
   void check_readiness();
 
-  /// What the task does, with its tensors made ready before and delivered behind.
+  /// Runs the task; prepares its tensors before, and delivers them after.
   Status work(std::uint32_t index, const std::function<Status()>& task);
   void compute_loop();
   void compute_one(std::unique_lock<std::mutex>& lock);
   /// May the next exchange begin? Under the lock.
   bool is_next_ready() const;
 
-  /// The next exchange in the plan's order, if what it waits for has ended.
+  /// The next exchange in the plan's order, if all its dependencies have ended.
   std::optional<std::uint32_t> next_exchange();
   bool start_exchanges();
   bool start_one(std::uint32_t index);
@@ -113,38 +114,39 @@ class PlanRunner {
 
   RunnerParts parts_;
   const RankPlan& own_;
-  TransportRanks ranks_;                                 // of tasks that are protocols
-  std::vector<std::vector<std::uint32_t>> next_;         // by task: those that wait for it
-  std::vector<std::vector<std::uint32_t>> of_tensor_;    // by tensor: tasks that wait for it
-  std::vector<std::vector<std::uint32_t>> tensors_of_;   // by task: those that it waits for
-  std::vector<std::uint32_t> num_writers_;               // by tensor: tasks that write its update
-  std::vector<std::uint32_t> place_;                     // by task: in the order of the step
-  std::vector<std::uint32_t> exchanges_;                 // network tasks in order
+  TransportRanks ranks_;                                // for tasks that are protocols
+  std::vector<std::vector<std::uint32_t>> next_;        // by task: the tasks that wait for it
+  std::vector<std::vector<std::uint32_t>> of_tensor_;   // by tensor: the tasks that wait for it
+  std::vector<std::vector<std::uint32_t>> tensors_of_;  // by task: the tensors that it waits for
+  // By tensor: the number of tasks that write its update
+  std::vector<std::uint32_t> num_writers_;
+  std::vector<std::uint32_t> place_;                     // by task: its place in the step's order
+  std::vector<std::uint32_t> exchanges_;                 // network tasks, in order
   std::vector<std::vector<ByteRange>> sent_, received_;  // by exchange task
 
   using Placed = std::pair<std::uint32_t, std::uint32_t>;  // place, task
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::size_t> missing_;       // by task: tasks before it and tensors that it waits for
+  std::vector<std::size_t> missing_;       // by task: how many tasks and tensors it still waits for
   std::vector<bool> is_ready_;             // by tensor
-  std::vector<std::uint8_t> is_prepared_;  // by tensor; of the lane that works on it
+  std::vector<std::uint8_t> is_prepared_;  // by tensor; owned by the lane that works on it
   std::vector<std::uint32_t> writers_left_;  // by tensor
   std::priority_queue<Placed, std::vector<Placed>, std::greater<>> ready_;
   std::size_t num_left_ = 0, num_started_ = 0;
-  const bool can_be_woken_;  // from a pause
+  const bool can_be_woken_;  // out of a pause
   bool is_computing_ = false, is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
-  // When a tensor became ready, a task was started or ended, or a part of an exchange moved.
+  // When a tensor last became ready, a task started or ended, or a part of an exchange moved.
   Clock::time_point last_move_;
-  std::uint64_t num_moves_ = 0;  // of the transport, by then
+  std::uint64_t num_moves_ = 0;  // moves of the transport by then
   std::vector<Flight> flights_;
   TaskTimes times_;
-  // Of steps whose exchanges a thread of the runner's own issues.
+  // For steps whose exchanges a thread of the runner issues.
   Prologue prologue_;
   bool has_work_ = false;
   bool has_issued_ = false;
   Status issued_ = Ok{};
-  std::thread thread_, network_thread_;  // the second one from the first such step on
+  std::thread thread_, network_thread_;  // the second starts with the first such step
 };
 
 }  // namespace cinch::rt

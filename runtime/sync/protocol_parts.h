@@ -1,4 +1,4 @@
-// The parts of programs with a `sync`, as tasks: what they read from the wire and leave there, the
+// The parts of programs with a `sync`, as tasks: what they read from the wire and write to it. The
 // same wherever a rank computes.
 #pragma once
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cinch::rt {
 
-/// Who computes. What collectives read and write is memory of this one's.
+/// Computes for ProtocolParts. Its memory holds the inputs and outputs of collectives.
 class ProtocolBody {
  public:
   ProtocolBody() = default;
@@ -20,20 +20,20 @@ class ProtocolBody {
   ProtocolBody& operator=(const ProtocolBody&) = delete;
   virtual ~ProtocolBody() = default;
 
-  /// As of Session.
+  /// As Session::begin_sync.
   virtual Result<std::optional<RankPoint>> begin(std::uint32_t piece) = 0;
   virtual Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) = 0;
-  /// From the body's memory to a slot of the wire, which is `wire` where it lies on the host, and
-  /// back; of the same size.
+  /// Copies between the body's memory and a slot of the same size. The slot's bytes are `wire` if
+  /// it lies on the host.
   virtual Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
                           std::span<const std::uint8_t> from) = 0;
   virtual Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
                          std::span<const std::uint8_t> wire) = 0;
-  /// Zeros in the slot.
+  /// Writes zeros to the slot.
   virtual Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) = 0;
 };
 
-/// How a rank's call went up to its end, and the part at whose end it knew.
+/// How a rank's call ended, and the part after which the rank knew.
 struct PartOutcome {
   RankStatus status = RankStatus::Good;
   std::uint32_t part = 0;
@@ -45,20 +45,20 @@ class ProtocolParts {
   explicit ProtocolParts(const Plan& plan) : plan_(plan) { begin_step(); }
 
   void begin_step();
-  /// A task of kind Part. A call that has failed here, or whose gradient is not finite, takes part
-  /// in what is left of its collectives with zeros, so that no rank waits for it; the others learn
-  /// of it when the step ends. Errors: those of the body, with the piece's name; InvalidArgument
-  /// (the program meets in another way than the plan says).
+  /// Runs a task of kind Part. A call that failed here, or whose gradient is not finite, joins its
+  /// remaining collectives with zeros, so that no rank waits for it; the others learn of it when
+  /// the step ends. Errors: those of the body, with the piece's name; InvalidArgument (the
+  /// program's collectives are not those of the plan).
   Status run(const Task& task, PieceMemory& memory, ProtocolBody& body);
 
-  /// Of a piece whose last part has run.
+  /// The outcome of a piece whose last part has run.
   PartOutcome outcome(std::uint32_t piece) const { return calls_[piece].outcome; }
-  /// Why a call has failed here, in this step: of the piece.
+  /// Why the piece's call failed here in this step; none if it did not.
   const std::optional<Error>& failure(std::uint32_t piece) const { return calls_[piece].failure; }
 
  private:
   struct Call {
-    std::optional<RankPoint> point;  // where it waits; none: it is over
+    std::optional<RankPoint> point;  // where it waits; none: it has ended
     PartOutcome outcome;
     std::optional<Error> failure;
   };
@@ -73,12 +73,12 @@ class ProtocolParts {
   std::vector<Call> calls_;  // by piece
 };
 
-/// What the calls of all ranks for one piece come to: where a gradient was not finite, that; a call
-/// that failed at a later part than another one stopped has computed with that one's zeros and
-/// counts for nothing.
+/// Joins the calls of all ranks for one piece into one outcome. A gradient that was not finite
+/// decides. A call that failed at a later part than the one where another stopped had computed with
+/// that one's zeros, and does not count.
 struct JointOutcome {
   RankStatus status = RankStatus::Good;
-  std::uint32_t rank = 0;  // the first one that is at fault
+  std::uint32_t rank = 0;  // the first rank at fault
 };
 JointOutcome join_outcomes(std::span<const PartOutcome> by_rank);
 

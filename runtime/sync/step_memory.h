@@ -1,5 +1,5 @@
-// The memory of a step's gradients and updates, which must not overlap: an update is written while
-// other gradients, and other updates, may still be read.
+// Checks that the gradients and updates of a step do not overlap: an update is written while other
+// gradients and updates may still be read.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace cinch::rt {
 
 class StepMemory {
  public:
-  /// Of the tensors of `plan`, which outlives this, on that rank.
+  /// For the tensors of `plan`, which outlives this, on one rank.
   StepMemory(const Plan& plan, std::uint32_t rank);
 
-  /// A step begins: nothing has been added.
+  /// Begins a step: forgets all tensors.
   void clear() { num_added_ = 0; }
-  /// Of one tensor; once a step. An update may be its gradient's memory, or where the rank has a
-  /// part of the tensor that part of it. Errors: InvalidArgument (the update overlaps something
-  /// else, or something overlaps it), which names both tensors.
+  /// Adds one tensor, once a step. An update may be its gradient's memory; if the rank has a part
+  /// of the tensor, the update may be that part of the gradient. Errors: InvalidArgument (the
+  /// update overlaps other memory of the step; names both tensors).
   Status add(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update);
 
  private:
   struct Range {
     std::uintptr_t begin = 0, end = 0;
-    /// Nothing overlaps an empty range, wherever it lies.
+    /// An empty range overlaps nothing, wherever it lies.
     bool overlaps(const Range& other) const {
       return std::max(begin, other.begin) < std::min(end, other.end);
     }

@@ -1,5 +1,5 @@
-// What ranks tell each other when a step ends: a record each, which all gather in one exchange. By
-// what the records say together every rank ends the step in the same way.
+// The records that ranks send one another when a step ends. All ranks gather all records in one
+// exchange. From them every rank decides in the same way how the step ends.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,20 +17,20 @@ class StepRecords {
   StepRecords(const Plan& plan, std::uint32_t rank);
 
   // ---- this rank's ----
-  /// `options`: a digest of how the step is taken.
+  /// `options`: a digest of the step's options.
   void begin(std::uint64_t step, std::uint64_t options);
   void ask_to_stop();
   void note_non_finite();
-  /// The step's gradient of the tensor is one that this rank's model gave.
+  /// Notes that this rank's model used the tensor and computed its gradient.
   void note_used(std::uint32_t tensor);
   void set_outcome(std::size_t protocol, const PartOutcome& outcome);
-  /// Pieces whose programs run in parts, in the order of `protocol`.
+  /// Pieces whose programs run in parts; `protocol` is an index into this list.
   const std::vector<std::uint32_t>& protocols() const { return protocols_; }
 
-  /// The exchange that gathers them; this outlives it.
+  /// The exchange that gathers the records; this outlives it.
   Exchange exchange();
 
-  // ---- those of all ranks, when it has ended ----
+  // ---- those of all ranks, after the exchange ----
   /// Errors: InvalidArgument (ranks at different steps, or with different options).
   Status check_steps() const;
   bool is_any_asking_to_stop() const;
@@ -46,11 +46,11 @@ class StepRecords {
   const Plan& plan_;
   std::uint32_t rank_;
   std::vector<std::uint32_t> protocols_;
-  // By rank: step, flags, protocols' outcomes two to a word, tensors 64 to a word.
+  // One rank's record: step, flags, outcomes of protocols two to a word, used tensors 64 to a word.
   std::size_t first_outcome_ = 0, first_used_ = 0, words_ = 0;
   std::vector<std::uint64_t> own_, all_;
   std::vector<ByteRange> parts_;
-  std::vector<PartOutcome> by_rank_;  // of the protocol that is looked at; keeps its memory
+  std::vector<PartOutcome> by_rank_;  // outcomes of one protocol; kept to reuse its memory
 };
 
 }  // namespace cinch::rt

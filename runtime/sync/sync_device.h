@@ -4,11 +4,11 @@
 
 namespace cinch::rt {
 
-/// Its programs by codec of the plan: those that SyncOptions::programs has for CPUs. What shares
-/// the device outlives the session.
+/// The device's programs, by codec of the plan; they replace SyncOptions::programs, which are for
+/// CPUs. Whatever shares the device outlives the session.
 struct SyncDevice : GpuQueueOptions {
-  /// Gradients and updates lie in the device's memory, ready in the stream's order; else they are
-  /// copied there and back.
+  /// Do gradients and updates lie in the device's memory, ready in the stream's order? Otherwise
+  /// they are copied there and back.
   bool has_tensors = false;
 };
 

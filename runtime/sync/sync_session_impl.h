@@ -19,7 +19,7 @@ namespace cinch::rt {
 
 struct SyncSession::Impl {
   Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
-  /// A step may be under way: its threads go before what they use.
+  /// Stops the threads of a step that is under way before their data is destroyed.
   ~Impl() { runner.reset(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -36,7 +36,7 @@ struct SyncSession::Impl {
   void give_up(const Error& why);
 
   // ---- sync_step.cpp ----
-  /// `in_parts`: exchanges begin on a thread of the runner's own.
+  /// `in_parts`: a thread of the runner issues the exchanges.
   Status begin(std::uint64_t step, const StepOptions& wanted_options, bool in_parts);
   Status set_ready(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update,
                    bool is_used);
@@ -44,17 +44,17 @@ struct SyncSession::Impl {
   Result<StepOutcome> step(std::span<const ConstTensorView> gradients,
                            std::span<const TensorView> updates, std::uint64_t step,
                            const StepOptions& wanted_options);
-  /// Before the first task: parameters, and what sessions do.
+  /// Prepares parameters and sessions, before the first task.
   Status open_step();
   Status share_parameters();
   Status apply_parameters();
   Result<StepOutcome> end_step(Status status);
   Status agree_on_end();
-  /// What the records of all ranks say of programs with a `sync`. Errors: CheckFailed.
+  /// Applies the records of all ranks about programs with a `sync`. Errors: CheckFailed.
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
   Status measure_errors();
-  /// Of tensors that no rank has used.
+  /// Handles tensors that no rank has used.
   Status settle_unused() const;
   Status share_order();
 
@@ -68,22 +68,23 @@ struct SyncSession::Impl {
   std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
   std::unique_ptr<PieceMemory> memory;
   std::unique_ptr<RankTasks> compute;
-  std::unique_ptr<ComputeDevice> host;   // of the tensors, where they are the host's memory
-  std::unique_ptr<StepTensors> tensors;  // goes before the device that it works on
+  std::unique_ptr<ComputeDevice> host;   // the device of the tensors, if they lie in host memory
+  std::unique_ptr<StepTensors> tensors;  // destroyed before the device that it works on
   std::unique_ptr<PlanRunner> runner;
   std::unique_ptr<StepRecords> records;
   std::unique_ptr<UpdateErrors> errors;
-  // By codec and parameter: asked for here, as the step that is under way began with, and bound.
+  // By codec and parameter: values set here, values that the running step began with, bound values.
   std::vector<std::vector<double>> asked, wanted, bound;
   std::vector<double> shared;
   std::optional<Error> failure;  // of an earlier step
-  std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving
-  // Of the step that is under way.
+  // One more than the last step that succeeded, here or before saving
+  std::uint64_t next_step = 0;
+  // Data of the running step.
   std::uint64_t step_number = 0;
   StepOptions how;
   std::vector<std::uint8_t> is_ready;      // by tensor
-  std::vector<std::uint32_t> ready_order;  // tensors as they became ready
-  // Rank 0's: by tensor its place, and how many bundles are begun ahead; 0: no such order.
+  std::vector<std::uint32_t> ready_order;  // tensors in the order in which they became ready
+  // From rank 0: by tensor its place, then how many bundles begin ahead; 0: no such order.
   std::vector<std::uint32_t> common_order;
 
   UseFlag in_use;

@@ -1,5 +1,5 @@
-// The ranks of a program with a `sync`, reached over a transport: its collectives are exchanges,
-// each behind one small exchange that says how the ranks' calls go.
+// Connects a program's `sync` to the other ranks over a transport. Each collective is an exchange;
+// a small exchange before it tells how the ranks' calls go.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,7 +14,7 @@ namespace cinch::rt {
 
 class TransportRanks : public RankExchange {
  public:
-  /// An error with its phase and tensor, as other ranks learn of it.
+  /// Adds phase and tensor to an error, for other ranks.
   using Naming = std::function<Error(const Error&)>;
 
   TransportRanks(Transport& transport, std::chrono::milliseconds timeout)
@@ -23,26 +23,26 @@ class TransportRanks : public RankExchange {
         words_(transport.world()),
         parts_(transport.world()) {}
 
-  /// Before the first call of a protocol.
+  /// Call this before the first call of a protocol.
   void begin(Naming naming);
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
 
-  /// What the caller of a protocol that failed with `error` is told: where another rank is at
-  /// fault, what that one says.
+  /// The error for the caller of a protocol that failed with `error`: if another rank is at fault,
+  /// that rank's error.
   Error reason_of(const Error& error);
 
  private:
-  // What an agreement brings from each rank; words without padding, as they travel.
+  // One rank's part of an agreement: words without padding, as they travel.
   struct RankWord {
     std::uint64_t status = 0;  // a RankStatus
-    RankOffer offer;           // of the collective that it is at
+    RankOffer offer;           // of the collective that the rank waits at
   };
 
   Exchange exchange_of(const CollectiveCall& call);
-  /// After an agreement that told the offers of all ranks.
+  /// Runs the exchange, after an agreement on the offers of all ranks.
   Result<RankStatus> exchange_routed(const CollectiveCall& call);
-  /// As exchange_now; the error that it gives has no name yet.
+  /// As exchange_now, but its errors have no names yet.
   Status run(const Exchange& exchange, std::chrono::milliseconds timeout);
   Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus status,
                                   const RankOffer& offer = {});

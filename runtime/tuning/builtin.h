@@ -1,4 +1,4 @@
-// The text of tuning.json, which becomes part of the library.
+// The text of tuning.json, which is built into the library.
 #pragma once
 #include <string_view>
 

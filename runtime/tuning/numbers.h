@@ -1,12 +1,13 @@
-// Numbers that decide how work is cut up on one kind of machine, and never a bit of a result. Each
-// has a name, a range and values that `cinch tune` tries; tuning.h says where values come from.
+// Numbers that decide how work is divided on one kind of machine; they never change a bit of a
+// result. Each has a name, a range and values that `cinch tune` tries. tuning.h tells where values
+// come from.
 #pragma once
 #include <cstdint>
 #include <span>
 
 namespace cinch::rt {
 
-/// Of a level of x86-64, or aarch64.
+/// For a level of x86-64, or aarch64.
 struct CpuTuning {
   std::int64_t task_bytes = 1 << 18;
   std::int64_t tasks_per_thread = 8;
@@ -14,7 +15,7 @@ struct CpuTuning {
   friend bool operator==(const CpuTuning&, const CpuTuning&) = default;
 };
 
-/// Of an architecture of GPUs.
+/// For an architecture of GPUs.
 struct GpuTuning {
   std::int64_t block_warps = 8;
   std::int64_t blocks_per_multiprocessor = 0;

@@ -1,4 +1,4 @@
-// Finding: something wrong that a kernel did on the emulated GPU.
+// Finding: a fault of a kernel on the emulated GPU.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,17 +7,17 @@ namespace cinch::emulator {
 
 enum class FindingKind : std::uint8_t {
   OutOfBounds,       // global or shared memory, or memory that is not the device's
-  UseAfterFree,      // of memory that was given back
-  Misaligned,        // an address that its type's alignment does not divide
-  Uninitialised,     // bytes read that nobody wrote
-  Race,              // two accesses that nothing orders, one of them a write, not both strong
-  DivergentBarrier,  // threads of a block at different barriers, or gone
-  DivergentWarp,     // lanes that a mask names elsewhere or gone; a mask without its own lane
-  Hang,              // threads that wait for ever, loops without end
+  UseAfterFree,      // of freed memory
+  Misaligned,        // an address that is not a multiple of its type's alignment
+  Uninitialised,     // a read of bytes that nobody wrote
+  Race,              // two unordered accesses, at least one of them a write, not both strong
+  DivergentBarrier,  // threads of a block at different barriers, or ended
+  DivergentWarp,     // lanes in a mask that are elsewhere or ended; a mask without its own lane
+  Hang,              // threads that wait for ever, endless loops
   Trap,              // __trap()
 };
 
-/// "out of bounds", as messages give it.
+/// The name in messages: "out of bounds".
 const char* finding_kind_name(FindingKind kind);
 
 struct Finding {

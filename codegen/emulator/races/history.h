@@ -1,5 +1,6 @@
-// History: what a word of global memory held one after another, as atomics wrote it, and who has
-// seen what of it. A relaxed load may return any of it that the thread does not know to be old.
+// History: the values of a word of global memory in the order of their atomic writes, and which
+// threads have seen which. A relaxed load may return any value that the thread does not know to be
+// old.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,32 +12,32 @@ namespace cinch::emulator {
 
 class History {
  public:
-  /// One more than that is forgotten, the oldest first: then nobody sees it any more.
+  /// The most values and loads that are kept. Older ones are forgotten: nobody sees them any more.
   static constexpr std::size_t kMostHeld = 8, kMostSeen = 64;
 
   struct Held {
     std::uint64_t value = 0;
-    Access write;            // none: it was there before
-    std::uint64_t time = 0;  // counts atomics of the launch
+    Access write;            // none: the value was there before
+    std::uint64_t time = 0;  // number of the atomic in the launch
     KnowledgePtr release;    // what a load that returns this value acquires
   };
 
-  /// Of a word of `size` bytes that holds `now`, which everybody sees.
+  /// For a word of `size` bytes that holds `now`, which everybody sees.
   History(std::uint32_t size, Held now) : size_(size), held_{std::move(now)} {}
 
   std::uint32_t size() const { return size_; }
-  /// Is this the history of what was written last there?
+  /// Is this the history of the last write there?
   bool is_of(std::uint32_t size, const Held& now) const {
     return size == size_ && now.write == held_.back().write && now.value == held_.back().value;
   }
   void add(Held now);
 
-  /// How many of the newest values a thread may see, at least 1. `is_behind(access, time)`: does it
-  /// know that the access, done then, lies behind it?
+  /// How many of the newest values a thread may see, at least 1. `is_behind(access, time)`: does
+  /// the thread know that the access at that time came before?
   template <typename IsBehind>
   std::uint64_t num_visible(const IsBehind& is_behind) const;
-  /// The value that a load returns which chose the one `age` writes before the newest; nobody who
-  /// knows of this load sees an older one.
+  /// The value of a load that chose the one `age` writes before the newest. A thread that knows of
+  /// this load sees no older value.
   const Held& see(std::uint64_t age, const Access& load, std::uint64_t time);
 
  private:
@@ -46,9 +47,10 @@ class History {
   };
 
   std::uint32_t size_;
-  std::uint64_t oldest_ = 0;  // number of held_.front(): values are numbered as they were written
+  // Number of held_.front(): values are numbered in the order of writing
+  std::uint64_t oldest_ = 0;
   std::vector<Held> held_;
-  std::vector<Seen> seen_;  // loads, the last for each clock of a thread
+  std::vector<Seen> seen_;  // loads: the last one for each clock of a thread
 };
 
 template <typename IsBehind>

@@ -1,5 +1,5 @@
-// Knowledge: which accesses of other blocks' threads (or of lanes that a partial mask named) a
-// thread knows to lie behind it. Passed on by release and acquire; immutable, shared.
+// Knowledge: the accesses of other blocks' threads (or of lanes in a partial mask) that a thread
+// knows to have come before. Release and acquire pass it on; it is immutable and shared.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,9 +13,9 @@ namespace cinch::emulator {
 inline constexpr std::uint32_t kWarpLanes = 32;
 
 struct Knowledge {
-  /// By warp of the grid: accesses of its lanes with a clock below this. Missing ones are 0.
+  /// By warp of the grid: its lanes' accesses with a lower clock are known. Missing entries are 0.
   std::vector<std::uint32_t> warps;
-  /// Threads of which more is known, ascending by thread: (thread, clock).
+  /// Threads of which more is known, ascending: (thread, clock).
   std::vector<std::pair<std::uint32_t, std::uint32_t>> threads;
 
   bool covers(std::uint32_t thread, std::uint32_t clock) const;
@@ -24,7 +24,7 @@ struct Knowledge {
   void add(const Knowledge& other);
 };
 
-/// Null for nothing.
+/// Null: nothing is known.
 using KnowledgePtr = std::shared_ptr<const Knowledge>;
 KnowledgePtr joined(const KnowledgePtr& a, const KnowledgePtr& b);
 

@@ -1,5 +1,5 @@
-// Who accessed each piece of memory last: up to two readers and a writer per 4 bytes, or per 2 or 1
-// where narrower accesses came. For finding races.
+// The last accesses to each piece of memory, for finding races: up to two readers and a writer per
+// 4 bytes, or per 2 or 1 after narrower accesses.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace cinch::emulator {
 
-/// One access: thread, its clock then, where in the text. A word that is 0 for none.
+/// One access: its thread, the thread's clock, and its place in the text. A word, 0 for none.
 class Access {
  public:
   static constexpr unsigned kThreadBits = 22, kClockBits = 24, kSiteBits = 17;
 
   Access() = default;
-  /// The clock is at least 1. A site that is too large counts as unknown.
+  /// The clock is at least 1. A site number that is too large counts as unknown.
   Access(std::uint32_t thread, std::uint32_t clock, std::uint32_t site, bool is_strong)
       : bits_(std::uint64_t{thread} << (kClockBits + kSiteBits + 1) |
               std::uint64_t{clock} << (kSiteBits + 1) |
@@ -39,7 +39,7 @@ class Access {
 
 struct Cell {
   Access write;
-  // The last reader, and one before it of another warp, or that nothing orders before it.
+  // The last reader, and an earlier one of another warp or unordered with it.
   Access read[2];
 };
 
@@ -58,8 +58,8 @@ class Shadow {
     unsigned shift = 2;  // a cell is for 1 << shift bytes
     std::vector<Cell> cells;
   };
-  /// The page of an offset, with cells as fine as an access at it of `size` bytes needs. What
-  /// another generation left is forgotten.
+  /// The page of an offset, with cells fine enough for an access of `size` bytes there. Forgets
+  /// entries of another generation.
   Page& page(std::uint64_t offset, std::uint64_t size, std::uint64_t generation) {
     Page* found = pages_[offset / kPageBytes];
     const std::uint64_t ends = offset | (offset + size);
@@ -73,7 +73,7 @@ class Shadow {
   Page& prepare(std::uint64_t index, std::uint64_t ends, std::uint64_t generation);
 
   std::uint64_t num_pages_;
-  Page** pages_;  // by offset; null where nothing was accessed yet
+  Page** pages_;  // by offset; null before the first access
   std::vector<std::unique_ptr<Page>> owned_;
 };
 

@@ -1,4 +1,5 @@
-// Passes that make code for the emulated GPU (codegen/emulator) of CUDA text in Clang's CUDA mode.
+// Passes that turn CUDA text in Clang's CUDA mode into code for the emulated GPU
+// (codegen/emulator).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,12 +20,12 @@ class Value;
 
 namespace cinch::clang_backend {
 
-/// The file that emitted text is from, for debug locations; set with #line in front of it.
+/// The file name of emitted text in debug locations; a #line before the text sets it.
 inline constexpr const char* kEmulatedTextFile = "kernels.cu";
 /// Names of generated functions: `void PREFIXkernel(void** params)`.
 inline constexpr const char* kEmulatedEntryPrefix = "cinch_emulated_entry_";
 
-/// Places in emitted text, numbered as they are asked for; number 0 is nowhere.
+/// Places in emitted text, numbered at their first use; number 0 means unknown.
 class SiteTable {
  public:
   std::uint32_t site_of(const llvm::Instruction& instruction);
@@ -37,25 +38,26 @@ class SiteTable {
 
 /// The module's variable that points to the table of hooks.
 llvm::GlobalVariable* hooks_variable(llvm::Module& module);
-/// The table of hooks, loaded where a function begins.
+/// Loads the table of hooks at the function's entry.
 llvm::Value* hooks_of(llvm::Function& function);
 
-/// Where the arrays of shared memory that a kernel reaches lie in a block's.
+/// The places, in a block's shared memory, of the arrays that a kernel uses.
 struct SharedLayout {
   std::vector<emulator::SharedArray> arrays;
   std::uint64_t dynamic_offset = emulator::kNoDynamicShared;
 };
-/// Turns shared variables into places behind Hooks::shared, in every function. By kernel.
+/// Replaces shared variables by places behind Hooks::shared, in every function. Returns the layouts
+/// by kernel.
 std::map<const llvm::Function*, SharedLayout> place_shared_memory(
     llvm::Module& module, const std::vector<llvm::Function*>& kernels);
 
-/// Calls of cinch_emulated_… become calls through the table. With checks, so do accesses to memory
-/// that may not be a thread's own. Back edges of loops use up fuel.
+/// Replaces calls of cinch_emulated_… by calls through the table. With checks, also reports
+/// accesses to memory that may not be a thread's own. Back edges of loops use up fuel.
 void insert_hooks(llvm::Module& module, bool checks, SiteTable& sites);
-/// Takes the reports away again of accesses that turned out to be to a thread's own memory.
+/// Removes reports of accesses that turned out to be to a thread's own memory.
 void drop_private_reports(llvm::Module& module);
 
-/// The exported description; `text` is the emitted one.
+/// Adds the exported description; `text` is the emitted text.
 void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& kernels,
                      const std::map<const llvm::Function*, SharedLayout>& shared, bool checks,
                      const SiteTable& sites, std::string_view text);

@@ -1,5 +1,5 @@
 // The stages inside cinch_clang: source to LLVM module to object to shared object. Headers of LLVM
-// stay in the .cpp files where they can.
+// stay in .cpp files where possible.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,36 +24,36 @@ struct Processor {
 };
 Processor processor_of(const CinchClangRequest& request);
 
-/// What became of one source, up to the object; `bytes` is empty on errors, which `log` tells.
+/// The result of one source, up to the object. After errors `bytes` is empty and `log` has them.
 struct Compiled {
   Bytes bytes;
   std::string log;
   CinchClangTimes times{};
 };
-/// All stages but the linker. `prelude` is what `precompile` made of the text that belongs in front
-/// of the source, with the same request; empty if the source stands alone. std::bad_alloc passes:
-/// nothing of LLVM may be used after that.
+/// Runs all stages except the linker. `prelude` is the result of `precompile` for the text that
+/// belongs before the source, with the same request; empty if the source stands alone.
+/// std::bad_alloc passes through: nothing of LLVM may be used after that.
 Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source,
                         std::string_view prelude);
 
-/// All sources of a request at the same time. Throws std::bad_alloc where memory has run out within
-/// LLVM, in this call or another; what LLVM holds in common may be half made then.
+/// Compiles all sources of a request at the same time. Throws std::bad_alloc if memory has run out
+/// within LLVM, in this call or another: LLVM's shared data may then be inconsistent.
 std::vector<Compiled> compile_sources(const CinchClangRequest& request);
 bool has_run_out_of_memory();
 void note_out_of_memory();
 
-/// Once per process. Clang looks at the targets that are registered, too: before any other stage.
+/// Registers targets, once per process, before any other stage: Clang, too, reads the list.
 void initialize_target();
 
-/// Clang itself as it runs here, which need not be the one of the headers: "clang version 19.1.7
-/// …".
+/// The version of the Clang that runs here, which may differ from that of the headers: "clang
+/// version 19.1.7 …".
 std::string clang_version();
 
-/// Text as Clang keeps it between runs, the same bytes for the same request, for the Clang of
-/// clang_version() only. Empty with the diagnostics in `log` on errors.
+/// Precompiles text to the form that Clang keeps between runs. The same request gives the same
+/// bytes, for the Clang of clang_version() only. Empty after errors, with diagnostics in `log`.
 Bytes precompile(const CinchClangRequest& request, const CinchClangText& source, std::string& log);
 
-/// Unoptimised module of the source, or null with the diagnostics in `log`.
+/// The unoptimised module of the source, or null with the diagnostics in `log`.
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
                                             const CinchClangText& source, std::string_view prelude,
                                             llvm::LLVMContext& context, std::string& log);
@@ -62,40 +62,43 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CinchClangRequest& request,
                                                          llvm::Module& module, std::string& log);
 void optimize(const CinchClangRequest& request, llvm::Module& module, llvm::TargetMachine& machine);
-/// A pipeline in the words of LLVM's `opt`.
+/// Runs a pipeline in the syntax of LLVM's `opt`.
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline);
-/// Instead of `optimize`, for the emulated GPU. False with a message in `log` for what it has not.
+/// Replaces `optimize` for the emulated GPU. Returns false for unsupported code, with a message in
+/// `log`.
 bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
                    llvm::Module& module, llvm::TargetMachine& machine, std::string& log);
-/// From here on, functions whose frames the emulator's stacks cannot hold add to `complaints`,
-/// which outlives the module's context.
+/// From here on, functions with frames too large for the emulator's stacks add to `complaints`,
+/// which must outlive the module's context.
 void watch_frames(llvm::Module& module, std::string& complaints);
-/// Object file or assembly text, by request.output.
+/// The object file or assembly text, by request.output.
 Bytes emit_machine_code(const CinchClangRequest& request, llvm::Module& module,
                         llvm::TargetMachine& machine);
 std::string print_module(const llvm::Module& module);
 
-/// ELF objects to a shared object that needs no library, or only what the process has by then (the
-/// run time of a sanitizer). Empty with a message in `log` on errors.
+/// Links ELF objects to a shared object that needs no library, or only what the process has loaded
+/// (the run time of a sanitizer). Empty after errors, with a message in `log`.
 Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
                          std::string& log);
 
-/// After the front end: kernels (what is visible by default) become `prefix` + name and hidden, all
-/// else local; memory functions are those of the process. See CinchClangRequest::symbol_prefix.
+/// Runs after the front end. Kernels (the functions that are visible by default) become `prefix` +
+/// name and hidden; all else becomes local. Memory functions are those of the process. See
+/// CinchClangRequest::symbol_prefix.
 void make_private(llvm::Module& module, std::string_view prefix);
 
-/// The calls of CinchClangBackend of the same names. Empty with a message in `log` on errors.
+/// Implement the calls of CinchClangBackend with the same names. Empty after errors, with a message
+/// in `log`.
 Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data, std::string& log);
 Bytes link_library(const std::vector<std::string_view>& objects, const std::string& soname,
                    const std::vector<std::string>& exports, std::string& log);
 Bytes make_archive_file(const std::vector<CinchClangBytes>& members, std::string& log);
 
-/// What make_helpers made, as part of this library. cpu_helpers_digest() of that, or nothing where
-/// another Clang made it than runs here.
+/// cpu_helpers_digest() of the helpers that make_helpers built into this library; empty if another
+/// Clang built them than runs here.
 const char* helpers_digest();
-/// The object of the prelude's helpers for an architecture; empty if it is none of ours.
+/// The object of the prelude's helpers for an architecture; empty if we have none for it.
 std::string_view helpers_object(std::string_view cpu);
-/// The prelude, precompiled for an architecture; empty if it is none of ours.
+/// The precompiled prelude for an architecture; empty if we have none for it.
 std::string_view precompiled_prelude(std::string_view cpu);
 
 Bytes format_text(std::string_view text, std::string& log);

@@ -7,11 +7,11 @@ namespace cinch::driver {
 
 struct EnvironmentVariable {
   std::string_view name;
-  std::string_view meaning;  // one plain sentence or two
+  std::string_view meaning;  // one or two sentences
 };
 
-// All of them, by what they are about; tests/lit/driver/environment.test compares them with the
-// sources. `UCX_*` stands for all settings of UCX.
+// All of them, by topic; tests/lit/driver/environment.test compares them with the sources. `UCX_*`
+// stands for all settings of UCX.
 std::span<const EnvironmentVariable> environment_variables();
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// `cinch help`, and how all help texts look.
+// `cinch help`, and the layout of all help texts.
 #pragma once
 #include <memory>
 
@@ -6,11 +6,11 @@
 
 namespace cinch::driver {
 
-// Help texts that fit the terminal.
+// Formats help texts to the width of the terminal.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 
-// `cinch help [COMMAND…]`: what `cinch COMMAND… --help` shows; and pages about what all commands
-// share.
+// `cinch help [COMMAND…]` prints what `cinch COMMAND… --help` does. It also has pages about topics
+// that all commands share.
 void add_help(Registry& registry);
 std::vector<std::string> help_pages();
 

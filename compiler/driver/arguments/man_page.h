@@ -1,4 +1,4 @@
-// Manual pages, in the language of man(7).
+// Makes manual pages in the format of man(7).
 #pragma once
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct ManPage {
 // cinch.1, and a page for each command.
 std::vector<ManPage> man_pages(const CommandShape& root);
 
-// `cinch man-pages DIR` writes them. The command is for builds and packages, and --help hides it.
+// `cinch man-pages DIR` writes them. The command is for builds and packages; --help hides it.
 void add_man_pages(Registry& registry);
 
 }  // namespace cinch::driver

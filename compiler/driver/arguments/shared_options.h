@@ -1,4 +1,4 @@
-// The options that several sub-commands have, and how a sub-command joins the parser.
+// Options that several sub-commands share, and how a sub-command is added to the parser.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace cinch::driver {
 
 using Action = std::function<ExitCode()>;
 
-// A sub-command: its options live as long as the parser; `action` is what the chosen one does.
+// Adds sub-commands. A sub-command's options live as long as the parser; `action` runs the chosen
+// one.
 struct Registry {
   CLI::App& app;
   Action& action;
@@ -27,19 +28,19 @@ struct Registry {
   CLI::App* add(const std::string& name, const std::string& description,
                 ExitCode (*run)(const Options&), const std::shared_ptr<Options>& options) {
     CLI::App* command = app.add_subcommand(name, description);
-    // The callback outlives a registry of a command's own sub-commands.
+    // The callback must outlive the registry of a command's own sub-commands.
     command->callback(
         [chosen = &action, run, options] { *chosen = [run, options] { return run(*options); }; });
     return command;
   }
 };
 
-// For an option that takes a whole number: reads 1e6, 64k and 1Gi (and 64KiB with the unit "B"),
-// and hands plain digits to CLI11, which itself would let -1 pass for an unsigned number.
+// For an option with a whole number. Reads 1e6, 64k and 1Gi (and 64KiB with the unit "B"), and
+// passes plain digits to CLI11, which itself would accept -1 for an unsigned number.
 CLI::Validator count_between(std::int64_t least, std::uint64_t most, std::string_view unit);
-// For numbers that may be fractions; NaN is in no range.
+// For numbers that may be fractions. NaN never lies in a range.
 CLI::Validator between(double least, double most);
-// For how long something may take: from 0 seconds to some days.
+// For durations, from 0 seconds to some days.
 CLI::Validator seconds();
 
 template <typename T>

@@ -1,5 +1,5 @@
-// A counterexample on disk: the input as .npy, and beside it a JSON file that says which law it
-// breaks and how to see it.
+// Writes a counterexample: the input as .npy, and a JSON file that says which law it breaks and how
+// to reproduce that.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,11 +12,11 @@ namespace cinch::driver {
 struct CounterexampleFiles {
   std::vector<std::string> inputs;
   std::string description;            // the JSON file
-  std::vector<std::string> commands;  // of `cinch`, that show it
+  std::vector<std::string> commands;  // commands of `cinch` that show it
 };
 
-// `path` is where the first input goes; more of them, and the JSON file, have its name with other
-// ends. Throws CommandError (AtFault) where they cannot be written.
+// `path` is the file for the first input. Files for further inputs, and the JSON file, have the
+// same name with other endings. Throws CommandError (AtFault) if they cannot be written.
 CounterexampleFiles write_counterexample(const std::string& path, const VerifyOptions& options,
                                          const rt::ProgramInfo& info,
                                          const verify::Finding& finding,

@@ -1,4 +1,5 @@
-// Gradients from and to .npy files, and how far a decoded one is from its original.
+// Reads and writes gradients as .npy files, and measures how far a decoded one is from its
+// original.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,23 +11,23 @@
 
 namespace cinch::driver {
 
-// A tensor as a program sees it: a vector, or a matrix of the first dimension by the rest.
+// The shape of a tensor for a program: a vector, or a matrix of the first dimension by the rest.
 struct Shape {
   std::int64_t rows = 0, cols = 1;
   std::int64_t num_elems() const { return rows * cols; }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// Reads a file. `dtype` is "" or "bf16" (what uint16 then holds). Throws CommandError.
+// Reads a file. `dtype` is "" or "bf16" (to read uint16 as bf16). Throws CommandError.
 rt::NpyArray read_gradient(const std::string& path, const std::string& dtype);
-// All files; they must agree in shape and type.
+// Reads all files; they must agree in shape and type.
 std::vector<rt::NpyArray> read_gradients(const std::vector<std::string>& paths,
                                          const std::string& dtype);
 Shape shape_of(const rt::NpyArray& array, bool is_matrix);
 rt::ConstTensorView view_of(const rt::NpyArray& array);
 // The elements as f32.
 std::vector<float> to_f32(rt::ConstTensorView tensor);
-// The elements repeated, whole tensors, until they fill `size_bytes` (at least once), as a vector.
+// Repeats the whole tensor until it fills `size_bytes` (at least once), as a vector.
 rt::NpyArray repeat_to(const rt::NpyArray& array, std::int64_t size_bytes);
 void write_gradient(const std::string& path, std::span<const float> values,
                     std::vector<std::int64_t> shape);

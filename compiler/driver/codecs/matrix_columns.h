@@ -1,12 +1,12 @@
-// The shape of a matrix that is given by its number of elements.
+// The shape of a matrix with a given number of elements.
 #pragma once
 #include <cstdint>
 #include <optional>
 
 namespace cinch::driver {
 
-/// Those asked for, else as many as come nearest to a square. Throws CommandError where the
-/// elements are no multiple of those asked for.
+/// The requested number of columns, else the one closest to a square. Throws CommandError if the
+/// elements are not a multiple of the request.
 std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked);
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// What `cinch tune` measures: programs of the library at several sizes, on a CPU or a GPU.
+// The measurements of `cinch tune`: programs of the library at several sizes, on a CPU or a GPU.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace cinch::driver {
 
-// Encode and decode together, in sessions of as many threads as options say. All throw
-// CommandError where a call fails.
+// Encode and decode together, in sessions with the options' number of threads. All throw
+// CommandError if a call fails.
 std::vector<bench::TuningWorkload<rt::CpuTuning>> cpu_workloads(const ExecutionOptions& options);
-// Encode and decode of programs that are compiled once for each number of warps, timed on the
-// device.
+// Encode and decode of programs that are compiled once for each number of warps. The device
+// measures the time.
 std::vector<bench::TuningWorkload<rt::GpuTuning>> gpu_workloads(
     const std::shared_ptr<const rt::GpuDevice>& device);
 

@@ -1,5 +1,5 @@
-// Codecs as what `compiler/verify` tries: a program on this machine's processor at its levels of
-// vectors, through the interpreter and on the emulated GPU.
+// Presents codecs to `compiler/verify`: a program on this machine's processor at its levels of
+// vectors, in the interpreter and on the emulated GPU.
 #pragma once
 #include "compiler/driver/options.h"
 #include "compiler/service/front_end.h"
@@ -7,10 +7,10 @@
 
 namespace cinch::driver {
 
-// A subject and what it points to.
+// A subject with the objects that it points to.
 struct VerifiedProgram {
   explicit VerifiedProgram(const VerifyOptions& options);
-  service::FrontEnd silent;  // what there is to say was said
+  service::FrontEnd silent;  // shows nothing: diagnostics were shown before
   sema::CheckedProgram checked;
   ir::Program ir;
   verify::Subject subject;

@@ -1,4 +1,4 @@
-// The sub-commands: each does its work, prints, and gives its exit code. They may throw
+// The sub-commands. Each does its work, prints, and returns its exit code. They may throw
 // CommandError and InternalError.
 #pragma once
 #include "compiler/driver/options.h"

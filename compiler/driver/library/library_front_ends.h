@@ -1,4 +1,4 @@
-// The programs of `cinch build`, from their texts to kernels, several at a time.
+// Turns the programs of `cinch build` from text into kernels, several at a time.
 #pragma once
 #include <exception>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace cinch::driver {
 
-// Throws CommandError(Usage): `what` may not have the name, for this reason. Empty: it may.
+// Throws CommandError(Usage) if `why` is not empty: `what` may not have the name, for this reason.
 void require_name(const std::string& why, const std::string& what, const std::string& name);
 
 class LibraryFrontEnds final : public codegen::LibraryPrograms {
@@ -21,15 +21,15 @@ class LibraryFrontEnds final : public codegen::LibraryPrograms {
   LibraryFrontEnds(const BuildOptions& options, std::function<void()> before_printing);
 
   std::size_t count() const override { return programs_.size(); }
-  // What it throws, and diagnostics, are kept for take().
+  // Keeps exceptions and diagnostics for take().
   void prepare(std::size_t index) override;
   // Shows the program's diagnostics. Throws ServiceError for a program with errors, and
-  // CommandError(Usage) for a name that a compressor may not have or that another one has.
+  // CommandError(Usage) for a name that no compressor may have or that another one has.
   codegen::LibraryProgram take(std::size_t index) override;
 
   // The name of a library's only program. Prepares and shows as take() does.
   std::string name_of_first();
-  // Absolute paths of what the programs that were taken were read from, imports and headers too.
+  // Absolute paths of all files from which the taken programs were read, imports and headers too.
   const std::set<std::string>& files() const { return files_; }
 
  private:
@@ -42,12 +42,12 @@ class LibraryFrontEnds final : public codegen::LibraryPrograms {
     std::vector<std::string> files;
   };
   static void make(Program& program);
-  // Gives the program's name. Throws as take() does.
+  // Returns the program's name. Throws as take() does.
   const std::string& show(Program& program);
 
   std::vector<Program> programs_;
   std::function<void()> before_printing_;
-  std::map<std::string, std::string> taken_;  // by name: the program that has it
+  std::map<std::string, std::string> taken_;  // by name: the program with that name
   std::set<std::string> files_;
 };
 

@@ -1,4 +1,4 @@
-// NAME.json beside a library: what its compressors take and give.
+// Makes NAME.json for a library: the inputs and outputs of its compressors.
 #pragma once
 #include <nlohmann/json.hpp>
 

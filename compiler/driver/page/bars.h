@@ -1,4 +1,4 @@
-// Bars of lengths to scale, a line of text on either side.
+// Draws bars of lengths to scale, with text on both sides.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,15 +13,15 @@ struct BarPart {
 };
 struct Bar {
   std::string name;
-  std::vector<BarPart> parts;  // one behind the other
-  std::string text;            // behind the bar
+  std::vector<BarPart> parts;  // drawn one after the other
+  std::string text;            // after the bar
 };
 
-/// The longest bar fills its place.
+/// Draws a chart; the longest bar fills the width.
 std::string bar_chart(const std::vector<Bar>& bars, std::string_view label);
 
-/// Parts side by side that fill the whole width: each has its amount of bytes to scale. Names stand
-/// above parts that have room for them.
+/// Parts side by side that fill the whole width, each in proportion to its bytes. A part with
+/// enough room has its name above it.
 struct StripPart {
   std::string name, css_class;
   std::int64_t bytes = 0;

@@ -1,5 +1,5 @@
-// Pages of HTML that need nothing else: style and pictures are in the file, and colours follow what
-// the reader's system prefers.
+// Self-contained HTML pages: style and pictures are in the file, and colours follow the reader's
+// system setting.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,31 +7,31 @@
 
 namespace cinch::driver {
 
-/// Text as it may be anywhere in HTML or SVG, also in attributes. Bytes that are no UTF-8, and
-/// characters that XML does not take, become U+FFFD.
+/// Escapes text for any place in HTML or SVG, also in attributes. Bytes that are not UTF-8, and
+/// characters that XML does not allow, become U+FFFD.
 std::string escaped(std::string_view text);
 
-/// The whole file. `body` is HTML; the title is text.
+/// Returns the whole file. `body` is HTML; the title is text.
 std::string html_page(std::string_view title, std::string_view body);
 
-/// "<h2>…</h2>", of text.
+/// "<h2>…</h2>" around text.
 std::string html_heading(int level, std::string_view text);
-/// "<p>…</p>", of text.
+/// "<p>…</p>" around text.
 std::string html_paragraph(std::string_view text, std::string_view css_class = "");
 
-/// A number that stands out, and what it is.
+/// A highlighted number with its meaning.
 struct Figure {
   std::string number, what;
 };
 std::string html_figures(const std::vector<Figure>& list);
 
-/// Rows of text; columns whose heading ends in "#" (which is not shown) hold numbers. `swatches`:
-/// by row, the colour before its first cell, as a class; empty: none.
+/// Rows of text. Columns whose heading ends in "#" (which is not shown) hold numbers. `swatches`:
+/// by row, the CSS class of the colour before its first cell; empty: none.
 std::string html_table(const std::vector<std::string>& headings,
                        const std::vector<std::vector<std::string>>& rows,
                        const std::vector<std::string>& swatches = {});
 
-/// The class of the n-th colour of pictures; colours begin anew after the last.
+/// The CSS class of the n-th colour of pictures; colours repeat after the last.
 std::string colour_class(std::size_t n);
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// Points with names, ratio against error, as in docs/gallery.
+// Draws named points, ratio against error, as in docs/gallery.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,8 +11,8 @@ struct ScatterPoint {
   std::string name, css_class, title;
 };
 
-/// x on a logarithmic axis; what is above 1.2 on the y axis is drawn over it, with its number. A
-/// name for which there is no room is left out: a pointer over the point tells it.
+/// x has a logarithmic axis. A point above 1.2 on the y axis is drawn at the top, with its number.
+/// A name for which there is no room is omitted; a pointer over the point shows it.
 std::string scatter_chart(const std::vector<ScatterPoint>& points, std::string_view x_title,
                           std::string_view y_title);
 

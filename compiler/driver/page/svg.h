@@ -1,4 +1,4 @@
-// Pictures as SVG within a page: they take its colours by class.
+// SVG pictures in a page: CSS classes give them its colours.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ class SvgDrawing {
   explicit SvgDrawing(double width) : width_(width) {}
 
   double width() const { return width_; }
-  /// `attributes`: more of them, as text of SVG (" data-bytes=\"64\"").
+  /// `attributes`: further attributes, as SVG text (" data-bytes=\"64\"").
   void rect(double x, double y, double width, double height, std::string_view css_class,
             std::string_view attributes = "");
   void circle(double x, double y, double radius, std::string_view css_class);
@@ -20,11 +20,11 @@ class SvgDrawing {
             std::string_view attributes = "");
   void text(double x, double y, std::string_view text, Anchor anchor = Anchor::Start,
             std::string_view css_class = "");
-  /// What a pointer over the last shape is told. Of a rect, circle or path.
+  /// Sets the text that a pointer over the last shape (rect, circle or path) shows.
   void title(std::string_view text);
 
-  /// "<svg …>…</svg>" in a box that scrolls where it is narrow; `label` says what it shows to those
-  /// who do not see it.
+  /// Returns "<svg …>…</svg>" in a box that scrolls if it is narrow; `label` describes the picture
+  /// to readers who cannot see it.
   std::string done(double height, std::string_view label) const;
 
  private:
@@ -35,7 +35,7 @@ class SvgDrawing {
   std::string shapes_;
 };
 
-/// About how wide a text of 12 pixels is.
+/// The approximate width of a text of 12 pixels.
 double text_width_of(std::string_view text);
 
 }  // namespace cinch::driver

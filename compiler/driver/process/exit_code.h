@@ -1,6 +1,6 @@
-// How a command ends. A CommandError is thrown by any part of the driver that cannot go on for a
-// reason of the user's, of the data's or of the machine's; main prints it and ends with its code.
-// Faults of Cinch itself are InternalError.
+// How a command ends. Any part of the driver throws a CommandError if it cannot go on because of
+// the user, the data or the machine; main prints it and exits with its code. Bugs of Cinch are
+// InternalError.
 #pragma once
 #include <exception>
 #include <optional>
@@ -16,13 +16,14 @@ namespace cinch::driver {
 
 enum class ExitCode : int {
   Done = 0,
-  AtFault = 1,      // the program, data or payload; a diagnostic says where
-  Usage = 2,        // of the command line
-  Unavailable = 3,  // the machine or this version lacks what was asked for
-  Internal = 4,     // a fault of Cinch itself
+  AtFault = 1,      // an error in the program, data or payload; a diagnostic says where
+  Usage = 2,        // an error in the command line
+  Unavailable = 3,  // not available on this machine or in this version
+  Internal = 4,     // a bug of Cinch
 };
 
-// A code for people and scripts: `cinch help exit-codes`, and the `kind` of an error as JSON.
+// The meaning of a code, for people and scripts: `cinch help exit-codes`, and the `kind` of an
+// error as JSON.
 struct ExitCodeMeaning {
   ExitCode code;
   std::string_view kind, text;
@@ -32,11 +33,11 @@ const ExitCodeMeaning& meaning_of(ExitCode code);
 
 class CommandError : public std::exception {
  public:
-  // `message` without "error: "; empty where diagnostics were printed already.
+  // `message` without "error: "; empty if diagnostics were printed already.
   CommandError(ExitCode code, std::string message, std::optional<rt::ErrorKind> kind = std::nullopt)
       : code_(code), message_(std::move(message)), kind_(kind) {}
   ExitCode code() const { return code_; }
-  // Of an error of the runtime.
+  // For an error of the runtime.
   std::optional<rt::ErrorKind> kind() const { return kind_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
@@ -46,12 +47,12 @@ class CommandError : public std::exception {
   std::optional<rt::ErrorKind> kind_;
 };
 
-// The codes that errors of the runtime and of the service end with.
+// The exit code for an error of the runtime or of the service.
 ExitCode exit_code_of(service::Fault fault);
 ExitCode exit_code_of(rt::ErrorKind kind);
 [[noreturn]] void throw_error(const rt::Error& error, const std::string& context = "");
 
-// The value, or the error thrown with `context` ("file g.npy") in front.
+// Returns the value, or throws the error with `context` ("file g.npy") before it.
 template <typename T>
 T value_or_throw(rt::Result<T> result, const std::string& context = "") {
   if (!result) throw_error(result.error(), context);

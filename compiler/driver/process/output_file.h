@@ -1,4 +1,4 @@
-// Files that a command reads and writes whole. All throw CommandError.
+// Reads and writes whole files for commands. All functions throw CommandError.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,18 +11,18 @@ namespace cinch::driver {
 inline constexpr std::string_view kStandardInput = "-";
 
 std::string read_text_file(const std::string& path);
-// The same; "-" is the standard input.
+// The same; "-" is standard input.
 std::string read_text_or_input(const std::string& path);
-// As rt::write_file_bytes: what stands there is replaced, or written to if it is no regular file.
-// An interrupt leaves nothing of a file half written.
+// As rt::write_file_bytes: replaces the file, or writes to it if it is not a regular file. An
+// interrupt leaves no half-written file.
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::string& path, std::string_view text);
 
 struct OutputOption {
-  std::string name, path;  // of an option that was not given: no path
+  std::string name, path;  // an option that was not given has no path
 };
-// Two options that name one file would lose what is written first: ExitCode::Usage. Devices and
-// pipes take several outputs, one after the other.
+// Throws (ExitCode::Usage) if two options name one file, since the first output would be lost.
+// Devices and pipes may take several outputs, one after the other.
 void require_distinct_files(const std::vector<OutputOption>& outputs);
 
 }  // namespace cinch::driver

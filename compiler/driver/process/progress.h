@@ -1,4 +1,5 @@
-// How far long work is: one line on standard error that is rewritten in place and taken away.
+// Shows the progress of long work: one line on standard error that is rewritten in place and
+// removed at the end.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -6,27 +7,27 @@
 
 namespace cinch::driver {
 
-// Shows `what` once the work has taken 0.3 s, and how long it has gone on, until it is destroyed.
-// Only on a terminal, and never with --quiet or --json. Of several, the one made last is shown
-// that has taken so long: "compiling topk" within "programs measured".
+// Shows `what` and the elapsed time once the work has taken 0.3 s, until it is destroyed. Only on a
+// terminal, and never with --quiet or --json. If several are long enough, the newest is shown:
+// "compiling topk" within "programs measured".
 class Progress {
  public:
   explicit Progress(std::string what);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  // `done` of `total` steps; total 0 where it is not known.
+  // `done` of `total` steps; total 0 if it is not known.
   void update(std::uint64_t done, std::uint64_t total);
-  // Takes the line away until the next update: before anything else is printed.
+  // Removes the line until the next update. Call it before you print anything else.
   void clear();
 
   struct Task;
 
  private:
-  std::unique_ptr<Task> task_;  // null: nothing is shown
+  std::unique_ptr<Task> task_;  // null if nothing is shown
 };
 
-// While one lives, no progress is on the terminal: around output that others print.
+// Hides progress while it lives. For output that other code prints.
 class ProgressPause {
  public:
   ProgressPause();
@@ -35,7 +36,7 @@ class ProgressPause {
   ProgressPause& operator=(const ProgressPause&) = delete;
 };
 
-// Of a process that a signal ends: takes the line away for good. May be called by a signal handler.
+// Removes the line for good in a process that a signal ends. A signal handler may call it.
 void erase_progress_at_end();
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// The three standard streams, which the shell may have closed or led to a full disk.
+// The three standard streams, which the shell may have closed or sent to a full disk.
 #pragma once
 #include <fmt/format.h>
 
@@ -8,15 +8,16 @@
 
 namespace cinch::driver {
 
-// What is closed is given a descriptor that can neither be read nor written, so that no file that
-// is opened later takes its place. Once, before anything is opened.
+// Gives closed streams a descriptor that can neither be read nor written, so that no file that is
+// opened later takes their place. Call it once, before anything is opened.
 void hold_standard_streams();
 
-// Writes out what is still buffered. Why not all of the command's output could be written; empty
-// where all of it was.
+// Flushes standard output. Returns why some of the command's output could not be written; empty if
+// all of it was.
 std::string flush_output();
 
-// To standard error, which may be as full: what is said there beside the output ends nothing.
+// Prints to standard error and ignores failures there, since these messages are not the command's
+// output.
 template <typename... Args>
 void print_aside(fmt::format_string<Args...> format, Args&&... args) {
   std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stderr);

@@ -1,4 +1,4 @@
-// A folder of this process's own, removed with all it holds when this ends.
+// A private folder of this process, removed with its contents when the object is destroyed.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -7,7 +7,7 @@ namespace cinch::driver {
 
 class TemporaryFolder {
  public:
-  // Throws CommandError (Unavailable) where none can be made.
+  // Throws CommandError (Unavailable) if it cannot be made.
   explicit TemporaryFolder(const std::string& name);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

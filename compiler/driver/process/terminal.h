@@ -1,4 +1,4 @@
-// What the standard streams are, and how the command line says to use them.
+// What the standard streams are, and how the command line wants them used.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,30 +8,29 @@ namespace cinch::driver {
 
 enum class Colour : std::uint8_t { Auto, Always, Never };
 
-// What every command takes; the parser sets them before the command runs.
+// Options of every command; the parser sets them before the command runs.
 struct OutputSettings {
   Colour colour = Colour::Auto;
-  bool is_quiet = false;  // standard error has errors only
-  bool is_json = false;   // standard output is for programs
-  // Of several ranks that one user has started, the first shows progress. It prints an error as
-  // JSON if no command has started the ranks, which then prints one itself.
+  bool is_quiet = false;  // standard error has only errors
+  bool is_json = false;   // standard output is JSON, for programs
+  // If one user started several ranks, only the first shows progress. It prints an error as JSON
+  // unless a command started the ranks, which then prints one itself.
   bool shows_progress = true, prints_json_errors = true;
 };
 OutputSettings& output_settings();
 
-// Colour::Auto: a terminal has colour, except where NO_COLOR is set (https://no-color.org) or TERM
-// is "dumb".
+// Colour::Auto: a terminal has colour, unless NO_COLOR is set (https://no-color.org) or TERM is
+// "dumb".
 bool colour_on_errors();
 
-// Columns of the terminal that a standard stream is; 0 where it is none or does not say.
+// Width of the terminal that a standard stream is; 0 if none is, or if it is unknown.
 std::size_t output_width();
 std::size_t errors_width();
-// How wide tables and help may be: as the terminal, else 80.
+// Width of tables and help: the terminal's, else 80.
 std::size_t text_width();
-// How long sentences may be: as the terminal is wide, else without an end, for tools that look for
-// them.
+// Width of sentences: the terminal's, else unlimited, for tools that search the text.
 std::size_t sentence_width();
-// `line`, in UTF-8, cut to `width` characters, the last one "…"; whole where `width` is 0.
+// `line`, in UTF-8, cut to `width` characters with "…" at the end; unchanged if `width` is 0.
 std::string fit_to_width(const std::string& line, std::size_t width);
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// Ranks of mpirun: those that it has started, and those that the command has it start.
+// Ranks that mpirun started, and ranks that the command makes it start.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,9 +11,9 @@ namespace cinch::driver {
 // Has mpirun, or another launcher, started this process as a rank?
 bool is_launched_rank();
 
-// Has mpirun run the command of these words with so many ranks, and ends as it does. A signal asks
-// the ranks to stop; a second one ends them. Throws CommandError (Unavailable) where there is no
-// MPI or no mpirun.
+// Makes mpirun run the command with these words on `world` ranks, and returns its exit code. A
+// signal asks the ranks to stop; a second one ends them. Throws CommandError (Unavailable) if there
+// is no MPI or no mpirun.
 ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t world);
 
 }  // namespace cinch::driver

@@ -10,12 +10,12 @@ namespace cinch::driver {
 
 class NcclRanks {
  public:
-  // `ranks`: 0: as many as there are GPUs. Throws CommandError (Unavailable) where there is no
-  // NCCL, no GPU, or not one for each rank.
+  // `ranks` 0: one for each GPU. Throws CommandError (Unavailable) if there is no NCCL, no GPU, or
+  // fewer GPUs than ranks.
   NcclRanks(const TransportOptions& options, std::uint32_t ranks);
 
   std::uint32_t world() const { return world_; }
-  // All ranks call it, each on its thread. Throws CommandError.
+  // Opens a rank's transport. All ranks call it, each on its thread. Throws CommandError.
   std::unique_ptr<rt::Transport> open(std::uint32_t rank) const;
 
  private:

@@ -1,5 +1,4 @@
-// `--plan auto` of the command: what is known of its network, and what a person is told of the
-// choice.
+// `--plan auto` of the command: known facts about its network, and the text about the choice.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,21 +9,22 @@
 
 namespace cinch::driver {
 
-// What is tried beside the options' own wishes.
+// The choices to try, besides the options' own wishes.
 rt::ChoiceSpace space_of(const SyncCommandOptions& options);
 
-// Ranks are threads of this process. Throws CommandError.
+// For ranks that are threads of this process. Throws CommandError.
 rt::AutoPlan choose_on_loopback(const SyncCommandOptions& options,
                                 std::vector<rt::AutoPlanInputs> by_rank);
 // All ranks call it. Throws CommandError.
 rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs inputs,
                          rt::Transport& transport);
 
-// The cheapest way of each plan, all that were tried, and why the chosen one was chosen.
+// The text about a choice: the cheapest variant of each plan, all that were tried, and why the
+// chosen one was chosen.
 std::string choice_text(const rt::PlanChoice& choice);
 nlohmann::json choice_json(const rt::PlanChoice& choice);
 
-// Throws CommandError (Usage) for a plan that there is not, or that is none for the command.
+// Throws CommandError (Usage) for a plan that does not exist, or that the command does not offer.
 void check_plan_name(const SyncCommandOptions& options);
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// The ranks of one tensor in one process: a thread each, which meet in memory.
+// The ranks of one tensor in one process: one thread each, which meet in memory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,11 +13,11 @@ class RankGroup {
  public:
   RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world);
 
-  /// One step of a program with a `sync`; gradients and updates by rank. Throws CommandError: of
-  /// the lowest rank that failed by itself.
+  /// Runs one step of a program with a `sync`; gradients and updates by rank. Throws the
+  /// CommandError of the lowest rank that failed by itself.
   std::vector<std::vector<float>> sync(std::span<const rt::ConstTensorView> gradients,
                                        std::uint64_t step);
-  /// Bytes that each rank handed to collectives in the last step: the most of all ranks.
+  /// Bytes that a rank gave to collectives in the last step: the maximum over ranks.
   std::uint64_t sent_bytes() const { return sent_bytes_; }
   Codec& codec(std::uint32_t rank) { return *codecs_.at(rank); }
   std::uint32_t world() const { return static_cast<std::uint32_t>(codecs_.size()); }

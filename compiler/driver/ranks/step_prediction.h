@@ -1,5 +1,5 @@
-// What a step should take on a link that is not here: the planner's prediction of the best plan,
-// from times that programs take on this machine.
+// Predicts the time of a step on a link that this machine need not have: the planner's prediction
+// of the best plan, from the programs' times on this machine.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace cinch::driver {
 
-/// "1Gbit/s", "25 Gbit/s", "100Mbit" in bytes a second. Throws CommandError (Usage).
+/// Parses "1Gbit/s", "25 Gbit/s", "100Mbit" to bytes per second. Throws CommandError (Usage).
 double parse_link(const std::string& text);
 
-/// Parts of a step overlap.
+/// The parts of a step overlap.
 struct StepPrediction {
   std::string plan;  // "two_shot"
   double seconds = 0, encode_seconds = 0, network_seconds = 0, decode_seconds = 0;
 };
 
-/// Ranks are machines alike, each with a link of its own to one switch.
+/// Ranks are equal machines, each with a link of its own to one switch.
 class StepPredictor {
  public:
-  /// Measures how long gradients without a program take. Throws CommandError.
+  /// Measures gradients without a program. Throws CommandError.
   StepPredictor(const std::vector<SurveyTensor>& tensors, const SurveyOptions& options);
 
-  /// Gradients as f32.
+  /// Predicts a step with gradients as f32.
   StepPrediction without_program() const;
-  /// Measures the program's calls. Throws CommandError, also where collectives of a `sync` only
-  /// show on the way.
+  /// Measures the program's calls and predicts a step. Throws CommandError, also if the collectives
+  /// of a `sync` are only known as it runs.
   StepPrediction with_program(const std::shared_ptr<const rt::LoadedProgram>& program) const;
 
  private:

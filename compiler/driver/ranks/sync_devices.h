@@ -1,4 +1,4 @@
-// The GPUs that ranks of this process compute on.
+// The GPUs on which ranks of this process compute.
 #pragma once
 #include <map>
 #include <memory>
@@ -14,12 +14,12 @@ namespace cinch::driver {
 
 class SyncDevices {
  public:
-  // `programs` by codec. Outlives the sessions of all ranks.
+  // `programs` are by codec. Must outlive the sessions of all ranks.
   SyncDevices(const ExecutionOptions& execution, const std::vector<ProgramOptions>& programs)
       : execution_(execution), programs_(programs) {}
 
-  // Ranks take the machine's GPUs in turn; nothing where the options name a CPU. From one thread.
-  // Throws CommandError.
+  // The GPU of a rank: ranks take the machine's GPUs in turn. Nothing if the options name a CPU.
+  // Call it from one thread. Throws CommandError.
   std::optional<rt::SyncDevice> of(std::uint32_t rank);
 
  private:
@@ -28,7 +28,7 @@ class SyncDevices {
   const ExecutionOptions& execution_;
   const std::vector<ProgramOptions>& programs_;
   std::map<int, rt::SyncDevice> opened_;  // by ordinal
-  std::mutex turns_;                      // of an emulated device, which runs on one thread
+  std::mutex turns_;                      // for an emulated device, which runs on one thread
 };
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// One rank of `cinch sync`, over any transport: all ranks run this and learn the same of each
+// One rank of `cinch sync`, over any transport. All ranks run this and learn the same about each
 // other.
 #pragma once
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace cinch::driver {
 struct SyncRankOptions {
   rt::SyncOptions session;
   std::uint64_t first_step = 0, num_steps = 1;
-  std::vector<std::vector<std::uint8_t>> saved_states;  // to start from, of all ranks; may be none
+  std::vector<std::vector<std::uint8_t>> saved_states;  // of all ranks, to start from; may be empty
   bool saves_states = false;
-  // By tensor of the plan: when the gradient becomes ready after the step has begun. Empty: all
-  // are.
+  // By tensor of the plan: when the gradient becomes ready after the begin of the step. Empty: all
+  // are ready at once.
   std::vector<double> ready_seconds;
 };
 
-// What a rank knows when all is over; besides its own update the same on all ranks.
+// What a rank knows at the end. All of it except its own update is the same on all ranks.
 struct SyncReport {
   std::vector<std::vector<float>> updates;    // by tensor, of the last step
-  std::vector<double> step_ms;                // by step: of the rank that took longest
+  std::vector<double> step_ms;                // by step: of the slowest rank
   std::vector<rt::TaskTimes> times;           // by rank, of the last step
   std::vector<std::uint64_t> sent_bytes;      // by rank, of the last step
   double relative_error = 0;                  // ‖mean - update‖ / ‖mean‖ of the last step
   bool same_bits = true;                      // of the updates of all steps
   bool was_stopped = false;                   // some rank got a signal
-  std::optional<rt::RestoreReport> restored;  // of this rank's states
-  std::vector<std::uint8_t> saved_states;     // this rank's after the last step, if asked for
+  std::optional<rt::RestoreReport> restored;  // about this rank's states
+  std::vector<std::uint8_t> saved_states;     // of this rank after the last step, if requested
 };
 
 // Takes all steps with the same gradients, by tensor of the plan. Throws CommandError.

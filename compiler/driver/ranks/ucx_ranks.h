@@ -1,4 +1,4 @@
-// Ranks over UCX: this process is one of them, or starts all of them.
+// Ranks over UCX: this process is one of them, or it starts all of them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,9 +15,9 @@ bool is_ucx_rank(const TransportOptions& options);
 // The transport of this rank. Throws CommandError.
 std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options);
 
-// Starts this command as so many ranks, and waits for them. They get a secret and a rendezvous
-// where the user gives none. Ends as the first rank that fails; ranks that do not end after that
-// are ended. A signal asks the ranks to stop. Throws CommandError.
+// Starts this command as `world` ranks, and waits for them. They get a secret and a rendezvous if
+// the user gives none. Returns the exit code of the first rank that fails; ranks that do not end
+// after that are killed. A signal asks the ranks to stop. Throws CommandError.
 ExitCode launch_ucx_ranks(const TransportOptions& options, std::uint32_t world);
 
 }  // namespace cinch::driver

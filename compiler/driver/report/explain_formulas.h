@@ -4,7 +4,7 @@
 
 namespace cinch::driver {
 
-/// `with_fusion`: why neighbouring sweeps are not one, too.
+/// `with_fusion`: also tells why neighbouring sweeps are not fused.
 void print_formulas(const nlohmann::json& report, bool with_fusion);
 
 }  // namespace cinch::driver

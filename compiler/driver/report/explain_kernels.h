@@ -14,13 +14,13 @@ class EntryKernels {
   EntryKernels(kir::KernelProgram& program, rt::EntryKind kind, const HostEnv& env)
       : program_(program), kind_(kind), env_(env) {}
 
-  /// In the order of their first launches. Of each: name, role, number (of sweeps, from 1), fused
-  /// and `does`, the same in words; in_branch, in_loop; bytes as formulas and as numbers, and the
-  /// numbers of every buffer in `reads` and `writes`.
+  /// Kernels in the order of their first launches. Each has name, role, number (of sweeps, from 1),
+  /// fused and `does` (the same in words); in_branch, in_loop; bytes as formulas and as numbers;
+  /// and the numbers of every buffer in `reads` and `writes`.
   nlohmann::json list();
 
-  /// Sweeps over the tensor: every loop at its most and the longer branch, or no loop at all and
-  /// the shorter one.
+  /// Sweeps over the tensor. `most`: every loop runs its most rounds and branches take the longer
+  /// side; otherwise loops run no round and branches take the shorter side.
   std::int64_t sweeps(bool most);
 
  private:
@@ -36,8 +36,8 @@ class EntryKernels {
   const HostEnv& env_;
 };
 
-/// Neighbouring sweeps, and why they are not one: first, second, why, at ("dgc.cinch:12:3", or
-/// null) and, where sizes are why, both sizes as numbers ("1000 x 4").
+/// Neighbouring sweeps, and why they are not fused: first, second, why, at ("dgc.cinch:12:3", or
+/// null) and, if sizes are the reason, both sizes as numbers ("1000 x 4").
 nlohmann::json apart_list(kir::KernelProgram& program,
                           const std::vector<codegen::SweepsApart>& apart, const HostEnv& env,
                           const dsl::SourceSet& sources);

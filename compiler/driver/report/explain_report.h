@@ -1,4 +1,4 @@
-// What `cinch explain` says, as JSON: the keys are those of docs/language.md's promises — payload,
+// The report of `cinch explain` as JSON; its keys follow the promises of docs/language.md: payload,
 // kernels, sweeps, bytes.
 #pragma once
 #include <nlohmann/json.hpp>
@@ -13,16 +13,16 @@
 namespace cinch::driver {
 
 struct ExplainInputs {
-  const ir::Program& lowered;   // before passes: what people wrote
-  const ir::Program& program;   // behind them
+  const ir::Program& lowered;   // before passes: as people wrote it
+  const ir::Program& program;   // after passes
   kir::KernelProgram& kernels;  // with costs; formulas are added to its pool
   const std::vector<codegen::SweepsApart>& apart;
-  std::int64_t steps = 0;         // that passes and fusion took
+  std::int64_t steps = 0;         // steps of passes and fusion
   const dsl::SourceSet& sources;  // of the program
   const sema::CheckedProgram& checked;
 };
 
-// Throws CommandError where a size does not evaluate.
+// Throws CommandError if a size cannot be evaluated.
 nlohmann::json explain_report(const ExplainInputs& inputs, const ExplainOptions& options);
 
 }  // namespace cinch::driver

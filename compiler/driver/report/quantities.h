@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers in the form that people read.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace cinch::driver {
 
-/// "1000", "25,557,032": groups of three digits from five digits on.
+/// "1000", "25,557,032": groups of three digits if there are five digits or more.
 std::string grouped(std::int64_t number);
 
 /// "964 B", "12.3 kB", "4.13 MB": three digits, powers of 1000.
@@ -15,7 +15,7 @@ std::string size_text(double bytes);
 /// "412 µs", "12.3 ms", "1.50 s": three digits.
 std::string time_text(double seconds);
 
-/// "32.0", "1205", "0.0312": three digits, or all before the point.
+/// "32.0", "1205", "0.0312": three digits, or all digits before the point.
 std::string three_digits(double number);
 
 /// "1 sweep", "2 sweeps", "1,048,576 elements".

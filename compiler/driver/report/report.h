@@ -1,4 +1,4 @@
-// The report of a fault of Cinch itself: a text file with what is needed to find it.
+// The report of a bug of Cinch: a text file with what is needed to find it.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,7 @@
 
 namespace cinch::driver {
 
-// Writes the report into the folder for temporary files; gives its path, or "" where that failed
-// too.
+// Writes the report to the folder for temporary files. Returns its path, or "" if that failed, too.
 std::string write_report(const InternalError& error, const std::vector<std::string>& command_line);
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// What `cinch sync` says when all is over: one value, as JSON or for people.
+// The final report of `cinch sync`: one value, as JSON or as text.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// Tables for people: columns as wide as what is in them.
+// Text tables whose columns are as wide as their contents.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,16 +7,16 @@
 namespace cinch::driver {
 
 struct TableColumn {
-  std::string above, head;  // two lines; `above` may be empty in all columns, and is then left out
+  std::string above, head;  // two heading lines; if `above` is empty in all columns, it is omitted
   bool is_text = false;     // left-aligned
 };
 
-// The last column may be wrapped: text that explains the others.
+// The last column may be wrapped; it explains the others.
 class TextTable {
  public:
   explicit TextTable(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  // With line ends. No line is longer than `width` where the columns before the last allow it.
+  // With line ends. No line is longer than `width` if the columns before the last allow it.
   std::string text(std::size_t width) const;
 
  private:

@@ -1,4 +1,4 @@
-// Tables of text: cells wrap within their columns, so that a table fits its width.
+// Text tables whose cells wrap within their columns, so that the table fits its width.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,8 +8,8 @@ namespace cinch::driver {
 
 struct WrappedColumn {
   std::string heading;
-  std::size_t width = 0;  // words that are longer are cut
-  bool is_right = false;  // numbers end at one place
+  std::size_t width = 0;  // longer words are cut
+  bool is_right = false;  // right-aligned, for numbers
 };
 
 class WrappedTable {
@@ -17,9 +17,9 @@ class WrappedTable {
   WrappedTable(std::vector<WrappedColumn> columns, std::size_t indent)
       : columns_(std::move(columns)), indent_(indent) {}
 
-  /// As many cells as there are columns.
+  /// Adds a row with one cell per column.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// The headings and all rows; every line ends with a line end, none has blanks before it.
+  /// The headings and all rows; every line ends with a line end, and no line has trailing blanks.
   std::string text() const;
 
  private:

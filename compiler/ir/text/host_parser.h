@@ -8,13 +8,13 @@
 
 namespace cinch::ir {
 
-/// Names are looked up in `info` as it is at the moment of reading: sizes, parameters, counts.
+/// Looks up names of sizes, parameters and counts in `info` as it is when they are read.
 class HostParser {
  public:
   HostParser(Lexer& lexer, rt::ProgramInfo& info) : lexer_(lexer), info_(info) {}
 
   HostExprId parse_expr();
-  /// "f32", "[f32; n]", "[f32; r, c]".
+  /// Parses "f32", "[f32; n]", "[f32; r, c]".
   Type parse_type();
 
  private:

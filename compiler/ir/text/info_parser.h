@@ -1,4 +1,4 @@
-// Reads the head of the IR's text form: facts of the program and constant tables.
+// Parses the head of the IR's text form: facts of the program and constant tables.
 #pragma once
 
 #include "compiler/ir/ir.h"
@@ -7,9 +7,9 @@
 
 namespace cinch::ir {
 
-/// Reads lines as long as they are the head's.
+/// Parses lines until the head ends.
 void parse_info(Lexer& lexer, Program& program);
-/// A constant of a type, as Attrs::bits holds it.
+/// Parses a constant of a type to the form of Attrs::bits.
 std::uint64_t parse_value(Lexer& lexer, DType dtype);
 
 }  // namespace cinch::ir

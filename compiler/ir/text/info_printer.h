@@ -1,4 +1,4 @@
-// The head of the text form: what ProgramInfo and the constant tables say.
+// Prints the head of the text form: ProgramInfo and the constant tables.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cinch::ir {
 
-/// Lines up to the first function.
+/// The lines up to the first function.
 std::string print_info(const Program& program);
 /// A constant of a type from Attrs::bits (f64 bits of floats, i64 of integers), as text.
 std::string print_value(DType dtype, std::uint64_t bits);

@@ -16,13 +16,13 @@ enum class TokenKind : std::uint8_t { End, Name, Value, Number, String, Sign };
 
 struct Token {
   TokenKind kind = TokenKind::End;
-  std::string_view text;    // Name, Number, Sign: as written
-  std::string content;      // String: unescaped; Value: the name behind the point, may be empty
-  std::uint32_t value = 0;  // Value: the number behind %
+  std::string_view text;    // Name, Number, Sign: as in the text
+  std::string content;      // String: unescaped; Value: the name after the point, may be empty
+  std::uint32_t value = 0;  // Value: the number after %
   std::size_t offset = 0;
 };
 
-/// One token of look-ahead over text that outlives it.
+/// A lexer with one token of look-ahead. The text outlives it.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) { advance(); }
@@ -30,9 +30,9 @@ class Lexer {
   const Token& peek() const { return token_; }
   Token take();
   bool is_at_end() const { return token_.kind == TokenKind::End; }
-  /// Whether the next token is this sign or name.
+  /// Is the next token this sign or name?
   bool is(std::string_view text) const;
-  /// Takes it if it is.
+  /// Takes the next token if it is this one.
   bool accept(std::string_view text);
   void expect(std::string_view text);
   std::string_view expect_name(const char* what);
@@ -40,7 +40,7 @@ class Lexer {
   std::string expect_text(const char* what);
   std::uint32_t expect_index(const char* what);
   double expect_double();
-  /// At the next token.
+  /// Throws an error at the next token.
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
@@ -55,7 +55,7 @@ class Lexer {
   Token token_;
 };
 
-/// Full text of a number token as i64 or u64 bits; fails through the lexer when out of range.
+/// A number token as i64 or u64 bits; fails through the lexer if it is out of range.
 std::uint64_t integer_bits(const Lexer& lexer, std::string_view text);
 double double_of(const Lexer& lexer, std::string_view text);
 

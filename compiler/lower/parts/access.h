@@ -18,7 +18,7 @@ class AccessLowering : public BodyPart {
   void check_slice_end(const Expr& e, HostExprId size);
   Lowered guard_index(const Lowered& active, Lowered& base, const Type& base_type, Lowered index,
                       const Type& index_type);
-  // What a check at this place says when it fails.
+  // The message of a check at this place.
   std::string index_text(const Expr& e) const;
   std::string describe(ExprId array) const;
 };

@@ -1,5 +1,5 @@
-// What the parts of lowering share: the environment of the body at hand, and how values and lanes
-// of the source become values of the IR. A part has no state of its own, and is made where it is
+// What the parts of lowering share: the environment of the current body, and how values and lanes
+// of the source become values of the IR. A part has no state of its own and is made where it is
 // used.
 #pragma once
 #include <algorithm>
@@ -24,9 +24,9 @@ using sema::StmtKind;
 using sema::VarId;
 
 // A value of the source as IR. With lanes 0 its IR type is the source's. With lanes 1 the IR type
-// has one leading dimension more, the elements of the lambda ([L] for a scalar, [L, K] for a
+// has one more leading dimension, the elements of the lambda ([L] for a scalar, [L, K] for a
 // vector). With lanes 2 (a lambda over a matrix, or one inside another) a scalar of the source is a
-// matrix [L, K] or broadcasts to it; vectors have no such form.
+// matrix [L, K] or broadcasts to it; vectors cannot be represented.
 struct Lowered {
   ValueId id;
   std::uint8_t lanes = 0;
@@ -36,16 +36,16 @@ struct Lowered {
 struct Lanes {
   std::uint8_t rank = 0;
   HostExprId dims[2] = {};
-  std::optional<Lowered> active;  // bool: where the code at hand is reached; absent: everywhere
+  std::optional<Lowered> active;  // bool: the lanes that reach the current code; absent: all
 };
 
-// What is lowered, and the texts that it came from, if known.
+// The program to lower, and its source texts, if known.
 struct Input {
   const sema::CheckedProgram& checked;
   const dsl::SourceSet* sources;
 };
 
-// Of one body: the current value of every variable, state and payload field.
+// The state of one body: the current value of every variable, state and payload field.
 struct BodyContext {
   // `to` owns host expressions and tables; `into` is filled.
   BodyContext(const Input& input, ir::Program& to, ir::Function& into)
@@ -68,7 +68,7 @@ struct BodyContext {
   std::unordered_map<VarId, std::vector<ValueId>> payloads;
   ValueId gradient;
   std::unordered_map<std::uint32_t, ValueId> counts;  // second results of nonzero in open regions
-  // What loops drew beyond their sites, by draw space: i64, added to the sites of later draws.
+  // Additional draws of loops, by draw space: i64, added to the sites of later draws.
   std::map<std::uint32_t, ValueId> draw_offsets;
   Lanes lanes;
   bool in_combiner = false;
@@ -85,10 +85,10 @@ class BodyPart {
   // ---- expressions
   const Expr& expr(ExprId id) const { return cx_.checked.exprs[id.index()]; }
   Lowered value(ExprId id);
-  ValueId uniform(ExprId id);  // a value that must not differ from element to element
+  ValueId uniform(ExprId id);  // a value that must be the same for all elements
   bool gives_value(ExprId id) const;
   ValueId host_scalar(HostExprId size, DType dtype);  // also of expressions with counts
-  // The axis of an operator on this array: vectors have none.
+  // The axis of an operator on this array; a vector has only one.
   static std::int8_t axis_of(const Expr& e, const Type& type);
 
   // ---- lanes
@@ -103,7 +103,7 @@ class BodyPart {
 
   // ---- messages
   std::string located(const dsl::Span& span, const std::string& text) const;
-  // Of what the language has and this version does not; names the place.
+  // Throws a limitation: a feature of the language that this version lacks. Names the place.
   [[noreturn]] void limitation(const std::string& what) const;
 
  private:

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "compiler/lower/draws.h"
-#include "compiler/lower/parts/checks.h"
 #include "compiler/lower/parts/lambdas.h"
 #include "compiler/lower/parts/moves.h"
 #include "compiler/lower/parts/reductions.h"

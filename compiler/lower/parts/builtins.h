@@ -1,4 +1,4 @@
-// Named operators: dispatch by group; fill, len, draws and collectives.
+// Lowers named operators: dispatches by group; fill, len, draws and collectives.
 #pragma once
 #include <vector>
 

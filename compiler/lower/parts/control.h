@@ -1,7 +1,6 @@
-// Control flow. A branch or loop body is a region; what it assigns comes out as results of the
-// if_else or goes round as loop-carried values, so that the function is in SSA form. Inside a
-// lambda over elements a condition that differs from lane to lane becomes a select, and a loop runs
-// while some lane is active.
+// Control flow. A branch or loop body is a region. What it assigns becomes results of the if_else
+// or loop-carried values, so that the function is in SSA form. Inside a lambda over elements, a
+// condition that differs between lanes becomes a select, and a loop runs while any lane is active.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,11 +19,11 @@ class ControlLowering : public BodyPart {
   void lower_while(const Stmt& s);
 
  private:
-  // What changes in a branch or loop, in the order in which regions hand it out.
+  // What a branch or loop changes, in the order in which regions yield it.
   struct Carried {
     std::vector<VarId> vars;
     std::vector<std::uint32_t> states;
-    std::map<std::uint32_t, std::int64_t> draws;  // sites inside, by draw space
+    std::map<std::uint32_t, std::int64_t> draws;  // number of sites inside, by draw space
   };
   Carried carried_of(const std::vector<ExprId>& roots, bool is_loop);
   std::vector<ValueId> current(const Carried& carried);
@@ -32,8 +31,8 @@ class ControlLowering : public BodyPart {
   std::vector<ValueId> enter_args(const Carried& carried, const std::vector<ValueId>& inits);
   void leave_loop(const Carried& carried, const std::vector<ValueId>& results,
                   const std::vector<ExprId>& drawn_again);
-  // One branch or loop body as a region; what `body` gives is yielded, and the environment is as
-  // before.
+  // Lowers one branch or loop body as a region, which yields the result of `body`. The environment
+  // is restored afterwards.
   RegionId lower_region(const Carried& carried, const std::function<std::vector<ValueId>()>& body);
   std::vector<ValueId> branch_results(ExprId branch, const Carried& carried, const Type* type);
   std::vector<ValueId> loop_body_results(ExprId body, const Carried& carried);

@@ -1,5 +1,5 @@
-// Lambdas. Over elements: the body is lowered once, on arrays of all elements ("lanes", see
-// body_part.h). Over pairs: a Combiner.
+// Lambdas. A lambda over elements is lowered once, on arrays of all elements ("lanes", see
+// body_part.h). A lambda over pairs becomes a Combiner.
 #pragma once
 #include <optional>
 

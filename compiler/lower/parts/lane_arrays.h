@@ -1,6 +1,6 @@
-// Small arrays inside a lambda over elements that are made, joined and stored into per element.
-// Their sizes are constants, so an array of K is a matrix [L, K] over the L elements, and what goes
-// where is a select over its columns.
+// Small arrays inside a lambda over elements, which each element makes, joins and stores into.
+// Their sizes are constants, so an array of K is a matrix [L, K] over the L elements, and a store
+// is a select over its columns.
 #pragma once
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace cinch::lower {
 class LaneArrays : public BodyPart {
  public:
   using BodyPart::BodyPart;
-  // Scalars and vectors one after another, as `concat` and a table literal put them.
+  // Joins scalars and vectors, as `concat` and a table literal do.
   Lowered join(const Expr& e, const std::vector<Lowered>& parts);
-  // target[index] = value, each element into its own row.
+  // target[index] = value, in each element's own row.
   void assign(const Stmt& s);
 
  private:

@@ -10,11 +10,11 @@ class MoveLowering : public BodyPart {
  public:
   using BodyPart::BodyPart;
   Lowered lower(const Expr& e);
-  /// Ascending places where the mask holds; `len` is their count, entry `count` of the program's.
+  /// Ascending places where the mask is true; `len` is their count, entry `count` of the program's.
   ValueId select_counted(ValueId mask, std::uint32_t count, HostExprId len, HostExprId limit);
 
  private:
-  Lowered lower_plain(const Expr& e, OpKind kind);  // operands and type as they stand
+  Lowered lower_plain(const Expr& e, OpKind kind);  // keeps operands and type as they are
   Lowered lower_filter(const Expr& e);
   Lowered lower_concat(const Expr& e);
   Lowered lower_histogram(const Expr& e);

@@ -1,8 +1,8 @@
 // Packed fields of a payload: ascending indices as Rice codes of their gaps, numbers as Elias delta
-// codes. A code is taken apart so that all of them are written and read side by side: first the
-// unary parts of all codes (so many zeros, then a one), then sections of fields of known width.
-// Where each begins is a running sum; the ones of the unary parts are found by a selection over
-// bits. docs/payload.md fixes the bits; sema has the bounds (published_wire.cpp).
+// codes. The parts of all codes are written and read side by side: first the unary parts (some
+// zeros, then a one), then sections of fields of known width. Running sums tell where each begins;
+// a selection over bits finds the ones of the unary parts. docs/payload.md fixes the bits; sema has
+// the bounds (published_wire.cpp).
 #pragma once
 #include <cstddef>
 #include <string>
@@ -19,12 +19,12 @@ class PackingLowering : public BodyPart {
   ValueId unpack_field(std::size_t field, ValueId words);
 
  private:
-  // Fields of some width for every number in turn.
+  // Fields of some width, one for every number.
   struct Section {
-    ValueId value, width;  // u32; width: for each, or a scalar
+    ValueId value, width;  // u32; width: one for each value, or a scalar
   };
-  struct Words;   // of a payload, while they are read
-  struct Begins;  // of fields of codes
+  struct Words;   // of a payload that is read
+  struct Begins;  // begins of fields of codes
   Begins begins_of(HostExprId len, ValueId width, ValueId from);
   ValueId pack_codes(ValueId zeros, const std::vector<Section>& sections,
                      const sema::CheckedField& field, const std::string& name);

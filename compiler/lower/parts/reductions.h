@@ -1,4 +1,4 @@
-// Reductions: each as one `reduce` where it can be, with the language's value for nothing at all.
+// Reductions: each becomes one `reduce` if possible; an empty one has the language's value.
 #pragma once
 #include <vector>
 

@@ -6,7 +6,7 @@
 
 namespace cinch::lsp {
 
-/// What is wrong in an imported file is told at the import, and leads there.
+/// Errors in an imported file are shown at the import, with a link there.
 Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
                      const dsl::Diagnostic& diag);
 

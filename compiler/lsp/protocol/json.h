@@ -10,7 +10,7 @@ namespace cinch::lsp {
 
 using Json = nlohmann::json;
 
-/// Numbers of JSON-RPC and the protocol.
+/// Error codes of JSON-RPC and the protocol.
 enum class ErrorCode : std::int32_t {
   ParseError = -32700,
   InvalidRequest = -32600,
@@ -29,7 +29,7 @@ struct RequestError {
 };
 
 Json to_json(Position position);
-/// Throws nlohmann::json::exception where it is none.
+/// Throws nlohmann::json::exception if it is not a position.
 Position position_of(const Json& json);
 Json range_json(const TextPositions& positions, dsl::Span span);
 /// Text as an editor renders it: Markdown.

@@ -7,19 +7,19 @@
 
 namespace cinch::lsp {
 
-/// A longer message is skipped: no editor sends one.
+/// The longest message that is read; no editor sends longer ones, and they are skipped.
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20;
 
 class RpcStream {
  public:
   RpcStream(int input, int output) : input_(input), output_(output) {}
 
-  /// The JSON text of the next message, which is waited for; nothing at the end of the input. A
-  /// header without a length is skipped.
+  /// Waits for the next message and returns its JSON text; nothing at the end of the input. Skips a
+  /// header without a length.
   std::optional<std::string> read();
   /// Has a message begun to arrive, so that read() would not wait for long?
   bool has_input();
-  /// Sends a message. What cannot be written, as the other end has gone, sets is_broken().
+  /// Sends a message. Sets is_broken() if the other end has gone.
   void write(const std::string& text);
   bool is_broken() const { return is_broken_; }
 
@@ -30,7 +30,7 @@ class RpcStream {
   bool skip(std::size_t num_bytes);
 
   int input_, output_;
-  std::string buffer_;  // read and not yet given out
+  std::string buffer_;  // read but not yet returned
   bool is_broken_ = false;
 };
 

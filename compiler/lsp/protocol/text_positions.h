@@ -1,5 +1,5 @@
-// Places in a text as editors count them: lines and UTF-16 code units, both from 0. Offsets are
-// bytes of UTF-8.
+// Converts between places in a text as editors count them (lines and UTF-16 code units, both from
+// 0) and offsets in bytes of UTF-8.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -18,10 +18,10 @@ class TextPositions {
  public:
   explicit TextPositions(std::string_view text);
 
-  /// An offset behind the end counts as the end.
+  /// An offset after the end counts as the end.
   Position position(std::uint32_t offset) const;
-  /// A line behind the last is the end of the text, a character behind a line's last its end. A
-  /// place within a code point is the begin of that code point.
+  /// A line after the last means the end of the text; a character after the end of a line means the
+  /// end of that line. A place within a code point means its begin.
   std::uint32_t offset(Position position) const;
 
  private:

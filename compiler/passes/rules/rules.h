@@ -1,6 +1,6 @@
-// Local rules: each looks at one op and what defines its operands, and gives a value that may stand
-// for the op's one result, or nothing. A rule may build ops in front of the op only when it gives a
-// value. Every rule keeps all bits (NaN payloads, which no program can see, apart).
+// Local rules. Each looks at one op and the definitions of its operands, and returns a value that
+// can replace the op's one result, or nothing. A rule may build ops before the op only if it
+// returns a value. Every rule keeps all bits (except NaN payloads, which no program can see).
 #pragma once
 
 #include <optional>
@@ -26,14 +26,14 @@ class Matcher {
     return op_.kind == ir::OpKind::map && op_.attrs.scalar_op == op;
   }
 
-  /// The op that defines a value where it is of this kind.
+  /// The op that defines a value, if it is of this kind.
   const ir::Op* defined_by(ir::ValueId value, ir::OpKind kind) const;
   const ir::Op* defined_by_map(ir::ValueId value, ScalarOp op) const;
-  /// The encoded element where the value is a constant scalar or a fill of one.
+  /// The encoded element, if the value is a constant scalar or a fill of one.
   std::optional<std::uint64_t> constant(ir::ValueId value) const;
-  /// Whether the value is that number everywhere (-0 is not 0).
+  /// Is the value that number everywhere? (-0 is not 0.)
   bool is_number(ir::ValueId value, double number) const;
-  /// The value, repeated to the op's result shape where it lacks it.
+  /// The value, repeated to the shape of the op's result if need be.
   ir::ValueId as_result(ir::ValueId value) const;
   /// A constant of the result's element type in the result's shape.
   ir::ValueId constant_result(std::uint64_t element) const;

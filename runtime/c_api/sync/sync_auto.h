@@ -9,8 +9,9 @@
 
 namespace cinch::c_api {
 
-/// All ranks call it. `given` has the place of each of the request's tensors in the caller's
-/// arrays. Errors: INVALID_ARGUMENT (samples that are not the tensors'), those of choose_auto_plan.
+/// Chooses the plan. All ranks call it. `given` maps each of the request's tensors to its index in
+/// the caller's arrays. Errors: INVALID_ARGUMENT (samples do not match the tensors), those of
+/// choose_auto_plan.
 CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::PlanRequest request,
                                      const std::vector<std::size_t>& given, rt::SyncOptions session,
                                      rt::Transport& transport);

@@ -1,4 +1,4 @@
-// What stands behind the opaque types of cinch_sync.h.
+// The structs behind the opaque types of cinch_sync.h.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,11 +14,11 @@
 namespace cinch::c_api {
 
 struct TransportParts {
-  std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null: none
+  std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null if it is no loopback
   std::unique_ptr<rt::Transport> transport;
-  rt::UseFlag in_use;                        // of it, and of what synchronises over it
-  std::atomic<std::uint64_t> sent_bytes{0};  // as it was when it was asked for last
-  // Whose step in parts is under way over it; null: none.
+  rt::UseFlag in_use;                        // guards the transport and all sessions over it
+  std::atomic<std::uint64_t> sent_bytes{0};  // the value when it was last asked for
+  // The session whose step in parts is under way over it; null: none.
   std::atomic<const cinch_sync*> stepping{nullptr};
 };
 
@@ -38,12 +38,12 @@ struct cinch_transport {
 struct cinch_sync {
   std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
   std::unique_ptr<cinch::rt::SyncSession> session;
-  cinch_device device = CINCH_CPU;          // where tensors are
-  std::vector<std::size_t> given;           // by tensor of the plan: place in the caller's arrays
-  std::vector<std::uint32_t> plan_tensors;  // by place there: tensor of the plan
-  std::string plan, choice, notes;          // that the caller has been given
-  cinch::rt::StateArray shown_state;        // whose texts the caller has been given
-  // Of the call that runs: kept, so that calls allocate nothing.
+  cinch_device device = CINCH_CPU;          // the device of its tensors
+  std::vector<std::size_t> given;           // by tensor of the plan: index in the caller's arrays
+  std::vector<std::uint32_t> plan_tensors;  // by index in the caller's arrays: tensor of the plan
+  std::string plan, choice, notes;          // texts that the caller was given
+  cinch::rt::StateArray shown_state;        // texts of this state were given to the caller
+  // Arrays of the running call. They are kept, so that calls allocate nothing.
   std::vector<cinch::rt::ConstTensorView> gradients;
   std::vector<cinch::rt::TensorView> updates;
 };
@@ -51,7 +51,7 @@ struct cinch_sync {
 
 namespace cinch::c_api {
 
-/// Runs `body` for a session, if nobody else uses its transport.
+/// Runs `body` for a session, unless another call uses its transport.
 template <typename Body>
 cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
   return guarded(error, [&]() -> CallStatus {
@@ -64,7 +64,7 @@ cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) 
   });
 }
 
-/// `world`: what the transport needs, or null.
+/// Makes a handle of the transport. `world`: what the transport needs, or null.
 CallStatus give_transport(rt::Result<std::unique_ptr<rt::Transport>> made,
                           std::shared_ptr<rt::LoopbackWorld> world, cinch_transport** to);
 

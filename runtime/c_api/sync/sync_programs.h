@@ -1,4 +1,4 @@
-// The programs of one rank that synchronises, of the C API.
+// The programs of one rank that synchronises.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -14,12 +14,12 @@ namespace cinch::c_api {
 
 struct RankPrograms {
   std::vector<std::shared_ptr<const rt::LoadedProgram>> on_cpu;
-  std::optional<rt::SyncDevice> device;                         // with those on a GPU
+  std::optional<rt::SyncDevice> device;                         // the GPU with its programs
   std::vector<std::shared_ptr<const rt::ProgramImage>> images;  // by codec
 };
 
-/// Errors: INVALID_ARGUMENT (null, programs for another device than the options name), UNAVAILABLE
-/// (a device that is none, no such GPU), those of GpuProgram::load.
+/// Collects the programs of a rank. Errors: INVALID_ARGUMENT (null, programs for another device
+/// than the options name), UNAVAILABLE (an unknown device, no such GPU), those of GpuProgram::load.
 CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
                                        const cinch_sync_options& options);
 

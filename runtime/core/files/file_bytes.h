@@ -1,5 +1,5 @@
-// Whole files as bytes. Reading asks a file for no more than its format allows, as it may be a
-// device that never ends; writing lets nobody see half a file.
+// Reads and writes whole files as bytes. Reading takes no more than the file's format allows, since
+// the file may be an endless device. Writing never leaves half a file visible.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,13 +15,13 @@
 
 namespace cinch::rt {
 
-/// Texts (programs, JSON) are refused above this.
+/// Larger texts (programs, JSON) are rejected.
 inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{64} << 20;
 
-/// A file that does not begin with `magic` is read no further than its first 64 KiB: whoever parses
-/// it refuses it. So is what goes on behind the size that it names itself, in the u64 at byte
-/// `size_at`: of a pipe or device at most one byte more is read. One of more than `most_bytes` is
-/// an error.
+/// Limits of a read. A file that does not begin with `magic` is read only up to its first 64 KiB;
+/// its parser rejects it. A file that names its own size, in the u64 at byte `size_at`, is read up
+/// to that size and at most one byte more (from a pipe or device), so that its parser can reject a
+/// longer one. More than `most_bytes` is an error.
 struct ReadLimits {
   std::string_view magic;
   std::optional<std::size_t> size_at = std::nullopt;
@@ -29,22 +29,22 @@ struct ReadLimits {
 };
 
 /// A file that is read piece by piece. Errors of all calls: Io, naming the file and the system's
-/// reason; Unavailable where the process may open no more files.
+/// reason; Unavailable (the process may open no more files).
 class FileReader {
  public:
   static Result<FileReader> open(const std::filesystem::path& path);
   static Result<FileReader> open_standard_input();
-  /// What is open as `descriptor`, which stays the caller's; `name` is for messages.
+  /// Reads from an open `descriptor`, which stays the caller's; `name` is for messages.
   static Result<FileReader> open_descriptor(int descriptor, const std::string& name);
   FileReader(FileReader&& other) noexcept;
   FileReader& operator=(FileReader&& other) = delete;
   ~FileReader();
 
-  /// Reads on until `bytes` has `size_bytes` or the file ends.
+  /// Reads until `bytes` has `size_bytes` or the file ends.
   Status read_up_to(std::uint64_t size_bytes, std::vector<std::uint8_t>& bytes);
-  /// All that there is, of a reader that has read nothing yet.
+  /// Reads the whole file, with a reader that has read nothing yet.
   Result<std::vector<std::uint8_t>> read_all(const ReadLimits& limits);
-  /// Of a regular file, else 0.
+  /// The size of a regular file, else 0.
   std::uint64_t size_bytes() const { return size_bytes_; }
 
  private:
@@ -58,22 +58,22 @@ class FileReader {
 /// The whole file.
 Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& path,
                                                   const ReadLimits& limits = {});
-/// Of at most kMostTextBytes.
+/// Reads a text of at most kMostTextBytes.
 Result<std::string> read_text_file(const std::filesystem::path& path);
 Result<std::string> read_text_input();
 
-/// Is told the name of the file that is written beside the target, and "" once that is gone.
+/// Called with the name of the temporary file next to the target, and with "" when that is gone.
 using PartialFileWatch = std::function<void(const std::string&)>;
 
-/// A regular file, or one that is not there yet, is written beside `path` and then takes its name;
-/// it keeps its mode and, where the system allows that, its owner. Of a link the target is
-/// replaced. Devices, pipes and descriptors of this process (/dev/stdout) are written to as they
-/// are. Errors: Io (also a folder, and a file that may not be written to), Unavailable; what stood
-/// at `path` is then untouched.
+/// Writes a file. For a regular file, or a new one, a temporary file is written next to `path` and
+/// renamed; the file keeps its mode and, if the system allows, its owner. For a link its target is
+/// replaced. Devices, pipes and descriptors of this process (/dev/stdout) are written directly.
+/// Errors: Io (also a folder, and a file that may not be written), Unavailable; `path` is then
+/// unchanged.
 Status write_file_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes,
                         const PartialFileWatch& watch = {});
 
-/// Writes on until the system has taken everything. Gives 0, or the errno of what failed.
+/// Writes all bytes, in several calls if need be. Returns 0, or the errno of the call that failed.
 int write_all(int descriptor, std::span<const std::uint8_t> bytes);
 
 }  // namespace cinch::rt

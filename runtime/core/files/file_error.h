@@ -1,4 +1,4 @@
-// What the system says of a file, as an Error. For what reads and writes files.
+// Makes an Error from a system error about a file.
 #pragma once
 #include <fmt/format.h>
 
@@ -11,7 +11,8 @@
 
 namespace cinch::rt {
 
-/// `verb`: "read" or "write". A process that may hold no more files is no fault of the file.
+/// `verb`: "read" or "write". Too many open files in the process is not an error of the file
+/// (Unavailable).
 inline tl::unexpected<Error> file_error(std::string_view verb, const std::string& name, int code) {
   const bool is_shortage = code == EMFILE || code == ENFILE || code == ENOMEM;
   return fail(is_shortage ? ErrorKind::Unavailable : ErrorKind::Io,

@@ -40,11 +40,11 @@ inline constexpr DType kF64{DTypeKind::F64, 64};
 inline constexpr DType kF8E4M3{DTypeKind::F8E4M3, 8};
 inline constexpr DType kF8E5M2{DTypeKind::F8E5M2, 8};
 
-/// u<bits>, i<bits>: nothing when the width is outside 1..64 (2..64 for signed).
+/// u<bits>, i<bits>; nothing if the width is outside 1..64 (2..64 for signed).
 std::optional<DType> make_uint(std::int64_t bits);
 std::optional<DType> make_int(std::int64_t bits);
 
-/// The name as programs write it: "u7", "f8e4m3". parse_dtype is its inverse; it takes no others.
+/// The name in programs: "u7", "f8e4m3". parse_dtype is its inverse and takes no other names.
 std::string dtype_name(DType type);
 std::optional<DType> parse_dtype(std::string_view name);
 
@@ -63,27 +63,27 @@ constexpr bool is_int(DType t) {
 constexpr bool is_float(DType t) {
   return !is_int(t) && !is_bool(t);
 }
-/// f16, bf16, f8e4m3, f8e5m2: stored as bits, computed with as f32.
+/// f16, bf16, f8e4m3, f8e5m2: stored as bits, computed as f32.
 constexpr bool is_narrow_float(DType t) {
   return is_float(t) && t.bits < 32;
 }
-/// f8e4m3 has no infinity: what is too large becomes the largest finite value.
+/// f8e4m3 has no infinity: larger values become the largest finite one.
 constexpr bool has_infinity(DType t) {
   return is_float(t) && t.kind != DTypeKind::F8E4M3;
 }
 
-/// Significand digits of a float, the hidden bit counted (24 for f32); 0 for all other types.
+/// Significand digits of a float, including the hidden bit (24 for f32); 0 for all other types.
 int significand_digits(DType type);
 
-/// True where an array in a wire or a state is a run of bits (least significant first, no padding
-/// between elements): every width but 8, 16, 32 and 64. Other arrays are arrays of whole elements.
+/// True if an array in a wire or a state is a run of bits (least significant first, no padding
+/// between elements): every width except 8, 16, 32 and 64. Other arrays hold whole elements.
 constexpr bool is_bit_packed(DType t) {
   return t.bits != 8 && t.bits != 16 && t.bits != 32 && t.bits != 64;
 }
-/// Bytes that `num_elems` elements take in a wire or a state. num_elems >= 0; the product must fit
-/// (checked): sizes are bounded before they come here.
+/// Bytes of `num_elems` elements in a wire or a state. num_elems >= 0; the product must fit 64 bits
+/// (checked): callers bound sizes before.
 std::int64_t packed_bytes(DType type, std::int64_t num_elems);
-/// Bytes of one element in a working buffer, where nothing is packed: 1, 2, 4 or 8.
+/// Bytes of one element in a working buffer, which packs nothing: 1, 2, 4 or 8.
 constexpr int element_bytes(DType t) {
   return t.bits <= 8 ? 1 : t.bits <= 16 ? 2 : t.bits <= 32 ? 4 : 8;
 }
@@ -93,17 +93,16 @@ constexpr int element_bytes(DType t) {
 std::int64_t min_int(DType type);
 std::uint64_t max_int(DType type);
 
-/// True where every value of `from` is a value of `to`: such a conversion is silent
-/// (language.md, "Types"). Reflexive; bool counts as u1 on the left; nothing but bool widens to
-/// bool.
+/// True if every value of `from` is a value of `to`; such a conversion is silent (language.md,
+/// "Types"). Reflexive. bool widens like u1; only bool widens to bool.
 bool widens_losslessly(DType from, DType to);
 
-/// The type in which one operand enters arithmetic: bool and integers under 32 bits as i32, narrow
-/// floats as f32, all others as themselves.
+/// The type with which an operand enters arithmetic: i32 for bool and integers under 32 bits, f32
+/// for narrow floats, otherwise its own type.
 DType arithmetic_type(DType type);
 
-/// The type in which `a op b` is done, or nothing where one of them needs an `as`: one operand must
-/// widen losslessly to the arithmetic type of the other.
+/// The type in which `a op b` is computed, or nothing if one of them needs an `as`: one operand
+/// must widen losslessly to the arithmetic type of the other.
 std::optional<DType> common_arithmetic_type(DType a, DType b);
 
 }  // namespace cinch

@@ -1,5 +1,6 @@
-// While one lives, this thread computes with the default floating-point environment: round to
-// nearest, subnormals kept, no traps. The host thread's own modes come back when it ends.
+// While an object of this class lives, its thread computes with the default floating-point
+// environment: round to nearest, subnormals kept, no traps. Its end restores the thread's own
+// modes.
 #pragma once
 #include <cstdint>
 

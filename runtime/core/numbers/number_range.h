@@ -1,4 +1,4 @@
-// What is known of a number by analysis: between which values it lies.
+// The range of a number's values, as analyses find it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ struct NumberRange {
   }
 };
 
-/// Where nothing is known: all numbers of the type. The greatest of 64 bits is rounded up.
+/// All numbers of the type, if nothing is known. The greatest 64-bit number is rounded up.
 inline NumberRange all_numbers(DType dtype) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (is_bool(dtype)) return {0, 1};
@@ -35,8 +35,8 @@ inline NumberRange negated(const NumberRange& x) {
   return {-x.high, -x.low, x.may_be_nan};
 }
 
-/// Of two numbers the smaller. A NaN gives way to the other one, so that it is left only where both
-/// are.
+/// The range of the minimum of two numbers. A NaN gives way to the other number, so that the
+/// minimum is NaN only if both are.
 inline NumberRange smaller(const NumberRange& a, const NumberRange& b) {
   NumberRange range = {std::min(a.low, b.low), std::min(a.high, b.high)};
   if (a.may_be_nan) range.high = std::max(range.high, b.high);

@@ -1,5 +1,5 @@
-// The one order of float reductions and scans (language.md, "The same bits everywhere"), written
-// plainly: the oracle that all targets are compared with. Slow on purpose; allocates.
+// The one order of float reductions and scans (language.md, "The same bits everywhere"), in plain
+// code: the oracle to which all targets are compared. Slow on purpose; allocates.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline constexpr std::size_t kTileRows = 8;
 inline constexpr std::size_t kTileColumns = 128;
 inline constexpr std::size_t kTileElems = kTileRows * kTileColumns;
 
-/// a op b where either may be missing: a missing element takes no part.
+/// a op b, either of which may be missing: a missing element is skipped.
 template <typename T, typename Op>
 std::optional<T> join_present(std::optional<T> a, std::optional<T> b, Op&& op) {
   if (!a) return b;
@@ -23,8 +23,8 @@ std::optional<T> join_present(std::optional<T> a, std::optional<T> b, Op&& op) {
   return op(std::move(*a), std::move(*b));
 }
 
-/// One tile of up to 1024 places, `at(i)` giving the element or nothing: each column takes in its
-/// rows in order, then column j takes in column j + 64, j + 32, … j + 1.
+/// One tile of up to 1024 places; `at(i)` returns the element or nothing. Each column adds its rows
+/// in order, then column j adds column j + 64, j + 32, … j + 1.
 template <typename T, typename At, typename Op>
 std::optional<T> reduce_tile(std::size_t num_elems, At&& at, Op&& op) {
   std::array<std::optional<T>, kTileColumns> column;
@@ -52,9 +52,9 @@ std::vector<std::optional<T>> reduce_tiles(std::size_t num_elems, At&& at, Op&& 
   return results;
 }
 
-/// The reduction of `num_elems` places: nothing where no element is present. `at(i)` gives
-/// std::optional<T> (nothing: masked out); `op(a, b)` joins, a standing left of b. An `init` joins
-/// the result once, on the left: op(init, result).
+/// The reduction of `num_elems` places; nothing if no element is present. `at(i)` returns
+/// std::optional<T> (nothing: masked out); `op(a, b)` joins with a on the left. An `init` joins the
+/// result once, on the left: op(init, result).
 template <typename T, typename At, typename Op>
 std::optional<T> ordered_reduce(std::size_t num_elems, At&& at, Op&& op) {
   if (num_elems == 0) return std::nullopt;
@@ -66,8 +66,8 @@ std::optional<T> ordered_reduce(std::size_t num_elems, At&& at, Op&& op) {
   return results[0];
 }
 
-/// In place: the inclusive scan of x. Within a tile of 1024, for d = 1, 2, 4 … 512 each element
-/// takes in the one d before it (all at once); the tile ends are scanned by the same rule and join
+/// The inclusive scan of x, in place. Within a tile of 1024, for d = 1, 2, 4 … 512 each element
+/// joins the one d before it (all at once). The tile ends are scanned by the same rule, and join
 /// the elements of the next tile on the left.
 ///
 /// With an init: element i is op(init, scan[i]); exclusive: op(init, scan[i - 1]), and init for

@@ -17,12 +17,12 @@ struct ParsedCount {
   };
   State state = State::NoNumber;
   bool is_negative = false;
-  /// Of a whole number; else 0.
+  /// For a whole number; else 0.
   std::uint64_t magnitude = 0;
 };
 
-/// Reads all of `text`: "4096", "-3", "0x10", "1e6", "2.5e3". A suffix multiplies: k, M, G and T by
-/// powers of 1000, Ki, Mi, Gi and Ti by powers of 1024. `unit` may follow: with "B", "64KiB" is
+/// Parses all of `text`: "4096", "-3", "0x10", "1e6", "2.5e3". A suffix multiplies: k, M, G and T
+/// by powers of 1000, Ki, Mi, Gi and Ti by powers of 1024. `unit` may follow: with "B", "64KiB" is
 /// 65536.
 ParsedCount parse_count(std::string_view text, std::string_view unit = "");
 

@@ -1,4 +1,4 @@
-// Numbers in texts: what users bind to parameters, and what images hold.
+// Parses numbers in texts: values that users bind to parameters, and numbers in images.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,8 @@
 
 namespace cinch {
 
-/// `text` as a number, all of it: decimal, hexadecimal ("0x1.8p-3"), "inf" or "nan". A point is the
-/// decimal point, whatever the process's locale says. Nothing where it is no number, or one that a
-/// double does not hold.
+/// Parses all of `text` as a number: decimal, hexadecimal ("0x1.8p-3"), "inf" or "nan". A point is
+/// the decimal point in every locale. Nothing if it is not a number, or exceeds a double.
 std::optional<double> parse_number(std::string_view text);
 
 }  // namespace cinch

@@ -1,4 +1,4 @@
-// Floats compared by their bits: 0 is not -0, and a NaN is itself.
+// Compares floats by their bits: 0 differs from -0, and a NaN equals itself.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-/// Do all ranks hold the same?
+/// Do all ranks hold the same bits?
 inline bool all_same_bits(std::span<const std::vector<float>> ranks) {
   return std::ranges::all_of(ranks, [&](const auto& rank) { return same_bits(rank, ranks[0]); });
 }

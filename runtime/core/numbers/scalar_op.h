@@ -11,9 +11,10 @@ enum class ScalarOp : std::uint8_t {
 #include "runtime/core/numbers/scalar_op.def"
 };
 
-/// What an operation takes: anything, integers and floats, floats, integers, integers and bool.
+/// Types that an operation takes: anything, integers and floats, floats, integers, integers and
+/// bool.
 enum class ScalarOperands : std::uint8_t { Any, Number, Real, Int, Bits };
-/// What an operation gives: its operands' type, bool, or u32 (counts of bits).
+/// The result type of an operation: its operands' type, bool, or u32 (counts of bits).
 enum class ScalarResult : std::uint8_t { Same, Bool, U32 };
 
 struct ScalarOpInfo {
@@ -21,15 +22,15 @@ struct ScalarOpInfo {
   int arity;
   ScalarOperands operands;
   ScalarResult result;
-  int cost;  // loads of an element that take as long
+  int cost;  // as the number of element loads that take equally long
   std::string_view meaning;
 };
 
-/// Facts of one operation; total over the enum.
+/// Facts about one operation, for all values of the enum.
 const ScalarOpInfo& scalar_op_info(ScalarOp op);
-/// floor, ceil, round, trunc: of an integer the integer itself.
+/// Is it floor, ceil, round or trunc? These return an integer unchanged.
 bool rounds(ScalarOp op);
-/// The operation of that spelling, if there is one.
+/// The operation with that spelling, if there is one.
 std::optional<ScalarOp> find_scalar_op(std::string_view name);
 inline constexpr int kNumScalarOps = 0
 #define SCALAR_OP(name, arity, operands, result, cost, meaning) +1

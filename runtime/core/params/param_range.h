@@ -1,5 +1,4 @@
-// The interval that a parameter's value must lie in: membership and text, the same wherever a value
-// is bound.
+// The interval of a parameter's values: membership and text, the same wherever a value is bound.
 #pragma once
 
 #include <optional>
@@ -10,15 +9,16 @@
 
 namespace cinch::rt {
 
-/// Whether a parameter of the type may be bound to `value`: the value and what it is rounded to
-/// both lie in the range, whose included ends are rounded alike. NaN lies in no range. An absent
-/// side is unbounded; if it is open, infinity itself is outside.
+/// May a parameter of the type be bound to `value`? The value and its rounding must both lie in the
+/// range, whose closed ends are rounded in the same way. NaN lies in no range. A missing side is
+/// unbounded; if it is open, infinity itself is outside.
 bool is_within(const ParamRange& range, DType dtype, double value);
 
-/// A value outside the range: "1.5"; "1e+300 (inf as f32)" where only what it is rounded to is.
+/// A value outside the range, as text: "1.5"; "1e+300 (inf as f32)" if only its rounding is
+/// outside.
 std::string outside_text(const ParamRange& range, DType dtype, double value);
 
-/// What lies in both; an absent range holds everything.
+/// The intersection; a missing range contains everything.
 std::optional<ParamRange> intersection(const std::optional<ParamRange>& a,
                                        const std::optional<ParamRange>& b);
 

@@ -1,5 +1,4 @@
-// What a parameter's number becomes: the value that host expressions see, the same in the runtime
-// and in the interpreter.
+// The value of a parameter in host expressions, the same in the runtime and in the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,7 @@
 
 namespace cinch {
 
-/// The type with which a parameter of `dtype` enters host expressions: Bool, Int, or F64 for every
-/// float.
+/// The type that a parameter of `dtype` has in host expressions: Bool, Int, or F64 for every float.
 HostType host_type_of(DType dtype);
 /// The element type that a host value has in a program: bool, i64, f32 or f64.
 DType dtype_of(HostType type);
@@ -18,13 +16,13 @@ DType dtype_of(HostType type);
 /// The nearest value of a float type up to f32, as f32.
 float round_to_float(DType dtype, double value);
 
-/// The type in which the pool's expressions ask for parameter `index`: that of its Param node;
-/// host_type_of(dtype) where none asks.
+/// The type that the pool's expressions use for parameter `index`: that of its Param node;
+/// host_type_of(dtype) if none uses it.
 HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype);
 
-/// What host expressions see of a parameter of `dtype` that is bound to `value`. As F64 it is the
-/// value as given, though the parameter's type may be narrower: `ceil(ratio * n)` is then what
-/// plain f64 arithmetic makes of it.
+/// The value, in host expressions, of a parameter of `dtype` that is bound to `value`. As F64 it is
+/// the value as given, though the parameter's type may be narrower: `ceil(ratio * n)` is then the
+/// result of plain f64 arithmetic.
 HostValue make_param_value(DType dtype, HostType type, double value);
 
 }  // namespace cinch

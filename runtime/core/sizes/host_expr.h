@@ -1,7 +1,7 @@
 // Scalar expressions that the host computes before launch: sizes (`size k = …`), payload bounds,
 // buffer sizes, loop bounds. A pool is a flat, hash-consed DAG; equal expressions have equal ids.
-// Float nodes are computed with the language's own functions, so a size is the same everywhere;
-// integers are i64 and every overflow is an error, never a wrap.
+// Floats are computed with the language's own functions, so a size is the same everywhere. Integers
+// are i64, and every overflow is an error, never a wrap.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ const char* host_type_name(HostType type);
 const char* host_op_name(HostOp op);
 int host_op_num_args(HostOp op);
 
-/// A typed scalar. `bits` holds an i64, the bits of an f32 (low half) or f64, or 0 / 1; NaN is kept
+/// A typed scalar. `bits` holds an i64, the bits of an f32 (low half) or f64, or 0 / 1. NaN is
 /// canonical, so equal values have equal bits (-0 and +0 differ).
 struct HostValue {
   HostType type = HostType::Int;
@@ -43,7 +43,7 @@ struct HostValue {
   static HostValue from_f32(float value);
   static HostValue from_f64(double value);
   static HostValue from_bool(bool value);
-  /// Each is right only for its own type (checked).
+  /// Each may be called only for its own type (checked).
   std::int64_t as_int() const;
   float as_f32() const;
   double as_f64() const;
@@ -56,9 +56,9 @@ struct HostValue {
 
 class HostMemo;
 
-/// What a host expression may ask for. rows and cols are those of a matrix gradient ([n, 1] for a
-/// vector). params are by parameter index, each of the type that its Param node has; counts are by
-/// count index and needed only where an expression holds Count nodes.
+/// Values for the leaves of host expressions. rows and cols are those of a matrix gradient ([n, 1]
+/// for a vector). params are by parameter index, each of the type of its Param node. counts are by
+/// count index, and needed only for expressions with Count nodes.
 struct HostEnv {
   std::int64_t n = 0;
   std::int64_t rows = 0;
@@ -68,8 +68,8 @@ struct HostEnv {
   std::int64_t worker = 0;
   std::span<const HostValue> params = {};
   std::span<const std::int64_t> counts = {};
-  /// Values found before for this env (host_memo.h), or null. It was bound to this env; counts
-  /// alone may have changed since.
+  /// Known values for this env (host_memo.h), or null. The memo must be bound to this env; only
+  /// counts may have changed since.
   HostMemo* memo = nullptr;
 };
 
@@ -78,7 +78,7 @@ struct HostExprNode {
   HostType type = HostType::Int;
   /// Const: the value's bits. Param, Count: the index.
   std::uint64_t payload = 0;
-  /// Unused ones are invalid. A Count's one argument is its bound.
+  /// Unused ones are invalid. The one argument of a Count is its bound.
   HostExprId args[3] = {};
 
   friend bool operator==(const HostExprNode&, const HostExprNode&) = default;
@@ -97,19 +97,19 @@ class HostExprPool {
   HostExprId cols() { return leaf(HostOp::Cols); }
   HostExprId world() { return leaf(HostOp::World); }
   HostExprId step() { return leaf(HostOp::Step); }
-  /// This rank's number: in values of `encode`, `finish` and `sync` only, never in a size.
+  /// This rank's number; allowed in values of `encode`, `finish` and `sync`, never in a size.
   HostExprId worker() { return leaf(HostOp::Worker); }
   HostExprId param(std::uint32_t index, HostType type);
-  /// A length known only after encode looked; never above `bound`, which must hold no Count.
+  /// A length that is known only after encoding; never above `bound`, which must hold no Count.
   HostExprId count(std::uint32_t index, HostExprId bound);
 
-  /// Any operation. Arguments must have the types that the op's rule asks for (a mismatch is an
+  /// Makes any operation. Arguments must have the types of the op's rule (a mismatch is an
   /// InternalError): convert with `cast` first. Constants are folded unless the result would be an
-  /// error (an overflow is then met by `eval`); x + 0, x * 1, min(x, x) and the like are simplified
+  /// error (`eval` then reports the overflow). x + 0, x * 1, min(x, x) and the like are simplified
   /// for integers only.
   HostExprId make(HostOp op, HostExprId a, HostExprId b = {}, HostExprId c = {});
-  /// Float to Int truncates toward zero, saturates, NaN gives 0; Bool counts as 0 or 1; to Bool:
-  /// not equal 0. A cast to a node's own type is the node itself.
+  /// Float to Int truncates toward zero and saturates, NaN becomes 0; Bool counts as 0 or 1; to
+  /// Bool: not equal 0. A cast to a node's own type returns the node.
   HostExprId cast(HostExprId a, HostType to);
   HostExprId select(HostExprId condition, HostExprId a, HostExprId b) {
     return make(HostOp::Select, condition, a, b);
@@ -117,12 +117,12 @@ class HostExprPool {
   HostExprId add(HostExprId a, HostExprId b) { return make(HostOp::Add, a, b); }
   HostExprId sub(HostExprId a, HostExprId b) { return make(HostOp::Sub, a, b); }
   HostExprId mul(HostExprId a, HostExprId b) { return make(HostOp::Mul, a, b); }
-  /// Integer: truncates, by zero gives 0. Float: IEEE.
+  /// Integer: truncates, and x / 0 is 0. Float: IEEE.
   HostExprId div(HostExprId a, HostExprId b) { return make(HostOp::Div, a, b); }
   HostExprId mod(HostExprId a, HostExprId b) { return make(HostOp::Mod, a, b); }
-  /// ⌈a / b⌉ of integers, by zero 0.
+  /// ⌈a / b⌉ of integers, 0 if b is 0.
   HostExprId ceil_div(HostExprId a, HostExprId b) { return make(HostOp::CeilDiv, a, b); }
-  /// The next multiple of b (b > 0; b <= 0 gives a).
+  /// The next multiple of b (b > 0; for b <= 0 it returns a).
   HostExprId align_up(HostExprId a, HostExprId b) { return make(HostOp::AlignUp, a, b); }
   HostExprId min(HostExprId a, HostExprId b) { return make(HostOp::Min, a, b); }
   HostExprId max(HostExprId a, HostExprId b) { return make(HostOp::Max, a, b); }
@@ -134,45 +134,44 @@ class HostExprPool {
   const HostExprNode& node(HostExprId id) const;
   HostType type(HostExprId id) const { return node(id).type; }
   std::size_t num_nodes() const { return nodes_.size(); }
-  /// The value where the node is a constant.
+  /// Is the node a constant? And its value.
   bool is_const(HostExprId id) const { return node(id).op == HostOp::Const; }
   HostValue const_value(HostExprId id) const;
-  /// True where the value may depend on a Count.
+  /// True if the value may depend on a Count.
   bool has_count(HostExprId id) const { return depends_on(id, HostOp::Count); }
-  /// The counts that an expression is made of, by number, each once; none of no expression.
+  /// Numbers of the counts in an expression, each once; empty for an invalid id.
   std::set<std::uint32_t> counts_of(HostExprId id) const;
-  /// True where the value may depend on a parameter, world or step (so not on n alone).
+  /// True if the value may depend on a parameter, world or step (so not on n alone).
   bool depends_on(HostExprId id, HostOp leaf_op) const;
 
-  /// The value for `env`. Errors: Overflow (an integer left 64 bits; names the formula),
-  /// InvalidArgument (a parameter or count that env lacks, or a parameter of another type).
-  /// Without a memo, the time grows with the nodes before `id`.
+  /// Evaluates for `env`. Without a memo, the time grows with the nodes before `id`. Errors:
+  /// Overflow (an integer exceeded 64 bits; names the formula), InvalidArgument (a parameter or
+  /// count that env lacks, or a parameter of another type).
   rt::Result<HostValue> eval(HostExprId id, const HostEnv& env) const;
-  /// eval of an Int expression.
+  /// Evaluates an Int expression.
   rt::Result<std::int64_t> eval_int(HostExprId id, const HostEnv& env) const;
 
-  /// An expression without Counts that is never below `id` whatever the counts are between 0 and
-  /// their bounds. Falling uses of a count (n - m) take 0. A use that is neither rising nor falling
-  /// as far as the node kinds tell is an InternalError{Limitation}.
+  /// An expression without Counts that is at least `id` for all counts between 0 and their bounds.
+  /// For uses that fall with a count (n - m) the count is 0. A use that neither rises nor falls, as
+  /// far as the node kinds tell, is an InternalError{Limitation}.
   HostExprId upper_bound(HostExprId id);
 
-  /// The same expression with each leaf for which `replace` gives a valid id replaced by it.
+  /// Replaces each leaf for which `replace` returns a valid id by that id.
   HostExprId substitute(HostExprId id,
                         const std::function<HostExprId(const HostExprNode& leaf)>& replace);
-  /// `id` of another pool, rebuilt here; leaves for which `replace` gives a valid id (of this pool)
-  /// are replaced. `replace` may be empty.
+  /// Rebuilds `id` of another pool here. Leaves for which `replace` returns a valid id (of this
+  /// pool) are replaced. `replace` may be empty.
   HostExprId import(const HostExprPool& from, HostExprId id,
                     const std::function<HostExprId(const HostExprNode& leaf)>& replace = {});
 
-  /// A closed formula with as few brackets as its precedence allows: "clamp(ceil(ratio * n), 1,
-  /// n)". param_name and count_name give the names of leaves; where they are empty: "param0",
-  /// "count0".
+  /// A closed formula with as few brackets as precedence allows: "clamp(ceil(ratio * n), 1, n)".
+  /// param_name and count_name name the leaves; if they are empty: "param0", "count0".
   std::string print(HostExprId id, const std::function<std::string(std::uint32_t)>& param_name = {},
                     const std::function<std::string(std::uint32_t)>& count_name = {}) const;
 
   /// All nodes in order, arguments before users: [{"op":…,"type":…,"args":[…],"value":…}, …].
   nlohmann::json to_json() const;
-  /// Ids stay what they were. Errors (CorruptFile) name the node.
+  /// Keeps ids. Errors (CorruptFile) name the node.
   static rt::Result<HostExprPool> from_json(const nlohmann::json& entries);
 
  private:
@@ -182,7 +181,7 @@ class HostExprPool {
   HostExprId leaf(HostOp op);
   HostExprId intern(const HostExprNode& node);
   HostExprId simplify_int(HostOp op, HostExprId a, HostExprId b);
-  // Why a node is not well formed, or nothing.
+  // Why a node is not well formed; nothing if it is.
   std::string find_fault(const HostExprNode& made) const;
   // For each node up to `id`: does `id` use it?
   std::vector<bool> reachable_from(HostExprId id) const;
@@ -194,7 +193,7 @@ class HostExprPool {
   Bounds bounds_of_product(HostExprId id, const std::vector<Bounds>& known);
   Bounds bounds_of_quotient(HostExprId id, const std::vector<Bounds>& known);
 
-  // What is known of each node when it is made, so that no walk goes down a shared DAG again.
+  // Facts about each node, computed when it is made, so that no walk goes down a shared DAG again.
   struct Facts {
     bool is_nonnegative;
     std::uint64_t leaves;  // a bit for each kind of leaf that the node uses
@@ -203,7 +202,7 @@ class HostExprPool {
   std::vector<HostExprNode> nodes_;
   std::vector<Facts> facts_;
   std::unordered_map<HostExprNode, HostExprId, NodeHash> index_;
-  std::unordered_map<HostExprId, HostExprId> upper_bounds_;  // those asked for before
+  std::unordered_map<HostExprId, HostExprId> upper_bounds_;  // known results
 };
 
 }  // namespace cinch

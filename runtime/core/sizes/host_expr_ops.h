@@ -1,4 +1,4 @@
-// Inside the host expressions: facts of the operations and their meaning on constants.
+// Internal to host expressions: facts about operations, and their meaning on constants.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ enum class HostRule : std::uint8_t {
 
 HostRule host_op_rule(HostOp op);
 
-/// The element-wise operation that does the same, where a host expression is computed elsewhere;
-/// leaves, casts and align_up have none.
+/// The element-wise operation that computes the same on a device; leaves, casts and align_up have
+/// none.
 std::optional<ScalarOp> element_wise_op(HostOp op);
 
 /// The bit of a leaf's kind; 0 for operations.
@@ -33,8 +33,8 @@ constexpr std::uint64_t leaf_bit(HostOp op) {
   return op <= HostOp::Count ? std::uint64_t{1} << static_cast<int>(op) : 0;
 }
 
-/// Is a node of this operation never negative where `arg(i)` says so of argument i? Exact for what
-/// sizes are made of; false for constants and parameters, whose values the caller knows.
+/// Is a node of this operation never negative, if `arg(i)` tells this for argument i? Exact for the
+/// operations of sizes. False for constants and parameters, whose values the caller knows.
 template <typename Arg>
 bool gives_nonnegative(HostOp op, const Arg& arg) {
   switch (op) {
@@ -76,10 +76,10 @@ bool gives_nonnegative(HostOp op, const Arg& arg) {
   }
 }
 
-/// A leaf's value. Errors as those of HostExprPool::eval.
+/// A leaf's value. Errors: those of HostExprPool::eval.
 rt::Result<HostValue> host_leaf_value(const HostExprNode& node, const HostEnv& env);
 
-/// The operation on values of the types that its rule asks for. The error is Overflow, its message
+/// Applies the operation to values of the types of its rule. The error is Overflow; its message
 /// lacks the formula.
 rt::Result<HostValue> apply_host_op(HostOp op, HostType result, std::span<const HostValue> args);
 

@@ -1,5 +1,5 @@
-// Values of one pool's host expressions for one env, kept from call to call: a session asks for the
-// same sizes at every step.
+// Caches values of one pool's host expressions for one env from call to call, since a session needs
+// the same sizes at every step.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace cinch {
 
-/// One thread at a time.
+/// For one thread at a time.
 class HostMemo {
  public:
-  /// Forgets what is not the same for this env, which HostEnv::memo then points here from. The pool
-  /// outlives the memo or its next bind.
+  /// Forgets values that differ for this env. HostEnv::memo then points to this. The pool must
+  /// outlive the memo or its next bind.
   void bind(const HostExprPool& pool, const HostEnv& env);
   bool is_of(const HostExprPool& pool) const { return pool_ == &pool; }
 
-  /// HostExprPool::eval for the env that was bound; its counts may be others. The time grows with
-  /// the nodes that are not known yet or use a count.
+  /// HostExprPool::eval for the bound env, perhaps with other counts. The time grows with the nodes
+  /// that are unknown or use a count.
   rt::Result<HostValue> eval(HostExprId id, const HostEnv& env);
 
  private:
@@ -33,7 +33,8 @@ class HostMemo {
   const HostExprPool* pool_ = nullptr;
   HostEnv env_;  // as bound, without spans
   std::vector<HostValue> params_;
-  // By node. What uses a count is known during one call of eval, whose number is its stamp.
+  // By node. Values that use a count are valid during one call of eval, whose number is their
+  // stamp.
   std::vector<HostValue> values_;
   std::vector<std::uint64_t> stamps_;
   std::uint64_t now_ = kAlways;

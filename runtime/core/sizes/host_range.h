@@ -1,5 +1,5 @@
-// Ranges of host expressions: what an operation can give when all that is known of its arguments is
-// between which values they lie.
+// Ranges of host expressions: the results that an operation can have if its arguments lie in given
+// ranges.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cinch {
 
-/// Values of one type from `low` to `high`, false before true. A float range with an infinite end
-/// may hold NaN, too. `is_none`: evaluation always fails.
+/// Values of one type from `low` to `high`; false comes before true. A float range with an infinite
+/// end may contain NaN, too. `is_none`: evaluation always fails.
 struct HostRange {
   HostValue low, high;
   bool is_none = false;
@@ -22,9 +22,9 @@ struct HostRange {
   bool is_point() const { return !is_none && low == high; }
 };
 
-/// Holds every value that the operation gives for arguments in these ranges; an integer that leaves
-/// 64 bits counts as the nearest that does not. Select: the branches' ranges follow the
-/// condition's.
+/// A range with every result of the operation for arguments in these ranges. An integer that
+/// exceeds 64 bits counts as the nearest one that does not. For Select, the branches' ranges follow
+/// the condition's.
 HostRange apply_to_ranges(HostOp op, HostType result, std::span<const HostRange> args);
 
 }  // namespace cinch

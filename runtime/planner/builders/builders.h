@@ -1,4 +1,5 @@
-// The plans of planner.h, one function each: they write what one rank does for one bundle.
+// The plans of planner.h, one function each. Each function writes the tasks of one rank for one
+// bundle.
 #pragma once
 #include "runtime/planner/builders/rank_builder.h"
 #include "runtime/planner/layout.h"
@@ -10,11 +11,11 @@ struct BundleContext {
   const Bundle& bundle;
   RankBuilder& to;
   std::uint32_t rank = 0, world = 1;
-  std::vector<std::uint32_t> servers;   // of ps: by owner
+  std::vector<std::uint32_t> servers;   // for ps: by owner
   bool is_sized = false;                // messages have lengths
-  std::uint32_t ranks_per_machine = 1;  // of hierarchical, as what follows
+  std::uint32_t ranks_per_machine = 1;  // for hierarchical, as the fields below
   ExchangeOption option;
-  std::vector<SumArray> sum_arrays;  // of allreduce: those of the group; none: plain f32
+  std::vector<SumArray> sum_arrays;  // for allreduce: the group's arrays; none: plain f32
 
   std::uint32_t add_slot(std::uint32_t group) const {
     const std::uint64_t bytes = message_bytes(plan, group);
@@ -31,12 +32,12 @@ void build_ring(const BundleContext& context);
 void build_ps(const BundleContext& context);
 void build_tree(const BundleContext& context);
 void build_hierarchical(const BundleContext& context);
-/// The `sync` of a group's one piece, and the collectives that it makes.
+/// The `sync` of a group's one piece, and its collectives.
 struct Protocol {
   std::uint32_t group = 0;
   std::vector<SyncRound> rounds;
 };
-/// In parts between collectives, which those of a bundle share.
+/// Writes the protocols in parts between collectives, which the protocols of a bundle share.
 void build_protocols(const BundleContext& context, const std::vector<Protocol>& protocols);
 
 }  // namespace cinch::rt

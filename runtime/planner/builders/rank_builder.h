@@ -1,5 +1,5 @@
-// Writes one rank's tasks in an order in which they could run one by one; finds out which of them
-// really wait for which.
+// Writes one rank's tasks in an order in which they could run one by one, and finds out which tasks
+// depend on which.
 #pragma once
 #include <map>
 #include <utility>
@@ -13,12 +13,12 @@ class RankBuilder {
  public:
   RankBuilder(const Plan& plan, RankPlan& to) : plan_(plan), to_(to) {}
 
-  /// Bytes of the wire that no other slot has.
+  /// Adds a slot: bytes of the wire that no other slot has.
   std::uint32_t add_slot(std::uint64_t capacity);
-  /// The same for a message, with a place for its length.
+  /// Adds a slot for a message, with a place for its length.
   std::uint32_t add_sized_slot(std::uint64_t capacity);
 
-  /// Bytes for several pieces side by side: a slot for each, and one over all of them.
+  /// Slots for several pieces side by side: one for each, and one over all of them.
   struct JointSlot {
     std::uint32_t all = 0;
     std::vector<std::uint32_t> parts;
@@ -28,26 +28,26 @@ class RankBuilder {
   void clear(std::uint32_t group);
   void encode(Site site, Value from, const std::vector<std::uint32_t>& groups,
               const std::vector<std::uint32_t>& slots);
-  /// `site`: where what is decoded was encoded.
+  /// `site`: the site that encoded the payloads.
   void decode(Site site, const std::vector<std::uint32_t>& groups,
               const std::vector<std::uint32_t>& slots, Value to);
   void decode_add(Site site, std::uint32_t group, std::uint32_t slot);
-  /// The same as plain f32, whatever codec the group has.
+  /// The next three do the same in plain f32, whatever codec the group has.
   void encode_dense(Value from, std::uint32_t group, std::uint32_t slot);
   void decode_dense(std::uint32_t group, std::uint32_t slot, Value to);
   void decode_add_dense(std::uint32_t group, std::uint32_t slot);
   void add_gradient(std::uint32_t group);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);
-  /// Of kind Part, or an exchange of whole slots, as it is but for what it waits for.
+  /// Adds a task of kind Part, or an exchange of whole slots; only its dependencies are filled in.
   void add(Task task);
   void spread(std::uint32_t group, std::uint32_t payloads,
               const std::vector<std::uint32_t>& arrays);
   void join(std::uint32_t group, std::uint32_t payloads, const std::vector<std::uint32_t>& arrays,
             std::uint32_t result);
 
-  /// `groups`: what it carries, for people. Where the slots have lengths, these are exchanged
-  /// first.
+  /// `groups`: the groups that the exchange carries, for people. If the slots have lengths, these
+  /// are exchanged first.
   void all_gather(const std::vector<std::uint32_t>& groups, std::uint32_t own,
                   const std::vector<std::uint32_t>& all);
   void all_to_all(const std::vector<std::uint32_t>& groups, const std::vector<std::uint32_t>& sent,
@@ -58,7 +58,7 @@ class RankBuilder {
 
  private:
   using Slots = std::vector<std::uint32_t>;
-  // What has been done to bytes or to a value so far.
+  // The tasks so far that used certain bytes or a value.
   struct Past {
     std::vector<std::uint32_t> readers;  // since the last writer
     std::uint32_t writer = 0;
@@ -74,15 +74,16 @@ class RankBuilder {
   void order_value(Task& task, std::uint32_t group, Value value, bool is_write);
   void order_slots(Task& task);
 
-  /// The slots that it lies over, or itself.
+  /// The slots under a joint slot, or the slot itself.
   Slots parts_of(std::uint32_t slot) const;
 
   const Plan& plan_;
   RankPlan& to_;
-  std::map<std::uint32_t, Slots> joint_;  // by slot over several: these
+  std::map<std::uint32_t, Slots> joint_;  // by joint slot: its parts
   std::map<std::uint32_t, Past> slots_;
-  std::map<std::uint32_t, Past> calls_;                    // by group: of a program with a `sync`
-  std::map<std::pair<std::uint32_t, bool>, Past> values_;  // by group; true: its sum
+  // By group: calls of a program with a `sync`
+  std::map<std::uint32_t, Past> calls_;
+  std::map<std::pair<std::uint32_t, bool>, Past> values_;  // by group; true: the group's sum
 };
 
 }  // namespace cinch::rt

@@ -1,4 +1,4 @@
-// Lines through measured times: a cost for each call and one for each byte or element.
+// Fits lines to measured times: a cost for each call plus a cost for each byte or element.
 #pragma once
 #include <span>
 
@@ -16,7 +16,7 @@ struct Sample {
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
-/// How far the line is from the samples, as shares of their times.
+/// A line, and its distance from the samples as shares of their times.
 struct FittedLine {
   Line line;
   double typical_error = 0;  // median
@@ -24,9 +24,9 @@ struct FittedLine {
   friend bool operator==(const FittedLine&, const FittedLine&) = default;
 };
 
-/// Neither base nor slope is negative. Errors relative to the times are what counts, so that short
-/// exchanges are met as well as long ones; a sample far from the others counts little. Samples
-/// without a time are left out.
+/// Fits a line whose base and slope are not negative. It minimises errors relative to the times, so
+/// that short exchanges fit as well as long ones. Outliers count little. Samples without a time are
+/// left out.
 FittedLine fit_line(std::span<const Sample> samples);
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// How long the exchanges of a transport take: what was measured, and a line through it for each
-// kind. Kept as JSON, so that plans can be chosen later and elsewhere.
+// Times of a transport's exchanges: measured points, and a line through them for each kind. Kept as
+// JSON, so that plans can be chosen later and elsewhere.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,12 +13,13 @@
 
 namespace cinch::rt {
 
-/// Of a collective, `bytes` are those that the rank sends that sends most, as bytes_to_send says:
-/// so kinds can be compared. Of messages, all ranks send one and receive one at once.
+/// One measured exchange. For a collective, `bytes` is what the rank that sends most sends, by
+/// bytes_to_send, so that kinds can be compared. For messages, each rank sends one and receives one
+/// at once.
 struct NetworkPoint {
   ExchangeKind kind = ExchangeKind::Send;
   std::uint64_t bytes = 0;
-  double seconds = 0;  // until the last rank has ended
+  double seconds = 0;  // until the last rank has finished
   friend bool operator==(const NetworkPoint&, const NetworkPoint&) = default;
 };
 
@@ -30,12 +31,12 @@ struct NetworkModel {
   std::string transport;
   std::uint32_t world = 1;
   std::array<FittedLine, kMeasuredKinds.size()> lines;  // by kMeasuredKinds
-  /// By kMeasuredKinds: seconds from one small exchange to the next where several are under way at
-  /// once; the rest of a line's base overlaps.
+  /// By kMeasuredKinds: seconds between small exchanges if several are under way at once. The rest
+  /// of a line's base overlaps.
   std::array<double, kMeasuredKinds.size()> gaps{};
   std::vector<NetworkPoint> points;
 
-  /// A Receive is its Send.
+  /// Returns the kind's index; Receive counts as Send.
   static std::size_t index_of(ExchangeKind kind);
   const FittedLine& of(ExchangeKind kind) const { return lines[index_of(kind)]; }
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
@@ -43,7 +44,7 @@ struct NetworkModel {
 
 NetworkModel fit_network(std::string transport, std::uint32_t world,
                          std::vector<NetworkPoint> points);
-/// Of loopback's links, without measuring: what their shape alone takes.
+/// The model of loopback's links, from their shape alone, without measuring.
 NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape);
 
 std::string network_to_json(const NetworkModel& model);

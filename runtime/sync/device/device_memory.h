@@ -1,5 +1,5 @@
-// Where the values of a step lie on a device: the wire, sums, and f32 of the user's tensors where
-// these lie elsewhere or are of another type.
+// Memory of a step's values on a device: the wire, sums, and f32 copies of the user's tensors if
+// these lie elsewhere or have another type.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,9 +12,9 @@
 namespace cinch::rt {
 
 struct DeviceMemoryNeeds {
-  PieceList apart;                   // pieces whose result may not lie where it is made from
-  std::uint64_t gathered_bytes = 0;  // of gathering()
-  std::span<std::uint8_t> wire;      // of a host, which has no other; outlives the memory
+  PieceList apart;                   // pieces whose result may not overwrite its input
+  std::uint64_t gathered_bytes = 0;  // size of gathering()
+  std::span<std::uint8_t> wire;      // the wire of a host, which has no other; outlives the memory
 };
 
 class DeviceMemory {
@@ -24,11 +24,11 @@ class DeviceMemory {
                                    const DeviceMemoryNeeds& needs);
 
   std::span<std::uint8_t> wire() const { return wire_; }
-  /// Where payloads lie before they are put together.
+  /// Place of payloads before they are joined.
   std::uint8_t* gathering() const { return gathering_; }
 
   std::uint8_t* slot(std::uint32_t slot) const { return wire_.data() + own_->slots[slot].offset; }
-  /// f32; null where no task of this rank sums the piece up, and of pieces of no elements.
+  /// f32; null if no task of this rank adds up the piece, or if it has no elements.
   std::uint8_t* sum(std::uint32_t piece) const { return sums_[piece]; }
   std::uint8_t* apart(std::uint32_t piece) const { return apart_[piece]; }
   /// f32 of the gradient, later of the update: a plan reads no gradient after it wrote the update.
@@ -38,7 +38,7 @@ class DeviceMemory {
   Result<std::uint8_t*> halves(std::uint32_t piece);
 
  private:
-  // Memory that is made when it is first asked for.
+  // Memory that the first request makes.
   struct Copies {
     std::int64_t element_bytes = 0;
     std::vector<std::uint8_t*> pieces;

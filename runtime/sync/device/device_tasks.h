@@ -1,7 +1,7 @@
-// The tasks of one rank that compute, on its device: for each codec and site a list of sessions. On
-// a GPU all work goes on one stream. A task ends when it is on the stream; waited for is only what
-// the host must know or have: payloads that are sent from its memory, and lengths that are known
-// late. On a host tasks of both lanes run at once, so that a protocol uses nothing that tasks
+// The computing tasks of one rank on its device: for each codec and site a list of sessions. On a
+// GPU all work goes on one stream, and a task ends when its work is on the stream. The host waits
+// only for what it must know or have: payloads that are sent from its memory, and lengths that are
+// known late. On a host tasks of both lanes run at once, so a protocol uses nothing that tasks
 // share.
 #pragma once
 #include <map>
@@ -23,8 +23,8 @@ namespace cinch::rt {
 struct DeviceTaskOptions {
   std::uint32_t world = 1, rank = 0;
   std::uint64_t seed = 0;
-  /// Gradients and updates lie in the device's memory, as a host's do; else they are copied there
-  /// and back.
+  /// Do gradients and updates lie in the device's memory (as on a host)? Otherwise they are copied
+  /// there and back.
   bool has_tensors = true;
   Transport* transport = nullptr;
   std::span<std::uint8_t> host_wire = {};  // of the PieceMemory of all tasks; outlives them
@@ -54,14 +54,14 @@ class DeviceTasks : public RankTasks {
 
  private:
   static constexpr std::uint32_t kNoEntry = UINT32_MAX;
-  // The sessions of one codec at one site, on a host of all pieces there. On a GPU, where one
-  // launch serves a list, those of a group, or of one piece that meets other ranks.
+  // The sessions of one codec at one site. On a host a list has all pieces there. On a GPU, where
+  // one launch serves a list, it has the pieces of a group, or one piece that meets other ranks.
   struct List {
     PieceList pieces;                    // by entry
     std::vector<std::uint32_t> entries;  // by piece; kNoEntry: none
-    std::vector<std::uint64_t> bounds;   // by entry: of a payload, in this step
+    std::vector<std::uint64_t> bounds;   // by entry: the largest payload in this step
     std::unique_ptr<ListSession> sessions;
-    std::vector<const Task*> begun;  // with calls whose outcome nobody has asked for
+    std::vector<const Task*> begun;  // tasks whose calls were begun and not yet collected
 
     std::size_t entry_of(std::uint32_t piece) const { return entries[piece]; }
     bool has(std::uint32_t piece) const {
@@ -89,12 +89,12 @@ class DeviceTasks : public RankTasks {
   ListKey key_of(std::uint32_t codec, Site site, std::uint32_t first_piece) const {
     return {codec, site, device_->is_host() ? 0 : first_piece};
   }
-  /// Of the pieces of a group of the task.
+  /// The list of the pieces of one of the task's groups.
   List& list_of(const Task& task, Site site, std::uint32_t first_piece) {
     return lists_.at(key_of(codec_of(plan_, task), site, first_piece));
   }
-  /// Calls on_list(list, pieces, place) for each list that has pieces of the task, which are listed
-  /// one behind the other from the place on.
+  /// Calls on_list(list, pieces, place) for each list that has pieces of the task. The pieces of a
+  /// list are consecutive in the task, from `place` on.
   template <typename OnList>
   Status for_lists(const Task& task, Site site, const OnList& on_list);
   /// Names the piece at fault.
@@ -102,44 +102,44 @@ class DeviceTasks : public RankTasks {
   ListCall call_on(const List& list, const PieceList& pieces);
   /// Waits for the stream and sets outcomes_. Errors: those of the pieces' last calls, named.
   Status collect(List& list);
-  /// Asks how a call of the task went: now, or, where the wire is the device's, at the step's end.
+  /// Checks how a call of the task went: now, or at the step's end if the wire is the device's.
   Status check(List& list, const Task& task);
   Status check_lists(const Task& task, Site site);
   Status collect_begun(List& list);
 
   // ---- device_run_tasks.cpp ----
   Status run_task(const Task& task, PieceMemory& memory);
-  /// Its pieces, until the next task runs.
+  /// The task's pieces, valid until the next task runs.
   const PieceList& listed(const Task& task);
-  /// Does a message lie where the device has it? Else it is the host's memory, and is copied there
+  /// Does the message lie in the device's own memory? Otherwise it is in host memory, copied there
   /// when it is encoded, and to the device before it is decoded.
   bool stays(std::uint32_t slot) const { return wire_ == nullptr || wire_->has(slot); }
-  /// Are exchanges in the device's memory, behind tasks that have only been put on the stream?
+  /// Do exchanges use the device's memory, after tasks that have only been put on the stream?
   bool is_deferred() const { return wire_ != nullptr && wire_->is_used(); }
-  /// Of messages that are the host's memory: they may be other ones after this.
+  /// Waits until messages in host memory are copied; they may change after this.
   Status wait_for_copies(std::span<const std::uint32_t> slots);
   Status clear(const Task& task);
   Status encode(const Task& task, PieceMemory& memory);
   /// Adds to inputs_ and payload_slots_.
   Status make_rooms(const Task& task, std::size_t index, PieceMemory& memory);
-  /// `first`: of the group's payloads in payload_slots_.
+  /// `first`: index of the group's payloads in payload_slots_.
   Status close_message(const Task& task, std::size_t index, std::size_t first, PieceMemory& memory);
   void close_in_place(std::uint32_t slot, std::span<const PayloadSlot> payloads,
                       PieceMemory& memory);
-  /// From where they were encoded to the slot; false: they were encoded there.
+  /// Are payloads copied to the slot after encoding? False: they were encoded in place.
   bool is_gathered(const Task& task, std::size_t index) const;
   std::uint8_t* encoding_room(const Task& task, std::size_t index) const;
-  /// Of a payload in a message: most bytes that it can have; those that it has, where payloads are
-  /// packed and these do not depend on what is in them.
+  /// Room of a payload in a message: its largest size, or its real size if payloads are packed and
+  /// sizes do not depend on contents.
   std::uint64_t room_bytes(const List& list, std::uint32_t piece, std::uint32_t slot) const;
-  /// Do payloads lie one behind the other, since the message is no longer than they are?
+  /// Do payloads follow one another without gaps, so that the message is no longer than they are?
   bool is_packed(std::uint32_t slot) const { return own_.slots[slot].length != kNoSlot; }
   bool has_known_sizes(std::uint32_t codec) const { return info_of(codec).wire.counts.empty(); }
   Status encode_dense(const Task& task, PieceMemory& memory);
   Status decode(const Task& task, PieceMemory& memory);
   /// Adds a message's payloads on the device to payloads_.
   Status find_payloads(const Task& task, std::size_t index, Site site, PieceMemory& memory);
-  /// By their headers.
+  /// Splits a message by the payloads' headers.
   Status split_payloads(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
                         PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
@@ -159,7 +159,7 @@ class DeviceTasks : public RankTasks {
   std::uint8_t* slot_at(std::uint32_t slot, PieceMemory& memory) const {
     return stays(slot) ? memory_->slot(slot) : memory.bytes_of(slot).data();
   }
-  /// Sets sums_found_ to the task's payloads; `slots` have their arrays.
+  /// Sets sums_found_ to the task's payloads; `slots` hold their arrays.
   Status find_sums(const Task& task, const SummedArrays& summed,
                    std::span<const std::uint32_t> slots, PieceMemory& memory);
   Status find_arrays(const SummedArrays& summed, std::uint32_t piece,
@@ -169,21 +169,22 @@ class DeviceTasks : public RankTasks {
   // ---- device_tensors.cpp: the user's tensors ----
   std::span<float> sum_of(std::uint32_t piece) const;
   ConstTensorView value_of(std::uint32_t piece, Value which, PieceMemory& memory) const;
-  /// As lists take it.
+  /// The value in a form that lists take.
   Result<ConstTensorView> source(std::uint32_t piece, Value which, PieceMemory& memory);
-  /// The same as f32, copied and converted where it must be.
+  /// The value as f32, copied and converted if need be.
   Result<const std::uint8_t*> f32_source(std::uint32_t piece, Value which, PieceMemory& memory);
   Status copy_values(std::uint32_t piece, ConstTensorView view);
-  /// Sets outputs_ to where lists write a value of each piece.
+  /// Sets outputs_ to the arrays to which lists write a value of each piece.
   Status find_targets(const PieceList& pieces, Value which, PieceMemory& memory);
   Result<TensorView> target(std::uint32_t piece, Value which, PieceMemory& memory);
-  /// From `from`, by piece, to the user's tensors, which have them when the step ends.
+  /// Copies updates from `from`, by piece, to the user's tensors, which hold them when the step
+  /// ends.
   Status give_updates(std::span<const std::uint32_t> pieces, std::span<const TensorView> from,
                       PieceMemory& memory);
   Status narrow_updates(std::span<const std::uint32_t> pieces, std::span<const TensorView> from,
                         DType dtype, PieceMemory& memory);
   Status give_update(std::uint32_t piece, const TensorView& from, PieceMemory& memory);
-  /// `which`: the piece, doubled, and one more for its update.
+  /// `which`: twice the piece, plus one for its update.
   Status check_user(const void* data, std::size_t which);
   std::int64_t num_elems(std::uint32_t piece) const { return plan_.pieces[piece].num_elems; }
   std::size_t f32_bytes(std::uint32_t piece) const {
@@ -200,15 +201,16 @@ class DeviceTasks : public RankTasks {
   std::map<ListKey, List> lists_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceWire> wire_;                 // null: on a host
-  PinnedMemory pinned_;                              // messages that are the host's memory
-  std::vector<std::optional<SummedArrays>> summed_;  // by codec; none: its payloads do not add up
-  std::unique_ptr<DeviceSums> sums_;  // of payloads that stay on a GPU; null: there are none
+  PinnedMemory pinned_;                              // messages in host memory
+  std::vector<std::optional<SummedArrays>> summed_;  // by codec; none: its payloads cannot be added
+  std::unique_ptr<DeviceSums> sums_;  // of payloads that stay on a GPU; null if there are none
   ProtocolParts protocols_;
   std::uint64_t step_ = 0;
-  std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step
-  std::vector<const void*> checked_;  // by check_user's number: what was found to be the device's
+  std::vector<bool> has_gradient_;  // by piece: has this step made its f32?
+  // By check_user's number: the last address that was the device's
+  std::vector<const void*> checked_;
 
-  // Of the running task; they keep their memory.
+  // Data of the running task; the vectors keep their memory.
   PieceList pieces_, synchronised_;
   std::vector<std::size_t> which_;
   std::vector<ConstTensorView> inputs_;
@@ -222,7 +224,7 @@ class DeviceTasks : public RankTasks {
   std::vector<DeviceSum> sums_found_;
   std::vector<SumArray> wanted_;
   std::vector<std::span<const std::uint8_t>> joined_;
-  std::vector<std::uint64_t> array_ends_;  // by array: where the next piece's begins
+  std::vector<std::uint64_t> array_ends_;  // by array: where the next piece begins
 };
 
 }  // namespace cinch::rt

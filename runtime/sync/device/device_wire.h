@@ -1,7 +1,8 @@
-// The part of a rank's wire that stays on its device: exchanges have it there, behind those tasks
-// that have only been put on the stream by then. On the host lie lengths, how the calls of a `sync`
-// go, exchanges of kinds that the transport does not take from a device, and payloads that are
-// added up there (Spread, Join); without a transport that takes the device's memory all of it does.
+// The part of a rank's wire that stays on its device. Exchanges use it there, after tasks that may
+// only have been put on the stream. The rest of the wire lies on the host: lengths, outcomes of
+// `sync` calls, exchanges of kinds that the transport does not take from a device, and payloads
+// that the host adds up (Spread, Join). If the transport does not take the device's memory at all,
+// all of the wire lies on the host.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,9 +18,9 @@ namespace cinch::rt {
 
 class DeviceWire {
  public:
-  /// `plan` and `transport` outlive this, which goes before the memory. Whoever opens or ends it
-  /// has the device's turn. `adds_there`: by codec, whether its payloads are added up on the
-  /// device. Errors: OutOfMemory, Device.
+  /// Opens the wire. `plan` and `transport` outlive this; destroy it before the memory. Whoever
+  /// opens or ends it holds the device's turn. `adds_there`: by codec, whether its payloads are
+  /// added on the device. Errors: OutOfMemory, Device.
   static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan, const LentMemory& wire,
                                                   GpuStream stream, Transport& transport,
                                                   const std::vector<bool>& adds_there);
@@ -27,13 +28,13 @@ class DeviceWire {
   DeviceWire(const DeviceWire&) = delete;
   DeviceWire& operator=(const DeviceWire&) = delete;
 
-  /// Is there any such part?
+  /// Does any part of the wire lie on the device?
   bool is_used() const { return is_used_; }
   bool has(std::uint32_t slot) const { return is_used_ && !is_on_host_[slot]; }
 
-  /// Behind the task's work on the stream, in the device's turn.
+  /// Records the end of the task's work on the stream. Call it in the device's turn.
   Status mark_end(const Task& task);
-  /// For an exchange whose earlier tasks have all been marked.
+  /// The place for an exchange; all tasks before it must have been marked.
   Result<WirePlace> place_of(const Task& exchange, PieceMemory& memory);
 
  private:
@@ -51,9 +52,9 @@ class DeviceWire {
   Transport& transport_;
   bool is_used_ = false;
   std::vector<bool> is_on_host_;  // by slot
-  std::vector<GpuEvent> ends_;    // by task: reached when it has been done; null: none waits for it
-  // Has nothing but what exchanges wait for, so that none waits for what was put on the rank's
-  // stream a little later.
+  std::vector<GpuEvent> ends_;    // by task: an event at its end; null: no exchange waits for it
+  // A stream that has only the waits of exchanges, so that an exchange does not wait for later work
+  // on the rank's stream.
   GpuStream order_ = nullptr;
 };
 

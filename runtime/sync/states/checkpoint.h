@@ -1,6 +1,6 @@
-// What one rank keeps of a synchronisation: its states by tensor, site and elements, so that
-// another plan or number of ranks finds them again. As bytes: little endian, versioned,
-// checksummed; reading treats them as hostile.
+// The states of one rank by tensor, site and elements, so that another plan or number of ranks can
+// restore them. The bytes are little endian, versioned and checksummed; reading treats them as
+// untrusted.
 //
 //   0  8 bytes "CINCHSYN"   8  u32 format version   12  u32 0   16  u64 bytes of all   24  XXH3 64
 //   of all bytes from 32 on   32  u64 bytes of a description (JSON)   40  the description, then the
@@ -32,15 +32,16 @@ struct SavedSite {
 struct RankCheckpoint {
   std::string plan;  // its name
   std::uint32_t world = 1, rank = 0;
-  std::uint64_t next_step = 0;  // one more than the last step done
+  std::uint64_t next_step = 0;  // one more than the last completed step
   std::vector<SavedSite> sites;
   friend bool operator==(const RankCheckpoint&, const RankCheckpoint&) = default;
 };
 
 std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint);
-/// The bytes of a file of them; of another one only as many as show that. Errors: Io.
+/// Reads the bytes of a checkpoint file. If it is no checkpoint, reads only enough to show that.
+/// Errors: Io.
 Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path);
-/// Errors: CorruptFile, VersionMismatch.
+/// Parses a checkpoint. Errors: CorruptFile, VersionMismatch.
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes);
 
 }  // namespace cinch::rt

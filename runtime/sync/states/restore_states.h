@@ -1,5 +1,5 @@
-// From saved states (checkpoint.h) to those of a session that may have another plan, other pieces
-// or another number of ranks.
+// Restores saved states (checkpoint.h) in a session that may have another plan, other pieces or
+// another number of ranks.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,20 +17,21 @@ using EverySite = std::function<void(const SiteVisitor& visit)>;
 
 struct RestoreReport {
   std::uint64_t next_step = 0;  // one more than the last step before saving
-  // Of this rank: pieces and sites whose states are as saved; put together from those of other
-  // pieces; as if nothing had been saved.
+  // This rank's counts of pieces and sites. Their states were restored as saved, joined from states
+  // of other pieces, or set to initial values.
   std::size_t num_kept = 0, num_joined = 0, num_reset = 0;
-  /// What was reset or is left over, and why: "fc1@hop begins anew: …".
+  /// What was reset or left over, and why: "fc1@hop begins anew: …".
   std::vector<std::string> notes;
 };
 
-/// Errors: those of SiteStates.
+/// Collects the states of all sites. Errors: those of SiteStates.
 Status collect_states(const Plan& plan, const EverySite& every_site, std::vector<SavedSite>& sites);
 
-/// A rank's own gradient has the states of the same rank, a result those of its elements, whoever
-/// owned them; partial sums on their way only under a plan of the same name and number of ranks,
-/// since others add other things. All or nothing. Errors: InvalidArgument (checkpoints of different
-/// steps or twice of one rank), CorruptFile, those of SiteStates.
+/// States of a rank's own gradient come from the same rank. States of a result come from its
+/// elements, whoever owned them. States of partial sums on their way are restored only under a plan
+/// of the same name and number of ranks, since other plans add other things. All or nothing.
+/// Errors: InvalidArgument (checkpoints of different steps, or two of one rank), CorruptFile, those
+/// of SiteStates.
 Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                      const EverySite& every_site,
                                      std::span<const RankCheckpoint> saved);

@@ -1,4 +1,4 @@
-// The states that a rank keeps for one piece at one site, wherever they lie.
+// The states that a rank keeps for one piece at one site, on any device.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,12 +19,13 @@ struct SiteKey {
 
 class SiteStates {
  public:
-  /// Of one tensor of the list, which is open on the device. All outlive this.
+  /// The states of one tensor of the list, which is open on the device. All arguments outlive this.
   SiteStates(ListSession& list, std::size_t tensor, const ComputeDevice& device)
       : list_(list), tensor_(tensor), device_(device) {}
 
   const ProgramInfo& info() const { return list_.info(); }
-  /// As a state file (state_file.h), and back. Errors: as Session::set_states; Device.
+  /// Returns the states as a state file (state_file.h), or sets them. Errors: as
+  /// Session::set_states; Device.
   Result<std::vector<std::uint8_t>> as_bytes() const {
     const auto turn = take_turn(device_);
     return list_.states_as_bytes(tensor_);

@@ -13,14 +13,15 @@ namespace cinch::rt {
 struct StateArray {
   std::uint32_t tensor = 0;  // of the plan
   Site site = Site::Worker;
-  std::int64_t first = 0, num_elems = 0;  // of the tensor: whose state it is
+  std::int64_t first = 0, num_elems = 0;  // elements of the tensor that the state belongs to
   std::string name, dtype;
   std::vector<std::uint8_t> bytes;
 };
 
-/// All, by tensor, element, site and in the program's order. Errors: those of SiteStates.
+/// Lists all states, by tensor, element, site and in the program's order. Errors: those of
+/// SiteStates.
 Result<std::vector<StateArray>> list_state_arrays(const Plan& plan, const EverySite& every_site);
-/// Replaces one of them, by its place in the list. Errors: OutOfRange (no such place),
+/// Replaces one of them, by its index in the list. Errors: OutOfRange (no such index),
 /// InvalidArgument (another length), those of SiteStates.
 Status set_state_array(const Plan& plan, const EverySite& every_site, std::size_t place,
                        std::span<const std::uint8_t> bytes);

@@ -1,5 +1,5 @@
-// How far the updates of a step are from what they stand for, the mean (or the sum) of the ranks'
-// gradients: measured where the user asks for it, as that takes an all-reduce of f32 more.
+// Measures how far the updates of a step are from the mean (or the sum) of the ranks' gradients. It
+// takes one more all-reduce of f32, so it runs only if the user asks for it.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,18 +20,18 @@ class UpdateErrors {
   /// `plan` outlives this.
   UpdateErrors(const Plan& plan, std::uint32_t rank, std::uint32_t threads);
 
-  /// Forgets the last step's.
+  /// Forgets the last step's errors.
   void begin();
-  /// Copies the gradient, which its update may overwrite. Errors: OutOfMemory.
+  /// Copies the gradient, since its update may overwrite it. Errors: OutOfMemory.
   Status keep(std::uint32_t tensor, const ConstTensorView& gradient);
-  /// When all updates are written; all ranks call it, with all tensors kept. Errors: those of the
-  /// transport.
+  /// Measures, when all updates are written. All ranks call it, with all tensors kept. Errors:
+  /// those of the transport.
   Status measure(std::span<const TensorView> updates, bool is_sum, Transport& transport,
                  std::chrono::milliseconds timeout);
 
-  /// By tensor |update - mean| / |mean|, Euclidean norms over the elements that this rank's update
-  /// has; NaN where the mean is zeros and the update is not, or where either is not finite. Empty
-  /// if the last step was not measured.
+  /// By tensor: |update - mean| / |mean|, as Euclidean norms over the elements of this rank's
+  /// update. NaN if the mean is zeros and the update is not, or if either is not finite. Empty if
+  /// the last step was not measured.
   std::span<const double> values() const { return values_; }
   std::size_t memory_bytes() const;
 
@@ -41,9 +41,9 @@ class UpdateErrors {
 
   const Plan& plan_;
   const std::uint32_t rank_, threads_;
-  std::unique_ptr<TaskRunner> runner_;  // from the first step on that is measured
-  std::vector<AlignedBuffer> kept_;     // by tensor: f32 of its gradient, later the sum of all
-  AlignedBuffer update_;                // f32 of one
+  std::unique_ptr<TaskRunner> runner_;  // made in the first step that is measured
+  std::vector<AlignedBuffer> kept_;     // by tensor: f32 of its gradient, later the sum over ranks
+  AlignedBuffer update_;                // f32 of one update
   std::vector<double> values_;
 };
 

@@ -1,4 +1,4 @@
-// A transport over functions that a host program lends.
+// A transport over callbacks of a host program.
 #pragma once
 #include <memory>
 
@@ -7,8 +7,8 @@
 
 namespace cinch::rt {
 
-/// What the calls' context points to outlives the transport. Errors of the host are
-/// ErrorKind::Device with its number and text. Errors: InvalidArgument (a table of another size,
+/// Makes the transport. What the calls' context points to must outlive it. The host's errors become
+/// ErrorKind::Device with their number and text. Errors: InvalidArgument (a table of another size,
 /// without start or test, a rank that is not below the world).
 Result<std::unique_ptr<Transport>> make_callback_transport(const cinch_transport_calls& calls);
 

@@ -1,8 +1,8 @@
-// A device whose memory sessions have lent. MPI is given memory of the transport there, as it is of
-// the host's: what it has not finished when a rank gives up lives on, and the session's memory is
-// its own. A copy within the device is cheap beside a network. MPI follows no streams: it reads
-// what has been copied by then, and what it has written is copied out behind what the exchange
-// comes after.
+// A device whose memory sessions have lent. MPI gets only memory of the transport there, as on the
+// host: operations that MPI has not finished when a rank gives up may go on using it, and the
+// session's memory stays the session's own. A copy within the device is cheap compared with a
+// network. MPI follows no streams: it reads what was copied before, and what it has written is
+// copied out after the work that the exchange follows.
 #pragma once
 #include <deque>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace cinch::rt {
 
-/// What one exchange uses; kept for the next one.
+/// Memory of one exchange; reused for the next one.
 struct MpiStaging {
   GpuMemory memory;
   GpuEvent comes_after = nullptr, is_copied = nullptr;
@@ -32,12 +32,13 @@ class MpiDevice {
  public:
   /// Errors: Device.
   static Result<std::unique_ptr<MpiDevice>> open(const LentMemory& first);
-  /// In the device's turn. Staging that is used then is kept to the end of the process.
+  /// Destroy it in the device's turn. Staging that is still in use is kept to the end of the
+  /// process.
   ~MpiDevice();
   MpiDevice(const MpiDevice&) = delete;
   MpiDevice& operator=(const MpiDevice&) = delete;
 
-  /// The device is the caller's while this lives: its turn, and its context on this thread.
+  /// Holds the device's turn, and makes its context current on this thread, while this lives.
   class Turn {
    public:
     explicit Turn(const MpiDevice& of)
@@ -52,26 +53,26 @@ class MpiDevice {
 
   const GpuDevice& device() const { return *device_; }
   void add(std::span<std::uint8_t> lent) { lent_.push_back(lent); }
-  /// False: nothing that begins there was lent.
+  /// Returns false if nothing that begins there was lent.
   bool remove(std::span<std::uint8_t> lent);
   bool is_idle() const { return lent_.empty(); }
-  /// Does memory that was lent have all of these bytes?
+  /// Does lent memory contain all of these bytes?
   bool has(std::span<const std::uint8_t> bytes) const;
 
-  // ---- in the device's turn ----
+  // ---- call these in the device's turn ----
 
-  /// With so many bytes. Errors: OutOfMemory, Device.
+  /// Takes staging of this size. Errors: OutOfMemory, Device.
   Result<MpiStaging*> take(std::uint64_t size_bytes);
-  /// Copies that follow come after what is on `after` now; null: after nothing.
+  /// Later copies come after the present work on `after`; null: after nothing.
   Status begin_input(MpiStaging& staging, GpuStream after) const;
   Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
   Status end_input(MpiStaging& staging) const;
   Status begin_output(MpiStaging& staging, GpuStream after) const;
   Status copy_out(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
   Status end_output(MpiStaging& staging) const;
-  /// What was begun has been copied.
+  /// Are the copies that were begun done?
   Result<bool> is_copied(const MpiStaging& staging) const;
-  /// Waits for what is on a stream.
+  /// Waits for the work on a stream.
   Status wait_for(GpuStream stream) const;
   /// Waits for all copies.
   Status wait() const;
@@ -88,7 +89,8 @@ class MpiDevice {
 
   std::shared_ptr<const GpuDevice> device_;
   std::mutex* turns_;
-  // Of what MPI reads, which may wait for work of the rank; and of what it has written.
+  // Streams of copies that MPI reads, which may wait for work of the rank, and of copies of what
+  // MPI wrote.
   GpuStream inputs_ = nullptr, outputs_ = nullptr;
   std::vector<std::span<std::uint8_t>> lent_;
   std::deque<MpiStaging> stagings_;

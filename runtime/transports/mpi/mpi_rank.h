@@ -1,6 +1,6 @@
-// One rank of MPI's world. All-reduce, as far as MPI knows the type, and broadcast are collectives
-// of MPI; other exchanges are messages, which name the rank that is waited for and have no limit of
-// size. Open MPI does its non-blocking collectives of that kind by the same messages.
+// One rank of MPI's world. Broadcast, and all-reduce of types that MPI knows, are collectives of
+// MPI. Other exchanges are messages: they can name the rank that is waited for, and have no limit
+// of size. Open MPI's own non-blocking collectives of these kinds use the same messages.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace cinch::rt {
 
-/// What the library has answered, as an error of ours.
+/// The library's error code as an error of ours.
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code);
 
-/// What an operation is known by when it has ended: an exchange and its leg, or a notice.
+/// The token of an operation, by which its end is recognised: an exchange and its leg, or a notice.
 inline constexpr std::uint32_t kNoticeToken = UINT32_MAX;
 constexpr std::uint64_t token_of(std::uint32_t pending, std::uint64_t leg) {
   return std::uint64_t{pending} << 32 | leg;
@@ -33,7 +33,7 @@ class MpiTransport : public Transport {
         options_(options),
         is_cuda_aware_(options.cuda_aware == CudaAware::Yes ||
                        (options.cuda_aware == CudaAware::Auto && calls.takes_cuda_memory() != 0)) {
-    // Whole elements of every type.
+    // A whole number of elements of every type.
     options_.most_bytes = std::max<std::uint64_t>(8, options_.most_bytes / 8 * 8);
     has_gone_.resize(world);
     memory_->told.resize(world);
@@ -53,7 +53,7 @@ class MpiTransport : public Transport {
   bool lend(const LentMemory& memory) override;
   void take_back(std::span<std::uint8_t> device_memory) override;
 
-  /// What must be done before the first exchange.
+  /// Call it before the first exchange: begins to receive notices.
   Status listen();
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;
@@ -67,11 +67,12 @@ class MpiTransport : public Transport {
   }
   MpiPending& take_free();
   void number(MpiPending& pending);
-  /// The device whose memory the exchange lies in, or whose stream it comes after; null: none.
+  /// The device whose memory the exchange uses, or whose stream it follows; null: none.
   Result<MpiDevice*> device_of(const Exchange& exchange) const;
   Status start_on_host(MpiPending& pending);
   Status start_on_device(MpiPending& pending);
-  /// The ranks after this one, in a circle: so that no link has all messages at once.
+  /// Visits the other ranks in a circle, from the next one on, so that messages spread over the
+  /// links.
   template <typename Visit>
   void visit_others(const Visit& visit) const {
     for (std::uint32_t i = 1; i < world_; ++i) visit((rank_ + i) % world_);
@@ -79,7 +80,7 @@ class MpiTransport : public Transport {
   template <typename Call>
   Status each_chunk(MpiPending& pending, const MpiLeg& like, std::span<std::uint8_t> bytes,
                     const Call& call);
-  /// Where the exchange's memory is: `size` bytes of the transport's.
+  /// Gives the exchange `size` bytes of the transport's memory.
   Status make_room(MpiPending& pending, std::uint64_t size);
   static Status copy_in(const MpiPending& pending, std::span<std::uint8_t> to,
                         std::span<const std::uint8_t> from);
@@ -98,19 +99,19 @@ class MpiTransport : public Transport {
                       std::span<const ByteRange> received);
   Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                      std::span<const ByteRange> received);
-  /// To its place in the output.
+  /// Copies this rank's own part to its place in the output.
   Status keep_own(const MpiPending& pending, std::span<const std::uint8_t> own) const;
   Status begin_join(MpiPending& pending, std::span<const ByteRange> parts);
   Status join(MpiPending& pending, std::span<const ByteRange> parts,
               std::span<std::uint8_t> to) const;
   void cut_into_slices(MpiPending& pending) const;
-  /// Of an all-reduce that MPI does.
+  /// MPI's type of an all-reduce that MPI does.
   std::optional<std::int32_t> native_type(const Exchange& exchange) const;
 
   Status progress();
   Status end_leg(const cinch_mpi_end& end);
   void hear(std::uint32_t from);
-  /// Ok also where it cannot go on now.
+  /// Advances an exchange. Ok also if it cannot go on now.
   Status advance(MpiPending& pending);
   Status advance_copies(MpiPending& pending);
   Status begin_output(MpiPending& pending);
@@ -122,7 +123,7 @@ class MpiTransport : public Transport {
   void tell_all(MpiNotice::Kind kind, std::string_view why, std::chrono::milliseconds patience);
   bool is_under_way() const;
   Status library_status(std::int32_t code) const;
-  /// The first error is the last one.
+  /// Keeps the first error, which ends the transport.
   tl::unexpected<Error> failed(const Error& error) {
     if (!fault_) fault_ = error;
     return tl::unexpected<Error>(*fault_);
@@ -137,7 +138,7 @@ class MpiTransport : public Transport {
   std::unique_ptr<MpiMemory> memory_ = std::make_unique<MpiMemory>();
   std::uint64_t num_sent_bytes_ = 0, num_collectives_ = 0, num_moves_ = 0;
   std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank
-  std::size_t num_untaken_ = 0;                         // notices that were sent
+  std::size_t num_untaken_ = 0;                         // notices sent but not yet taken
   std::uint32_t num_idle_ = 0;
   std::vector<bool> has_gone_;  // by rank: it gave up or left
   bool is_known_ = false;       // all ranks have been told that one gives up

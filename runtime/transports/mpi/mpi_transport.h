@@ -1,4 +1,4 @@
-// Ranks that are processes which mpirun, or another launcher of MPI, has started.
+// Ranks that are processes started by mpirun or another MPI launcher.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -8,37 +8,36 @@
 
 namespace cinch::rt {
 
-/// Is MPI given addresses of a device's memory? Auto: where the library says that it takes them.
+/// May MPI get addresses of device memory? Auto: if the library says that it takes them.
 enum class CudaAware : std::uint8_t { Auto, Yes, No };
 
 struct MpiOptions {
-  /// Floats are added in rank order by us, not by the library in an order of its own; ranks agree
-  /// either way.
+  /// Adds floats in rank order on our side, instead of MPI's own order. All ranks agree either way.
   bool is_exact = false;
-  /// So long may the other ranks take to open theirs, MPI_Init included, and to come to the exit of
+  /// How long the other ranks may take to open theirs, including MPI_Init, and to reach the exit of
   /// the process.
   std::chrono::milliseconds timeout{30000};
-  /// The library is given no more at a time: its sizes are of 31 bits.
+  /// The most bytes per call of the library, whose sizes have 31 bits.
   std::uint64_t most_bytes = std::uint64_t{1} << 30;
-  /// Of ranks that compute on a device; ranks need not be alike in it. A library that is given such
-  /// addresses and cannot take them ends the process.
+  /// For ranks that compute on a device; ranks may differ. A library that gets such addresses and
+  /// cannot take them ends the process.
   CudaAware cuda_aware = CudaAware::Auto;
 };
 
-/// All ranks call it, as often as the others. MPI is initialised with the first call if the process
-/// has not done so, and then finalised when the process exits. The transport is used by one thread
-/// at a time; after an error it is good for nothing but abandon. What is exchanged is copied
-/// to memory of the transport, which a message that no one waits for any more may use to the end of
-/// the process: the caller's memory is his as soon as an exchange has ended or is given up. In
-/// memory of a device, which must have been lent, lie messages and what is made of messages
-/// (all-gathers, all-to-alls); collectives of MPI are the host's, since libraries that take a
-/// device's memory may not take it in those that do not block, and so is what is joined here.
-/// Errors: Unavailable (no MPI), TimedOut (ranks that have not come), Device (the library's).
+/// Opens the transport; all ranks call it equally often. The first call initialises MPI if the
+/// process has not, and MPI is then finalised when the process exits. One thread at a time uses the
+/// transport; after an error only abandon may be called. Bytes are copied to memory of the
+/// transport, which a message that nobody waits for any more may use to the end of the process. The
+/// caller's memory is free as soon as an exchange has ended or is given up. Memory of a device must
+/// have been lent. Messages, and exchanges made of messages (all-gathers, all-to-alls), can use it.
+/// Collectives of MPI use host memory, since libraries that take device memory may not take it in
+/// non-blocking collectives; so do reductions on our side. Errors: Unavailable (no MPI), TimedOut
+/// (some ranks did not arrive), Device (the library's).
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options = {});
 
-/// All ranks call it when they have no transport any more. Finalises MPI if it was initialised
-/// here, so that the process's exit, which tells nobody what it waits for, need not; no transport
-/// can be opened after it. Errors: TimedOut (ranks that have not come), Unavailable, Device.
+/// Finalises MPI if it was initialised here, so that the process's exit, which reports nothing,
+/// need not wait. All ranks call it when they have no transport left; none can be opened
+/// afterwards. Errors: TimedOut (some ranks did not arrive), Unavailable, Device.
 Status leave_mpi(std::chrono::milliseconds timeout);
 
 }  // namespace cinch::rt

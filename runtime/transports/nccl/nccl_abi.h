@@ -1,5 +1,5 @@
-// The part of NCCL's C interface that Cinch calls, as a table of functions. No header of NVIDIA's
-// is needed; names, types and numbers are those of the "NCCL API" reference.
+// The part of NCCL's C interface that Cinch calls, as a table of functions. It needs no header of
+// NVIDIA's; names, types and numbers are those of the "NCCL API" reference.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -42,7 +42,7 @@ struct NcclUniqueId {
   char bytes[128];
 };
 
-/// The members of ncclConfig_t up to version 2.17; a newer library reads as many as `size` says.
+/// The members of ncclConfig_t up to version 2.17; a newer library reads only `size` bytes.
 struct NcclConfig {
   std::size_t size;
   unsigned magic, version;
@@ -52,7 +52,7 @@ struct NcclConfig {
 inline constexpr unsigned kNcclMagic = 0xcafebeef;
 inline constexpr int kNcclUndefined = -2147483647 - 1;
 
-/// "2.17.0" as NCCL writes it since 2.9.
+/// The number of version "2.17.0", in NCCL's format since 2.9.
 constexpr int nccl_version(int major, int minor, int patch = 0) {
   return 10000 * major + 100 * minor + patch;
 }
@@ -85,7 +85,7 @@ struct NcclCalls {
                    GpuStream stream);
   NcclCode (*receive)(void* output, std::size_t count, NcclType type, int peer, NcclComm comm,
                       GpuStream stream);
-  // Null in versions that lack them.
+  // Null in older versions.
   const char* (*last_error)(NcclComm comm);  // 2.13
   NcclCode (*init_rank_config)(NcclComm* comm, int world, NcclUniqueId id, int rank,
                                NcclConfig* config);  // 2.14

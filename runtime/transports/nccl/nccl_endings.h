@@ -1,6 +1,6 @@
-// Communicators that come to their end, each on a thread of its own. Memory that NCCL gives back
-// there waits for every kernel on the device, so all must have been told to stop by then; and the
-// calls wait for the other ranks of the machine, which may have stopped.
+// Ends communicators, each on a thread of its own. Memory that NCCL frees there waits for every
+// kernel on the device, so all communicators must have been told to stop before. The calls also
+// wait for other ranks of the machine, which may have stopped.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace cinch::rt {
 
-/// A communicator and what its work uses.
+/// A communicator and the memory of its work.
 struct NcclEnding {
   const NcclCalls* calls = nullptr;
   std::shared_ptr<const GpuDevice> device;
   NcclComm comm = nullptr;
   GpuStream stream = nullptr;
-  bool is_orderly = false;       // nothing is under way: finalized and destroyed, not aborted
-  std::shared_ptr<void> memory;  // given back afterwards
+  bool is_orderly = false;       // no work is under way: finalized and destroyed, not aborted
+  std::shared_ptr<void> memory;  // freed afterwards
 };
 
 class NcclEndings {
@@ -29,10 +29,10 @@ class NcclEndings {
   NcclEndings(const NcclEndings&) = delete;
   NcclEndings& operator=(const NcclEndings&) = delete;
   void begin(NcclEnding ending);
-  /// Have all ended? Waits for that, but only seconds since the last one began; leaves the threads
-  /// behind that have not.
+  /// Waits until all have ended, but at most some seconds after the last one began; abandons
+  /// threads that have not ended. Returns whether all have.
   bool wait();
-  /// Lives until those have ended that have not.
+  /// Keeps memory until the endings that are under way are done.
   void keep(std::shared_ptr<void> memory);
 
  private:

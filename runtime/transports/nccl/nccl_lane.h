@@ -1,5 +1,5 @@
-// A communicator with the stream that its work is on. NCCL does the work of one communicator in the
-// order in which ranks give it, so what may be given in another order has another lane.
+// A communicator with the stream of its work. NCCL does the work of one communicator in the order
+// in which ranks submit it, so work in another order needs another lane.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -11,36 +11,36 @@
 
 namespace cinch::rt {
 
-/// The device's context is current in all calls.
+/// The device's context must be current in all calls.
 class NcclLane {
  public:
   NcclLane(const NcclCalls& calls, std::shared_ptr<const GpuDevice> device)
       : calls_(calls), device_(std::move(device)) {}
-  /// After `end`.
+  /// Call `end` before.
   ~NcclLane();
   NcclLane(const NcclLane&) = delete;
   NcclLane& operator=(const NcclLane&) = delete;
 
-  /// Begins to make a communicator; is_idle says when it is there. `most_blocks`: of kernels, 0:
-  /// as many as NCCL likes.
+  /// Begins to make a communicator; is_idle tells when it is ready. `most_blocks`: limit for its
+  /// kernels; 0: NCCL chooses.
   Status open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t rank, int most_blocks);
-  /// Another one's, which end leaves alone.
+  /// Uses the caller's communicator, which `end` does not end.
   Status lend(NcclComm comm);
 
   NcclComm comm() const { return comm_; }
   GpuStream stream() const { return stream_; }
   bool is_lent() const { return is_lent_; }
 
-  /// Has the communicator taken what it was given, so that it takes more? Errors: Device (what has
-  /// gone wrong in it since).
+  /// Has the communicator accepted its work, so that it takes more? Errors: Device (a fault in it
+  /// since the last call).
   Result<bool> is_idle();
-  /// What a call has answered; in progress is no error.
+  /// Converts the result of a call; "in progress" is no error.
   Status status(NcclCode code, const char* what) const;
 
-  /// Begins the end of our own communicator. Orderly: nothing is under way.
+  /// Begins the end of our own communicator. Orderly: no work is under way.
   void end(NcclEndings& endings, bool is_orderly);
 
-  std::deque<std::uint32_t> queue;  // tickets that have not given all of their work yet, in order
+  std::deque<std::uint32_t> queue;  // tickets, in order, that have not submitted all of their work
 
  private:
   struct Opening;
@@ -49,7 +49,7 @@ class NcclLane {
 
   const NcclCalls& calls_;
   std::shared_ptr<const GpuDevice> device_;
-  std::shared_ptr<Opening> opening_;  // of versions that block; kept for its memory
+  std::shared_ptr<Opening> opening_;  // for versions whose calls block; kept for its memory
   NcclComm comm_ = nullptr;
   GpuStream stream_ = nullptr;
   bool is_lent_ = false, is_open_ = false;

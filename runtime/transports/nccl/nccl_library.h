@@ -1,4 +1,4 @@
-// NCCL's library, opened at run time.
+// Opens NCCL's library at run time.
 #pragma once
 #include <string>
 
@@ -7,14 +7,14 @@
 
 namespace cinch::rt {
 
-/// Looked for once per process and file, and never closed. Empty: the file that CINCH_NCCL names,
-/// or else libnccl.so.2. Errors: Unavailable (no such file; it lacks a function: names it).
+/// Searched once per process and file, and never closed. Empty: the file that CINCH_NCCL names, or
+/// else libnccl.so.2. Errors: Unavailable (no such file; a file that lacks a function: names it).
 Result<const NcclCalls*> open_nccl_library(const std::string& file = {});
 
 /// "2.30.3".
 std::string nccl_version_text(int version);
 
-/// What the library has answered, as an error of ours. `comm` may be null.
+/// The library's error code as an error of ours. `comm` may be null.
 Error nccl_error(const NcclCalls& calls, NcclComm comm, NcclCode code, const char* what);
 
 }  // namespace cinch::rt

@@ -1,6 +1,6 @@
-// One rank over NCCL. Exchanges of all ranks share a lane, each way between two ranks has its own.
-// A lane's exchanges are given to NCCL in the order of their starts, one when the one before has
-// been taken; they run on its stream one behind the other.
+// One rank over NCCL. Collectives of all ranks share a lane; each direction between two ranks has a
+// lane of its own. A lane submits exchanges to NCCL in the order of their starts, each when the one
+// before was accepted. They run on its stream one after the other.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -16,15 +16,15 @@
 
 namespace cinch::rt {
 
-/// Memory of the device that NCCL may know: with each communicator it is registered once.
+/// Device memory that NCCL may know; it is registered once with each communicator.
 struct NcclKnown {
   GpuAddress address = 0;
   std::size_t size_bytes = 0;
   std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
 };
 
-/// Memory of the device for what is staged or joined; only grows. What it had before stays to the
-/// end, since giving memory back waits for the device, and with it for other ranks.
+/// Device memory for staging and joining. It only grows; old memory is kept to the end, since
+/// freeing it would wait for the device, and thus for other ranks.
 struct NcclRoom {
   struct Block {
     GpuMemory memory;
@@ -33,28 +33,28 @@ struct NcclRoom {
   std::vector<Block> blocks;
 };
 
-/// An exchange under way; its vectors and memory are kept for the next one.
+/// An exchange under way; its vectors and memory are reused for the next one.
 struct NcclPending {
   enum class Stage : std::uint8_t { Waits, Launches, Runs, IsOver };
   std::uint32_t index = 0;      // of its ticket
-  std::uint64_t seen_pass = 0;  // of the moves of all, when it was asked for last
+  std::uint64_t seen_pass = 0;  // the pass of advancing in which it was last tested
   bool is_used = false;
   Stage stage = Stage::Waits;
   Exchange exchange;
-  NcclLane* lane = nullptr;  // null: there is nothing to move
+  NcclLane* lane = nullptr;  // null: nothing to move
   bool is_joined_here = false, gathers_next = false, places_scattered = false;
-  NcclType type = NcclType::Uint8;  // of what NCCL joins
+  NcclType type = NcclType::Uint8;  // of the elements that NCCL joins
   GpuEvent comes_after = nullptr, is_copied = nullptr, has_run = nullptr;
 
-  // Addresses of the device: the exchange's own, or memory that stands for the host's.
+  // Addresses on the device: the exchange's own memory, or a copy of host memory.
   GpuAddress input = 0, output = 0, scratch = 0;
   NcclRoom room;
   std::vector<ByteRange> slices, places;
-  std::vector<std::uint8_t> bytes, joined;  // of the host, where this rank joins
+  std::vector<std::uint8_t> bytes, joined;  // host memory, if this rank joins
   std::vector<std::span<const std::uint8_t>> inputs;
 
   bool is_on_host() const { return exchange.place == MemoryPlace::Host; }
-  /// The part of each rank in what is joined.
+  /// Each rank's part of the joined array.
   std::span<const ByteRange> joined_parts() const {
     return exchange.kind == ExchangeKind::ReduceScatter ? exchange.sent : slices;
   }
@@ -77,7 +77,7 @@ class NcclTransport : public Transport {
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }
 
-  /// What must be done before the first exchange: the lane of all, and ids for those of messages.
+  /// Prepares the first exchange: makes the lane of all ranks, and ids for those of messages.
   Status open(const NcclUniqueId& id);
   Status open(NcclComm lent);
 
@@ -103,21 +103,21 @@ class NcclTransport : public Transport {
   Status exchange_ids();
   Status check_memory(const Exchange& exchange) const;
   Result<NcclPending*> take_free();
-  /// The lane of an exchange; opened where it is a way's first.
+  /// The lane of an exchange; opens it for the first exchange in a direction.
   Result<NcclLane*> lane_of(const Exchange& exchange);
   Status begin(NcclPending& pending);
-  /// Ok also where it cannot go on now.
+  /// Advances an exchange. Ok also if it cannot go on now.
   Status advance(NcclPending& pending);
   Status advance_all();
   bool has_news(const NcclPending& asked) const;
   Status check_lanes();
-  /// Of neighbours that have given up, a moment ago.
+  /// Checks whether a neighbour has given up just now.
   Status check_neighbours();
   Status begin_launch(NcclPending& pending);
   Result<bool> has_reached(GpuEvent event) const;
   Status end_launch(NcclPending& pending);
   Status end_run(NcclPending& pending);
-  /// Of one lane; null: of any.
+  /// For one lane; null: for any.
   bool is_under_way(const NcclLane* lane) const;
   void end_lanes(bool is_orderly);
   Status driver_status(GpuCode code, const char* what) const { return device_->status(code, what); }
@@ -141,14 +141,14 @@ class NcclTransport : public Transport {
   Status launch_broadcast(NcclPending& pending);
   Status launch_joined_parts(NcclPending& pending);
   Status launch_joined(NcclPending& pending);
-  /// What the stream does when the calls have been taken.
+  /// Puts work on the stream that follows the accepted calls.
   Status after_launch(NcclPending& pending);
 
   // nccl_copies.cpp: memory, and what moves between host and device.
   Status make_room(NcclPending& pending);
   Result<GpuAddress> room_of(NcclPending& pending, std::uint64_t size_bytes);
   Status make_known(NcclKnown& known, NcclLane& lane) const;
-  /// What is lent and has the memory of an exchange.
+  /// Registers the lent memory that an exchange uses.
   Status make_lent_known(const NcclPending& pending);
   void deregister(NcclKnown& known) const;
   void deregister_all();
@@ -160,24 +160,25 @@ class NcclTransport : public Transport {
                    std::uint64_t size_bytes);
   Status end_copies_in(NcclPending& pending);
   Status wait_for_copies();
-  /// Joins what has come, in rank order.
+  /// Joins the received arrays, in rank order.
   Status join(NcclPending& pending);
 
   const NcclCalls& calls_;
   NcclOptions options_;
   std::shared_ptr<const GpuDevice> device_;
   std::uint32_t rank_, world_;
-  // A host's copies wait for no exchange: those of memory that is not pinned wait for their stream.
+  // Copies of host memory must not wait for exchanges, but copies of unpinned memory wait for their
+  // stream.
   GpuStream copies_ = nullptr;
   NcclEndings endings_;
-  std::deque<NcclPending> pending_;  // by ticket; before the lanes, which use their memory
+  std::deque<NcclPending> pending_;  // by ticket; destroyed after the lanes, which use their memory
   NcclLane all_{calls_, device_};
   std::map<std::pair<std::uint32_t, std::uint32_t>, NcclLane> ways_;  // by sender and receiver
   std::vector<NcclKnown> lent_;
-  std::vector<NcclUniqueId> ids_;  // of ways: by sender, then receiver
+  std::vector<NcclUniqueId> ids_;  // for directions: by sender, then receiver
   std::uint64_t num_sent_bytes_ = 0, num_moves_ = 0;
   std::uint32_t num_idle_ = 0;
-  std::uint64_t num_passes_ = 0;  // moves of all
+  std::uint64_t num_passes_ = 0;  // how often all exchanges were advanced
   std::chrono::steady_clock::time_point is_new_until_;
   std::optional<std::chrono::steady_clock::time_point> heard_at_;
   std::optional<Error> fault_;

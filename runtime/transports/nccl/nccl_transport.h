@@ -1,4 +1,4 @@
-// Ranks on GPUs, by NVIDIA's NCCL, which is opened at run time.
+// Ranks on GPUs over NVIDIA's NCCL, which is opened at run time.
 #pragma once
 #include <array>
 #include <chrono>
@@ -13,16 +13,15 @@
 
 namespace cinch::rt {
 
-/// What all ranks of a world must have in common: one of them makes it, the caller brings it to the
-/// others.
+/// The id that all ranks of a world share: one rank makes it, the caller sends it to the others.
 struct NcclId {
   std::array<char, 128> bytes{};
 };
 
-/// Of ranks that share a process: NCCL tells nobody why a rank gave up, so they tell each other.
+/// Shared by ranks in one process: NCCL does not tell why a rank gave up, so they tell each other.
 class NcclNeighbours {
  public:
-  /// The first one counts.
+  /// Keeps the first error.
   void tell(const Error& error);
   /// Ok while nobody has given up.
   Status heard() const;
@@ -33,16 +32,16 @@ class NcclNeighbours {
 };
 
 struct NcclOptions {
-  /// Where the rank's work is done.
+  /// The rank's GPU.
   std::shared_ptr<const GpuDevice> device;
-  /// Floats are added in rank order, on the host, not by NCCL in an order of its own; ranks agree
-  /// either way.
+  /// Adds floats in rank order on the host, instead of NCCL's own order. All ranks agree either
+  /// way.
   bool is_exact = false;
-  /// So long may the other ranks take to open theirs.
+  /// How long the other ranks may take to open theirs.
   std::chrono::milliseconds timeout{30000};
-  /// Null: the ranks are processes, or learn of each other's faults by their time-outs.
+  /// Null: the ranks are processes, or learn of each other's errors by their time-outs.
   std::shared_ptr<NcclNeighbours> neighbours;
-  /// The library's file; empty: the one that CINCH_NCCL names, or else libnccl.so.2.
+  /// Path of the library; empty: the one that CINCH_NCCL names, or else libnccl.so.2.
   std::string library;
 };
 
@@ -52,22 +51,22 @@ Result<int> nccl_library_version(const std::string& library = {});
 /// Errors: Unavailable (no NCCL), Device (the library's).
 Result<NcclId> make_nccl_id(const std::string& library = {});
 
-/// All ranks call it with the same id. The transport is used by one thread at a time, takes memory
-/// of the host, which goes through memory of the device that is allocated once and kept, and of the
-/// device. A message has a communicator of its own for each way between two ranks, made when it is
-/// first used, so that it holds up nothing but those behind it. Exchanges of no bytes end at once.
-/// NCCL does not say which rank a collective waits for. Who gives up or leaves waits seconds at
-/// most for ranks that have stopped; what still uses the library then is left behind. Errors:
-/// Unavailable (no NCCL), TimedOut (ranks that have not come), Device (the library's or the
+/// Opens the transport; all ranks call it with the same id. One thread at a time uses it. It takes
+/// device memory, and host memory, which it copies through device memory that is allocated once and
+/// kept. Each direction between two ranks has a communicator of its own for messages, made at the
+/// first use, so that a message delays only the ones behind it. Exchanges of no bytes end at once.
+/// NCCL does not tell which rank a collective waits for. A rank that gives up or leaves waits at
+/// most seconds for ranks that have stopped, then abandons what still uses the library. Errors:
+/// Unavailable (no NCCL), TimedOut (some ranks did not arrive), Device (the library's or the
 /// driver's), InvalidArgument.
 Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
                                                        std::uint32_t world,
                                                        const NcclOptions& options);
 
-/// The same over a communicator that exists, an ncclComm_t of the same library: all of its ranks
-/// call it. It stays its owner's, who uses it for nothing else meanwhile, and who aborts it after
-/// `abandon`: until then memory of exchanges under way stays in use. Errors: also InvalidArgument
-/// (one of another device).
+/// The same over an existing ncclComm_t of the same library; all of its ranks call it. The
+/// communicator stays its owner's. The owner uses it for nothing else meanwhile, and aborts it
+/// after `abandon`: until then memory of running exchanges stays in use. Errors: also
+/// InvalidArgument (the communicator of another device).
 Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
                                                        const NcclOptions& options);
 

@@ -1,5 +1,5 @@
-// What ranks send each other over the sockets on which they meet. Anybody may connect to them, so
-// every length is checked before it is believed. Numbers are little endian.
+// Frames that ranks send over the sockets on which they meet. Anybody may connect to these, so
+// every length is checked before use. Numbers are little endian.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,11 +13,11 @@
 namespace cinch::rt {
 
 enum class FrameKind : std::uint8_t {
-  Challenge = 1,  // of rank 0 to whoever connects
-  Answer,         // of a rank, with a proof that it has the secret
-  Verdict,        // of rank 0, with its own proof where the rank is welcome
-  RankPart,       // what a rank gives in a round
-  AllParts        // what rank 0 tells all ranks
+  Challenge = 1,  // from rank 0 to whoever connects
+  Answer,         // from a rank, with a proof that it knows the secret
+  Verdict,        // from rank 0, with its own proof if it accepts the rank
+  RankPart,       // a rank's part of a round
+  AllParts        // from rank 0 to all ranks
 };
 
 struct Frame {
@@ -27,13 +27,13 @@ struct Frame {
 
 std::vector<std::uint8_t> frame_bytes(FrameKind kind, std::span<const std::uint8_t> body);
 
-/// Cuts what arrives into frames.
+/// Splits incoming bytes into frames.
 class FrameReader {
  public:
-  /// The next bytes of the stream.
+  /// Adds the next bytes of the stream.
   void add(std::span<const std::uint8_t> bytes);
-  /// Nothing where bytes are missing. `most_bytes`: of a body. Errors: CorruptPayload, after which
-  /// the stream has no more frames.
+  /// The next frame; nothing if bytes are missing. `most_bytes`: limit for a body. Errors:
+  /// CorruptPayload; the stream then has no more frames.
   Result<std::optional<Frame>> next(std::size_t most_bytes);
 
  private:
@@ -50,28 +50,28 @@ struct Answer {
 enum class VerdictCode : std::uint8_t { Welcome, OtherSecret, OtherWorld, NoSuchRank, RankTaken };
 struct Verdict {
   VerdictCode code = VerdictCode::Welcome;
-  std::uint32_t world = 0;  // that rank 0 has
+  std::uint32_t world = 0;  // as rank 0 knows it
   Digest proof{};
 };
 
 std::vector<std::uint8_t> body_of(const Challenge& challenge);
 std::vector<std::uint8_t> body_of(const Answer& answer);
 std::vector<std::uint8_t> body_of(const Verdict& verdict);
-/// Nothing: the frame is none of these.
+/// Nothing if the frame is of another kind or malformed.
 std::optional<Challenge> read_challenge(const Frame& frame);
 std::optional<Answer> read_answer(const Frame& frame);
 std::optional<Verdict> read_verdict(const Frame& frame);
 
-/// The result of a round: the parts of all ranks, or why there are none.
+/// The result of a round as bytes: the parts of all ranks, or the error.
 std::vector<std::uint8_t> body_of(const Result<std::vector<Part>>& round);
 std::size_t most_round_bytes(std::uint32_t world);
 /// Errors: that of the round; CorruptPayload.
 Result<std::vector<Part>> read_round(std::span<const std::uint8_t> body, std::uint32_t world);
 
-/// A body, and behind it a keyed hash of it, of the round and of the way that it goes.
+/// A body followed by a keyed hash of it, of the round and of its direction.
 std::vector<std::uint8_t> sealed(const Digest& key, std::string_view way, std::uint64_t round,
                                  std::span<const std::uint8_t> body);
-/// The body; nothing where the hash is another one.
+/// The body; nothing if the hash does not match.
 std::optional<std::span<const std::uint8_t>> unsealed(const Digest& key, std::string_view way,
                                                       std::uint64_t round,
                                                       std::span<const std::uint8_t> bytes);

@@ -1,4 +1,4 @@
-// What ranks tell each other at their rendezvous before they are connected.
+// The data that ranks exchange at their rendezvous before they are connected.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace cinch::rt {
 
-/// One rank's answer to how a stage of the opening went: its bytes, or its error.
+/// One rank's result of a stage of opening, as bytes: its data or its error.
 Part part_of(const Result<std::vector<std::uint8_t>>& own);
-/// Of one rank. Errors: that of the rank; CorruptPayload.
+/// Parses one rank's part. Errors: that of the rank; CorruptPayload.
 Result<std::vector<std::uint8_t>> read_part(std::span<const std::uint8_t> part);
 
-/// Takes a round. If it failed on some rank all ranks get the error of the first one, with its
-/// number. Errors: also those of the rendezvous.
+/// Shares a result with all ranks in one round. If it failed on some rank, all ranks get the error
+/// of the first such rank, with its number. Errors: also those of the rendezvous.
 Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
                                                      const Result<std::vector<std::uint8_t>>& own);
 
-/// What a rank says of itself first.
+/// What a rank first tells about itself.
 struct RankCard {
   std::uint32_t version = 0;  // of the messages between ranks
   Digest nonce{};
-  std::string machine;  // the same where ranks can share memory
+  std::string machine;  // equal on ranks that can share memory
 };
 inline constexpr std::uint32_t kUcxMessagesVersion = 1;
 
@@ -35,9 +35,9 @@ std::optional<RankCard> read_card(std::span<const std::uint8_t> bytes);
 
 struct Job {
   bool is_one_machine = false;
-  Digest key{};  // of this job alone
+  Digest key{};  // unique to this job
 };
-/// From what all ranks have said of themselves. Errors: VersionMismatch, CorruptPayload.
+/// Combines the cards of all ranks. Errors: VersionMismatch, CorruptPayload.
 Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const std::string& secret);
 
 }  // namespace cinch::rt

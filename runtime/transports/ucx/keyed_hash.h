@@ -1,6 +1,6 @@
-// Keyed hashes, by which ranks prove to each other that they have the same secret without sending
-// it: HMAC-SHA256 (RFC 2104, FIPS 180-4) where ranks meet, and SipHash-2-4 (Aumasson and Bernstein,
-// 2012) for the header of each message.
+// Keyed hashes, by which ranks prove to each other that they know the same secret without sending
+// it: HMAC-SHA256 (RFC 2104, FIPS 180-4) at the rendezvous, and SipHash-2-4 (Aumasson and
+// Bernstein, 2012) for the header of each message.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ using SipKey = std::array<std::uint64_t, 2>;
 
 Digest sha256(std::span<const std::uint8_t> bytes);
 
-/// A text that keyed hashes are computed of. Each part enters with its length.
+/// A text to hash. Each part is hashed with its length.
 class HashedText {
  public:
   explicit HashedText(std::string_view label) { add(label); }
@@ -29,7 +29,7 @@ class HashedText {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Of a key of any length.
+/// Takes a key of any length.
 Digest keyed_hash(std::span<const std::uint8_t> key, std::span<const std::uint8_t> bytes);
 inline Digest keyed_hash(std::string_view key, const HashedText& text) {
   return keyed_hash({reinterpret_cast<const std::uint8_t*>(key.data()), key.size()}, text.bytes());
@@ -38,14 +38,14 @@ inline Digest keyed_hash(const Digest& key, const HashedText& text) {
   return keyed_hash(std::span<const std::uint8_t>(key), text.bytes());
 }
 
-/// Takes the same time wherever they differ.
+/// Compares in constant time.
 bool are_equal(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
 std::uint64_t sip_hash(const SipKey& key, std::span<const std::uint8_t> bytes);
-/// The first 16 bytes.
+/// Takes the first 16 bytes.
 SipKey sip_key(const Digest& digest);
 
-/// Bytes that nobody can guess, from the operating system.
+/// Unpredictable bytes from the operating system.
 Digest random_digest();
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// What rank 0 and another rank prove to each other over a socket: each that it has the secret, with
-// a number in it that the other one has drawn for this connection.
+// The proofs that rank 0 and another rank give each other over a socket: each proves that it knows
+// the secret, with a random number that the other has drawn for this connection.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct Introduction {
   Digest proof_of_hub(const std::string& secret) const {
     return keyed_hash(secret, text("cinch: rank 0"));
   }
-  /// Of what goes over this connection afterwards.
+  /// The key for later bytes on this connection.
   Digest session_key(const std::string& secret) const {
     return keyed_hash(secret, text("cinch: session"));
   }

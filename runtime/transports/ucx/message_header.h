@@ -1,5 +1,5 @@
-// What stands before each message between two ranks. UCX takes messages from whoever connects, so
-// a rank believes only headers with a keyed hash, and each number once.
+// The header of each message between two ranks. UCX takes messages from whoever connects, so a rank
+// accepts only headers with a valid keyed hash, and each number once.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,12 +20,12 @@ enum class MessageKind : std::uint32_t {
 struct MessageHeader {
   std::uint32_t from = 0;
   MessageKind kind = MessageKind::Data;
-  std::uint64_t number = 0;  // among the parts of messages in this direction
-  std::uint64_t tag = 0;     // of data; of others a keyed hash of the body
+  std::uint64_t number = 0;  // counts the parts of messages in this direction
+  std::uint64_t tag = 0;     // of data; for other kinds a keyed hash of the body
   std::uint64_t bytes = 0;   // of the body
-  std::uint64_t first = 0;   // where the body lies in the message that it is a part of
-  std::uint64_t all = 0;     // bytes of that message
-  std::uint64_t hash = 0;    // of all of the above
+  std::uint64_t first = 0;   // offset of the body in the whole message
+  std::uint64_t all = 0;     // bytes of the whole message
+  std::uint64_t hash = 0;    // of all fields above
 };
 static_assert(sizeof(MessageHeader) == 56);
 
@@ -33,14 +33,14 @@ static_assert(sizeof(MessageHeader) == 56);
 SipKey direction_key(const Digest& job_key, std::uint32_t from, std::uint32_t to);
 std::uint64_t hash_of(const SipKey& key, const MessageHeader& header);
 
-/// Nothing: the bytes are no header with the key of their sender. `keys`: by sender.
+/// Nothing if the bytes are not a header with the key of their sender. `keys`: by sender.
 std::optional<MessageHeader> read_header(std::span<const std::uint8_t> bytes,
                                          std::span<const SipKey> keys);
 
-/// Numbers of messages that have arrived. They may overtake each other a little.
+/// Numbers of messages that have arrived. Messages may overtake each other a little.
 class SeenNumbers {
  public:
-  /// Is it the first time? Those far behind the newest one count as seen.
+  /// Returns true the first time. Numbers far behind the newest one count as seen.
   bool add(std::uint64_t number);
 
  private:

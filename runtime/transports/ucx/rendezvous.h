@@ -1,5 +1,5 @@
-// How ranks that have no connection yet find each other: rounds in which every rank gives some
-// bytes and gets those of all ranks. Ranks prove to each other that they have the same secret.
+// How ranks without connections find each other: rounds in which every rank sends some bytes and
+// gets those of all ranks. Ranks prove to each other that they know the same secret.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace cinch::rt {
 
-/// One rank of a job, as all rounds know it.
+/// One rank of a job; the same in all rounds.
 struct JobRank {
   std::uint32_t rank = 0, world = 1;
   std::string secret;
   std::chrono::milliseconds timeout{30000};
 };
 
-/// What one rank gives in a round.
+/// The bytes of one rank in a round.
 using Part = std::vector<std::uint8_t>;
 inline constexpr std::size_t kMostPartBytes = std::size_t{64} * 1024;
 
@@ -31,14 +31,14 @@ class Rendezvous {
   Rendezvous& operator=(const Rendezvous&) = delete;
   virtual ~Rendezvous() = default;
 
-  /// All ranks call it as often as the others; the parts by rank. No round follows one that has
-  /// failed. Errors: TimedOut (names the ranks that have not come), InvalidArgument (a rank with
-  /// another secret, two ranks with one number), Cancelled (a rank has gone), Io, Device (the
-  /// lent store's).
+  /// Runs a round; all ranks call it equally often. Returns the parts by rank. After a round that
+  /// failed there are no more rounds. Errors: TimedOut (names the ranks that did not arrive),
+  /// InvalidArgument (a rank with another secret, two ranks with one number), Cancelled (a rank
+  /// left), Io, Device (the caller's store failed).
   virtual Result<std::vector<Part>> gather(std::span<const std::uint8_t> own) = 0;
 };
 
-/// A store that the caller lends: what one rank puts under a key the others get.
+/// A store that the caller provides: what one rank puts under a key, the others can get.
 class KeyValueStore {
  public:
   KeyValueStore() = default;
@@ -47,24 +47,23 @@ class KeyValueStore {
   virtual ~KeyValueStore() = default;
 
   virtual Status put(const std::string& key, std::span<const std::uint8_t> value) = 0;
-  /// Waits for the key, at most so long; nothing where it has not come.
+  /// Waits for the key up to a time limit; nothing if it has not arrived.
   virtual Result<std::optional<std::vector<std::uint8_t>>> get(
       const std::string& key, std::chrono::milliseconds timeout) = 0;
 };
 
-/// Keys begin with "cinch/", and are new to the store: a store that is used again gets another
-/// prefix from its owner.
+/// Keys begin with "cinch/" and must be new to the store: an owner who reuses a store adds a new
+/// prefix.
 std::unique_ptr<Rendezvous> meet_over_store(const JobRank& own,
                                             std::shared_ptr<KeyValueStore> store);
 
-/// Rank 0 listens at `address`, "HOST:PORT", until all ranks have come, and tells them of each
-/// other; the others connect to it. `interface`: sockets have an address of it; empty: any.
-/// Errors: InvalidArgument (no such address, an address of another interface), Io (the port is in
-/// use).
+/// Rank 0 listens at `address`, "HOST:PORT", until all ranks have connected, and sends each the
+/// parts of all. `interface`: sockets use an address of it; empty: any. Errors: InvalidArgument (no
+/// such address, an address of another interface), Io (the port is in use).
 Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const std::string& address,
                                                      const std::string& interface);
 
-/// "rank 2 has not come", "ranks 1, 3 have not come".
+/// Text for errors: "rank 2 has not come", "ranks 1, 3 have not come".
 std::string not_come(std::span<const std::uint32_t> ranks);
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// Rank 0 of a meeting over sockets. It listens until all ranks have come. Strangers, who send
-// anything or nothing, are sent away; ranks do not notice.
+// Rank 0 of a meeting over sockets. It listens until all ranks have connected. Strangers, who send
+// anything or nothing, are disconnected; ranks do not notice.
 #pragma once
 #include <list>
 #include <memory>
@@ -25,18 +25,18 @@ class SocketHub : public Rendezvous {
   struct Connection {
     OwnedFile file;
     std::string host;
-    SocketClock::time_point end;  // of the time that a stranger has to say who he is
+    SocketClock::time_point end;  // deadline by which a stranger must identify itself
     FrameReader reader;
     Introduction introduction;
-    Digest key{};  // of a member
+    Digest key{};  // only for a member
     bool is_member = false, is_over = false;
     std::vector<std::uint8_t> unsent;
-    std::optional<Part> part;  // of this round
+    std::optional<Part> part;  // in this round
   };
 
   bool has_room_for_strangers();
   void accept_all();
-  /// Waits for what comes, until `end` at most, and looks at it.
+  /// Waits for input, until `end` at most, and handles it.
   void move(SocketClock::time_point end);
   void send_unsent(Connection& connection);
   void receive(Connection& connection);
@@ -51,16 +51,16 @@ class SocketHub : public Rendezvous {
   Result<std::vector<Part>> wait_for_parts(std::span<const std::uint8_t> own,
                                            SocketClock::time_point end);
   Error late_error() const;
-  /// Those of the round before.
+  /// Sends the parts of the round before.
   void tell_all(const Result<std::vector<Part>>& parts, SocketClock::time_point end);
 
   JobRank own_;
   OwnedFile listener_;
-  std::list<Connection> connections_;  // stay where they are
-  std::vector<Connection*> members_;   // by rank; null: has not come
+  std::list<Connection> connections_;  // connections never move in memory
+  std::vector<Connection*> members_;   // by rank; null: has not connected
   std::uint64_t round_ = 0;
   std::optional<Error> fault_;
-  std::vector<std::string> sent_away_;  // why, of the first ones
+  std::vector<std::string> sent_away_;  // reasons, of the first ones
   std::uint64_t num_sent_away_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// TCP sockets that do not block, and the network interfaces of this machine.
+// Non-blocking TCP sockets, and the network interfaces of this machine.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace cinch::rt {
 
 using SocketClock = std::chrono::steady_clock;
 
-/// A file that is closed with its owner.
+/// A file descriptor that is closed with its owner.
 class OwnedFile {
  public:
   explicit OwnedFile(int number = -1) : number_(number) {}
@@ -36,27 +36,30 @@ struct NetAddress {
   std::uint16_t port = 0;
   std::string text() const;
 };
-/// "HOST:PORT", "[::1]:PORT". Errors: InvalidArgument.
+/// Parses "HOST:PORT", "[::1]:PORT". Errors: InvalidArgument.
 Result<NetAddress> parse_net_address(const std::string& text);
 
-/// Is there such an interface, and is it up? Errors: InvalidArgument, which lists those that are.
+/// Checks that the interface exists and is up. Errors: InvalidArgument, which lists the interfaces
+/// that are up.
 Status check_interface(const std::string& name);
 
-/// `interface`: the host's address must be one of it; empty: of any. Errors: InvalidArgument, Io.
+/// Listens. `interface`: the host's address must belong to it; empty: any. Errors: InvalidArgument,
+/// Io.
 Result<OwnedFile> listen_at(const NetAddress& address, const std::string& interface);
-/// Tries until there is one who listens, or until `end`. `interface`: the socket gets an address of
-/// it, where it has one of the host's family. Errors: TimedOut, InvalidArgument (no such host).
+/// Connects; tries until somebody listens, or until `end`. `interface`: the socket uses an address
+/// of it, if it has one of the host's family. Errors: TimedOut, InvalidArgument (no such host).
 Result<OwnedFile> connect_to(const NetAddress& address, const std::string& interface,
                              SocketClock::time_point end);
-/// Not open: nobody waits. `peer` takes the address of the other side.
+/// Accepts a connection. The result is not open if nobody waits. `peer` gets the address of the
+/// other side.
 OwnedFile accept_one(const OwnedFile& listener, std::string& peer);
 
-/// How much was sent or received; 0: nothing can be now. Errors: Cancelled (the other side has
-/// closed the connection, or it was reset).
+/// Returns how many bytes were sent or received; 0 if none can be now. Errors: Cancelled (the other
+/// side closed the connection, or it was reset).
 Result<std::size_t> send_some(const OwnedFile& file, std::span<const std::uint8_t> bytes);
 Result<std::size_t> receive_some(const OwnedFile& file, std::span<std::uint8_t> room);
 
-/// Waits until the file can be read, or written; false after `end`.
+/// Waits until the file is readable (or writable); false after `end`.
 bool wait_to_read(const OwnedFile& file, SocketClock::time_point end);
 bool wait_to_write(const OwnedFile& file, SocketClock::time_point end);
 /// For poll: not negative, rounded up.

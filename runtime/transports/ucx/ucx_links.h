@@ -1,5 +1,5 @@
 // One rank's connections to the others over UCX: messages with tags, matched to the receives that
-// wait for them, and what ranks tell each other when they give up or leave.
+// wait for them, and notices by which ranks give up or leave.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -33,31 +33,32 @@ class UcxLinks {
   UcxLinks(const UcxLinks&) = delete;
   UcxLinks& operator=(const UcxLinks&) = delete;
 
-  /// What the other ranks connect to.
+  /// The address to which the other ranks connect.
   Result<std::vector<std::uint8_t>> address() const;
-  /// `job_key`: all ranks have it, and nobody else. Errors: Device.
+  /// Connects. `job_key`: known to all ranks, and to nobody else. Errors: Device.
   Status connect(const std::vector<std::vector<std::uint8_t>>& addresses, const Digest& job_key);
-  /// Those that have not said hello.
+  /// Ranks that have not said hello.
   std::vector<std::uint32_t> silent_ranks() const;
-  /// Nobody can connect any more: once no rank has silent ones. Not where UCX listens at several
-  /// interfaces, over which it may still be connecting.
+  /// Accepts no more connections. Call it when no rank has silent ones. Does nothing if UCX listens
+  /// at several interfaces, over which it may still be connecting.
   void stop_listening();
 
-  /// Memory stays as it is until the message is over, or until `disconnect`. Tags: those of no
-  /// other message in the same direction. The number is what `is_over` knows the message by.
+  /// Begins to send; receive begins to receive. Memory must stay as it is until the message is
+  /// over, or until `disconnect`. Tags are unique among messages in the same direction. Returns the
+  /// message's number, for `is_over`.
   std::uint64_t send(std::uint32_t to, std::uint64_t tag, std::span<const std::uint8_t> bytes);
   std::uint64_t receive(std::uint32_t from, std::uint64_t tag, std::span<std::uint8_t> room);
-  /// True once; then the number is nothing any more. Errors: Cancelled (the other rank gave up, has
-  /// left, or cannot be reached), Internal (it has sent another size), Device.
+  /// Is the message over? Returns true once; the number is then invalid. Errors: Cancelled (the
+  /// other rank gave up, left, or cannot be reached), Internal (it sent another size), Device.
   Result<bool> is_over(std::uint64_t number);
 
-  /// Moves everything on; has something moved?
+  /// Advances everything. Returns whether anything progressed.
   bool progress();
   void wait(std::chrono::microseconds most);
   void wake();
 
-  /// Tells all ranks that are there something about this one, and waits until they have heard, but
-  /// not for longer than that.
+  /// Sends all reachable ranks a notice about this one, and waits until they have heard, but not
+  /// longer than `patience`.
   void tell_all(MessageKind kind, std::string_view text, std::chrono::milliseconds patience);
   /// Ends all connections. No memory is in use afterwards.
   void disconnect();
@@ -71,10 +72,10 @@ class UcxLinks {
     std::uint64_t tag = 0;
     std::span<std::uint8_t> room;
     std::optional<Error> error;
-    std::uint64_t bytes_left = 0;       // that are still to be sent, or to arrive
-    std::uint32_t parts_under_way = 0;  // whose end UCX has not reported
+    std::uint64_t bytes_left = 0;       // not yet sent, or not yet arrived
+    std::uint32_t parts_under_way = 0;  // parts whose end UCX has not reported
   };
-  // A part of a message that has arrived before its receive was begun.
+  // A part of a message that arrived before its receive was begun.
   struct Early {
     MessageHeader header;
     std::uint64_t number = 0;
@@ -84,11 +85,11 @@ class UcxLinks {
     std::uint64_t num_sent = 0;
     SeenNumbers seen;
     bool has_said_hello = false, has_heard = false;
-    std::optional<Error> gone;           // it gave up, has left, or cannot be reached
-    std::vector<std::uint32_t> awaited;  // receives that have been begun
+    std::optional<Error> gone;           // it gave up, left, or cannot be reached
+    std::vector<std::uint32_t> awaited;  // receives that were begun
     std::vector<Early> early;
   };
-  // What a rank says about itself, until it is sent or was received.
+  // A rank's notice about itself, until it is sent or was received.
   struct Notice {
     bool is_used = false, is_sent = false;
     MessageHeader header;
@@ -107,11 +108,11 @@ class UcxLinks {
 
   std::uint32_t take_free_message();
   std::uint32_t take_free_notice();
-  /// With its number and hash.
+  /// Fills in number and hash.
   MessageHeader header_to(std::uint32_t to, MessageHeader header);
   void tell(std::uint32_t to, MessageKind kind, std::string_view text);
   void answer_notices();
-  /// Has the part a place in the message, which then waits for less?
+  /// Does the part belong in the message? If so, reserves it: the message then waits for less.
   bool may_take(Message& message, const MessageHeader& part) const;
   std::string ucx_text(std::int32_t error) const;
 

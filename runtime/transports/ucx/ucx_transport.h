@@ -1,5 +1,5 @@
-// Ranks that are processes, over UCX: TCP, shared memory, and RDMA where there is. No launcher is
-// needed: ranks find each other at an address of rank 0, or by a store that the caller lends.
+// Ranks that are processes, over UCX: TCP, shared memory, and RDMA if available. No launcher is
+// needed: ranks find each other at an address of rank 0, or by a store that the caller provides.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -15,26 +15,26 @@ inline constexpr std::uint32_t kMostUcxRanks = 1024;
 
 struct UcxOptions {
   std::uint32_t rank = 0, world = 1;
-  /// "HOST:PORT", where rank 0 listens until all ranks have come. Empty: `store` is used.
+  /// "HOST:PORT", where rank 0 listens until all ranks have connected. Empty: `store` is used.
   std::string rendezvous;
   std::shared_ptr<KeyValueStore> store;
-  /// The same on all ranks, which prove to each other that they have it without sending it. Empty:
-  /// anybody who reaches the rendezvous may take a rank's place.
+  /// A secret, the same on all ranks, which prove to each other that they know it without sending
+  /// it. Empty: anybody who reaches the rendezvous may take a rank's place.
   std::string secret;
-  /// The network interface that ranks use, "eth0"; empty: all that UCX finds.
+  /// The network interface for ranks, "eth0"; empty: all that UCX finds.
   std::string interface;
-  /// So long may the other ranks take to come.
+  /// How long the other ranks may take to arrive.
   std::chrono::milliseconds timeout{30000};
-  /// As UCX_TLS ("tcp", "posix"); empty: shared memory where all ranks are on one machine, else
-  /// what UCX chooses. The environment's UCX_TLS wins over both.
+  /// As UCX_TLS ("tcp", "posix"). Empty: shared memory if all ranks are on one machine, else UCX
+  /// chooses. The environment's UCX_TLS overrides both.
   std::string transports;
 };
 
-/// All ranks call it. The transport is used by one thread at a time. Bytes are sent from, and
-/// received to, the caller's memory; floats are added in rank order. Errors, which all ranks get
-/// if one has one: InvalidArgument (no such rank, more ranks than kMostUcxRanks, no such interface,
-/// secrets that differ, versions that differ), Unavailable (no UCX), Io (the rendezvous' port is in
-/// use), TimedOut (ranks that have not come), Device (UCX's), Cancelled (a rank has gone).
+/// Opens the transport; all ranks call it. One thread at a time uses it. Bytes are sent from, and
+/// received to, the caller's memory; floats are added in rank order. If one rank has an error, all
+/// ranks get it. Errors: InvalidArgument (no such rank, more ranks than kMostUcxRanks, no such
+/// interface, secrets that differ, versions that differ), Unavailable (no UCX), Io (the rendezvous'
+/// port is in use), TimedOut (some ranks did not arrive), Device (UCX's), Cancelled (a rank left).
 Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options);
 
 }  // namespace cinch::rt

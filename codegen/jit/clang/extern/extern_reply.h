@@ -1,4 +1,4 @@
-// Answers about an `extern fn` as the plain data that crosses the library's door.
+// Converts answers about an `extern fn` to the plain data of the library's interface.
 #pragma once
 #include "codegen/jit/clang/extern/read_extern.h"
 

@@ -1,4 +1,4 @@
-// A header as Clang reads it: its tree, the files behind it, and what was wrong.
+// A header as Clang reads it: its tree, its files, and its errors.
 #pragma once
 #include <clang/Frontend/ASTUnit.h>
 
@@ -10,7 +10,7 @@
 
 namespace cinch::clang_backend {
 
-/// Bytes [begin, end) of a file; no place where `path` is empty.
+/// Bytes [begin, end) of a file; no place if `path` is empty.
 struct HeaderPlace {
   std::string path;
   std::size_t begin = 0, end = 0;
@@ -26,17 +26,17 @@ struct HeaderFile {
 };
 
 struct HeaderUnit {
-  std::unique_ptr<clang::ASTUnit> tree;  // null: nothing could be read at all
+  std::unique_ptr<clang::ASTUnit> tree;  // null if nothing could be read
   std::vector<HeaderError> errors;       // the first few
-  std::vector<HeaderFile> files;         // everything that was read, as it was read
+  std::vector<HeaderFile> files;         // all files, as they were read
 
   bool is_whole() const { return tree && !tree->getDiagnostics().hasErrorOccurred(); }
 };
 
-/// Reads the request's header, with `more` behind it: C++ that names what it declares.
+/// Reads the request's header followed by `more`: C++ that uses its declarations.
 HeaderUnit read_header(const CinchExternRequest& request, const std::string& more);
 
-/// Of the token at a location; in a macro, of where it is used.
+/// The place of a token; for a token in a macro, the place where the macro is used.
 HeaderPlace place_of(const clang::SourceManager& sources, clang::SourceLocation where);
 
 }  // namespace cinch::clang_backend

@@ -1,4 +1,4 @@
-// The door of this folder: an `extern fn` of a program to text that kernels compile.
+// The interface of this folder: turns an `extern fn` of a program into text that kernels compile.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,8 +16,8 @@ struct ExternAnswer {
   std::vector<HeaderFile> files;
 };
 
-/// On a thread with a stack for Clang. Throws std::bad_alloc where memory runs out; nothing of LLVM
-/// may be used after that.
+/// Runs on a thread with a large enough stack for Clang. Throws std::bad_alloc if memory runs out;
+/// nothing of LLVM may be used after that.
 ExternAnswer read_extern(const CinchExternRequest& request);
 void forget_headers();
 

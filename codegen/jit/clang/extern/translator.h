@@ -1,8 +1,8 @@
-// Translator: from Clang's tree of a function to self-contained text that CPU kernels, CUDA kernels
-// and the interpreter compile. The text uses the language's own functions for everything that C++
-// leaves undefined or to the target: integers wrap, divisions by zero give 0, conversions saturate,
-// an index outside an array means its nearest element. So a call ends, stays in bounds and gives
-// the same bits everywhere, or it is refused here.
+// Translator: turns Clang's tree of a function into self-contained text that CPU kernels, CUDA
+// kernels and the interpreter compile. The text uses the language's own functions for everything
+// that C++ leaves undefined or to the target: integers wrap, divisions by zero give 0, conversions
+// saturate, an index outside an array means its nearest element. So every call ends, stays in
+// bounds and gives the same bits everywhere; functions for which that is not possible are rejected.
 #pragma once
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/Decl.h>
@@ -19,27 +19,27 @@
 
 namespace cinch::clang_backend {
 
-/// Thrown by the translator, caught by who started it; never passes a frame of Clang's.
+/// Thrown by the translator, caught by its caller; never crosses a frame of Clang's.
 struct Refusal {
   clang::SourceLocation where;
-  std::string why;  // "a global variable", "`goto`": what was found
+  std::string why;  // what was found: "a global variable", "`goto`"
 };
 
-/// "f32", "i8", "bool" …; null for all that a Cinch program cannot hold.
+/// "f32", "i8", "bool" …; null for types that Cinch does not have.
 const char* scalar_name(const clang::ASTContext& context, clang::QualType given);
 
-/// One function and all that it calls, reads and is made of.
+/// Translates one function and everything that it calls, reads and uses as types.
 class Translator {
  public:
   explicit Translator(clang::ASTContext& context) : context_(context) {}
 
-  /// Text that ends in a function `call`. Throws Refusal.
+  /// Returns text that ends in a function `call`. Throws Refusal.
   std::string run(const clang::FunctionDecl& given);
-  /// Operations of one call, at most.
+  /// The most operations of one call.
   std::uint64_t work() const { return total_work_; }
 
  private:
-  // A function whose text exists, or is being made (then a call of it is a recursion).
+  // A function whose text exists or is being made; in the second case a call of it is a recursion.
   struct Function {
     std::string name;
     std::uint64_t work = 0, size = 0;
@@ -51,16 +51,16 @@ class Translator {
   void check_function(const clang::FunctionDecl& callee, clang::SourceLocation use);
   std::string signature(const clang::FunctionDecl& callee, const std::string& name);
   void body(const clang::FunctionDecl& callee);
-  // Not f32 or u8, which are types of the text.
+  // Never f32 or u8, which are types in the text.
   std::string new_name(char letter) {
     return std::string(1, letter) + "_" + std::to_string(next_name_++);
   }
-  /// Of one round of the loops around, with so many operations in the text.
+  /// Adds the work of one round of the enclosing loops, and the operations in the text.
   void add_work(std::uint64_t operations, std::uint64_t size = 1);
   void line(const std::string& text);
 
   // ---- translate_type.cpp
-  /// The text of a type that variables have. Refuses with `where`.
+  /// The text of a variable's type. Rejects other types, at `where`.
   std::string type_text(clang::QualType type, clang::SourceLocation where);
   std::string struct_name(const clang::RecordDecl& given, clang::SourceLocation where);
   /// A parameter's or result's type, without the reference of a `const T&`.
@@ -72,7 +72,7 @@ class Translator {
   std::optional<std::string> constant(const clang::Expr& expr);
   std::string literal(const clang::APValue& value, clang::QualType type,
                       clang::SourceLocation where);
-  /// A variable that lives outside of calls, as the value that it always has.
+  /// The constant value of a variable that lives outside of calls.
   const clang::APValue& constant_value(const clang::VarDecl& variable, clang::SourceLocation use);
   std::string table_name(const clang::VarDecl& variable, clang::SourceLocation use);
 
@@ -94,11 +94,12 @@ class Translator {
   void loop_body(const clang::Stmt& stmt, std::uint64_t rounds);
 
   // ---- translate_effect.cpp
-  /// An expression for what it changes, as text without a semicolon; empty: nothing.
+  /// An expression that is evaluated for its effect, as text without a semicolon; empty if it has
+  /// none.
   std::string effect(const clang::Expr& given);
   std::string assignment(const clang::BinaryOperator& op);
   std::string step(const clang::UnaryOperator& op);
-  /// What an assignment changes: a variable of the call, or a part of one.
+  /// The target of an assignment: a variable of the call, or a part of one.
   std::string target(const clang::Expr& given);
 
   // ---- translate_expression.cpp
@@ -127,7 +128,7 @@ class Translator {
 
   // ---- translate_subscript.cpp
   std::string subscript(const clang::Expr& array, const clang::Expr& index);
-  /// An array's name, its sizes, and the text of the index so far.
+  /// The element of an array: the array's name, its sizes, and the text of the index so far.
   struct Element {
     std::string array, index;
     std::uint64_t size = 1;
@@ -135,7 +136,7 @@ class Translator {
   Element element(const clang::Expr& given, const clang::Expr& index);
   std::string array_name(const clang::Expr& array);
 
-  /// Counts nested nodes: what is deeper than the stack should hold is refused.
+  /// Counts nested nodes. Deeper nesting than the stack can hold is rejected.
   class Level {
    public:
     Level(Translator& in, clang::SourceLocation where);
@@ -152,17 +153,18 @@ class Translator {
   std::map<const clang::VarDecl*, std::string> variables_, tables_;
   std::map<const clang::RecordDecl*, std::string> structs_;
   std::string definitions_;  // structs, tables and finished functions
-  std::string text_;         // of the function at hand
+  std::string text_;         // of the current function
   const clang::FunctionDecl* current_ = nullptr;
-  std::uint64_t work_ = 0, rounds_ = 1;  // of the function at hand; of the loops around
-  std::uint64_t size_ = 0;               // of the function at hand with what it calls in place
+  std::uint64_t work_ = 0, rounds_ = 1;  // of the current function; of the enclosing loops
+  // Of the current function with the calls that are inlined into it
+  std::uint64_t size_ = 0;
   std::uint64_t total_work_ = 0;
   int depth_ = 0, indent_ = 0, next_name_ = 0;
 };
 
 /// The array under an expression that decays to a pointer, or the expression itself.
 const clang::Expr& undecayed(const clang::Expr& expr);
-/// Without parentheses and the nodes that change nothing.
+/// The expression without parentheses and nodes that change nothing.
 const clang::Expr& plain(const clang::Expr& given);
 
 }  // namespace cinch::clang_backend
