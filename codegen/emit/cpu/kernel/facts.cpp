@@ -19,6 +19,14 @@ bool CpuKernelFacts::has_many_tiles() const {
          pool.const_value(kernel().group_len).as_int() > kir::kTileElems;
 }
 
+bool CpuKernelFacts::has_whole_columns() const {
+  const HostExprPool& pool = program().info.exprs;
+  const HostExprId length = kernel().group_len;
+  return kernel().group_kind == kir::GroupKind::Tile ||
+         (kernel().group_kind == kir::GroupKind::Row && pool.is_const(length) &&
+          pool.const_value(length).as_int() % kir::kRowElems == 0);
+}
+
 bool CpuKernelFacts::has_whole_tiles_only() const {
   const HostExprPool& pool = program().info.exprs;
   return kernel().group_kind == kir::GroupKind::Tile && !kernel().extent_value.is_valid() &&

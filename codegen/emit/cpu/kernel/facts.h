@@ -22,6 +22,8 @@ class CpuKernelFacts : public ValueFacts {
   // ---- groups ----
   /// Can a group be longer than one tile?
   bool has_many_tiles() const;
+  /// Do tiles without masks consist of whole rows of columns (ordered reductions join columns)?
+  bool has_whole_columns() const;
   /// Are all tiles there are whole ones, by a size that is known now?
   bool has_whole_tiles_only() const;
 

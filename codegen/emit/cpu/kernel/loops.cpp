@@ -42,7 +42,7 @@ int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
 // registers? Worth it for ordered reductions, and possible where nothing depends on what came
 // before.
 bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
-  if (kernel().group_kind != kir::GroupKind::Tile) return false;
+  if (!facts().has_whole_columns()) return false;
   bool has_columns = false;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
