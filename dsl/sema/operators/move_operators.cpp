@@ -192,7 +192,7 @@ Value MoveOperators::transposed_table(const Value& table) {
 Value MoveOperators::transpose_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   if (given.kind == ValueKind::Table && given.table_cols != 0) return transposed_table(given);
-  const Value x = all_.arguments.matrix_of(all_.arguments.operand_of(given), args.name);
+  Value x = all_.arguments.matrix_of(all_.arguments.operand_of(given), args.name);
   if (x.is_error()) return x;
   return build_.builtin(BuiltinId::transpose,
                         matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr},

@@ -67,9 +67,8 @@ Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
 
 // The sum of `x * y`, whose operands are repeated as those of `*`.
 Value Reductions::dot_call(const CallArgs& args) {
-  std::vector<Value> xs;
-  for (ast::ExprId positional : args.positional) xs.push_back(all_.exprs.expr(positional));
-  xs = conversions_.unmet_together(std::move(xs));
+  std::vector<Value> xs = conversions_.unmet_together(
+      {all_.exprs.expr(args.positional[0]), all_.exprs.expr(args.positional[1])});
   for (const Value& x : xs) {
     const Value made = all_.arguments.operand_of(x);
     if (all_.arguments.array_of(made, args.name).is_error()) return error_value(args.span);

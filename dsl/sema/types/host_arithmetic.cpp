@@ -261,40 +261,49 @@ std::optional<TableShape> joined(const TableShape& a, const TableShape& b) {
                     a.is_matrix || b.is_matrix};
 }
 
+// What tables among the operands make together; there is one at least. A vector is no row of a
+// matrix where the program works on each row.
+std::optional<TableShape> joined_tables(std::span<const Value> args, bool is_by_rows) {
+  std::optional<TableShape> shape;
+  for (const Value& arg : args) {
+    if (arg.kind != ValueKind::Table) continue;
+    const TableShape own = shape_of(arg);
+    if (shape && is_by_rows && shape->is_matrix != own.is_matrix) return std::nullopt;
+    shape = shape ? joined(*shape, own) : own;
+    if (!shape) return std::nullopt;
+  }
+  return shape;
+}
+
+// The operand's element where the table that is made has its element `i`.
+Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
+  if (arg.kind != ValueKind::Table) return arg;
+  const TableShape own = shape_of(arg);
+  const std::size_t row = own.rows == 1 ? 0 : i / made.cols;
+  const std::size_t col = own.cols == 1 ? 0 : i % made.cols;
+  return table_element(arg, row * own.cols + col);
+}
+
 }  // namespace
 
 // Element by element on tables of constants. Rows, columns and numbers among them are repeated.
 // What does not fit is left to the operator on the device, which reports it.
 Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
-  std::optional<TableShape> shape;
-  for (const Value& arg : args) {
-    if (arg.kind != ValueKind::Table) continue;
-    const TableShape own = shape_of(arg);
-    if (shape && is_by_rows() && shape->is_matrix != own.is_matrix) return error_value(span);
-    shape = shape ? joined(*shape, own) : own;
-    if (!shape) return error_value(span);
-  }
-  Value result;
-  result.kind = ValueKind::Table;
-  result.span = span;
-  result.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0;
+  const std::optional<TableShape> shape = joined_tables(args, is_by_rows());
+  if (!shape) return error_value(span);
   const std::size_t size = shape->rows * shape->cols;
   const bool is_repeated = std::ranges::none_of(args, [&](const Value& arg) {
     return arg.kind == ValueKind::Table && arg.table.size() == size;
   });
   if (is_repeated && size > kMostRepeated) return error_value(span);
+  Value result;
+  result.kind = ValueKind::Table;
+  result.span = span;
+  result.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0;
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<Value> elements;
-    for (const Value& arg : args) {
-      if (arg.kind != ValueKind::Table) {
-        elements.push_back(arg);
-        continue;
-      }
-      const TableShape own = shape_of(arg);
-      const std::size_t row = own.rows == 1 ? 0 : i / shape->cols;
-      const std::size_t col = own.cols == 1 ? 0 : i % shape->cols;
-      elements.push_back(table_element(arg, row * own.cols + col));
-    }
+    elements.reserve(args.size());
+    for (const Value& arg : args) elements.push_back(element_at(arg, *shape, i));
     const Value element = host_scalar_op(op, elements, span);
     if (element.is_error()) return error_value(span);
     add_element(result, element.host, element.is_big);

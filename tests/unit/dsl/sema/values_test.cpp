@@ -21,7 +21,8 @@ std::string dumped(const std::string& statements, const std::string& items = "")
 TEST(SemaValues, ExactNumbersTakeTheTypeTheyMeet) {
   EXPECT_DUMP("let x = g * 2", "mul(gradient, 2_f32)");
   EXPECT_DUMP("let x = (g as i32) * 2", "mul(convert<i32>(gradient), 2_i32)");
-  EXPECT_DUMP("let mut x = 7 / 2", "= 3_i32");
+  EXPECT_DUMP("let mut x = 6 / 2", "= 3_i32");
+  EXPECT_DUMP("let mut x = 7 / 2", "= 3.5_f32");
   EXPECT_DUMP("let mut x = 3000000000", "= 3000000000_i64");
   EXPECT_DUMP("let mut x = 7 / 2.0", "= 3.5_f32");
   EXPECT_DUMP("let x = g * n", "mul(gradient, n_f32)");
