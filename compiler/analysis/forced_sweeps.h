@@ -1,7 +1,8 @@
 // The floor of a program: the sweeps over memory that no fusion can save, and what each must move.
-// A sweep is forced by every reduction over a whole array whose result a later sweep needs, and by
-// the check for non-finite gradients before a state changes. Exact selection counts as two such
-// reductions: its threshold is made of two digits.
+// A sweep is forced by every reduction over a whole array whose result a later sweep needs, by a
+// mask whose selected elements are counted, and by the check for non-finite gradients before a
+// state changes. Exact selection counts as two such reductions: its threshold is made of two
+// digits.
 #pragma once
 
 #include <cstdint>

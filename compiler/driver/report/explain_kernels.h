@@ -19,6 +19,11 @@ class EntryKernels {
   /// numbers of every buffer in `reads` and `writes`.
   nlohmann::json list();
 
+  /// What moves bytes between kernels, in the order of the steps: arrays that are filled with
+  /// zeros, copied, or handed to other ranks. Of each: `does` ("zeros", "copy", "exchange"),
+  /// in_branch, in_loop, read_most, written_most, and `reads` and `writes` as of kernels.
+  nlohmann::json moves();
+
   /// Sweeps over the tensor: every loop at its most and the longer branch, or no loop at all and
   /// the shorter one.
   std::int64_t sweeps(bool most);
@@ -26,6 +31,8 @@ class EntryKernels {
  private:
   nlohmann::json kernel(const kir::Kernel& kernel);
   void add_streams(const kir::Kernel& kernel, nlohmann::json& to);
+  nlohmann::json stream(rt::BufferIndex index, std::int64_t least, std::int64_t most) const;
+  nlohmann::json move(const rt::Step& step);
   bool is_sweep(const kir::Kernel& kernel);
   std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most);
   std::string text(HostExprId id);

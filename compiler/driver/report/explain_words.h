@@ -12,6 +12,10 @@ std::string work_in_words(const nlohmann::json& does);
 /// Names of a kernel's `reads` or `writes`, each once; "scalars" where all are small.
 std::string stream_names(const nlohmann::json& streams);
 
+/// What moves bytes between kernels, one of each kind, and of what is in a branch or a loop one of
+/// its own.
+nlohmann::json joined_moves(const nlohmann::json& moves);
+
 /// "[u32; k] ascending below n, in [u32; index.words]", of a field.
 std::string field_in_words(const nlohmann::json& field);
 
