@@ -10,7 +10,7 @@
 #include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/wrapped_table.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -201,12 +201,12 @@ class Explanation {
     constexpr std::size_t kNumber = 4, kBytes = 9, kBlanks = 2 + 4 * 2;
     const std::size_t names = (width_ - kNumber - kBytes - kBlanks) / 10 * 3;
     const std::size_t does = width_ - kNumber - kBytes - kBlanks - 2 * names;
-    WrappedTable table({{"#", kNumber, true},
-                        {"reads", names, false},
-                        {"does", does, false},
-                        {"writes", names, false},
-                        {"bytes", kBytes, true}},
-                       2);
+    TextTable table({{"", "#", false, kNumber},
+                     {"", "reads", true, names},
+                     {"", "does", true, does},
+                     {"", "writes", true, names},
+                     {"", "bytes", false, kBytes}},
+                    2);
     std::int64_t finishes = 0, finish_bytes = 0;
     bool has_branch = false, has_loop = false;
     const auto add_row = [&](const json& line, const std::string& number, const std::string& does) {
@@ -225,7 +225,7 @@ class Explanation {
     }
     for (const json& move : joined_moves(entry["move_list"]))
       add_row(move, "", move["does"].get<std::string>());
-    text_ += table.text();
+    text_ += table.text(width_);
     if (has_branch) text_ += "  ?: only where the data asks for it\n";
     if (has_loop) text_ += "  *: in a loop\n";
     if (finishes > 0) {

@@ -8,7 +8,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/wrapped_table.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -69,15 +69,14 @@ std::string survey_text(const json& report, std::size_t width) {
   std::size_t names = num_characters(report["uncompressed"]["program"].get<std::string>());
   for (const json& row : report["programs"])
     names = std::max(names, num_characters(row["program"].get<std::string>()));
-  WrappedTable table({{"program", std::min(names, width - kNumbersWidth), false},
-                      {"ratio", 5, true},
-                      {"error", 6, true},
-                      {"payload", 8, true},
-                      {"encode", 7, true},
-                      {"decode", 7, true},
-                      {"step", 7, true},
-                      {"plan", 9, false}},
-                     0);
+  TextTable table({{"", "program", true, std::min(names, width - kNumbersWidth)},
+                   {"", "ratio", false, 5},
+                   {"", "error", false, 6},
+                   {"", "payload", false, 8},
+                   {"", "encode", false, 7},
+                   {"", "decode", false, 7},
+                   {"", "step", false, 7},
+                   {"", "plan", true, 9}});
   const auto add = [&](const json& row) {
     table.add({row["program"].get<std::string>(), digits_or_dash(row["ratio"]),
                error_text(row["relative_error"]), payload_size(row),
@@ -93,7 +92,7 @@ std::string survey_text(const json& report, std::size_t width) {
     add(row);
   }
   if (!is_told) add(plain);
-  text += table.text() + "\n";
+  text += table.text(width) + "\n";
   constexpr std::size_t kColumnWidth = 16;
   for (const ColumnNote& note : survey_notes(report)) {
     const std::string start = padded(note.column, kColumnWidth);

@@ -14,6 +14,10 @@ std::string padded(const std::string& text, std::size_t width);
 /// `width` characters.
 std::string shortened(const std::string& text, std::size_t width);
 
+/// `text`, with "…" instead of what is between its beginning and its end where it is longer than
+/// `width` characters: names that differ at either end stay apart.
+std::string shortened_in_middle(const std::string& text, std::size_t width);
+
 /// `text` with line ends and `indent` blanks between words, such that no line is longer than
 /// `width` where words allow it. The first line is taken to begin at `indent`.
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
