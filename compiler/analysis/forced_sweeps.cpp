@@ -193,11 +193,11 @@ class Floor {
   // The first base is stored whole where that is known, and then the elements that scatters change
   // in place: all of them together at most the array once more.
   void add_scatters(ValueId value, const std::string& name, Stream::Use use) {
-    const bool adds = use == Stream::Use::Update && name == "output";
+    const bool adds = request_.adds_output && name == "output";
     std::int64_t room = arrays_.size_bytes(value);
     std::vector<Sink> scattered;  // the last one first
     ValueId base = value;
-    for (; arrays_.maker(base).kind == OpKind::scatter; base = arrays_.maker(base).operands[0]) {
+    do {
       const Op& scatter = arrays_.maker(base);
       const ValueId at = scatter.operands[1], values = scatter.operands[2];
       const std::int64_t elements = std::min(arrays_.num_elems(base), arrays_.num_elems(at));
@@ -207,13 +207,21 @@ class Floor {
       const Stream store{name, adds ? use : Stream::Use::Write, bytes};
       scattered.push_back({values, sweep, store, std::nullopt});
       scattered.push_back({at, ready_[at.index()], std::nullopt, std::nullopt});
-    }
+      base = scatter.operands[0];
+    } while (arrays_.maker(base).kind == OpKind::scatter && kept(base) == nullptr);
     const Op& first = arrays_.maker(base);
-    const bool is_there = use == Stream::Use::Update && first.kind == OpKind::state &&
-                          program_.info.states[first.attrs.index].name == name;
-    // Adding zeros changes nothing.
-    if (!is_there && !(adds && first.kind == OpKind::fill)) add_store(base, name, use);
+    const bool is_own_state = use == Stream::Use::Update && first.kind == OpKind::state &&
+                              program_.info.states[first.attrs.index].name == name;
+    const bool changes_nothing = is_own_state || (adds && is_zeros(base));
+    if (!changes_nothing) add_store(base, name, use);
     sinks_.insert(sinks_.end(), scattered.rbegin(), scattered.rend());
+  }
+
+  bool is_zeros(ValueId value) const {
+    const Op& def = arrays_.maker(value);
+    if (def.kind == OpKind::const_scalar) return def.attrs.bits == 0;
+    const bool keeps_zeros = def.kind == OpKind::fill || def.kind == OpKind::convert;
+    return keeps_zeros && is_zeros(def.operands[0]);
   }
 
   SweepEnd end_of(const Sink& sink) const {
