@@ -1,12 +1,13 @@
-// Two walks. Forward: from which sweep on each value can be had. Backward, from everything that a
-// sweep must end with (a reduction's result, a field, a state, an output): which arrays it reads.
+// Two walks. Forward, here: from which sweep on each value can be had. Backward, from everything
+// that a sweep must end with (a reduction's result, a field, a state, an output): which arrays it
+// reads (floor_streams.h).
 #include "compiler/analysis/forced_sweeps.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
+#include "compiler/analysis/floor_streams.h"
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/analysis/sweep_rules.h"
 #include "compiler/ir/ops.h"
@@ -20,19 +21,19 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-// What a sweep ends with: a value that is computed from arrays and, unless it is a reduction's,
-// stored.
-struct Sink {
-  ValueId value;
-  std::size_t sweep = 0;
-  std::optional<Stream> store;
-  std::optional<std::uint32_t> state;  // the state that it replaces
-  bool is_awaited = false;             // a later sweep or another rank reads what is stored
-  std::int64_t rounds = 1;             // how often it is met
-  dsl::Span span = {};                 // of a reduction; else the value's
-};
+bool is_loop(const Op& op) {
+  return op.kind == OpKind::for_loop || op.kind == OpKind::while_loop;
+}
 
-constexpr std::int64_t kLineBytes = 64;
+std::size_t num_loops(const ir::Function& function, ir::RegionId region) {
+  std::size_t loops = 0;
+  for (const ir::OpId id : function.regions[region.index()].ops) {
+    const Op& op = function.ops[id.index()];
+    loops += is_loop(op) ? 1 : 0;
+    for (const ir::RegionId held : op.regions) loops += num_loops(function, held);
+  }
+  return loops;
+}
 
 class Floor {
  public:
@@ -40,19 +41,21 @@ class Floor {
       : program_(program),
         function_(*find(program, request.function)),
         request_(request),
-        exprs_(program.info.exprs),
+        arrays_(program, function_, request),
+        knows_rounds_(!request.loop_rounds.empty() &&
+                      request.loop_rounds.size() == num_loops(function_, function_.body)),
+        streams_(arrays_, sinks_, knows_rounds_),
+        uses_(function_),
         ready_(function_.values.size(), 0) {}
 
   rt::Result<ForcedSweeps> run() {
-    const std::size_t num_known = request_.loop_rounds.size();
-    knows_rounds_ = num_known > 0 && num_known == num_loops(function_.body);
     visit(function_.body);
     add_result_sinks();
     delay_stores();
     keep_lists();
-    ForcedSweeps found = gathered();
+    ForcedSweeps found = streams_.gathered();
     for (const Sink& sink : sinks_) found.ends.push_back(end_of(sink));
-    if (!status_) return tl::unexpected<rt::Error>(status_.error());
+    if (!arrays_.status()) return tl::unexpected<rt::Error>(arrays_.status().error());
     return found;
   }
 
@@ -61,49 +64,6 @@ class Floor {
     const ir::Function* function = program.find(kind);
     CINCH_CHECK(function != nullptr, "the floor of a function that the program lacks");
     return function;
-  }
-
-  const ir::Type& type(ValueId value) const { return ir::type_of(function_, value); }
-
-  std::int64_t evaluated(HostExprId expr) {
-    if (!request_.env.counts.empty()) {
-      if (const auto exact = exprs_.eval_int(expr, request_.env)) return *exact;
-    }
-    const auto bound = exprs_.eval_int(exprs_.upper_bound(expr), request_.env);
-    if (!bound && status_) status_ = tl::unexpected<rt::Error>(bound.error());
-    return bound.value_or(0);
-  }
-  std::int64_t num_elems(const ir::Type& type) {
-    constexpr std::int64_t kMostElems = std::int64_t{1} << 56;
-    std::int64_t elements = 1;
-    for (int d = 0; d < type.rank; ++d) {
-      const bool overflows = __builtin_mul_overflow(elements, evaluated(type.dims[d]), &elements);
-      if (!overflows && elements <= kMostElems) continue;
-      if (status_) status_ = rt::fail(rt::ErrorKind::Overflow, "an array of 2^56 elements or more");
-      return 0;
-    }
-    return elements;
-  }
-  bool is_array(ValueId value) const { return lies_in_memory(program_, type(value)); }
-  std::int64_t size_bytes(ValueId value, std::int64_t elements) const {
-    const auto travels = travelling_bytes_.find(value);
-    return travels != travelling_bytes_.end() ? travels->second
-                                              : packed_bytes(type(value).dtype, elements);
-  }
-
-  // ---- forward
-
-  static bool is_loop(const Op& op) {
-    return op.kind == OpKind::for_loop || op.kind == OpKind::while_loop;
-  }
-  std::size_t num_loops(ir::RegionId region) const {
-    std::size_t loops = 0;
-    for (const ir::OpId id : function_.regions[region.index()].ops) {
-      const Op& op = function_.ops[id.index()];
-      loops += is_loop(op) ? 1 : 0;
-      for (const ir::RegionId held : op.regions) loops += num_loops(held);
-    }
-    return loops;
   }
 
   // Each round of a loop around it meets the region again.
@@ -127,14 +87,30 @@ class Floor {
       for (std::size_t i = 0; i < more; ++i) add_reduction_sinks(op, from + i);
       if (more > 0 && is_made_whole(op.kind)) keep(op.results[0], from);
       for (const ValueId result : op.results) ready_[result.index()] = from + more;
+      if (is_counted(op)) count_all(op, from);
     }
+  }
+
+  // Does the function use how many elements a mask selects? A limit may end the counting early. A
+  // count of the wire alone is known once the indices are.
+  bool is_counted(const Op& op) const {
+    if (op.kind != OpKind::nonzero || op.attrs.has_limit) return false;
+    const ValueId count = op.results[1];
+    const auto& fields = function_.results.fields;
+    const bool is_used =
+        !uses_.of(count).empty() || std::ranges::find(fields, count) != fields.end();
+    return is_used && arrays_.is_array(op.operands[0]);
+  }
+  // The number is known behind the mask's end. The indices are known one after the other.
+  void count_all(const Op& op, std::size_t sweep) {
+    add_reduction_sinks(op, sweep);
+    ready_[op.results[1].index()] = sweep + 1;
   }
 
   // A result of a forced sweep that later ones read from memory.
   void keep(ValueId value, std::size_t sweep) {
-    if (!is_array(value)) return;
-    const Stream store{place_of(value), Stream::Use::Write,
-                       size_bytes(value, num_elems(type(value)))};
+    if (!arrays_.is_array(value)) return;
+    const Stream store{arrays_.place_of(value), Stream::Use::Write, arrays_.size_bytes(value)};
     sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true, rounds_});
   }
 
@@ -142,16 +118,13 @@ class Floor {
   // other rank has anything to add.
   void hand_over(const Op& op, std::size_t from) {
     const ValueId sent = op.operands[0], received = op.results[0];
-    const auto bytes = packed_sum_bytes(program_, function_, op, request_.env);
-    if (bytes) travelling_bytes_[sent] = travelling_bytes_[received] = *bytes;
-    if (is_array(sent) && !was_stored(sent, from)) keep(sent, from++);
+    if (const auto bytes = packed_sum_bytes(program_, function_, op, request_.env)) {
+      arrays_.set_travelling_bytes(sent, *bytes);
+      arrays_.set_travelling_bytes(received, *bytes);
+    }
+    if (arrays_.is_array(sent) && !was_stored(sinks_, sent, from)) keep(sent, from++);
     for (const ValueId result : op.results) ready_[result.index()] = from;
-    places_[received] = place_of(sent);
-  }
-  std::string place_of(ValueId value) const {
-    const auto place = places_.find(value);
-    if (place != places_.end()) return place->second;
-    return function_.values[value.index()].name + "%" + std::to_string(value.index());
+    arrays_.set_place(received, arrays_.place_of(sent));
   }
 
   std::size_t operands_ready(const Op& op) const {
@@ -159,17 +132,14 @@ class Floor {
     const auto note = [&](ValueId v) { latest = std::max(latest, ready_[v.index()]); };
     for (const ValueId v : op.operands) note(v);
     for (const ir::RegionId held : op.regions) {
-      for (const ValueId v : yielded(held)) note(v);
+      for (const ValueId v : arrays_.yielded(held)) note(v);
     }
     return latest;
-  }
-  const std::vector<ValueId>& yielded(ir::RegionId region) const {
-    return function_.ops[function_.regions[region.index()].ops.back().index()].operands;
   }
 
   void add_reduction_sinks(const Op& op, std::size_t sweep) {
     for (const ValueId operand : op.operands) {
-      if (!is_array(operand)) continue;
+      if (!arrays_.is_array(operand)) continue;
       sinks_.push_back(
           {operand, sweep, std::nullopt, std::nullopt, /*is_awaited=*/false, rounds_, op.span});
     }
@@ -191,9 +161,9 @@ class Floor {
 
   void add_state_sinks(const std::vector<ValueId>& states) {
     for (std::uint32_t i = 0; i < states.size(); ++i) {
-      const Op& def = ir::defining_op(function_, states[i]);
+      const Op& def = arrays_.maker(states[i]);
       if (def.kind == OpKind::state && def.attrs.index == i) continue;  // stays what it is
-      if (!is_array(states[i])) continue;
+      if (!arrays_.is_array(states[i])) continue;
       check_gradient();
       const std::size_t first = sinks_.size();
       add_store(states[i], program_.info.states[i].name, Stream::Use::Update);
@@ -208,37 +178,54 @@ class Floor {
   void check_gradient() {
     for (std::size_t v = 0; v < function_.values.size(); ++v) {
       const ValueId value(static_cast<std::uint32_t>(v));
-      if (ir::defining_op(function_, value).kind != OpKind::gradient) continue;
+      if (arrays_.maker(value).kind != OpKind::gradient) continue;
       sinks_.push_back({value, 0, std::nullopt, std::nullopt});
     }
   }
 
-  // A scatter stores its base whole where that is known, and then the few that it changes.
   void add_store(ValueId value, const std::string& name, Stream::Use use = Stream::Use::Write) {
-    if (!is_array(value)) return;
-    const Op& def = ir::defining_op(function_, value);
-    const std::int64_t elements = num_elems(type(value));
+    if (!arrays_.is_array(value)) return;
     if (use == Stream::Use::Write && store_where_made(value, name)) return;
-    if (def.kind != OpKind::scatter) {
-      add_sink(value, Stream{name, use, size_bytes(value, elements)});
-      return;
-    }
-    const std::int64_t changed = std::min(elements, num_elems(type(def.operands[1])));
-    const bool adds = request_.adds_output && name == "output";
-    if (!adds) add_store(def.operands[0], name, use);  // adding zeros changes nothing
-    add_sink(def.operands[1], std::nullopt);
-    add_sink(def.operands[2], Stream{name, use, scattered_bytes(value, changed)});
-    sinks_.back().sweep = std::max(sinks_.back().sweep, ready_[def.operands[1].index()]);
+    if (arrays_.maker(value).kind == OpKind::scatter) return add_scatters(value, name, use);
+    add_sink(value, Stream{name, use, arrays_.size_bytes(value)});
   }
 
-  // Where elements lie far apart, each moves a line of the cache.
-  std::int64_t scattered_bytes(ValueId value, std::int64_t elements) {
-    const std::int64_t lines = std::min(elements, INT64_MAX / kLineBytes) * kLineBytes;
-    return std::min(lines, size_bytes(value, num_elems(type(value))));
+  // The first base is stored whole where that is known, and then the elements that scatters change
+  // in place: all of them together at most the array once more.
+  void add_scatters(ValueId value, const std::string& name, Stream::Use use) {
+    const bool adds = request_.adds_output && name == "output";
+    std::int64_t room = arrays_.size_bytes(value);
+    std::vector<Sink> scattered;  // the last one first
+    ValueId base = value;
+    do {
+      const Op& scatter = arrays_.maker(base);
+      const ValueId at = scatter.operands[1], values = scatter.operands[2];
+      const std::int64_t elements = std::min(arrays_.num_elems(base), arrays_.num_elems(at));
+      const std::int64_t bytes = std::min(room, arrays_.size_bytes(base, elements));
+      room -= bytes;
+      const std::size_t sweep = std::max(ready_[at.index()], ready_[values.index()]);
+      const Stream store{name, adds ? use : Stream::Use::Write, bytes};
+      scattered.push_back({values, sweep, store, std::nullopt});
+      scattered.push_back({at, ready_[at.index()], std::nullopt, std::nullopt});
+      base = scatter.operands[0];
+    } while (arrays_.maker(base).kind == OpKind::scatter && kept(base) == nullptr);
+    const Op& first = arrays_.maker(base);
+    const bool is_own_state = use == Stream::Use::Update && first.kind == OpKind::state &&
+                              program_.info.states[first.attrs.index].name == name;
+    const bool changes_nothing = is_own_state || (adds && is_zeros(base));
+    if (!changes_nothing) add_store(base, name, use);
+    sinks_.insert(sinks_.end(), scattered.rbegin(), scattered.rend());
+  }
+
+  bool is_zeros(ValueId value) const {
+    const Op& def = arrays_.maker(value);
+    if (def.kind == OpKind::const_scalar) return def.attrs.bits == 0;
+    const bool keeps_zeros = def.kind == OpKind::fill || def.kind == OpKind::convert;
+    return keeps_zeros && is_zeros(def.operands[0]);
   }
 
   SweepEnd end_of(const Sink& sink) const {
-    const Op& def = ir::defining_op(function_, sink.value);
+    const Op& def = arrays_.maker(sink.value);
     SweepEnd end{sink.span.has_file() ? sink.span : def.span, sink.sweep, "", 0};
     if (sink.store) end.stored = sink.store->name, end.stored_bytes = sink.store->size_bytes;
     return end;
@@ -246,22 +233,24 @@ class Floor {
 
   // What a forced sweep makes lies at once where it ends.
   bool store_where_made(ValueId value, const std::string& name) {
-    const Op& def = ir::defining_op(function_, value);
+    const Op& def = arrays_.maker(value);
     if (def.kind == OpKind::concat) {
       const auto is_made = [&](ValueId part) { return kept(part) != nullptr; };
       if (!std::ranges::all_of(def.operands, is_made)) return false;
-      for (const ValueId part : def.operands) store_where_made(part, name + "%" + place_of(part));
+      for (const ValueId part : def.operands)
+        store_where_made(part, name + "%" + arrays_.place_of(part));
       return true;
     }
     Sink* sink = kept(value);
     if (sink == nullptr) return false;
-    sink->store->name = places_[value] = name;
+    sink->store->name = name;
+    arrays_.set_place(value, name);
     return true;
   }
   // The sink that makes it, if a forced sweep does and nothing else has its place.
   Sink* kept(ValueId value) {
     const auto sink = std::ranges::find_if(sinks_, [&](const Sink& each) {
-      return each.is_awaited && each.value == value && !places_.contains(value);
+      return each.is_awaited && each.value == value && !arrays_.has_place(value);
     });
     return sink == sinks_.end() ? nullptr : &*sink;
   }
@@ -288,11 +277,11 @@ class Floor {
     const auto move_to = [&](std::size_t sweep) {
       for (Sink* sink : group) sink->sweep = sweep;
     };
-    std::int64_t least = total(gathered());
+    std::int64_t least = streams_.total_bytes();
     std::size_t best = first;
     for (std::size_t sweep = first + 1; sweep <= last; ++sweep) {
       move_to(sweep);
-      const std::int64_t bytes = total(gathered());
+      const std::int64_t bytes = streams_.total_bytes();
       if (bytes < least) least = bytes, best = sweep;
     }
     move_to(best);
@@ -301,155 +290,24 @@ class Floor {
   void keep_lists() {
     for (const Op& op : function_.ops) {
       const bool selects = op.kind == OpKind::nonzero || op.kind == OpKind::top_k;
-      if (!selects || op.attrs.axis == 1 || !is_array(op.results[0])) continue;
-      const std::int64_t found_again = total(gathered());
+      if (!selects || op.attrs.axis == 1 || !arrays_.is_array(op.results[0])) continue;
+      const std::int64_t found_again = streams_.total_bytes();
       keep(op.results[0], ready_[op.results[0].index()]);
-      if (total(gathered()) >= found_again) sinks_.pop_back();
+      if (streams_.total_bytes() >= found_again) sinks_.pop_back();
     }
-  }
-  static std::int64_t total(const ForcedSweeps& sweeps) {
-    const SweepBytes bytes = sweeps.bytes();
-    return bytes.read + bytes.written;
-  }
-
-  // ---- backward
-
-  struct Reads {
-    std::map<ValueId, std::int64_t> elements;    // of leaves and of stored values
-    std::map<ValueId, std::int64_t> was_walked;  // the most elements asked of each value
-  };
-
-  ForcedSweeps gathered() {
-    std::size_t count = 0;
-    for (const Sink& sink : sinks_) count = std::max(count, sink.sweep + 1);
-    ForcedSweeps floor;
-    drawn_.clear();
-    for (std::size_t sweep = 0; sweep < count; ++sweep) {
-      for (std::int64_t round = 0; round < rounds_of(sweep); ++round) {
-        floor.sweeps.push_back(streams_of(sweep, round));
-      }
-    }
-    for (const auto& [value, words] : drawn_) floor.random_words += words;
-    return floor;
-  }
-
-  std::int64_t rounds_of(std::size_t sweep) const {
-    std::int64_t most = knows_rounds_ ? 0 : 1;
-    for (const Sink& sink : sinks_) {
-      if (sink.sweep == sweep) most = std::max(most, sink.rounds);
-    }
-    return most;
-  }
-
-  // Of what is met in this round of the sweep.
-  std::vector<Stream> streams_of(std::size_t sweep, std::int64_t round) {
-    Reads reads;
-    std::vector<Stream> streams;
-    std::set<std::uint32_t> updated;
-    for (const Sink& sink : sinks_) {
-      if (sink.sweep != sweep || sink.rounds <= round) continue;
-      walk(sink.value, num_elems(type(sink.value)), sweep, reads);
-      if (!sink.store) continue;
-      streams.push_back(*sink.store);
-      if (sink.state) updated.insert(*sink.state);
-    }
-    for (const auto& [value, elements] : reads.elements) {
-      const Op& op = ir::defining_op(function_, value);
-      if (op.kind == OpKind::state && updated.contains(op.attrs.index)) continue;
-      streams.push_back({leaf_name(op, value), Stream::Use::Read, size_bytes(value, elements)});
-    }
-    return streams;
-  }
-
-  std::string leaf_name(const Op& op, ValueId value) const {
-    switch (op.kind) {
-      case OpKind::gradient:
-        return "gradient";
-      case OpKind::state:
-        return program_.info.states[op.attrs.index].name;
-      case OpKind::field:
-        return program_.info.wire.fields[op.attrs.index].name;
-      default:
-        return place_of(value);
-    }
-  }
-
-  // `elements` of the value are needed in this sweep.
-  void walk(ValueId value, std::int64_t elements, std::size_t sweep, Reads& reads) {
-    if (!is_array(value)) return;
-    const auto [place, is_new] = reads.was_walked.try_emplace(value, elements);
-    if (!is_new && place->second >= elements) return;
-    place->second = elements;
-    const Op& op = ir::defining_op(function_, value);
-    note_draws(op, value, elements);
-    if (is_leaf(op.kind) || was_stored(value, sweep)) {
-      reads.elements[value] = std::min(elements, num_elems(type(value)));
-      return;
-    }
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      walk_operand(op, i, elements, sweep, reads);
-    }
-    for (const ir::RegionId held : op.regions) {
-      for (const ValueId v : yielded(held)) walk_all(v, sweep, reads);
-    }
-  }
-  void walk_operand(const Op& op, std::size_t i, std::int64_t elements, std::size_t sweep,
-                    Reads& reads) {
-    const ValueId operand = op.operands[i];
-    switch (ir::reads_of(op, i)) {
-      case ir::Reads::Gathered:
-      case ir::Reads::Shifted:
-        return walk(operand, elements, sweep, reads);
-      case ir::Reads::Pointwise:
-      case ir::Reads::SameIndex:
-      case ir::Reads::Swapped:
-        return walk_all(operand, sweep, reads, elements);
-      default:
-        return walk_all(operand, sweep, reads);
-    }
-  }
-  // Of operands of the same length as much as of the result, of others all.
-  void walk_all(ValueId value, std::size_t sweep, Reads& reads,
-                std::optional<std::int64_t> of_result = {}) {
-    const std::int64_t whole = num_elems(type(value));
-    walk(value, of_result ? std::min(whole, *of_result) : whole, sweep, reads);
-  }
-
-  static bool is_leaf(OpKind kind) {
-    return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field ||
-           ir::is_collective(kind);
-  }
-  // Reading a stored copy costs one array; making the value again may cost several.
-  bool was_stored(ValueId value, std::size_t sweep) const {
-    return std::any_of(sinks_.begin(), sinks_.end(), [&](const Sink& sink) {
-      return sink.store && sink.value == value && sink.sweep < sweep;
-    });
-  }
-
-  // docs/language_bits.md: rounding draws 16 bits, and more only where these tie.
-  static std::int64_t words_of(OpKind kind, std::int64_t elements) {
-    return kind == OpKind::stochastic_round ? (elements + 1) / 2 : elements;
-  }
-  // A draw made again in another sweep is the same words; its cost counts once.
-  void note_draws(const Op& op, ValueId value, std::int64_t elements) {
-    if (!ir::is_draw(op.kind)) return;
-    std::int64_t& words = drawn_[value];
-    words = std::max(words, words_of(op.kind, elements));
   }
 
   const ir::Program& program_;
   const ir::Function& function_;
   const FloorRequest& request_;
-  HostExprPool exprs_;            // a copy: bounds are formulas of their own
-  rt::Status status_ = rt::Ok{};  // of the first size that has no number
-  bool knows_rounds_ = false;
+  FloorArrays arrays_;
+  bool knows_rounds_;
+  std::vector<Sink> sinks_;
+  FloorStreams streams_;  // of the sinks as they are
+  ir::Uses uses_;
   std::size_t next_loop_ = 0;
   std::int64_t rounds_ = 1;  // of the loops around what is visited, all together
   std::vector<std::size_t> ready_;
-  std::vector<Sink> sinks_;
-  std::map<ValueId, std::string> places_;             // of what lies where something else is, too
-  std::map<ValueId, std::int64_t> travelling_bytes_;  // of what ranks add up in fewer bits
-  std::map<ValueId, std::int64_t> drawn_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // The floor of a program: the sweeps over memory that no fusion can save, and what each must move.
-// Two things force a sweep: a reduction over a whole array whose result a later sweep needs, and
-// the check for non-finite gradients before a state changes. Exact selection counts as two such
-// reductions: its threshold is made of two digits.
+// A sweep is forced by every reduction over a whole array whose result a later sweep needs, by a
+// mask whose selected elements are counted, and by the check for non-finite gradients before a
+// state changes. Exact selection counts as two such reductions: its threshold is made of two
+// digits.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace cinch::analysis {
 
-/// An array over which a sweep passes once.
+/// An array that a sweep passes over once.
 struct Stream {
   enum class Use { Read, Update, Write };  // Update: read and written in place
   std::string
@@ -21,17 +22,17 @@ struct Stream {
   std::int64_t size_bytes = 0;
 };
 
-/// Bytes of all streams of a kind; an update counts as read and as written.
+/// Bytes of all streams of a kind; an update counts on both sides.
 struct SweepBytes {
   std::int64_t read = 0, written = 0;
 };
 
-/// The end of a sweep: a reduction that forces it, or a value that it stores. `span`: the operation
-/// in the program's text.
+/// What a sweep ends with: a reduction that forces it, or a value that it stores. `span`: the
+/// operation in the program's text.
 struct SweepEnd {
   dsl::Span span;
-  std::size_t sweep = 0;  // index of the sweep if every loop runs once
-  std::string stored;     // the written stream; empty for a reduction
+  std::size_t sweep = 0;  // of those that there are where loops run once
+  std::string stored;     // the stream that is written; empty for a reduction
   std::int64_t stored_bytes = 0;
 };
 
@@ -45,16 +46,16 @@ struct ForcedSweeps {
 struct FloorRequest {
   ir::FunctionKind function = ir::FunctionKind::Encode;
   bool adds_output = false;  // decode: the output is updated in place instead of written
-  /// Sizes. counts: the actual lengths, by count index; if absent, their bounds.
+  /// Sizes. counts: the lengths known after looking, by count index; where absent, their bounds.
   HostEnv env;
-  /// How often the body of each loop of the function runs, in program order, outer loops before
-  /// inner ones. If a loop has no entry, all bodies count once.
+  /// How often the body of each loop of the function runs, in the order in which they stand, outer
+  /// ones before those in them. Where there is not one for each, bodies count once.
   std::vector<std::int64_t> loop_rounds;
 };
 
-/// Finds the sweeps of a program as lowering left it: selections are still single operators.
-/// Errors: Overflow (a size beyond the range of numbers). Throws InternalError if the program has
-/// no such function.
+/// Of a program as lowering left it: selections still stand in it as one operator. Errors: Overflow
+/// (a size for which there are no numbers). Throws InternalError where the program has no such
+/// function.
 rt::Result<ForcedSweeps> find_forced_sweeps(const ir::Program& lowered,
                                             const FloorRequest& request);
 

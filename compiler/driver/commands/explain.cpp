@@ -27,9 +27,13 @@ using nlohmann::json;
 constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 
 void print_explained(const json& report, const ExplainOptions& options) {
-  if (options.formulas) return print_formulas(report, options.fusion);
   const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
-  fmt::print("{}", explanation_text(report, width, options.fusion));
+  if (options.formulas) {
+    print_formulas(report, options.fusion);
+  } else {
+    fmt::print("{}", explanation_text(report, width, options.fusion));
+  }
+  if (report.contains("gpu_kernels")) fmt::print("{}", gpu_report_text(report, width));
 }
 
 }  // namespace
@@ -53,7 +57,6 @@ ExitCode run_explain(const ExplainOptions& options) {
     print_result(report);
   } else if (options.html.empty()) {
     print_explained(report, options);
-    if (options.execution.device == "cuda") print_gpu_report(report);
   } else {
     fmt::print("{}: a page about {}\n", options.html, report["compressor"].get<std::string>());
   }

@@ -211,6 +211,7 @@ class ExplainPage {
     if (call == "decode_add") return;
     const json& kernels = entry["kernel_list"];
     body_ += kernel_graph(kernels, "kernels of " + call + ", and the bytes that they move");
+    add_moves(entry["move_list"]);
     const auto apart = apart_in_words(report_["fusion"], kernels, Places::FileName);
     if (apart.empty()) return;
     std::vector<std::vector<std::string>> rows;
@@ -218,6 +219,22 @@ class ExplainPage {
     for (const auto& [who, why] : apart) rows.push_back({who, why});
     body_ += html_heading(3, "Why neighbouring sweeps are not one");
     body_ += html_table({"sweeps", "because"}, rows);
+  }
+
+  void add_moves(const json& moves) {
+    std::vector<std::vector<std::string>> rows;
+    for (const json& move : joined_moves(moves)) {
+      const char* when = move["in_loop"].get<bool>()     ? ", in a loop"
+                         : move["in_branch"].get<bool>() ? ", if the data asks for it"
+                                                         : "";
+      rows.push_back({move["does"].get<std::string>() + when, stream_names(move["reads"]),
+                      stream_names(move["writes"]),
+                      grouped(move["read_most"].get<std::int64_t>() +
+                              move["written_most"].get<std::int64_t>())});
+    }
+    if (rows.empty()) return;
+    body_ += html_heading(3, "Between kernels");
+    body_ += html_table({"what", "reads", "writes", "bytes#"}, rows);
   }
 
   void add_numbers() {

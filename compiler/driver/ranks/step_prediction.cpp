@@ -95,8 +95,10 @@ StepPrediction StepPredictor::with_program(
   rt::PlanRequest asked = request(true, is_matrix);
   asked.codecs = {rt::codec_facts(rt::image_of(program), options_.ranks)};
   if (asked.codecs[0].has_sync && !asked.codecs[0].sync_rounds) {
-    throw CommandError(ExitCode::AtFault,
-                       "which collectives its `sync` makes only shows while it runs");
+    throw CommandError(
+        ExitCode::AtFault,
+        "a `sync` body that decides while it runs which collectives it makes has one "
+        "plan, whose time `cinch sync` measures");
   }
   const SurveyTensor* largest = nullptr;
   for (const SurveyTensor& tensor : tensors_) {

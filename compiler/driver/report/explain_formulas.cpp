@@ -50,6 +50,14 @@ void print_kernel(const json& kernel) {
   if (!fused.empty()) fmt::print("      {}\n", fused);
 }
 
+void print_move(const json& move) {
+  std::string from;
+  for (const json& read : move["reads"]) from = " from " + read["name"].get<std::string>();
+  fmt::print("    {:<28} {}{}: reads {}, writes {}\n", move["does"].get<std::string>(),
+             move["writes"][0]["name"].get<std::string>(), from,
+             move["read_most"].get<std::int64_t>(), move["written_most"].get<std::int64_t>());
+}
+
 std::string sweeps(const json& number) {
   return plainly_counted(number.get<std::uint64_t>(), "sweep");
 }
@@ -89,6 +97,7 @@ void print_entry(const std::string& name, const json& entry) {
   if (entry["sweeps_least"] != entry["sweeps_most"]) print_worst_case(entry);
   print_floor(entry);
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
+  for (const json& move : entry["move_list"]) print_move(move);
 }
 
 // "packed: 2 ranks 80000 bytes (6.4 bits an element), 4 ranks …"

@@ -10,6 +10,8 @@
 #include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/device.h"
@@ -79,20 +81,28 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   add(rt::kGpuStepsSymbol, image.gpu_steps_threads, image.gpu_steps_shared_bytes);
 }
 
-void print_gpu_report(const json& report) {
-  fmt::print(
-      "on {}: threads of a block, registers and stack (spills) of a thread, shared memory of "
-      "a block, blocks on a multiprocessor\n",
-      report["arch"].get<std::string>());
+std::string gpu_report_text(const json& report, std::size_t width) {
+  TextTable table({{"", "kernel", true},
+                   {"threads", "a block"},
+                   {"registers", "a thread"},
+                   {"stack B", "a thread"},
+                   {"shared B", "a block"},
+                   {"", "blocks"},
+                   {"warps", "%"}},
+                  2);
   for (const json& kernel : report["gpu_kernels"]) {
-    fmt::print(
-        "    {:<28} {:>4} threads, {:>3} registers, {:>3} B stack, {:>6} B shared, {:>2} "
-        "blocks: {:.0f} % of the warps\n",
-        kernel["name"].get<std::string>(), kernel["threads"].get<int>(),
-        kernel["registers"].get<int>(), kernel["stack_bytes"].get<int>(),
-        kernel["shared_bytes"].get<int>(), kernel["blocks"].get<int>(),
-        100 * kernel["occupancy"].get<double>());
+    const auto number = [&](const char* key) {
+      return std::to_string(kernel[key].get<std::uint32_t>());
+    };
+    table.add({kernel["name"].get<std::string>(), number("threads"), number("registers"),
+               number("stack_bytes"), number("shared_bytes"), number("blocks"),
+               fmt::format("{:.0f}", 100 * kernel["occupancy"].get<double>())});
   }
+  const std::string head = fmt::format(
+      "on {}: what kernels take, how many blocks a multiprocessor holds, and how many of "
+      "its warps these fill",
+      report["arch"].get<std::string>());
+  return "\n" + wrapped(head, 0, width) + "\n" + table.text(width);
 }
 
 }  // namespace cinch::driver

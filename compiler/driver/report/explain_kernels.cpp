@@ -58,20 +58,21 @@ std::string in_words(const std::string& fused) {
   return std::string(known->second).append(all.substr(op.size()));
 }
 
-// Where the first launch of a kernel is among steps that decide about it.
-struct LaunchPlace {
+// Where a step is among steps that decide about it.
+struct StepPlace {
   bool is_in_branch = false, is_in_loop = false;
 };
 
-void place_kernels(const std::vector<rt::Step>& steps, LaunchPlace at,
-                   std::map<std::uint32_t, LaunchPlace>& places) {
+// In their order.
+void place_steps(const std::vector<rt::Step>& steps, StepPlace at,
+                 std::vector<std::pair<const rt::Step*, StepPlace>>& placed) {
   for (const rt::Step& step : steps) {
-    if (step.kind == rt::StepKind::Launch) places.emplace(step.index, at);
-    LaunchPlace within = at;
+    placed.emplace_back(&step, at);
+    StepPlace within = at;
     within.is_in_branch |= step.kind == rt::StepKind::If;
     within.is_in_loop |= step.kind == rt::StepKind::While || step.kind == rt::StepKind::For;
     for (const auto* list : {&step.cond, &step.body, &step.orelse})
-      place_kernels(*list, within, places);
+      place_steps(*list, within, placed);
   }
 }
 
@@ -98,9 +99,11 @@ std::int64_t EntryKernels::value(HostExprId id) {
 }
 
 json EntryKernels::list() {
-  const auto& steps = program_.entries[static_cast<std::size_t>(kind_)].steps;
-  std::map<std::uint32_t, LaunchPlace> places;
-  place_kernels(steps, {}, places);
+  std::vector<std::pair<const rt::Step*, StepPlace>> placed;
+  place_steps(program_.entries[static_cast<std::size_t>(kind_)].steps, {}, placed);
+  std::map<std::uint32_t, StepPlace> places;  // of first launches
+  for (const auto& [step, place] : placed)
+    if (step->kind == rt::StepKind::Launch) places.emplace(step->index, place);
   json list = json::array();
   int number = 0;
   for (const std::uint32_t index : kir::entry_structure(program_, kind_).kernels) {
@@ -111,6 +114,36 @@ json EntryKernels::list() {
     made["in_loop"] = places.at(index).is_in_loop;
   }
   return list;
+}
+
+json EntryKernels::moves() {
+  std::vector<std::pair<const rt::Step*, StepPlace>> placed;
+  place_steps(program_.entries[static_cast<std::size_t>(kind_)].steps, {}, placed);
+  json list = json::array();
+  for (const auto& [step, place] : placed) {
+    if (step->kind != rt::StepKind::Zero && !step->has_source()) continue;
+    list.push_back(move(*step));
+    list.back()["in_branch"] = place.is_in_branch;
+    list.back()["in_loop"] = place.is_in_loop;
+  }
+  return list;
+}
+
+// All that the buffers hold.
+json EntryKernels::move(const rt::Step& step) {
+  const std::int64_t written = value(program_.buffers[step.index].size_bytes);
+  json made = {{"does", step.kind == rt::StepKind::Zero   ? "zeros"
+                        : step.kind == rt::StepKind::Copy ? "copy"
+                                                          : "exchange"},
+               {"reads", json::array()},
+               {"writes", {stream(step.index, written, written)}},
+               {"read_most", 0},
+               {"written_most", written}};
+  if (!step.has_source()) return made;
+  const std::int64_t read = value(program_.buffers[step.index2].size_bytes);
+  made["reads"].push_back(stream(step.index2, read, read));
+  made["read_most"] = read;
+  return made;
 }
 
 json EntryKernels::kernel(const kir::Kernel& kernel) {
@@ -136,16 +169,19 @@ json EntryKernels::kernel(const kir::Kernel& kernel) {
   return made;
 }
 
+json EntryKernels::stream(rt::BufferIndex index, std::int64_t least, std::int64_t most) const {
+  const rt::BufferInfo& buffer = program_.buffers[index];
+  return {{"buffer", index},
+          {"name", buffer.name},
+          {"kind", role_name(buffer.role)},
+          {"least", least},
+          {"most", most}};
+}
+
 void EntryKernels::add_streams(const kir::Kernel& kernel, json& to) {
   json reads = json::array(), writes = json::array();
   const auto add = [&](json& list, rt::BufferIndex index, HostExprId least, HostExprId most) {
-    const rt::BufferInfo& buffer = program_.buffers[index];
-    if (value(most) == 0) return;
-    list.push_back({{"buffer", index},
-                    {"name", buffer.name},
-                    {"kind", role_name(buffer.role)},
-                    {"least", value(least)},
-                    {"most", value(most)}});
+    if (value(most) > 0) list.push_back(stream(index, value(least), value(most)));
   };
   for (const kir::BufferBytes& each : kir::buffer_bytes(program_, kernel)) {
     add(reads, each.buffer, each.bytes.least_read, each.bytes.read);

@@ -223,7 +223,8 @@ class Report {
             {"floor_written_per_element", per_element(floor_bytes.written)},
             {"floor_sweeps", floor_sweeps.sweeps.size()},
             {"random_words_per_element", per_element(floor_sweeps.random_words)},
-            {"kernel_list", of_entry.list()}};
+            {"kernel_list", of_entry.list()},
+            {"move_list", of_entry.moves()}};
   }
 
   HostExprId workspace_bytes() {

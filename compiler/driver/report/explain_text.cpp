@@ -10,7 +10,7 @@
 #include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/wrapped_table.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -184,42 +184,48 @@ class Explanation {
                           counted(entry["kernels"].get<std::int64_t>(), "kernel"), sweeps));
     add_cases(entry);
     if (name == "decode_add") return;  // decode's kernels; the output is read, too
-    add_kernels(entry["kernel_list"]);
+    add_kernels(entry);
     add_apart(entry["kernel_list"]);
   }
 
   // "2?" is in a branch, "3*" in a loop.
-  static std::string number_of(const json& kernel) {
-    return kernel["number"].dump() + (kernel["in_branch"].get<bool>() ? "?" : "") +
-           (kernel["in_loop"].get<bool>() ? "*" : "");
+  static std::string marks_of(const json& line) {
+    return std::string(line["in_branch"].get<bool>() ? "?" : "") +
+           (line["in_loop"].get<bool>() ? "*" : "");
+  }
+  static std::int64_t most_bytes(const json& line) {
+    return line["read_most"].get<std::int64_t>() + line["written_most"].get<std::int64_t>();
   }
 
-  void add_kernels(const json& kernels) {
+  void add_kernels(const json& entry) {
     constexpr std::size_t kNumber = 4, kBytes = 9, kBlanks = 2 + 4 * 2;
     const std::size_t names = (width_ - kNumber - kBytes - kBlanks) / 10 * 3;
     const std::size_t does = width_ - kNumber - kBytes - kBlanks - 2 * names;
-    WrappedTable table({{"#", kNumber, true},
-                        {"reads", names, false},
-                        {"does", does, false},
-                        {"writes", names, false},
-                        {"bytes", kBytes, true}},
-                       2);
+    TextTable table({{"", "#", false, kNumber},
+                     {"", "reads", true, names},
+                     {"", "does", true, does},
+                     {"", "writes", true, names},
+                     {"", "bytes", false, kBytes}},
+                    2);
     std::int64_t finishes = 0, finish_bytes = 0;
     bool has_branch = false, has_loop = false;
-    for (const json& kernel : kernels) {
-      const auto most =
-          kernel["read_most"].get<std::int64_t>() + kernel["written_most"].get<std::int64_t>();
+    const auto add_row = [&](const json& line, const std::string& number, const std::string& does) {
+      has_branch |= line["in_branch"].get<bool>();
+      has_loop |= line["in_loop"].get<bool>();
+      table.add({number + marks_of(line), stream_names(line["reads"]), does,
+                 stream_names(line["writes"]), size_text(static_cast<double>(most_bytes(line)))});
+    };
+    for (const json& kernel : entry["kernel_list"]) {
       if (kernel["number"].is_null()) {
         ++finishes;
-        finish_bytes += most;
-        continue;
+        finish_bytes += most_bytes(kernel);
+      } else {
+        add_row(kernel, kernel["number"].dump(), work_in_words(kernel["does"]));
       }
-      has_branch |= kernel["in_branch"].get<bool>();
-      has_loop |= kernel["in_loop"].get<bool>();
-      table.add({number_of(kernel), stream_names(kernel["reads"]), work_in_words(kernel["does"]),
-                 stream_names(kernel["writes"]), size_text(static_cast<double>(most))});
     }
-    text_ += table.text();
+    for (const json& move : joined_moves(entry["move_list"]))
+      add_row(move, "", move["does"].get<std::string>());
+    text_ += table.text(width_);
     if (has_branch) text_ += "  ?: only where the data asks for it\n";
     if (has_loop) text_ += "  *: in a loop\n";
     if (finishes > 0) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -67,6 +68,26 @@ std::string stream_names(const json& streams) {
   }
   if (has_small && names.empty()) names.emplace_back("scalars");
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+json joined_moves(const json& moves) {
+  json joined = json::array();
+  for (const json& move : moves) {
+    const auto is_alike = [&](const json& other) {
+      return std::ranges::all_of(std::array{"does", "in_branch", "in_loop"},
+                                 [&](const char* key) { return move[key] == other[key]; });
+    };
+    const auto known = std::ranges::find_if(joined, is_alike);
+    if (known == joined.end()) {
+      joined.push_back(move);
+      continue;
+    }
+    for (const char* key : {"reads", "writes"})
+      (*known)[key].insert((*known)[key].end(), move[key].begin(), move[key].end());
+    for (const char* key : {"read_most", "written_most"})
+      (*known)[key] = (*known)[key].get<std::int64_t>() + move[key].get<std::int64_t>();
+  }
+  return joined;
 }
 
 std::string field_in_words(const json& field) {

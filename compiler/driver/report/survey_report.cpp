@@ -8,7 +8,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/wrapped_table.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -18,6 +18,61 @@ using nlohmann::json;
 
 std::string payload_size(const json& row) {
   return size_text(row["payload_bytes"].get<double>());
+}
+
+// Why programs have no prediction: each reason once, with a number that stands in the table.
+class Footnotes {
+ public:
+  /// "[1]".
+  std::string number_of(const std::string& reason) {
+    auto known = std::ranges::find(reasons_, reason);
+    if (known == reasons_.end()) known = reasons_.insert(known, reason);
+    return fmt::format("[{}]", known - reasons_.begin() + 1);
+  }
+
+  std::string text(std::size_t width) const {
+    std::string lines;
+    for (std::size_t i = 0; i < reasons_.size(); ++i) {
+      const std::string start = fmt::format("[{}] ", i + 1);
+      lines += start + wrapped("no prediction: " + reasons_[i], start.size(), width) + "\n";
+    }
+    return lines;
+  }
+
+ private:
+  std::vector<std::string> reasons_;
+};
+
+std::string survey_table(const json& report, std::size_t names, std::size_t width,
+                         Footnotes& footnotes) {
+  constexpr std::size_t kNumbersWidth = 63;
+  TextTable table({{"", "program", true, std::min(names, width - kNumbersWidth)},
+                   {"", "ratio", false, 5},
+                   {"", "error", false, 6},
+                   {"", "payload", false, 8},
+                   {"", "encode", false, 7},
+                   {"", "decode", false, 7},
+                   {"", "step", false, 7},
+                   {"", "plan", true, 9}});
+  const auto add = [&](const json& row) {
+    const std::string plan = row["note"].is_null()
+                                 ? row["plan"].get<std::string>()
+                                 : footnotes.number_of(row["note"].get<std::string>());
+    table.add({row["program"].get<std::string>(), digits_or_dash(row["ratio"]),
+               error_text(row["relative_error"]), payload_size(row),
+               milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
+               milliseconds_text(row["step_ms"]), plan});
+  };
+  bool is_told = false;  // what no program takes, at its place
+  const json& plain = report["uncompressed"];
+  for (const json& row : report["programs"]) {
+    const bool is_slower = row["step_ms"].is_null() || row["step_ms"] > plain["step_ms"];
+    if (is_slower && !is_told) add(plain);
+    is_told |= is_slower;
+    add(row);
+  }
+  if (!is_told) add(plain);
+  return table.text(width);
 }
 
 }  // namespace
@@ -65,45 +120,17 @@ std::string survey_text(const json& report, std::size_t width) {
                                  counted(report["elements"].get<std::int64_t>(), "element"),
                                  size_text(report["gradient_bytes"].get<double>()));
   text += survey_ranks(report) + "\n\n";
-  constexpr std::size_t kNumbersWidth = 63;
   std::size_t names = num_characters(report["uncompressed"]["program"].get<std::string>());
   for (const json& row : report["programs"])
     names = std::max(names, num_characters(row["program"].get<std::string>()));
-  WrappedTable table({{"program", std::min(names, width - kNumbersWidth), false},
-                      {"ratio", 5, true},
-                      {"error", 6, true},
-                      {"payload", 8, true},
-                      {"encode", 7, true},
-                      {"decode", 7, true},
-                      {"step", 7, true},
-                      {"plan", 9, false}},
-                     0);
-  const auto add = [&](const json& row) {
-    table.add({row["program"].get<std::string>(), digits_or_dash(row["ratio"]),
-               error_text(row["relative_error"]), payload_size(row),
-               milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
-               milliseconds_text(row["step_ms"]), row["plan"].get<std::string>()});
-  };
-  bool is_told = false;  // what no program takes, at its place
-  const json& plain = report["uncompressed"];
-  for (const json& row : report["programs"]) {
-    const bool is_slower = row["step_ms"].is_null() || row["step_ms"] > plain["step_ms"];
-    if (is_slower && !is_told) add(plain);
-    is_told |= is_slower;
-    add(row);
-  }
-  if (!is_told) add(plain);
-  text += table.text() + "\n";
+  Footnotes footnotes;
+  text += survey_table(report, names, width, footnotes) + "\n";
   constexpr std::size_t kColumnWidth = 16;
   for (const ColumnNote& note : survey_notes(report)) {
     const std::string start = padded(note.column, kColumnWidth);
     text += start + wrapped(note.text, num_characters(start), width) + "\n";
   }
-  for (const json& row : report["programs"]) {
-    if (row["note"].is_null()) continue;
-    const std::string start = row["program"].get<std::string>() + ": no prediction: ";
-    text += wrapped(start + row["note"].get<std::string>(), 0, width) + "\n";
-  }
+  text += footnotes.text(width);
   if (!report["not_tried"].empty()) text += "\nnot tried\n";
   for (const json& row : report["not_tried"]) {
     const std::string start = "  " + padded(row["program"].get<std::string>(), names) + "  ";

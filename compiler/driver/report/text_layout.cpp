@@ -31,6 +31,20 @@ std::string shortened(const std::string& text, std::size_t width) {
   return kept.empty() ? "…" : kept + " …";
 }
 
+std::string shortened_in_middle(const std::string& text, std::size_t width) {
+  const std::size_t length = num_characters(text);
+  if (length <= width) return text;
+  const std::size_t last = width / 2, first = width - std::min(width, last + 1);
+  std::string kept;
+  std::size_t at = 0;  // the character that `c` belongs to, from 1 on
+  for (const char c : text) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    if (begins && ++at == first + 1) kept += "…";
+    if (at <= first || at > length - last) kept += c;
+  }
+  return kept;
+}
+
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   std::istringstream words(text);
   std::string lines;

@@ -7,15 +7,19 @@ namespace cinch::driver {
 
 std::size_t num_characters(const std::string& text);
 
-/// Pads `text` with blanks to `width` characters.
+/// `text`, with blanks behind it up to `width` characters.
 std::string padded(const std::string& text, std::size_t width);
 
-/// If `text` is longer than `width` characters, cuts it after the last word that leaves room for
-/// "…".
+/// `text`, ended with "…" behind the last word that leaves room for it where it is longer than
+/// `width` characters.
 std::string shortened(const std::string& text, std::size_t width);
 
-/// Breaks `text` into lines of at most `width`, if words allow it, and indents lines by `indent`
-/// blanks. The first line is assumed to begin at `indent`.
+/// `text`, with "…" instead of what is between its beginning and its end where it is longer than
+/// `width` characters: names that differ at either end stay apart.
+std::string shortened_in_middle(const std::string& text, std::size_t width);
+
+/// `text` with line ends and `indent` blanks between words, such that no line is longer than
+/// `width` where words allow it. The first line is taken to begin at `indent`.
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
 
 }  // namespace cinch::driver

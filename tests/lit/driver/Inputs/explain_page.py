@@ -28,6 +28,9 @@ def check(cinch, program, folder):
             width = float(part["width"])
             assert abs(float(part["x"]) - at) < 0.02 and abs(width - STRIP * int(part["data-bytes"]) / total) < 0.002, part
             at += width
+    for call in ("encode", "decode", "finish", "sync"):
+        for move in report.get(call, {}).get("move_list", []):
+            assert move["does"] in page.text, (program, move)
     drawn = sum(int(line["data-most"]) for line in page.with_attribute("data-most"))
     moved = 0
     for call in ("encode", "decode", "finish", "sync"):
