@@ -17,6 +17,8 @@
 namespace cinch::analysis {
 namespace {
 
+constexpr std::int64_t kLineBytes = 64;
+
 using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
@@ -201,7 +203,8 @@ class Floor {
       const Op& scatter = arrays_.maker(base);
       const ValueId at = scatter.operands[1], values = scatter.operands[2];
       const std::int64_t elements = std::min(arrays_.num_elems(base), arrays_.num_elems(at));
-      const std::int64_t bytes = std::min(room, arrays_.size_bytes(base, elements));
+      // Elements that lie far apart move a line of the cache each.
+      const std::int64_t bytes = std::min(room, std::min(elements, room) * kLineBytes);
       room -= bytes;
       const std::size_t sweep = std::max(ready_[at.index()], ready_[values.index()]);
       const Stream store{name, adds ? use : Stream::Use::Write, bytes};
