@@ -1,5 +1,6 @@
-// Two walks. Forward: from which sweep on each value can be had. Backward, from everything that a
-// sweep must end with (a reduction's result, a field, a state, an output): which arrays it reads.
+// Two walks. The forward walk finds the sweep after which each value is known. The backward walk
+// starts from everything that a sweep must end with (a reduction's result, a field, a state, an
+// output) and finds the arrays that it reads.
 #include "compiler/analysis/forced_sweeps.h"
 
 #include <algorithm>
@@ -20,16 +21,16 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-// What a sweep ends with: a value that is computed from arrays and, unless it is a reduction's,
+// The end of a sweep: a value that is computed from arrays and, unless a reduction takes it,
 // stored.
 struct Sink {
   ValueId value;
   std::size_t sweep = 0;
   std::optional<Stream> store;
-  std::optional<std::uint32_t> state;  // the state that it replaces
-  bool is_awaited = false;             // a later sweep or another rank reads what is stored
-  std::int64_t rounds = 1;             // how often it is met
-  dsl::Span span = {};                 // of a reduction; else the value's
+  std::optional<std::uint32_t> state;  // the state that the value replaces
+  bool is_awaited = false;             // a later sweep or another rank reads the stored value
+  std::int64_t rounds = 1;             // how often it runs
+  dsl::Span span = {};                 // of a reduction; otherwise that of the value
 };
 
 constexpr std::int64_t kLineBytes = 64;
@@ -106,7 +107,7 @@ class Floor {
     return loops;
   }
 
-  // Each round of a loop around it meets the region again.
+  // Each round of an enclosing loop runs the region again.
   void visit_held(const Op& op) {
     const std::int64_t outside = rounds_;
     if (is_loop(op) && knows_rounds_) rounds_ = request_.loop_rounds[next_loop_++];
@@ -130,7 +131,7 @@ class Floor {
     }
   }
 
-  // A result of a forced sweep that later ones read from memory.
+  // Stores the result of a forced sweep, which later sweeps read from memory.
   void keep(ValueId value, std::size_t sweep) {
     if (!is_array(value)) return;
     const Stream store{place_of(value), Stream::Use::Write,
@@ -138,8 +139,8 @@ class Floor {
     sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true, rounds_});
   }
 
-  // What a collective takes lies in memory, and so does what it gives: in the same place, where no
-  // other rank has anything to add.
+  // A collective's input and output lie in memory: in the same place if no other rank adds
+  // anything.
   void hand_over(const Op& op, std::size_t from) {
     const ValueId sent = op.operands[0], received = op.results[0];
     const auto bytes = packed_sum_bytes(program_, function_, op, request_.env);
@@ -192,7 +193,7 @@ class Floor {
   void add_state_sinks(const std::vector<ValueId>& states) {
     for (std::uint32_t i = 0; i < states.size(); ++i) {
       const Op& def = ir::defining_op(function_, states[i]);
-      if (def.kind == OpKind::state && def.attrs.index == i) continue;  // stays what it is
+      if (def.kind == OpKind::state && def.attrs.index == i) continue;  // the state is unchanged
       if (!is_array(states[i])) continue;
       check_gradient();
       const std::size_t first = sinks_.size();
@@ -204,7 +205,7 @@ class Floor {
     }
   }
 
-  // All of the gradient was looked at before a state changes.
+  // All of the gradient must be checked before a state changes.
   void check_gradient() {
     for (std::size_t v = 0; v < function_.values.size(); ++v) {
       const ValueId value(static_cast<std::uint32_t>(v));
@@ -213,7 +214,7 @@ class Floor {
     }
   }
 
-  // A scatter stores its base whole where that is known, and then the few that it changes.
+  // A scatter stores its whole base, if that is known, and then the few elements that it changes.
   void add_store(ValueId value, const std::string& name, Stream::Use use = Stream::Use::Write) {
     if (!is_array(value)) return;
     const Op& def = ir::defining_op(function_, value);
@@ -231,7 +232,7 @@ class Floor {
     sinks_.back().sweep = std::max(sinks_.back().sweep, ready_[def.operands[1].index()]);
   }
 
-  // Where elements lie far apart, each moves a line of the cache.
+  // If elements lie far apart, each access moves a line of the cache.
   std::int64_t scattered_bytes(ValueId value, std::int64_t elements) {
     const std::int64_t lines = std::min(elements, INT64_MAX / kLineBytes) * kLineBytes;
     return std::min(lines, size_bytes(value, num_elems(type(value))));
@@ -244,7 +245,7 @@ class Floor {
     return end;
   }
 
-  // What a forced sweep makes lies at once where it ends.
+  // A value that a forced sweep makes is stored directly at its destination.
   bool store_where_made(ValueId value, const std::string& name) {
     const Op& def = ir::defining_op(function_, value);
     if (def.kind == OpKind::concat) {
@@ -258,7 +259,7 @@ class Floor {
     sink->store->name = places_[value] = name;
     return true;
   }
-  // The sink that makes it, if a forced sweep does and nothing else has its place.
+  // The sink that makes the value, if a forced sweep does and nothing else uses its place.
   Sink* kept(ValueId value) {
     const auto sink = std::ranges::find_if(sinks_, [&](const Sink& each) {
       return each.is_awaited && each.value == value && !places_.contains(value);
@@ -270,8 +271,8 @@ class Floor {
     sinks_.push_back({value, ready_[value.index()], std::move(store), std::nullopt});
   }
 
-  // A field may be stored later than it could be, where what it reads is read then anyway: with
-  // the others of its sweep, which read the same, or alone.
+  // Stores a field in a later sweep if that reads the same arrays anyway: together with other
+  // stores of that sweep, or alone.
   void delay_stores() {
     std::size_t last = 0;
     std::map<std::size_t, std::vector<Sink*>> by_sweep;
@@ -297,7 +298,7 @@ class Floor {
     }
     move_to(best);
   }
-  // What a selection found may be kept as a list, where that is less than what it was found in.
+  // Keeps the result of a selection as a list if that is smaller than its source.
   void keep_lists() {
     for (const Op& op : function_.ops) {
       const bool selects = op.kind == OpKind::nonzero || op.kind == OpKind::top_k;
@@ -315,8 +316,10 @@ class Floor {
   // ---- backward
 
   struct Reads {
-    std::map<ValueId, std::int64_t> elements;    // of leaves and of stored values
-    std::map<ValueId, std::int64_t> was_walked;  // the most elements asked of each value
+    // Of leaves and of stored values: elements that are read
+    std::map<ValueId, std::int64_t> elements;
+    // The most elements that were requested of each value
+    std::map<ValueId, std::int64_t> was_walked;
   };
 
   ForcedSweeps gathered() {
@@ -341,7 +344,7 @@ class Floor {
     return most;
   }
 
-  // Of what is met in this round of the sweep.
+  // The streams of this round of the sweep.
   std::vector<Stream> streams_of(std::size_t sweep, std::int64_t round) {
     Reads reads;
     std::vector<Stream> streams;
@@ -374,7 +377,7 @@ class Floor {
     }
   }
 
-  // `elements` of the value are needed in this sweep.
+  // Notes that this sweep needs `elements` of the value.
   void walk(ValueId value, std::int64_t elements, std::size_t sweep, Reads& reads) {
     if (!is_array(value)) return;
     const auto [place, is_new] = reads.was_walked.try_emplace(value, elements);
@@ -408,7 +411,7 @@ class Floor {
         return walk_all(operand, sweep, reads);
     }
   }
-  // Of operands of the same length as much as of the result, of others all.
+  // Of operands as long as the result, needs as many elements as of the result; of others all.
   void walk_all(ValueId value, std::size_t sweep, Reads& reads,
                 std::optional<std::int64_t> of_result = {}) {
     const std::int64_t whole = num_elems(type(value));
@@ -419,18 +422,18 @@ class Floor {
     return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field ||
            ir::is_collective(kind);
   }
-  // Reading a stored copy costs one array; making the value again may cost several.
+  // Reading a stored copy costs one array; recomputing the value may cost several.
   bool was_stored(ValueId value, std::size_t sweep) const {
     return std::any_of(sinks_.begin(), sinks_.end(), [&](const Sink& sink) {
       return sink.store && sink.value == value && sink.sweep < sweep;
     });
   }
 
-  // docs/language_bits.md: rounding draws 16 bits, and more only where these tie.
+  // docs/language_bits.md: rounding draws 16 bits, and more only on ties.
   static std::int64_t words_of(OpKind kind, std::int64_t elements) {
     return kind == OpKind::stochastic_round ? (elements + 1) / 2 : elements;
   }
-  // A draw made again in another sweep is the same words; its cost counts once.
+  // A draw that is repeated in another sweep has the same words; its cost counts once.
   void note_draws(const Op& op, ValueId value, std::int64_t elements) {
     if (!ir::is_draw(op.kind)) return;
     std::int64_t& words = drawn_[value];
@@ -441,14 +444,14 @@ class Floor {
   const ir::Function& function_;
   const FloorRequest& request_;
   HostExprPool exprs_;            // a copy: bounds are formulas of their own
-  rt::Status status_ = rt::Ok{};  // of the first size that has no number
+  rt::Status status_ = rt::Ok{};  // the first size that could not be evaluated
   bool knows_rounds_ = false;
   std::size_t next_loop_ = 0;
-  std::int64_t rounds_ = 1;  // of the loops around what is visited, all together
+  std::int64_t rounds_ = 1;  // of all enclosing loops together
   std::vector<std::size_t> ready_;
   std::vector<Sink> sinks_;
-  std::map<ValueId, std::string> places_;             // of what lies where something else is, too
-  std::map<ValueId, std::int64_t> travelling_bytes_;  // of what ranks add up in fewer bits
+  std::map<ValueId, std::string> places_;             // of values that share a place with another
+  std::map<ValueId, std::int64_t> travelling_bytes_;  // of values that ranks add up in fewer bits
   std::map<ValueId, std::int64_t> drawn_;
 };
 

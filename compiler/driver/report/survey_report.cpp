@@ -84,7 +84,7 @@ std::string survey_text(const json& report, std::size_t width) {
                milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
                milliseconds_text(row["step_ms"]), row["plan"].get<std::string>()});
   };
-  bool is_told = false;  // what no program takes, at its place
+  bool is_told = false;  // has the row of uncompressed gradients been added, at its place?
   const json& plain = report["uncompressed"];
   for (const json& row : report["programs"]) {
     const bool is_slower = row["step_ms"].is_null() || row["step_ms"] > plain["step_ms"];

@@ -15,7 +15,7 @@ namespace {
 
 using TableRow = std::vector<std::string>;
 
-// The least room for a wrapped last column. Where there is less, it goes below the others.
+// The least width of a wrapped last column. With less room it goes below the others.
 constexpr std::size_t kNarrowest = 24, kIndentBelow = 4;
 
 std::string aligned(const std::string& text, std::size_t width, bool is_text) {
@@ -64,7 +64,7 @@ class TableLayout {
 
   const std::vector<TableColumn>& columns_;
   std::vector<std::size_t> widths_;
-  // Of the wrapped column: where its lines begin and end, and whether it is below the others.
+  // For the wrapped column: begin and end of its lines, and whether it is below the others.
   std::size_t gap_ = 2, indent_ = 0, end_ = 0;
   bool is_below_ = false;
 };

@@ -12,7 +12,7 @@ namespace cinch::lower {
 
 using sema::BuiltinId;
 
-// What a reduction runs over, lifted: inside a lambda a vector per element is a matrix, reduced
+// The operand of a reduction, lifted: inside a lambda a vector per element is a matrix, reduced
 // along its rows.
 struct ReduceLowering::Reduction {
   std::vector<ValueId> arrays;
@@ -57,7 +57,7 @@ ValueId ReduceLowering::reduce_op(const Reduction& r, ValueId value, ScalarOp op
   return emit_reduce(r, {value}, {init}, emit_.combiner(op))[0];
 }
 
-// How many elements take part: known on the host unless there is a mask.
+// How many elements are reduced: known on the host unless there is a mask.
 ValueId ReduceLowering::reduce_count(const Reduction& r, DType dtype) {
   if (r.mask) {
     const ValueId ones = emit_.convert(r.mask, kU32);
@@ -103,7 +103,7 @@ ir::CombinerId ReduceLowering::moments_combiner(DType dtype) {
   return emit_.region_combiner(region);
 }
 
-// Count, mean and sum of squared distances from the mean, merged pairwise (Chan, Golub, LeVeque
+// Merges count, mean and sum of squared distances from the mean pairwise (Chan, Golub, LeVeque
 // 1979).
 ValueId ReduceLowering::reduce_std(const Reduction& r, DType dtype) {
   const ValueId x = emit_.convert(r.arrays[0], dtype);
@@ -129,7 +129,7 @@ ValueId ReduceLowering::positions_along(const Reduction& r) {
   return emit_.spread(emit_.reshape(line, across), r.shape);
 }
 
-// b replaces a where it is larger, equal with a lower index, or a number against a NaN.
+// b replaces a if it is larger, equal with a lower index, or a number while a is a NaN.
 ir::CombinerId ReduceLowering::argmax_combiner(DType dtype) {
   const RegionId region = emit_.open_region();
   const ValueId av = emit_.add_arg(region, scalar_type(dtype));
@@ -151,7 +151,7 @@ ir::CombinerId ReduceLowering::argmax_combiner(DType dtype) {
   return emit_.region_combiner(region);
 }
 
-// (value, index) pairs; where nothing took part, or nothing but NaN, the index is 0.
+// (value, index) pairs; if there was no element, or only NaN, the index is 0.
 ValueId ReduceLowering::reduce_argmax(const Reduction& r) {
   const ValueId x = r.arrays[0];
   const DType dtype = emit_.dtype(x);
@@ -232,7 +232,7 @@ Lowered ReduceLowering::lower(const Expr& e) {
   Reduction r = prepare(e, arrays, mask);
   const ValueId result = emit_.convert(reduced(e, r), e.type.dtype);
   if (!r.is_lifted) return {emit_.spread(result, e.type)};
-  if (e.type.rank > 0) return {result, 1};  // of a matrix of one row: it keeps its form
+  if (e.type.rank > 0) return {result, 1};  // for a matrix of one row: it keeps its shape
   return {emit_.reshape(result, vector_type(e.type.dtype, cx_.lanes.dims[0])), 1};
 }
 
