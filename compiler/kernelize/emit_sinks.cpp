@@ -40,8 +40,7 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   b_.store_at(s.buffer, rank, pull(s.value, selected_place(s.compaction)), pred);
 }
 
-// --- reductions
-// -------------------------------------------------------------------------------------------------------
+// --- reductions ----------------------------------------------------------------------------------
 
 void KernelEmitter::emit_reduce(int id, const Place& place) {
   const auto& op = cx_.op(plan_.sinks[id].op);
@@ -98,8 +97,7 @@ void KernelEmitter::keep_row_results(int id) {
   }
 }
 
-// --- rows on chip
-// -----------------------------------------------------------------------------------------------------
+// --- rows on chip --------------------------------------------------------------------------------
 
 void KernelEmitter::emit_row_transform(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
@@ -132,8 +130,7 @@ void KernelEmitter::emit_row_places(const Sink& s) {
   b_.store_at(s.buffer, place, b_.column(), is_marked);
 }
 
-// --- positions
-// --------------------------------------------------------------------------------------------------------
+// --- positions -----------------------------------------------------------------------------------
 
 namespace {
 ComputeType unsigned_of(ComputeType t) {
@@ -224,8 +221,7 @@ void KernelEmitter::place_nonzero(int id) {
   current_ = saved;
 }
 
-// --- stores at indices
-// ------------------------------------------------------------------------------------------------
+// --- stores at indices ---------------------------------------------------------------------------
 
 // The destination of the current value: on a matrix, an index names a row of values.
 Index KernelEmitter::scatter_index(const ir::Op& op) {

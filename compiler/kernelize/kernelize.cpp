@@ -309,8 +309,7 @@ class RegionEmitter {
   std::string last_symbol_;
 };
 
-// --- entries
-// ----------------------------------------------------------------------------------------------------------
+// --- entries -------------------------------------------------------------------------------------
 
 std::vector<StoreRequest> encode_requests(ProgramContext& pc, const ir::Function& fn) {
   std::vector<StoreRequest> requests;

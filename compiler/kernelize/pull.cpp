@@ -244,8 +244,7 @@ KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& 
   });
 }
 
-// --- host values
-// ------------------------------------------------------------------------------------------------------
+// --- host values ---------------------------------------------------------------------------------
 
 KirValue KernelEmitter::host_value(HostExprId expr) {
   if (const auto it = host_memo_.find(expr.index()); it != host_memo_.end()) return it->second;
@@ -280,8 +279,7 @@ KirValue KernelEmitter::host_value_now(HostExprId expr) {
   return b_.scalar(*op, args);
 }
 
-// --- combiners
-// --------------------------------------------------------------------------------------------------------
+// --- combiners -----------------------------------------------------------------------------------
 
 void KernelEmitter::pull_region_scalars(ir::RegionId region) {
   std::set<std::uint32_t> inner;

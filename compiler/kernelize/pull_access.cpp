@@ -12,8 +12,7 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
-// --- places
-// -----------------------------------------------------------------------------------------------------------
+// --- places --------------------------------------------------------------------------------------
 
 Place KernelEmitter::uniform_place(KirValue i64, bool is_group_level) const {
   return {Index{Index::Kind::Uniform, i64, {}, {}, is_group_level}, {}, {}};
@@ -346,8 +345,7 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
   return at_level_of(at, [&] { return b_.select(flat.pred, value, b_.zero(b_.type(value))); });
 }
 
-// --- packing inside a program
-// -----------------------------------------------------------------------------------------
+// --- packing inside a program --------------------------------------------------------------------
 
 // The low bits of an integer are those of its two's complement: a conversion of a negative number
 // to an unsigned type would saturate.
