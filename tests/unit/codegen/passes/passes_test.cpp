@@ -26,7 +26,7 @@ kir::KernelProgram parsed(const std::string& text) {
   return program ? std::move(*program) : kir::KernelProgram();
 }
 
-// A kernel that copies, with what it finds and leaves.
+// A kernel that copies; `reads` and `writes` name its versions.
 std::string copies(int from, int from_version, int to, int to_version) {
   const std::string f = std::to_string(from), t = std::to_string(to);
   return "kernel \"copy_" + t + "\" sweep tile {\n extent n\n group_len 1024\n" +
@@ -343,7 +343,7 @@ TEST(CheckFacts, BelievesNoMark) {
   EXPECT_THROW(check_facts(beside, "test"), InternalError);
 }
 
-// What lies where is part of the text.
+// Versions of buffer contents are part of the text.
 TEST(Versions, AreInTheText) {
   const std::string text =
       kir::print(parsed(chain(" launch 0\n") + "step @1 @2 3 4 5\n" + "result encode @2 6\n"));

@@ -132,7 +132,7 @@ int nearest(const Format& f, long double x) {
     const bool is_below = value_of(middle, f.width, f.digits, f.bias) <= magnitude;
     (is_below ? low : high) = middle;
   }
-  // The value that stands where the format ends, as if exponents went on.
+  // The value of the pattern after the last one, as if exponents continued.
   const long double below = value_of(low, f.width, f.digits, f.bias);
   const long double above = low == f.highest
                                 ? below + (below - value_of(low - 1, f.width, f.digits, f.bias))
