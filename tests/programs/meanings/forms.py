@@ -53,7 +53,7 @@ FORMS = [
     ("row_at_range", AS_MATRIX + "    let mut x = m\n    x[2..4] = row\n", "reshape(x, n)", with_row_at([2, 3], ROW).ravel()),
     ("row_is_added", AS_MATRIX + "    let mut x = m\n    x[2..4] += row\n", "reshape(x, n)",
      with_row_at([2, 3], MATRIX[2:4] + ROW).ravel()),
-    # What is left of nothing, or is not counted.
+    # Reductions of nothing, and of elements that a mask excludes.
     ("least_of_nothing", "    let least = min(g as i32, where: g > 1000)\n", "fill(select(least == 2147483647, 1.0, 0.0), n)", np.ones(SIZE)),
     ("most_of_nothing", "    let most = max(g as i64, where: g > 1000)\n", "fill(select(most == -9223372036854775808, 1.0, 0.0), n)",
      np.ones(SIZE)),
