@@ -316,7 +316,7 @@ class Floor {
   // ---- backward
 
   struct Reads {
-    // Of leaves and of stored values: elements that are read
+    // Elements that are read, of leaves and of stored values.
     std::map<ValueId, std::int64_t> elements;
     // The most elements that were requested of each value
     std::map<ValueId, std::int64_t> was_walked;
@@ -411,7 +411,8 @@ class Floor {
         return walk_all(operand, sweep, reads);
     }
   }
-  // Of operands as long as the result, needs as many elements as of the result; of others all.
+  // Needs as many elements as of the result from operands of the same length, and all elements of
+  // others.
   void walk_all(ValueId value, std::size_t sweep, Reads& reads,
                 std::optional<std::int64_t> of_result = {}) {
     const std::int64_t whole = num_elems(type(value));

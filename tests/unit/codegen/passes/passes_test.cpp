@@ -146,7 +146,7 @@ TEST(RoundToIntegers, MakesOneInstructionOfTwo) {
   EXPECT_EQ(kir::print(parsed(text)), text);
 }
 
-// The number itself is drawn beside, from the same words.
+// The number itself is drawn separately, from the same words.
 TEST(RoundToIntegers, KeepsANumberThatIsUsedElsewhere) {
   kir::KernelProgram program =
       parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"
@@ -270,8 +270,7 @@ TEST(MarkBeside, NotThoseThatTouchTheSameOrAreManyTasks) {
   }
 }
 
-// A mark that the kernel does not show is refused, whoever made it.
-// A loop that carries two scalars, @1 and @2, by @3 and @4; `round` are a round's launches.
+// A loop that carries two scalars, @1 and @2, through @3 and @4; `round` holds a round's launches.
 std::string carrying(const std::string& round) {
   const auto scalar = [](int index) {
     return "buffer @" + std::to_string(index) +

@@ -239,7 +239,7 @@ TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
   EXPECT_EQ(find_safety(program).size(), 2u);
 }
 
-// Of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
+// The range of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
 std::optional<IntegerRange> range_of(const std::string& ops) {
   const ir::Program program = parsed(
       "program \"p\"\ntable 0: [i8; 3] = (-3, 5, 4)\nwire counts 0 { value: [f32; n] }\ndecode {\n"
