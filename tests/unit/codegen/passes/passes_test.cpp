@@ -331,6 +331,7 @@ TEST(CarryInPlace, NotWhatIsReadAfterwardsOrAtTheLimit) {
   EXPECT_EQ(other.buffers.size(), 6u);
 }
 
+// A mark that the kernel does not justify is rejected, whoever set it.
 TEST(CheckFacts, BelievesNoMark) {
   kir::KernelProgram places = parsed(selects("%6", "%7"));
   places.kernels[0].sections.back().instrs.back().is_compact = true;
