@@ -182,7 +182,7 @@ std::vector<ListedEntry> ImageCache::list() const {
 
 std::vector<std::string> ImageCache::problems() const {
   std::vector<std::string> problems;
-  // Notes an error, and returns whether there is none.
+  // Returns whether it can be used, and notes an unexpected error.
   const auto note = [&](const auto& result) {
     if (result) return true;
     const Error& error = result.error();
