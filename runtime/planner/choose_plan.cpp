@@ -65,7 +65,7 @@ std::string reason_of(const PlanChoice& choice) {
   const auto named = [are_alike](const PlanCandidate& candidate) {
     const std::string name = describe_candidate(candidate);
     const double predicted = 1e3 * candidate.cost.seconds, tried = 1e3 * candidate.tried_seconds;
-    // Compares predictions with predictions only.
+    // Adds the prediction, for comparison with a candidate that was only predicted.
     if (!are_alike && candidate.is_tried()) {
       return fmt::format("{}: {:.2f} ms predicted, {:.2f} when tried", name, predicted, tried);
     }
