@@ -1,4 +1,4 @@
-// What the environment asks of a test.
+// Settings of tests from the environment.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -6,14 +6,14 @@
 
 namespace cinch {
 
-/// `otherwise` where the variable is not set, or empty.
+/// Returns `otherwise` if the variable is not set, or empty.
 inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Is the full matrix asked for (CINCH_LONG set and not 0)? Else a covering set that CI has
-/// time for.
+/// Is the full matrix requested (CINCH_LONG set and not 0)? Otherwise tests run a covering set that
+/// CI has time for.
 inline bool is_long_run() {
   const char* value = std::getenv("CINCH_LONG");
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";

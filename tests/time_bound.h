@@ -1,5 +1,5 @@
-// A bound on the time of what may hang: a test that is past it ends its process, with a word on
-// what it was at.
+// A time limit for code that may hang: it ends the test's process, and says what the test was
+// doing.
 #pragma once
 #include <csignal>
 #include <cstring>
@@ -9,8 +9,8 @@
 
 namespace cinch {
 
-/// One at a time in a process, of any thread. Where a launcher has started the process, its end is
-/// that of the other ranks.
+/// One at a time in a process, on any thread. If a launcher has started the process, its end also
+/// ends the other ranks.
 class TimeBound {
  public:
   TimeBound(unsigned seconds, std::string_view what) : seconds_(seconds) {
@@ -27,7 +27,7 @@ class TimeBound {
   TimeBound(const TimeBound&) = delete;
   TimeBound& operator=(const TimeBound&) = delete;
 
-  /// The time begins anew. From one thread.
+  /// Restarts the limit. From one thread.
   void restart(std::string_view what) const {
     text()[what.copy(text(), kRoom - 1)] = '\0';
     ::alarm(seconds_);

@@ -1,4 +1,4 @@
-// Two threads that call the same thing at once, as its users should not.
+// Two threads that make the same call at once, which users should not do.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 namespace cinch::testing {
 
-/// Calls call(thread, turn), which says whether it was done and not refused, from two threads until
-/// each has done `turns` and one was refused.
+/// Calls call(thread, turn), which returns whether it was done and not rejected, from two threads
+/// until each has succeeded `turns` times and one call was rejected.
 template <typename Call>
 void call_from_two_threads(int turns, const Call& call) {
   using Clock = std::chrono::steady_clock;

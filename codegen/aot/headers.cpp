@@ -11,7 +11,7 @@
 namespace cinch::codegen {
 namespace {
 
-// Text for a C comment: nothing in it ends the comment, begins one or is a trigraph.
+// Text for a C comment: nothing in it ends or begins a comment, or is a trigraph.
 std::string in_comment(const std::string& text) {
   std::string safe;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Programs of a library: prepared and compiled side by side, then joined. See library.h.
+// Prepares and compiles programs of a library in parallel, then joins them. See library.h.
 #include "codegen/aot/library.h"
 
 #include <fmt/format.h>
@@ -28,11 +28,11 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr const char* kLowestLevel = "x86-64";
 constexpr const char* kArm = "aarch64";
 
-// A program for a target: an object, or an image for GPUs.
+// One program for one target: an object, or an image for GPUs.
 struct Part {
   std::size_t program = 0, target = 0;
   Bytes bytes;
-  std::vector<std::string> kernels;  // of an object: symbols by kernel index
+  std::vector<std::string> kernels;  // for an object: symbols by kernel index
 };
 
 CpuCompileOptions without_sanitizer() {
@@ -57,7 +57,7 @@ std::size_t num_workers(std::size_t num_parts) {
   return std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), num_parts);
 }
 
-// One for each worker; each uses about 200 MB. Where one is enough, none.
+// One for each worker; each uses about 200 MB. If one would be enough, none.
 std::size_t num_nvrtc_processes(std::size_t num_programs, const LibraryRequest& request) {
   constexpr std::size_t kMaxProcesses = 16;
   const auto num_targets =
@@ -132,13 +132,14 @@ class LibraryMaker {
     if (request_.progress) request_.progress(num_done_, parts_.size());
   }
 
-  // Takes the programs whose turn it is, and lets their parts be compiled.
+  // Prepares a program. Then takes the programs whose turn it is, and releases their parts for
+  // compiling.
   void prepare_program(std::size_t index) {
     source_.prepare(index);
     const std::lock_guard lock(mutex_);
     is_prepared_[index] = true;
     while (next_to_take_ < programs_.size() && is_prepared_[next_to_take_]) {
-      // Where one cannot be taken, those behind it are not: none may be skipped.
+      // If one cannot be taken, later ones are not taken either: none may be skipped.
       const std::size_t taken = std::exchange(next_to_take_, programs_.size());
       programs_[taken] = source_.take(taken);
       next_to_take_ = taken + 1;
@@ -169,7 +170,7 @@ class LibraryMaker {
       schedule_.end(*task);
     }
   }
-  // The first that goes wrong is told.
+  // Keeps the first error.
   void fail_part(rt::Status status, std::exception_ptr thrown) {
     schedule_.stop_parts();
     const std::lock_guard lock(mutex_);
@@ -195,12 +196,12 @@ class LibraryMaker {
     return status_;
   }
 
-  // Are a part's bytes of the library for this processor?
+  // Do a part's bytes belong in the library for this processor?
   bool goes_into(const Part& part, const std::string& arch) const {
     return is_gpu(part) ? arch != kArm : (target(part).target.arch == kArm) == (arch == kArm);
   }
 
-  // Tables, data and objects of the library for a processor.
+  // Tables, data and objects of the library for one processor.
   struct Joined {
     std::vector<CompressorTables> tables;
     std::vector<NamedBytes> data, objects;
@@ -266,12 +267,12 @@ class LibraryMaker {
   LibraryPrograms& source_;
   std::vector<LibraryProgram> programs_;
   std::vector<Part> parts_;
-  std::mutex mutex_;  // of what follows but the schedule
+  std::mutex mutex_;  // guards all members below except the schedule
   std::vector<bool> is_prepared_;
   std::size_t next_to_take_ = 0, num_done_ = 0;
   rt::Status status_ = rt::Ok{};
   std::exception_ptr thrown_, thrown_by_program_;
-  NvrtcProcesses nvrtc_;  // forked before there is another thread
+  NvrtcProcesses nvrtc_;  // forked before there are other threads
   Schedule schedule_;
 };
 

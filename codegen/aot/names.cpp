@@ -7,7 +7,7 @@
 namespace cinch::codegen {
 namespace {
 
-// C11 and C++20.
+// Keywords of C11 and C++20.
 constexpr std::array<std::string_view, 104> kWords = {"_Alignas",
                                                       "_Alignof",
                                                       "_Atomic",
@@ -113,11 +113,11 @@ constexpr std::array<std::string_view, 104> kWords = {"_Alignas",
                                                       "xor_eq",
                                                       "std"};
 
-// Of gcc and Clang, or of headers that nobody leaves out.
+// Macros of gcc and Clang, or of headers that everybody includes.
 constexpr std::array<std::string_view, 9> kMacros = {"NULL",   "EOF",    "errno", "stdin", "stdout",
                                                      "stderr", "assert", "linux", "unix"};
 
-// NAME.h or libNAME.so would stand before them.
+// System files that NAME.h or libNAME.so would hide.
 constexpr std::array<std::string_view, 37> kSystemFiles = {
     "complex", "ctype",  "fenv",        "inttypes", "iso646",    "limits",  "locale",  "math",
     "setjmp",  "signal", "stdalign",    "stdarg",   "stdatomic", "stdbool", "stddef",  "stdint",
@@ -165,7 +165,8 @@ std::string library_symbol(std::string_view library) {
   return std::string(library) + "_library";
 }
 
-// A digit, with which no compressor's name begins; and its length, as one may begin with another.
+// A digit, with which no compressor's name begins, and the name's length, since one name may begin
+// with another.
 std::string own_symbol(std::string_view library, std::string_view what,
                        std::string_view compressor) {
   std::string symbol = std::string(library) + "_0" + std::string(what) + "_" +

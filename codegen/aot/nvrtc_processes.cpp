@@ -1,4 +1,4 @@
-// See nvrtc_processes.h. A request and a reply are a header and bytes, over a socket.
+// See nvrtc_processes.h. Requests and replies are a header and bytes over a socket.
 #include "codegen/aot/nvrtc_processes.h"
 
 #include <signal.h>
@@ -33,7 +33,7 @@ struct ReplyHeader {
   bool is_error = false;
 };
 
-// False: the other side has gone.
+// False if the other side has gone.
 bool send_all(int socket, const void* data, std::size_t size) {
   const auto* bytes = static_cast<const std::uint8_t*>(data);
   while (size > 0) {
@@ -83,7 +83,7 @@ bool send_reply(int socket, const rt::Result<Bytes>& result) {
          send_all(socket, error.message.data(), error.message.size());
 }
 
-// In the child, until the parent closes the socket.
+// Runs in the child, until the parent closes the socket.
 void serve(int socket) {
   RequestHeader header;
   while (receive_all(socket, &header, sizeof header)) {
@@ -123,7 +123,7 @@ std::ptrdiff_t num_threads() {
   return code ? 0 : std::distance(begin(threads), end(threads));
 }
 
-// The system lists a thread for a moment after it was joined.
+// The system may still list a thread for a moment after it was joined.
 bool has_one_thread() {
   constexpr int kLooks = 20;
   constexpr std::chrono::milliseconds kBetween{1};

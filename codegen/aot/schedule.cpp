@@ -39,7 +39,8 @@ std::optional<Schedule::Task> Schedule::take_now() {
 std::optional<Schedule::Task> Schedule::next() {
   std::unique_lock lock(mutex_);
   std::optional<Task> task = take_now();
-  // Only front ends make more. Who compiles a part in turn takes those that wait for theirs.
+  // Only front ends add tasks. Parts that wait for their turn go to the workers that compile such
+  // parts now.
   while (!task && num_running_programs_ > 0) {
     changed_.wait(lock);
     task = take_now();

@@ -66,7 +66,7 @@ void declarations(std::string& text, const CompressorTables& of) {
   }
 }
 
-// An array, or null where there is nothing in it.
+// An array, or null if it is empty.
 std::string array(std::string& text, const std::string& type, const std::string& name,
                   const std::vector<std::string>& items) {
   if (items.empty()) return "nullptr";

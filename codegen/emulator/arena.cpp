@@ -1,4 +1,4 @@
-// Addresses are used again as late as possible: what was given back stays recognisable.
+// Addresses are reused as late as possible, so that freed memory stays recognisable.
 #include "codegen/emulator/arena.h"
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kAlign = 256;
 constexpr std::uint64_t kRedZoneBytes = 512;
-// Addresses for each byte that may be allocated at a time.
+// Bytes of address range for each byte that may be allocated at a time.
 constexpr std::uint64_t kSpread = 2;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 24;
 constexpr std::uint64_t kSharedBytes = std::uint64_t{1} << 23;
@@ -71,7 +71,7 @@ rt::Result<void*> Arena::allocate(std::size_t size_bytes) {
   return static_cast<void*>(memory_ + *place);
 }
 
-// Behind what was allocated last, else the first gap between live allocations.
+// After the last allocation, else the first gap between live allocations.
 std::optional<std::uint64_t> Arena::find_place(std::uint64_t size_bytes) {
   const std::uint64_t bytes = size_bytes + kRedZoneBytes;
   if (next_ + bytes <= shared_begin_) {
@@ -92,7 +92,7 @@ std::optional<std::uint64_t> Arena::find_place(std::uint64_t size_bytes) {
   return std::nullopt;
 }
 
-// Addresses that are given out anew.
+// Forgets freed allocations whose addresses are reused.
 void Arena::forget_freed(std::uint64_t begin, std::uint64_t end) {
   auto at = allocations_.upper_bound(begin);
   if (at != allocations_.begin()) --at;
@@ -117,7 +117,7 @@ rt::Status Arena::free(void* memory) {
   allocation.is_freed = true;
   allocated_bytes_ -= allocation.size_bytes;
   std::memset(state_ + allocation.offset, kFreed, allocation.size_bytes);
-  // Whole pages go back to the system; they read as zeros then.
+  // Whole pages are returned to the system; they then read as zeros.
   const std::uint64_t begin = round_up(allocation.offset, kPageBytes);
   const std::uint64_t end = (allocation.offset + allocation.size_bytes) / kPageBytes * kPageBytes;
   if (end > begin) (void)::madvise(memory_ + begin, end - begin, MADV_DONTNEED);

@@ -1,5 +1,5 @@
-// Where threads meet: barriers of a block, and what lanes of a warp do together. Lanes compare what
-// they came for: the operation, its place in the text, the mask.
+// Where threads meet: barriers of a block, and operations of a warp. Lanes must agree on the
+// operation, its place in the text, and the mask.
 #include <bit>
 
 #include "codegen/emulator/launch.h"
@@ -28,7 +28,7 @@ bool is_vote(WarpOp op) {
   return op == WarpOp::Ballot || op == WarpOp::Any || op == WarpOp::All || op == WarpOp::MatchAll;
 }
 
-// Did two lanes come for the same?
+// Did two lanes come for the same operation?
 bool is_same(const Thread& a, const Thread& b) {
   return a.op == b.op && a.mask == b.mask && a.site == b.site;
 }
@@ -82,7 +82,7 @@ std::uint32_t Launch::sync_block(BlockOp op, std::uint32_t value, std::uint32_t 
   return slot.result;
 }
 
-// Threads that came to another barrier, or have returned; site 0: this one returns.
+// Reports threads that are at another barrier, or have returned; site 0: this thread returns.
 void Launch::check_barrier(const Slot& slot, BlockOp op, std::uint32_t site) {
   if (slot.done == 0 && (slot.arrived == 0 || (slot.site == site && slot.op == op))) return;
   const std::string me = thread_text(current_->id);
@@ -102,7 +102,7 @@ void Launch::check_barrier(const Slot& slot, BlockOp op, std::uint32_t site) {
   is_cut_off_ = true;
 }
 
-// Lanes that wait for this one, which goes where they are not.
+// Reports lanes that wait for this one in an operation that it does not join.
 void Launch::check_waiting_for(const Thread& thread, const char* does) {
   const std::uint32_t own = 1u << (thread.rank % kWarpLanes);
   for (std::uint32_t lanes = warp_of(thread).waiting; lanes != 0; lanes &= lanes - 1) {
@@ -136,7 +136,7 @@ std::uint64_t Launch::meet_warp(WarpOp op, std::uint32_t mask, std::uint64_t val
   return me.result;
 }
 
-// Lanes of the mask that are gone, or are elsewhere and wait for this one in turn.
+// Reports lanes of the mask that have returned, or that wait for this one elsewhere.
 void Launch::check_lanes(const Thread& thread) {
   const std::uint32_t own = 1u << (thread.rank % kWarpLanes);
   const Warp& warp = warp_of(thread);
@@ -175,7 +175,7 @@ void Launch::report_lane(const Thread& thread, std::uint32_t number) {
   is_cut_off_ = true;
 }
 
-// Joins the warp's meeting; are all there that it names?
+// Joins the warp's meeting. Returns whether all named lanes are there.
 bool Launch::join_meeting(Thread& thread) {
   Warp& warp = warp_of(thread);
   const std::uint32_t lane = thread.rank % kWarpLanes;
@@ -196,7 +196,7 @@ bool Launch::join_meeting(Thread& thread) {
   return true;
 }
 
-// All lanes of the mask have come.
+// Completes an operation when all lanes of the mask have come.
 void Launch::complete_warp(Thread& thread) {
   Warp& warp = warp_of(thread);
   const std::uint64_t all = is_vote(thread.op) ? voted(thread) : 0;
@@ -209,7 +209,7 @@ void Launch::complete_warp(Thread& thread) {
   }
   const std::uint32_t own = 1u << (thread.rank % kWarpLanes);
   set_ready(thread, thread.mask & ~own);
-  // Lanes of other masks that wait on are looked at one by one from here on.
+  // From here on, waiting lanes of other masks are checked one by one.
   warp.waiting &= ~thread.mask;
   if (warp.waiting != 0) {
     warp.first_waiting = static_cast<std::uint32_t>(std::countr_zero(warp.waiting));
@@ -232,7 +232,7 @@ std::uint64_t Launch::shuffled(const Thread& thread) {
   return 0;
 }
 
-// The lanes whose value is this one's.
+// The lanes with the same value as this one.
 std::uint32_t Launch::matching(const Thread& thread) {
   std::uint32_t equal = 0;
   for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
@@ -242,7 +242,7 @@ std::uint32_t Launch::matching(const Thread& thread) {
   return equal;
 }
 
-// What is the same for all lanes.
+// The result that is the same for all lanes.
 std::uint64_t Launch::voted(const Thread& thread) {
   if (thread.op == WarpOp::MatchAll) {
     return matching(thread) == thread.mask ? thread.mask : 0;

@@ -1,5 +1,4 @@
-// Bodies of driver.h. Functions of the table are C functions: the device they are of is the
-// process's.
+// Bodies of driver.h. Functions of the table are C functions, so their device is the process's.
 #include "codegen/emulator/driver.h"
 
 #include <cstring>
@@ -25,7 +24,7 @@ constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
 
 std::unique_ptr<Driver> g_driver;
 
-// Addresses of the device are ones of this process.
+// Addresses on the device are addresses of this process.
 void* pointer(GpuAddress address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -83,7 +82,7 @@ GpuCode find_memory(GpuAddress* address, std::size_t size_bytes) {
   if (GpuCode code; g_driver->fails(code)) return code;
   auto memory = g_driver->gpu.allocate(size_bytes);
   if (!memory) {
-    // What streams would give back by now.
+    // Frees the memory that streams have released by now.
     g_driver->drain_all();
     memory = g_driver->gpu.allocate(size_bytes);
   }
@@ -95,13 +94,13 @@ GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
   if (g_driver->spoils_captures(false)) return rt::kGpuCaptureUnsupported;
   return find_memory(address, size_bytes);
 }
-// Waits for the device, as the driver's does.
+// Waits for the device, as the real driver does.
 GpuCode memory_free(GpuAddress address) {
   if (g_driver->spoils_captures(false)) return rt::kGpuCaptureUnsupported;
   g_driver->drain_all();
   return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
 }
-// Addresses are known at once; there is memory at them when the stream comes to it.
+// The address is valid at once; memory is there when the stream reaches it.
 GpuCode memory_alloc_async(GpuAddress* address, std::size_t size_bytes, GpuStream stream) {
   const rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr) return kGpuInvalidHandle;
@@ -243,7 +242,7 @@ GpuCode graph_destroy(rt::GpuGraph graph) {
 
 // ---- modules and launches ----
 
-// Where the section headers of a 64-bit ELF file, its last part, end.
+// The end of the section headers, the last part of a 64-bit ELF file.
 std::size_t elf_bytes(const std::uint8_t* image) {
   const auto read = [&](std::size_t offset, std::size_t size_bytes) {
     std::uint64_t value = 0;
@@ -276,7 +275,7 @@ GpuCode module_function(rt::GpuFunction* function, rt::GpuModuleHandle module, c
   return kGpuSuccess;
 }
 
-// Every kernel of ours takes one parameter, a GpuLaunch; its bytes are the launch's from now on.
+// Every kernel of ours takes one parameter, a GpuLaunch, whose bytes are copied at the launch.
 GpuCode launch(rt::GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                GpuStream stream, void** params, void**) {

@@ -1,4 +1,4 @@
-// Events of the emulated driver: each takes the time when its place in the stream is reached.
+// Events of the emulated driver: each notes the time when the stream reaches its place.
 #include "codegen/emulator/driver_state.h"
 
 namespace cinch::emulator {
@@ -11,7 +11,7 @@ using rt::kGpuSuccess;
 using Clock = std::chrono::steady_clock;
 using EventPointer = std::shared_ptr<rt::GpuEventObject>;
 
-// Null: no such event.
+// Null if there is no such event.
 EventPointer find_event(GpuEvent event) {
   const auto& events = driver_state()->events;
   const auto found = std::ranges::find(events, event, &EventPointer::get);
@@ -30,7 +30,7 @@ GpuCode event_destroy(GpuEvent event) {
   return removed == 1 ? kGpuSuccess : kGpuInvalidHandle;
 }
 
-// In a graph that is being captured an event would be a mark without a time: refused.
+// In a graph that is being captured an event would be a mark without a time, so this is rejected.
 GpuCode event_record(GpuEvent event, rt::GpuStream stream) {
   if (GpuCode code; driver_state()->fails(code)) return code;
   const EventPointer found = find_event(event);
@@ -44,7 +44,7 @@ GpuCode event_record(GpuEvent event, rt::GpuStream stream) {
   });
 }
 
-// What was enqueued behind the event goes on waiting.
+// Work behind the event goes on waiting.
 GpuCode event_synchronize(GpuEvent event) {
   const EventPointer found = find_event(event);
   if (found == nullptr) return kGpuInvalidHandle;
@@ -55,12 +55,13 @@ GpuCode event_synchronize(GpuEvent event) {
   return is_lost ? rt::kGpuLaunchFailed : code;
 }
 
-// Nobody else runs what waits: whoever asks again and again would never see it end.
+// Runs waiting work, since nobody else does: a caller that asks repeatedly would otherwise wait for
+// ever.
 GpuCode event_query(GpuEvent event) {
   return event_synchronize(event);
 }
 
-// For what the event stands for now: it may be recorded anew before the stream comes to that.
+// Waits for the event's present mark: the event may be recorded again before the stream gets there.
 GpuCode stream_wait_event(rt::GpuStream stream, GpuEvent event, unsigned) {
   if (GpuCode code; driver_state()->fails(code)) return code;
   const EventPointer found = find_event(event);

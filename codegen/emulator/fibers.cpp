@@ -19,8 +19,8 @@ namespace {
 namespace context = boost::context::detail;
 
 constexpr std::size_t kGuardBytes = 4096;
-// Stacks begin at different places of their pages: else all would use the same few lines of the
-// processor's caches.
+// Stacks begin at different offsets within their pages: otherwise all would use the same few lines
+// of the processor's caches.
 constexpr std::size_t kColours = 128, kColourBytes = 192;
 constexpr std::size_t kStrideBytes = kStackBytes + kGuardBytes;
 

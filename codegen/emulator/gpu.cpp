@@ -14,7 +14,7 @@ namespace {
 using rt::ErrorKind;
 
 constexpr std::uint64_t kMaxBlockThreads = 1024;
-// Of a block whose kernel asked for no more.
+// For a block whose kernel requested no more.
 constexpr std::uint64_t kMaxSharedBytes = std::uint64_t{48} * 1024;
 
 rt::Status outside(const char* what) {
@@ -52,7 +52,7 @@ rt::Status check_shape(const KernelEntry& kernel, const Dim& grid, const Dim& bl
   return rt::Ok{};
 }
 
-// Hooks speak to one launch at a time.
+// Hooks serve one launch at a time.
 std::mutex& launch_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -71,7 +71,7 @@ struct Gpu::Device {
   std::uint64_t generation = 0, num_launches = 0;
   std::vector<Finding> findings;
 
-  // Within one allocation that is there already.
+  // Does it lie within one allocation that exists already?
   bool has(const void* p, std::size_t size_bytes) const {
     if (!arena.contains(p, size_bytes)) return false;
     return size_bytes == 0 || (arena.state()[arena.offset_of(p)] & kAllocated) != 0;
@@ -165,7 +165,7 @@ rt::Status Gpu::launch(const Module& module, std::string_view kernel, void** par
   if (auto status = check_shape(*entry, grid, block, shared_bytes); !status) return status;
   LaunchRequest request{&module, entry, params, grid, block, shared_bytes};
   const GpuOptions& options = device_->options;
-  // Each launch has a schedule of its own.
+  // Each launch has its own schedule.
   request.seed = options.schedule_seed * 0x9e3779b97f4a7c15u + ++device_->num_launches;
   request.checks = options.checks && module.has_checks();
   request.max_resident_blocks = std::max(2u, options.max_resident_blocks);

@@ -1,5 +1,5 @@
-// Bodies of hook_table.h. Hooks run on the fibers of threads: no exception may pass the emulated
-// code's frames.
+// Bodies of hook_table.h. Hooks run on the fibers of threads: exceptions must not pass frames of
+// emulated code.
 #include "codegen/emulator/hook_table.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ auto guarded(F function) {
   try {
     return function(*g_launch);
   } catch (const std::bad_alloc&) {
-    static_cast<void>(0);  // left behind first: a fiber may not stay in a handler
+    static_cast<void>(0);  // leaves the handler first: a fiber may not stay in it
   }
   g_launch->give_up();
 }

@@ -11,12 +11,12 @@
 namespace cinch::emulator {
 namespace {
 
-// Back edges between two looks at the schedule.
+// Back edges between two checks of the schedule.
 constexpr std::uint64_t kFuelSlice = std::uint64_t{1} << 16;
 constexpr std::uint64_t kSharedPageBytes = Shadow::kPageBytes;
 constexpr std::uint64_t kSharedRedZoneBytes = 64;
-// Yields of threads that wait for others' writes, while nothing else happens, before that counts
-// as for ever: for each ready thread, and at least.
+// Limits of yields without progress by threads that wait for others' writes: for each ready thread,
+// and at least. Beyond them they count as waiting for ever.
 constexpr std::uint64_t kPatiencePerThread = 2000, kPatience = 100000;
 
 std::uint64_t shared_end(const KernelEntry& kernel, std::size_t dynamic_bytes) {
@@ -56,7 +56,8 @@ void Launch::prepare() {
   hooks_.grid_dim = request_.grid;
   slot_bytes_ = (shared_end(*request_.kernel, request_.shared_bytes) + kSharedPageBytes - 1) /
                 kSharedPageBytes * kSharedPageBytes;
-  // Never one at a time, where there are more: that would hide what is missing between blocks.
+  // Runs several blocks at once if there are several: one at a time would hide missing
+  // synchronisation.
   const std::uint64_t most =
       std::min<std::uint64_t>(request_.max_resident_blocks, arena_.shared_bytes() / slot_bytes_);
   const std::uint64_t drawn = most < 2 ? 1 : 2 + random_.below(most - 1);
@@ -100,7 +101,7 @@ void Launch::start_block(std::uint32_t slot_number) {
 
 void Launch::start_thread(std::uint32_t slot, std::uint32_t rank) {
   Thread& thread = threads_of(slot)[rank];
-  // A fiber whose thread returned starts the next one.
+  // A fiber whose thread has returned starts the next thread.
   const Fiber fiber =
       thread.fiber.context
           ? thread.fiber
@@ -149,7 +150,7 @@ bool Launch::is_patient() const {
   return idle_steps_ < kPatience + kPatiencePerThread * num_ready_;
 }
 
-// Mostly all lanes in turn, some rounds of them; sometimes a single one.
+// Runs all lanes in turn for some rounds, sometimes only a single lane.
 void Launch::run_warp(std::uint32_t number) {
   Warp& warp = warps_[number];
   Thread* lanes = &threads_[std::size_t{number} * kWarpLanes];
@@ -190,7 +191,7 @@ void Launch::resume(Thread& thread) {
   }
 }
 
-// Returns for every thread of a later block that takes this one's place.
+// After a return, the fiber runs the thread of a later block in this place.
 void Launch::thread_body() {
   arrive_first(g_launch->scheduler_);
   while (true) {

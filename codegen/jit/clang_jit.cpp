@@ -1,4 +1,4 @@
-// The calls into cinch_clang, and what its replies mean.
+// Calls cinch_clang, and interprets its replies.
 #include "codegen/jit/clang_jit.h"
 
 #include "codegen/emit/cpu.h"
@@ -52,7 +52,7 @@ std::vector<CinchClangBytes> borrowed(std::span<const NamedBytes> items) {
   return out;
 }
 
-// Of a call that takes no sources.
+// For a call without sources.
 template <typename Call>
 rt::Result<std::vector<std::uint8_t>> library_part(const Call& call) {
   const auto& backend = clang_backend();

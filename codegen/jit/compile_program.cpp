@@ -1,4 +1,4 @@
-// Joins emitter, compiler and image. See compile_program.h.
+// Connects emitter, compiler and image. See compile_program.h.
 #include "codegen/jit/compile_program.h"
 
 #include "codegen/emit/cpu.h"
@@ -13,8 +13,8 @@
 namespace cinch::codegen {
 namespace {
 
-// Units that are compiled at the same time. Not the number of cores: images are the same
-// everywhere.
+// Units that are compiled at the same time. The number is fixed, not that of cores, so that images
+// are the same everywhere.
 constexpr std::size_t kMaxParts = 4;
 
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {

@@ -19,7 +19,7 @@ struct Section {
   std::uint64_t offset = 0, size_bytes = 0;
 };
 
-// Reads within bounds; what lies outside reads as 0 and is remembered.
+// Reads within bounds; places outside read as 0 and are remembered as a fault.
 class Cubin {
  public:
   explicit Cubin(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -12,7 +12,7 @@ namespace {
 
 struct Wrapped {
   std::string text;
-  std::size_t begin = 0;  // of the emitted text
+  std::size_t begin = 0;  // where the emitted text begins
 };
 
 Wrapped wrap(const KernelSource& source) {

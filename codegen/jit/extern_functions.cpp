@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Between the quotes of an #include nothing is escaped.
+// Between the quotes of an #include nothing can be escaped.
 bool is_file_name(const std::string& header) {
   return !header.empty() && header.find_first_of("\"\n\r\\") == std::string::npos &&
          header.find('\0') == std::string::npos;
 }
 
-// Beside the program; else as it is, for Clang to search.
+// The file next to the program, if it exists; else the name, for Clang to search.
 std::string place_of(const std::string& header, const std::string& program) {
   const fs::path beside = (fs::path(program).parent_path() / header).lexically_normal();
   std::error_code error;

@@ -1,4 +1,4 @@
-// Places: CINCH_CLANG_LIBRARY, else as of library_paths.
+// Places to search: CINCH_CLANG_LIBRARY, else those of library_paths.
 #include "codegen/jit/library.h"
 
 #include <dlfcn.h>

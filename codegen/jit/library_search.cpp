@@ -64,7 +64,7 @@ class Search {
     }
   }
 
-  // Known names first, then whatever begins with the stem (a newer major version), the highest name
+  // Known names first, then all files that begin with the stem (newer major versions), highest name
   // first.
   void folder(const std::string& origin, const fs::path& path) {
     std::vector<std::string> names = query_.sonames;

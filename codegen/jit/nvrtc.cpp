@@ -1,4 +1,4 @@
-// Bodies of nvrtc.h. The only file that knows NVRTC's C interface, by its own prototypes.
+// Bodies of nvrtc.h. The only file that knows NVRTC's C interface; it has its own prototypes.
 #include "codegen/jit/nvrtc.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 namespace cinch::codegen {
 namespace {
 
-// NVRTC's C interface as far as it is used here; all functions give 0 for success.
+// The part of NVRTC's C interface that is used here; all functions return 0 for success.
 struct NvrtcApi {
   using Program = struct NvrtcProgram*;
   int (*version)(int* major, int* minor) = nullptr;
@@ -40,7 +40,7 @@ bool bind(void* handle, const char* name, Function& function, std::string& probl
   return function != nullptr;
 }
 
-// Empty if all are there.
+// Returns the name of a missing function; empty if all are there.
 std::string bind_all(void* handle, NvrtcApi& api) {
   std::string problem;
   bind(handle, "nvrtcVersion", api.version, problem);
@@ -74,8 +74,9 @@ void* open_candidate(const LibraryCandidate& candidate, std::string& problem) {
 }
 
 // NVRTC opens its second library by name when it first compiles. Some of its wheels have no run
-// path to find it by (13.0), and AddressSanitizer's dlopen, which calls for the caller, loses one:
-// it is opened beforehand, from where NVRTC came from. Where it is not there, NVRTC looks itself.
+// path for that (13.0), and AddressSanitizer's dlopen, which calls on behalf of the caller, loses
+// one. So it is opened beforehand, from NVRTC's own folder. If it is not there, NVRTC searches
+// itself.
 void open_builtins(const Library& library) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(library.api.version), &info) == 0) return;
@@ -119,8 +120,8 @@ const Library& library() {
   return kFound;
 }
 
-// Two compilations at once take longer than one after the other with NVRTC 13.0, and as long with
-// 13.5 (measured), so they take turns.
+// With NVRTC 13.0, two compilations at once take longer than one after the other; with 13.5 they
+// take equally long (measured). So they take turns.
 std::mutex& turn() {
   static std::mutex mutex;
   return mutex;
@@ -184,7 +185,7 @@ class Compilation {
   NvrtcApi::Program program_ = nullptr;
 };
 
-// "sm_90" as 90; letters behind the number ("sm_90a") are kept for the option only. 0: no
+// "sm_90" as 90. The compiler option alone keeps a letter after the number ("sm_90a"). 0: not an
 // architecture.
 int arch_number(const std::string& arch) {
   if (!arch.starts_with("sm_")) return 0;
@@ -205,17 +206,17 @@ std::string known_archs(const NvrtcReport& report) {
 std::vector<std::string> compile_options(const std::string& arch,
                                          const CudaCompileOptions& options) {
   const std::string target = options.output == CudaOutput::Ptx ? "compute_" + arch.substr(3) : arch;
-  // Bits: nothing is contracted, subnormals stay, division and root round correctly.
+  // For exact bits: no contraction, subnormals are kept, division and root round correctly.
   std::vector<std::string> words = {
       "--gpu-architecture=" + target, "--std=c++17", "--fmad=false", "--ftz=false",
       "--prec-div=true", "--prec-sqrt=true",
-      // Functions and values that are not used: the prelude is whole, as are kernels' results.
-      // NVRTC 13.0 and older also tell of loops over no counts.
+      // Suppresses warnings about unused functions and values: the prelude is always whole, as are
+      // kernels' results. NVRTC 13.0 and older also warn of loops over zero counts.
       "--diag-suppress=177,186"};
   if (options.effort == CudaEffort::Quick) words.emplace_back("--define-macro=CINCH_QUICK");
   if (options.line_info) words.emplace_back("--generate-line-info");
   if (nvrtc_report().major >= 13) {
-    // Kernels are optimised side by side on all cores.
+    // Optimises kernels in parallel on all cores.
     words.emplace_back("--split-compile=0");
     if (options.effort == CudaEffort::Quick) words.emplace_back("--Ofast-compile=min");
   }
@@ -263,7 +264,7 @@ std::string ptx_arch_for(const std::string& arch, std::span<const int> known) {
   int highest = 0;
   for (const int number : known) {
     if (number == wanted) return {};
-    // Renamed to 110 later, so that drivers may order it elsewhere.
+    // Renamed to 110 later, so that drivers may order it differently.
     if (number == 101) continue;
     if (number < wanted) highest = std::max(highest, number);
   }

@@ -36,7 +36,7 @@ class CarryInPlace {
     }
   }
 
-  // The copies that end a round.
+  // Removes copies at the end of a round.
   void shorten(Steps& body) {
     std::size_t end = body.size();
     while (end > 0 && body[end - 1].kind == StepKind::Copy) --end;
@@ -65,7 +65,7 @@ class CarryInPlace {
     return num_steps(is_same_launch) == 1 && is_by_one_thread(program_.kernels[body[writer].index]);
   }
 
-  // `end` if none is a launch that does.
+  // Returns `end` if no launch writes it.
   std::size_t writing_step(const Steps& body, std::size_t end, BufferIndex next) const {
     std::size_t at = 0;
     while (at < end && (body[at].kind != StepKind::Launch || !touches(body[at], next))) ++at;
@@ -74,11 +74,12 @@ class CarryInPlace {
 
   static bool is_by_one_thread(const kir::Kernel& kernel) {
     if (!kir::is_of_scalars(kernel)) return false;
-    // What would be moved behind a load of the same buffer stays where it is.
+    // A store is not moved behind a load of the same buffer.
     std::set<BufferIndex> stored;
     for (const kir::Instr& instr : kernel.sections[0].instrs) {
       if (instr.kind == InstrKind::store_at) {
-        if (kir::optional_operand(instr, 2)) return false;  // may leave the old value
+        // A predicated store may leave the old value
+        if (kir::optional_operand(instr, 2)) return false;
         stored.insert(instr.buffers[0]);
       } else if (std::ranges::any_of(instr.buffers, [&](auto b) { return stored.contains(b); })) {
         return false;

@@ -43,7 +43,7 @@ void check_beside(const kir::KernelProgram& program, std::span<const rt::Step> s
 
 void check_facts(const kir::KernelProgram& program, const std::string& stage) {
   kir::KernelProgram shown;
-  shown.kernels = program.kernels;  // all that the passes look at
+  shown.kernels = program.kernels;  // the passes read nothing else
   mark_alike(shown);
   mark_compact(shown);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {

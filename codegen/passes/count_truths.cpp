@@ -11,7 +11,7 @@ using kir::Instr;
 using kir::InstrKind;
 using kir::ValueId;
 
-// The truth that the value is 1 for, and else 0; or none.
+// The condition under which the value is 1 and otherwise 0; or none.
 ValueId counted_truth(const Definitions& made, ValueId value) {
   const auto is_constant = [&](ValueId v, std::uint64_t bits) {
     const Instr* definition = made.of(v);

@@ -37,7 +37,7 @@ class Alike {
   }
 
  private:
-  // An integer constant, perhaps in another type; 0 where the value is none.
+  // An integer constant, perhaps in another type; 0 if the value is not one.
   std::uint64_t whole_constant(ValueId value) const {
     const Instr* made = made_.of(value);
     const bool is_converted =
@@ -49,7 +49,8 @@ class Alike {
                : 0;
   }
 
-  // The element's number by a multiple of a row's length: rows begin at multiples of it.
+  // Does it divide the element's number by a multiple of a row's length? Rows begin at multiples of
+  // it.
   bool divides_rows(const Instr& instr) const {
     if (instr.kind != InstrKind::scalar || instr.operands.size() != 2) return false;
     const Instr* element = made_.of(instr.operands[0]);

@@ -12,13 +12,14 @@ using rt::BufferIndex;
 using rt::StepKind;
 using Steps = std::vector<rt::Step>;
 
-// Nobody writes it while a call runs.
+// Does nothing write it during a call?
 bool is_only_read(const kir::KernelProgram& program, BufferIndex buffer) {
   const rt::BufferRole role = program.buffers[buffer].role;
   return role == rt::BufferRole::Gradient || role == rt::BufferRole::Constant;
 }
 
-// Adds what the kernel touches. False: it touches what is there already, or is no kernel for this.
+// Adds the buffers that the kernel uses. Returns false if they conflict with those already there,
+// or if the kernel is not suitable.
 bool take_buffers(const kir::KernelProgram& program, const rt::Step& launch,
                   std::set<BufferIndex>& touched) {
   const kir::Kernel& kernel = program.kernels[launch.index];
@@ -46,7 +47,7 @@ class Marker {
  public:
   explicit Marker(const kir::KernelProgram& program) : program_(program) {}
 
-  // `commit`: the steps before it stay before it.
+  // `commit`: steps before it stay before it.
   void mark(Steps& steps, std::size_t commit) {
     for (std::size_t at = 0; at < steps.size();) {
       at += std::max<std::size_t>(join(steps, at, at < commit ? commit : steps.size()), 1);
@@ -57,7 +58,7 @@ class Marker {
   }
 
  private:
-  // Looks from `begin` on; gives how many steps it put in their places.
+  // Searches from `begin` on. Returns how many steps it has placed.
   std::size_t join(Steps& steps, std::size_t begin, std::size_t limit) const {
     std::set<BufferIndex> touched;
     std::size_t at = begin, end = begin, num_launches = 0;

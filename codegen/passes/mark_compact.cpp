@@ -35,7 +35,7 @@ class CompactStores {
   }
 
  private:
-  // Is it the truth, and "the place is below a limit"?
+  // Is the condition the truth combined with "the place is below a limit"?
   bool is_cut(ValueId pred, ValueId truth, ValueId index) const {
     const Instr* both = made_.of(pred);
     if (!is_scalar(both, ScalarOp::bit_and)) return false;

@@ -24,7 +24,7 @@ bool is_store(const Instr& instr) {
   return instr.kind == InstrKind::store_at || instr.kind == InstrKind::store_linear;
 }
 
-// Of each buffer the kernels that do more to it than to store it.
+// For each buffer, the kernels that use it for more than storing.
 using OtherUses = std::map<BufferIndex, std::set<const kir::Kernel*>>;
 
 OtherUses other_uses(const kir::KernelProgram& program) {
@@ -53,8 +53,8 @@ class FoldCheck {
   }
 
  private:
-  // The kernel's partials; false if there are none, or if a buffer is more than partials of one
-  // reduction.
+  // Collects the kernel's partials. Returns false if there are none, or if a buffer is more than
+  // the partials of one reduction.
   bool take_partials() {
     std::multiset<BufferIndex> used;
     bool keeps_all = true;
@@ -72,7 +72,7 @@ class FoldCheck {
            std::ranges::all_of(partials_, [&](BufferIndex b) { return used.count(b) == 1; });
   }
 
-  // Does the buffer hold every result as it is? Flags are 0 or 1.
+  // Does the buffer hold every result without conversion? Flags are 0 or 1.
   bool keeps(BufferIndex buffer, bool is_flag) const {
     const rt::BufferInfo& info = program_.buffers[buffer];
     if (info.role != rt::BufferRole::Workspace) return false;
@@ -81,8 +81,8 @@ class FoldCheck {
            info.storage_bits == kir::whole_element_bits(info.dtype);
   }
 
-  // Do counts, combiners or what is read follow what the kernel itself computes, in values or
-  // through memory?
+  // Do counts, combiners or loads depend on what the kernel itself computes, in values or through
+  // memory?
   bool depends_on_itself() const {
     std::set<BufferIndex> stored;
     each_instr(kernel_, [&](const Instr& instr) {
@@ -110,7 +110,7 @@ class FoldCheck {
 
   bool is_partial(BufferIndex buffer) const { return partials_.contains(buffer); }
 
-  // Of all other kernels, none does more to partials than to store them.
+  // Do all other kernels use the partials only for storing?
   bool are_the_sweeps() const {
     return std::ranges::all_of(partials_, [&](BufferIndex b) {
       return std::ranges::all_of(uses_.at(b), [&](const kir::Kernel* k) { return k == &kernel_; });
@@ -126,8 +126,8 @@ class FoldCheck {
     return std::ranges::includes(stored, partials_);
   }
 
-  // Before each launch of the kernel, under the same conditions, partials are made anew: none is
-  // folded twice.
+  // Are the partials made anew before each launch of the kernel, under the same conditions?
+  // Otherwise they could be folded twice.
   bool follows_its_sweep(const std::vector<rt::Step>& steps) const {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const rt::Step& step = steps[i];

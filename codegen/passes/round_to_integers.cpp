@@ -10,7 +10,7 @@ namespace {
 using kir::Instr;
 using kir::InstrKind;
 
-// The rounding that the conversion is all there is to, or null.
+// The rounding whose only use is the conversion, or null.
 const Instr* rounding_of(const kir::Kernel& kernel, const Definitions& made, const Instr& convert) {
   constexpr int kLeastBits = 2, kMostBits = 32;
   const bool is_short = convert.kind == InstrKind::convert && is_int(convert.dtype) &&

@@ -26,7 +26,7 @@ void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, rt::Step
   round_to_integers(program, steps);
   mark_alike(program);
   mark_compact(program);
-  mark_foldable(program);  // before others use the buffers of partials, too
+  mark_foldable(program);  // before other values share the buffers of partials
   share_workspace(program, steps);
   mark_beside(program);
   kir::check_versions(program, "share_workspace");

@@ -16,10 +16,10 @@ using rt::BufferIndex;
 using Steps = std::vector<rt::Step>;
 
 struct Range {
-  std::size_t begin = 0, end = 0;  // the first and the last step that touch it
+  std::size_t begin = 0, end = 0;  // the first and the last step that use it
 };
 
-// Of each buffer that an entry touches, from when to when.
+// The live range of each buffer of an entry.
 class LiveRanges {
  public:
   LiveRanges(const kir::KernelProgram& program, const rt::Entry& entry) : program_(program) {
@@ -123,7 +123,8 @@ class Sharing {
       if (is_own && may_share(b)) arrays.emplace_back(range, b);
     }
     std::ranges::sort(arrays, {}, [](const auto& a) { return std::pair(a.first.begin, a.second); });
-    std::map<Kind, std::vector<std::pair<std::size_t, BufferIndex>>> rooms;  // until when, which
+    // By kind: end of use, and the buffer
+    std::map<Kind, std::vector<std::pair<std::size_t, BufferIndex>>> rooms;
     for (const auto& [range, b] : arrays) {
       auto& of_kind = rooms[kind_of(b)];
       const auto begin = range.begin;

@@ -23,7 +23,7 @@ bool uses(const Instr& instr, BufferIndex buffer) {
   return std::find(instr.buffers.begin(), instr.buffers.end(), buffer) != instr.buffers.end();
 }
 
-// Two buffers of one state.
+// The two buffers of one state.
 struct Pair {
   BufferIndex now, next;
 };
@@ -54,7 +54,7 @@ class InPlace {
   }
 
  private:
-  // The state's buffers, for the one that takes its new values.
+  // The state's buffers, given the one for its new values.
   std::optional<Pair> pair_of(BufferIndex next) const {
     const rt::BufferInfo& info = program_.buffers[next];
     if (info.role != rt::BufferRole::StateNext || info.storage_bits % 8 != 0) return std::nullopt;
@@ -80,7 +80,7 @@ class InPlace {
     }
   }
 
-  // The first step that touches the new values, if it is the launch of a kernel.
+  // The first step that uses the new values, if it launches a kernel.
   std::optional<std::size_t> writing_step(const Pair& pair) const {
     for (std::size_t i = 0; i < entry_.steps.size(); ++i) {
       if (!touches(entry_.steps[i], pair.next)) continue;
@@ -109,8 +109,8 @@ class InPlace {
     return found;
   }
 
-  // One store of all elements, and in front of it, in the same section and of the same elements,
-  // all loads: a lane loads its own element only, and before it stores.
+  // Is there one store of all elements and, before it, in the same section and for the same
+  // elements, all loads? A lane then loads only its own element, and before it stores.
   static bool reads_before_it_writes(const kir::Kernel& kernel, const Pair& pair) {
     const kir::Section* storing = nullptr;
     const Instr* store = nullptr;
@@ -136,8 +136,8 @@ class InPlace {
     return true;
   }
 
-  // Non-finite values must be found before step `first`: where a later kernel looks for them, a
-  // sweep of its own does so instead.
+  // Non-finite values must be found before step `first`: if a later kernel checks for them, a
+  // separate sweep does it instead.
   void check_before(std::size_t first) {
     bool is_later = false;
     for (std::size_t i = first; i < entry_.steps.size(); ++i) {
@@ -168,7 +168,8 @@ class InPlace {
     return b.finish();
   }
 
-  // Takes the check out of a kernel; was it there? What it looked at stays, unused.
+  // Removes the check from a kernel; returns whether it had one. The values that it read stay,
+  // unused.
   static bool drop_check(kir::Kernel& kernel) {
     bool found = false;
     for (kir::Section& section : kernel.sections) {
@@ -181,7 +182,7 @@ class InPlace {
     return true;
   }
 
-  // From now on both are the present values' buffer.
+  // Makes both the buffer of the present values.
   void join(const std::vector<Pair>& pairs) {
     std::vector<BufferIndex> to(program_.buffers.size());
     std::iota(to.begin(), to.end(), 0);

@@ -116,8 +116,8 @@ class Floor {
     sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true, rounds_});
   }
 
-  // What a collective takes lies in memory, and so does what it gives: in the same place, where no
-  // other rank has anything to add.
+  // A collective's input and output lie in memory: in the same place if no other rank adds
+  // anything.
   void hand_over(const Op& op, std::size_t from) {
     const ValueId sent = op.operands[0], received = op.results[0];
     if (const auto bytes = packed_sum_bytes(program_, function_, op, request_.env)) {
@@ -176,7 +176,7 @@ class Floor {
     }
   }
 
-  // All of the gradient was looked at before a state changes.
+  // All of the gradient must be checked before a state changes.
   void check_gradient() {
     for (std::size_t v = 0; v < function_.values.size(); ++v) {
       const ValueId value(static_cast<std::uint32_t>(v));
@@ -234,7 +234,7 @@ class Floor {
     return end;
   }
 
-  // What a forced sweep makes lies at once where it ends.
+  // A value that a forced sweep makes is stored directly at its destination.
   bool store_where_made(ValueId value, const std::string& name) {
     const Op& def = arrays_.maker(value);
     if (def.kind == OpKind::concat) {
@@ -250,7 +250,7 @@ class Floor {
     arrays_.set_place(value, name);
     return true;
   }
-  // The sink that makes it, if a forced sweep does and nothing else has its place.
+  // The sink that makes the value, if a forced sweep does and nothing else uses its place.
   Sink* kept(ValueId value) {
     const auto sink = std::ranges::find_if(sinks_, [&](const Sink& each) {
       return each.is_awaited && each.value == value && !arrays_.has_place(value);
@@ -262,8 +262,8 @@ class Floor {
     sinks_.push_back({value, ready_[value.index()], std::move(store), std::nullopt});
   }
 
-  // A field may be stored later than it could be, where what it reads is read then anyway: with
-  // the others of its sweep, which read the same, or alone.
+  // Stores a field in a later sweep if that reads the same arrays anyway: together with other
+  // stores of that sweep, or alone.
   void delay_stores() {
     std::size_t last = 0;
     std::map<std::size_t, std::vector<Sink*>> by_sweep;
@@ -289,7 +289,7 @@ class Floor {
     }
     move_to(best);
   }
-  // What a selection found may be kept as a list, where that is less than what it was found in.
+  // Keeps the result of a selection as a list if that is smaller than its source.
   void keep_lists() {
     for (const Op& op : function_.ops) {
       const bool selects = op.kind == OpKind::nonzero || op.kind == OpKind::top_k;
@@ -309,7 +309,7 @@ class Floor {
   FloorStreams streams_;  // of the sinks as they are
   ir::Uses uses_;
   std::size_t next_loop_ = 0;
-  std::int64_t rounds_ = 1;  // of the loops around what is visited, all together
+  std::int64_t rounds_ = 1;  // of all enclosing loops together
   std::vector<std::size_t> ready_;
 };
 

@@ -1,5 +1,5 @@
 // Bodies of integer_range.h: intervals of reals, from operands to results. Ends are whole numbers
-// wherever results are rounded, so that no rounding leaves an interval.
+// if results are rounded, so that rounding never leaves an interval.
 #include "compiler/analysis/integer_range.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class Ranges {
     if (const auto known = known_.find(value); known != known_.end()) return known->second;
     const DType dtype = type(value).dtype;
     NumberRange found = result(function_.ops[function_.values[value.index()].def.index()], dtype);
-    // An integer that would leave its type wraps: it may be any.
+    // An integer that exceeds its type wraps, so it may have any value.
     if (!is_float(dtype) && !lies_within(found, all_numbers(dtype))) found = all_numbers(dtype);
     known_.emplace(value, found);
     return found;
@@ -162,7 +162,7 @@ class Ranges {
             a.may_be_nan || b.may_be_nan};
   }
 
-  // Integers saturate, of floats after truncation; a NaN becomes 0.
+  // Integers saturate (floats after truncation); a NaN becomes 0.
   static NumberRange converted(const NumberRange& x, DType from, DType to) {
     if (is_bool(to)) return all_numbers(to);
     if (is_float(to)) {

@@ -1,4 +1,4 @@
-// One forward walk; loops are walked until what is known of the carried values stands still.
+// One forward walk. Loops are walked until the facts about carried values no longer change.
 #include "compiler/analysis/linearity.h"
 
 #include <algorithm>
@@ -25,18 +25,18 @@ Dependence both(Dependence a, Dependence b) {
   return {a.is_constant && b.is_constant, a.is_linear && b.is_linear};
 }
 
-// A product: linear where one side is constant and the other linear.
+// A product is linear if one side is constant and the other linear.
 Dependence product(Dependence a, Dependence b) {
   const bool is_linear = (a.is_linear && b.is_constant) || (a.is_constant && b.is_linear);
   return {a.is_constant && b.is_constant, is_linear};
 }
 
-// x / y and the like: linear in the left operand only.
+// x / y and the like are linear in the left operand only.
 Dependence quotient(Dependence a, Dependence b) {
   return {a.is_constant && b.is_constant, a.is_linear && b.is_constant};
 }
 
-// Linear values picked, moved or repeated by something constant.
+// Linear values that something constant picks, moves or repeats.
 Dependence chosen(Dependence by, Dependence value) {
   return {by.is_constant && value.is_constant, by.is_constant && value.is_linear};
 }
@@ -70,21 +70,21 @@ class Walk {
     }
   }
 
-  // Constant where all operands are; the default of every op.
+  // The default of every op: constant if all operands are.
   Dependence all_constant(const Op& op) const {
     const bool is_constant = std::all_of(op.operands.begin(), op.operands.end(),
                                          [&](ir::ValueId v) { return of(v).is_constant; });
     return {is_constant, false};
   }
 
-  // A sum of integers that wraps is another number once it is widened or made a float.
+  // A sum of integers that wraps is no longer linear when it is widened or becomes a float.
   bool may_wrap(const Op& op) const {
     const DType type = dtype(op.results[0]);
     if (!is_int(type) || !adds_or_multiplies(op)) return false;
     const std::optional<IntegerRange> range =
         find_integer_range(program_, function_, op.results[0]);
     if (!range) return true;
-    // What may wrap has the range of its type.
+    // An integer that may wrap has the range of its type.
     const NumberRange all = all_numbers(type);
     return static_cast<double>(range->least) <= all.low &&
            static_cast<double>(range->greatest) >= all.high;
@@ -106,7 +106,7 @@ class Walk {
     }
   }
 
-  // Generators of a length known only after looking depend on what was seen.
+  // A generator whose length is a count depends on the data.
   bool is_of_counted_size(const Op& op) const {
     const bool is_generator = op.kind >= OpKind::iota && op.kind <= OpKind::random_index;
     if (!is_generator) return op.kind == OpKind::count_value;
@@ -159,7 +159,7 @@ class Walk {
       default:
         break;
     }
-    if (ir::is_draw(op.kind) && !op.attrs.draw.shared) return kOther;  // another on every rank
+    if (ir::is_draw(op.kind) && !op.attrs.draw.shared) return kOther;  // differs between ranks
     if (ir::is_collective(op.kind)) return kOther;
     return all_constant(op);
   }
@@ -201,7 +201,7 @@ class Walk {
     }
   }
 
-  // Does a finish keep what it carries on within f32, and change nothing else?
+  // Does a finish only clamp the carried value to the range of f32?
   bool saturates(const Op& op) const {
     if (function_.kind != ir::FunctionKind::Finish) return false;
     const Op* limit = &function_.ops[function_.values[op.operands[1].index()].def.index()];
@@ -214,15 +214,15 @@ class Walk {
     return op.attrs.scalar_op == ScalarOp::min ? value >= kNearlyAll : value <= -kNearlyAll;
   }
 
-  // Rounding is allowed for; cutting off, saturating and becoming infinite are not. bf16 ends where
-  // f32 does.
+  // Rounding is permitted; truncating, saturating and becoming infinite are not. bf16 has the range
+  // of f32.
   Dependence convert(const Op& op) const {
     const DType from = dtype(op.operands[0]), to = dtype(op.results[0]);
     const bool reaches_far = to == kF32 || to == kF64 || to == kBF16;
     return reaches_far || widens_losslessly(from, to) ? in(op, 0) : all_constant(op);
   }
 
-  // Sums of linear values from zero, over what no input chooses.
+  // Sums of linear values from zero, over elements that no input selects.
   Dependence reduction(const Op& op) const {
     const bool is_sum = function_.combiners[op.attrs.combiner.index()].op == ScalarOp::add &&
                         op.results.size() == 1;
@@ -259,7 +259,8 @@ class Walk {
 
   void visit_control(const Op& op) {
     if (op.kind == OpKind::if_else) return visit_branches(op);
-    // What is carried: as known before the first turn, weakened until a turn changes nothing.
+    // Carried values: begin with the facts before the first round, weakened until a round changes
+    // nothing.
     std::vector<Dependence> carried;
     carried.reserve(op.operands.size());
     for (ir::ValueId value : op.operands) carried.push_back(of(value));
@@ -280,7 +281,7 @@ class Walk {
     for (ir::RegionId region : op.regions) {
       const std::vector<ir::ValueId>& args = function_.regions[region.index()].args;
       const std::size_t first = args.size() - carried.size();
-      if (first > 0) known_[args[0].index()] = kConstant;  // the loop's variable
+      if (first > 0) known_[args[0].index()] = kConstant;  // the loop variable
       for (std::size_t i = 0; i < carried.size(); ++i) known_[args[first + i].index()] = carried[i];
       visit(region);
     }
@@ -343,7 +344,7 @@ bool is_finish_linear(const ir::Program& program) {
   const ir::Function* finish = program.find(ir::FunctionKind::Finish);
   if (!finish) return false;
   const std::vector<Dependence> known = find_dependences(program, *finish);
-  // What a later call takes from a state is linear only if what this one leaves there is.
+  // A later call is linear in a state only if this call leaves a linear value there.
   return known[finish->results.output.index()].is_linear &&
          std::ranges::all_of(finish->results.states,
                              [&](ir::ValueId state) { return known[state.index()].is_linear; });

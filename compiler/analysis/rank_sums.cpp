@@ -10,7 +10,7 @@ namespace cinch::analysis {
 namespace {
 
 constexpr std::int64_t kWordBits = 64;
-// Of wider ones many ranks' sums need more bits than the elements have.
+// For wider ranges, sums over many ranks need more bits than the elements have.
 constexpr std::int64_t kMostSpan = 65535;
 
 std::int64_t span_of(const IntegerRange& range) {
@@ -22,7 +22,7 @@ bool is_sum_over_ranks(const ir::Function& function, const ir::Op& op) {
   return adds && function.combiners[op.attrs.combiner.index()].op == ScalarOp::add;
 }
 
-// Elements that share words, where that is a constant.
+// Number of elements that share words, if it is a constant.
 std::int64_t known_elements(const HostExprPool& exprs, const ir::Op& op, const ir::Type& type,
                             std::int64_t otherwise) {
   std::int64_t elements = 1;

@@ -1,4 +1,5 @@
-// Pairs each access with the checks on its index; an access without one was proved by the checker.
+// Pairs each access with the checks of its index. The checker of the language has proved accesses
+// without a check.
 #include "compiler/analysis/safety.h"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ class Facts {
  private:
   const Op& op(ir::OpId id) const { return function_.ops[id.index()]; }
 
-  // Values that checks read, and what those were made from.
+  // Notes the values that checks read, and their operands.
   void note_check(const Op& check) {
     if (check.kind == OpKind::check_index || check.kind == OpKind::check) {
       note_sources(check.operands[0], bounds_checked_);
@@ -75,7 +76,7 @@ class Facts {
     }
   }
 
-  // The source's name for a value, or what makes it.
+  // The source's name for a value, or the operation that makes it.
   std::string name(ir::ValueId value) const {
     const std::string& given = function_.values[value.index()].name;
     if (!given.empty()) return "'" + given + "'";
@@ -88,7 +89,7 @@ class Facts {
     return "an array";
   }
 
-  // What a store makes: a value with a name, a state, the output; else by what it starts from.
+  // The target of a store: a named value, a state, the output; otherwise its base.
   std::string target(const Op& store) const {
     const ir::ValueId result = store.results[0];
     const ir::Results& handed_out = function_.results;
@@ -109,7 +110,7 @@ class Facts {
     return by_reader ? SafetyWay::PayloadReader : SafetyWay::Proved;
   }
 
-  // The wire field that an index is, through conversions.
+  // The wire field that is used as an index, perhaps through conversions.
   const rt::FieldInfo* field_of(ir::ValueId value) const {
     const Op* def = &ir::defining_op(function_, value);
     while (def->kind == OpKind::convert || def->kind == OpKind::reshape ||
@@ -123,7 +124,7 @@ class Facts {
     add(each, SafetyKind::InBounds, way(index, bounds_checked_, false), std::move(what));
   }
 
-  // A bound on a size is proved, or stands as a check_host at the same place of the source.
+  // A bound on a size is proved, or there is a check_host at the same place of the source.
   void add_size(const Op& each, std::string what) {
     const bool is_checked =
         std::any_of(function_.ops.begin(), function_.ops.end(), [&](const Op& other) {

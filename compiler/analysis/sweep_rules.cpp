@@ -10,10 +10,10 @@ using ir::Forces;
 using ir::Op;
 using ir::OpKind;
 
-// Digits that an exact selection looks at before it knows its threshold.
+// Digits that an exact selection reads before it knows its threshold.
 constexpr std::size_t kSelectionSweeps = 2;
 
-// Few terms make an element of the product, or a row stays on chip.
+// Does an element of the product have few terms, or do rows stay on chip?
 bool has_few_terms(const ir::Program& program, const ir::Function& function, const Op& product) {
   return program.info.exprs.is_const(ir::type_of(function, product.operands[0]).dims[1]);
 }

@@ -1,4 +1,4 @@
-// A sweep's streams are cut into blocks of the same share of each, as a kernel meets them.
+// A sweep's streams are divided into blocks of the same share of each, as in a kernel.
 #include "compiler/bench/floor_timer.h"
 
 #include <algorithm>
@@ -13,12 +13,13 @@ using analysis::Stream;
 
 namespace {
 
-// Of the longest stream of a sweep: below the nearest caches, far above the cost of a call.
+// Block size of a sweep's longest stream: fits the nearest caches, and is far above the cost of a
+// call.
 constexpr std::int64_t kBlockBytes = 16 << 10;
 constexpr std::uint64_t kBlocksPerTask = 32;
 constexpr std::uint64_t kWordsPerTask = 1 << 18;
 
-// Loads must not be left out: what they gave goes here.
+// Takes the results of loads, so that the compiler cannot drop them.
 std::atomic<std::uint32_t> sink;
 
 std::int64_t longest(const std::vector<Stream>& sweep) {

@@ -1,4 +1,4 @@
-// The session's calls beside their floors.
+// Measures the session's calls and their floors.
 #include "compiler/bench/program_bench.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 using rt::Result;
 using rt::Status;
 
-// The first error of the calls, which take turns with others and cannot end the rounds.
+// Keeps the first error of the calls, which run in turns and cannot end the rounds.
 class FirstError {
  public:
   template <typename T>
@@ -32,7 +32,7 @@ class FirstError {
   std::optional<rt::Error> error_;
 };
 
-// A world of one, which knows how much it was handed.
+// A world of one rank, which counts the bytes that it gets.
 class MeasuredRank : public rt::LoneRank {
  public:
   Result<rt::RankStatus> exchange(const rt::CollectiveCall& call) override {
@@ -93,7 +93,7 @@ class ProgramBench {
     return add(rt::EntryKind::Sync);
   }
 
-  // One payload that all decoding works on, and the counts that it holds.
+  // Encodes the one payload that all decoding uses, and keeps its counts.
   Status take_payload() {
     const auto payload = session_.encode(rt::ConstTensorView(gradient_), step_);
     CINCH_TRY(payload);
@@ -108,8 +108,8 @@ class ProgramBench {
     return rt::Ok{};
   }
 
-  // How often its loops go round is known from calls. A program that chooses by what it kept gets
-  // some first.
+  // Finds by calls how often loops run. A program whose choice depends on its states gets some
+  // calls first.
   Result<std::vector<std::int64_t>> rounds_of(rt::EntryKind kind) {
     constexpr int kCallsToSettle = 60;
     call(kind);

@@ -1,4 +1,4 @@
-// Which level this machine runs.
+// Chooses the level that this machine runs.
 #include "compiler/bench/stream_loops.h"
 
 #include "runtime/module/cpu_module.h"

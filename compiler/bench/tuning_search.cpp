@@ -50,7 +50,7 @@ class Search {
     return tuned;
   }
 
-  // By contestant, over the first.
+  // By contestant: its time as a ratio to that of the first.
   std::vector<double> compare(const std::vector<Tuning>& contestants) {
     std::vector<double> logs(contestants.size());
     for (const TuningWorkload<Tuning>& workload : workloads_) {

@@ -408,7 +408,7 @@ void add_lsp(Registry& registry) {
       "lsp", "serves editors over standard input and output (Language Server Protocol)", run_lsp,
       options);
   add_headers(command, options->headers);
-  // Some editors name the transport, whatever the server has.
+  // Some editors pass the transport, even if the server has only one.
   command->add_flag("--stdio", options->is_stdio,
                     "over standard input and output, as without this flag");
   command->footer("Example: cinch lsp -I include");

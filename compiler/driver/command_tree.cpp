@@ -1,5 +1,5 @@
-// The parser's tree as data; see command_tree.h. What values an option takes follows from what
-// --help shows for them: `{a,b}` of a check, or the name of the value.
+// The parser's tree as data; see command_tree.h. The values of an option come from its text in
+// --help: `{a,b}` of a check, or the name of the value.
 #include "compiler/driver/command_tree.h"
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ std::vector<std::string> words_in_braces(const std::string& text) {
   return words;
 }
 
-// Compressors of the standard library, wrappers too, as `cinch list` tells of them; none where the
+// Compressors of the standard library, wrappers too, as `cinch list` shows them; none if the
 // library is not found.
 nlohmann::json library_items() {
   if (stdlib_files().empty()) return nlohmann::json::array();
@@ -102,7 +102,7 @@ OptionShape shape_of(const CLI::Option& option) {
   return shape;
 }
 
-// Of `cinch help`: the commands beside it, and its pages.
+// The words for `cinch help`: the other commands, and its pages.
 std::vector<std::string> words_for_help(const CLI::App& help) {
   std::vector<std::string> words;
   for (const CLI::App* command :
@@ -125,7 +125,7 @@ std::vector<std::string> library_parameters(const std::string& compressor) {
       }
     }
   } catch (const service::ServiceError&) {
-    return {};  // guesses are not worth an error of their own
+    return {};  // completion must not report errors
   }
   const std::set<std::string>& names = own.empty() ? all : own;
   return {names.begin(), names.end()};

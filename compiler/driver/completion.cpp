@@ -1,6 +1,6 @@
-// One script per shell, all from the same tree; see completion.h. Each finds the command that the
-// words before the cursor name ("/cache/show"), then completes an option's value, an option or what
-// else the command takes.
+// One script per shell, all from the same tree; see completion.h. Each script finds the command
+// that the words before the cursor name ("/cache/show"), then completes an option's value, an
+// option or another word that the command takes.
 #include "compiler/driver/completion.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::string paths_of_commands(const CommandShape& root) {
   return paths;
 }
 
-// What stands for itself on the command line: sub-commands, and the values of positionals.
+// Words without dashes: sub-commands, and the values of positionals.
 struct Operands {
   std::vector<std::string> words;
   bool takes_files = false;
@@ -65,8 +65,8 @@ CommandShape names_alone(const CommandShape& command) {
   return names;
 }
 
-// `cinch help` takes the names of commands one behind the other, as the commands themselves do: its
-// words are given as its sub-commands.
+// `cinch help` takes names of commands as words, one after the other, as the command line does:
+// they are presented as its sub-commands.
 CommandShape with_commands_of_help(CommandShape root) {
   const std::vector<CommandShape> commands = root.commands;
   for (CommandShape& command : root.commands) {
@@ -184,7 +184,7 @@ std::string zsh_function(const std::string& path) {
   return "_cinch" + replaced(path, "/", "_");
 }
 
-// Names of parameters end with "=", and what is bound to them goes on there.
+// Names of parameters end with "=", after which the value follows without a blank.
 std::string zsh_settings(const std::vector<std::string>& words) {
   std::string names, whole;
   for (const std::string& word : words) (word.ends_with('=') ? names : whole) += " " + word;
@@ -203,7 +203,7 @@ std::string zsh_value(const OptionShape& option) {
   return replaced(option.value_name, ":", "\\:") + ":" + action;
 }
 
-// Values that follow each other end at the next option.
+// A list of values ends at the next option.
 std::string zsh_option(const OptionShape& option, const std::string& name) {
   const std::string text = replaced(replaced(option.description, "[", "\\["), "]", "\\]");
   if (option.value_name.empty()) return name + "[" + text + "]";
@@ -254,7 +254,7 @@ std::string zsh_script(const CommandShape& root) {
     const bool has_commands = !command.commands.empty();
     text += fmt::format("\n{}() {{\n", zsh_function(path));
     if (!has_commands && command.options.empty()) {
-      text += "  return 1\n}\n";  // _arguments wants some
+      text += "  return 1\n}\n";  // _arguments needs at least one
       return;
     }
     if (has_commands) text += "  local curcontext=$curcontext state line\n";

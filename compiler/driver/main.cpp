@@ -45,7 +45,7 @@ int end_with_fault(const cinch::InternalError& error, const std::vector<std::str
       std::string(error.what()) + "\nThis is a fault of Cinch, not of the program; " + place);
 }
 
-// Of output that cannot be written, and of what the machine has run out of.
+// For output that cannot be written, and for exhausted resources of the machine.
 int end_with_system_error(const std::system_error& error, const std::vector<std::string>& words) {
   if (std::ferror(stdout) != 0) {
     return end_with_lost_output(ExitCode::AtFault, error.code().message());
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   } catch (const cinch::InternalError& error) {
     return end_with_fault(error, std::vector<std::string>(argv, argv + argc));
   } catch (const std::bad_alloc&) {
-    // At once: what memory ran out in is half made and may not be destroyed.
+    // Ends at once: objects that ran out of memory are half made and may not be destroyed.
     end_with(ExitCode::Unavailable, "not enough memory");
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(ExitCode::Unavailable));

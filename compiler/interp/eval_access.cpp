@@ -8,7 +8,7 @@
 
 namespace cinch::interp {
 
-// A program checks what it cannot prove, so an index beyond its array here is the compiler's fault.
+// A program checks what it cannot prove, so an index out of bounds here is a bug of the compiler.
 std::int64_t Evaluator::checked_index(const Array& index, std::size_t i, std::int64_t limit) const {
   const Element value = index.bits[i];
   if (value >= static_cast<Element>(limit)) {

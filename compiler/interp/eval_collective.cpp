@@ -120,7 +120,7 @@ void Evaluator::eval_send_receive(const Op& op) {
   out(op) = meet(op, in(op, 0))[sender];
 }
 
-// Ranks meet with arrays of one size, so each fills its own up to the longest.
+// Ranks meet with arrays of equal size, so each pads its own to the longest.
 std::vector<Evaluator::Elements> Evaluator::meet_counted(const Op& op, Element own_length) {
   const std::vector<Element> lengths = tell_all(op, own_length);
   Array own = in(op, 0);

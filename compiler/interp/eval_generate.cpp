@@ -9,7 +9,7 @@
 namespace cinch::interp {
 namespace {
 
-// The element of `array` that stands at (row, col) of a result it broadcasts to.
+// The element of `array` at (row, col) of a result to which it broadcasts.
 std::uint64_t broadcast_at(const Array& array, std::int64_t row, std::int64_t col) {
   if (array.rank == 0) return array.bits[0];
   const std::int64_t r = array.rows() == 1 ? 0 : row;
@@ -17,7 +17,7 @@ std::uint64_t broadcast_at(const Array& array, std::int64_t row, std::int64_t co
   return array.bits[static_cast<std::size_t>(r * array.cols() + c)];
 }
 
-// The sizes of the result of an element-wise op; those of a scalar are [1, 1] of rank 0.
+// The sizes of the result of an element-wise op; for a scalar [1, 1] with rank 0.
 Array broadcast_result(DType dtype, std::span<const Array* const> operands) {
   Array result = make_scalar(dtype, 0);
   for (const Array* array : operands) {

@@ -30,7 +30,7 @@ Element dot(DType dtype, std::int64_t count, A&& a, B&& b) {
   return sum ? apply(ScalarOp::add, dtype, 0, *sum) : 0;
 }
 
-// A matrix by columns, on which the process of Gram and Schmidt runs.
+// A matrix by columns, for the Gram-Schmidt process.
 class Columns {
  public:
   explicit Columns(Array& matrix) : matrix_(matrix), dtype_(matrix.dtype) {
@@ -40,7 +40,7 @@ class Columns {
     }
   }
 
-  // Column `c`, with the columns before it taken out once more, made of length 1, or of zeros.
+  // Takes the columns before it out of column `c` once more and normalises it, or makes it zeros.
   void make(std::int64_t c) {
     const Elements v = column(c);
     const Element left = dot_of(v, v);
@@ -81,7 +81,7 @@ class Columns {
         dtype_, static_cast<std::int64_t>(a.size()), [&](std::size_t i) { return a[i]; },
         [&](std::size_t i) { return b[i]; });
   }
-  // Divides by a power of two, so that no square overflows or vanishes.
+  // Divides by a power of two, so that no square overflows or underflows.
   void scale(std::int64_t c) {
     Element largest = ir::element_of_constant(dtype_, std::bit_cast<std::uint64_t>(-HUGE_VAL));
     for (Element x : column(c)) {
@@ -114,7 +114,7 @@ class Columns {
 
   Array& matrix_;
   DType dtype_;
-  Elements lengths_;  // squared, at first
+  Elements lengths_;  // squared at first
 };
 
 }  // namespace
@@ -137,9 +137,9 @@ void Evaluator::eval_matmul(const Op& op) {
   out(op) = std::move(result);
 }
 
-// Each column, made of length 1, is taken out of all later ones at once: what makes the
-// Gram-Schmidt process the modified one. Rounding leaves some of it there, so each is taken out a
-// second time before its column's turn.
+// Each normalised column is taken out of all later ones at once, as in the modified Gram-Schmidt
+// process. Rounding leaves some of it there, so each is taken out a second time before its column's
+// turn.
 void Evaluator::eval_orthonormalize(const Op& op) {
   Array result = in(op, 0);
   Columns columns(result);

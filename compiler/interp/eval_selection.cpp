@@ -16,7 +16,7 @@ bool is_nan(DType dtype, std::uint64_t x) {
   return is_float(dtype) && std::isnan(ir::f64_of(ir::convert_element(dtype, kF64, x)));
 }
 
-// x < y by value; neither is a NaN.
+// x < y by value; neither may be a NaN.
 bool is_less(DType dtype, std::uint64_t x, std::uint64_t y) {
   if (is_float(dtype)) {
     return ir::f64_of(ir::convert_element(dtype, kF64, x)) <
@@ -26,19 +26,19 @@ bool is_less(DType dtype, std::uint64_t x, std::uint64_t y) {
   return x < y;
 }
 
-// One line of an array: elements by their place in it.
+// One line of an array: elements by their index in it.
 struct Line {
   DType dtype;
   std::vector<std::uint64_t> elements;
 
-  // Places in the order of top_k: the largest first.
+  // Indices in the order of top_k: the largest first.
   std::vector<std::size_t> by_rank() const {
     return sorted([&](std::uint64_t x, std::uint64_t y) {
       if (is_nan(dtype, x) || is_nan(dtype, y)) return is_nan(dtype, x) && !is_nan(dtype, y);
       return is_less(dtype, y, x);
     });
   }
-  // Places in the order of argsort.
+  // Indices in the order of argsort.
   std::vector<std::size_t> by_value(bool descending) const {
     return sorted([&](std::uint64_t x, std::uint64_t y) {
       if (is_nan(dtype, x) || is_nan(dtype, y)) return !is_nan(dtype, x) && is_nan(dtype, y);
@@ -75,7 +75,7 @@ std::uint64_t plain_value(DType dtype, std::uint64_t x) {
   return is_zero ? 0 : ir::canonical_element(dtype, x);
 }
 
-// What the 0-th largest is: above all values.
+// The 0-th largest value: above all values.
 std::uint64_t above_all(DType dtype) {
   if (is_float(dtype)) {
     return ir::convert_element(kF64, dtype,

@@ -120,7 +120,7 @@ void Evaluator::run_op(const Op& op) {
   }
 }
 
-// An arg is bound by whoever enters its region.
+// The code that enters a region binds its args.
 void Evaluator::eval_arg(const Op&) {}
 // run_region reads the yield itself.
 void Evaluator::eval_yield(const Op&) {}
@@ -165,10 +165,10 @@ void Evaluator::eval_check_index(const Op& op) {
   const Array& index = in(op, 0);
   const std::int64_t limit = call_.size(op.attrs.size);
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
-    // A negative index is far above any limit as an unsigned number.
+    // As an unsigned number, a negative index is far above any limit.
     if (index.bits[i] < static_cast<Element>(limit)) continue;
-    // A number of 32 bits may have been an i32; all of its bits are set also where it was no
-    // column: see sema::Indexing::places_in_rows.
+    // A 32-bit number may have been an i32; all of its bits are set also for an invalid column: see
+    // sema::Indexing::places_in_rows.
     const auto found = static_cast<std::int64_t>(index.bits[i]);
     const bool may_be_negative = found > INT32_MAX && found <= std::int64_t{UINT32_MAX};
     const std::string negative = found == std::int64_t{UINT32_MAX} ? " (-1, or no column)"
@@ -185,7 +185,7 @@ void Evaluator::eval_check_unique(const Op& op) {
   const std::int64_t cells = call_.size(op.attrs.size);
   std::vector<bool> seen(static_cast<std::size_t>(cells), false);
   for (Element i : index.bits) {
-    if (i >= static_cast<Element>(cells)) continue;  // out of bounds is another check's
+    if (i >= static_cast<Element>(cells)) continue;  // another check reports indices out of bounds
     if (seen[i])
       stop(rt::ErrorKind::CheckFailed, fmt::format("{}: index {} repeats", op.attrs.text, i));
     seen[i] = true;

@@ -17,7 +17,8 @@ std::vector<Array> Exchange::meet(std::size_t rank, Array array) {
     changed_.notify_all();
     return complete_;
   }
-  // The last arrays stay until all have come to the next round, so a late waker still finds them.
+  // The last arrays stay until all ranks have arrived for the next round, so that a late one still
+  // finds them.
   changed_.wait(lock, [&] { return round_ != round || num_left_ < arrived_.size(); });
   return round_ != round ? complete_ : std::vector<Array>{};
 }

@@ -1,4 +1,5 @@
-// Doors of the interpreter: inputs checked, states all or nothing, non-finite gradients marked.
+// Public functions of the interpreter: check inputs, change states all or not at all, mark
+// non-finite gradients.
 #include "compiler/interp/interp.h"
 
 #include <fmt/format.h>
@@ -154,7 +155,7 @@ rt::Result<std::vector<Outputs>> run_ranks(const ir::Program& program, FunctionK
   std::vector<Outputs> outputs;
   std::optional<rt::Error> error;
   for (rt::Result<Outputs>& result : results) {
-    // A rank that only lost the others is not the one to name.
+    // An error of a rank that only lost the others is not the cause.
     if (!result && (!error || error->kind == rt::ErrorKind::Cancelled)) error = result.error();
     if (result) outputs.push_back(std::move(*result));
   }

@@ -25,7 +25,7 @@ class Lifetimes {
   }
 
  private:
-  // A read counts for the op that is at hand in the region where the value lives.
+  // A read counts for the current op of the region where the value is defined.
   void visit(ir::RegionId region) {
     for (ir::OpId id : function_.regions[region.index()].ops) {
       const ir::Op& op = function_.ops[id.index()];

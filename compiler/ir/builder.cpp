@@ -158,7 +158,7 @@ ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_
   return convert(size_with_counts(size, count_of, made), dtype);
 }
 
-// In the type that the host would use. An expression is a graph: what `made` holds is used again.
+// Computes in the host's type. An expression is a graph: values in `made` are reused.
 ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of,
                                   std::map<HostExprId, ValueId>& made) {
   if (const auto known = made.find(size); known != made.end()) return known->second;

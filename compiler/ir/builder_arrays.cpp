@@ -259,7 +259,7 @@ ValueId Builder::argsort(ValueId x, bool descending, std::int8_t axis) {
 
 // Stores.
 
-// A value for each index: a scalar is repeated to the shape that x[index] has.
+// A value for each index: repeats a scalar to the shape of x[index].
 ValueId Builder::spread(ValueId base, ValueId index, ValueId values) {
   Type shape = type(index);
   if (type(base).rank == 2) shape.dims[shape.rank++] = type(base).dims[1];

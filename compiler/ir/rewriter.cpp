@@ -35,7 +35,7 @@ std::vector<RegionId> held_regions(const Function& function, const Op& op) {
 
 void walk(const Function& function, RegionId region,
           const std::function<void(OpId, RegionId in)>& visit) {
-  // By index: a visitor may add ops to the function, which moves the vectors.
+  // Iterates by index: a visitor may add ops to the function, which moves the vectors.
   for (std::size_t i = 0; i < function.regions[region.index()].ops.size(); ++i) {
     const OpId op = function.regions[region.index()].ops[i];
     visit(op, region);
@@ -163,7 +163,7 @@ bool has_checks(const Function& function, OpId id) {
 
 namespace {
 
-// Copies what the body reaches into an empty function, in the order of the walk.
+// Copies everything that the body reaches into an empty function, in the order of the walk.
 class Compactor {
  public:
   explicit Compactor(const Function& from) : from_(from) { to_.kind = from.kind; }

@@ -9,19 +9,19 @@
 namespace cinch::ir {
 namespace {
 
-// A product of atoms (sorted ids) to its coefficient; wraps, which keeps equality sound because
-// equal formulas wrap alike and sizes fit in 63 bits.
+// Maps a product of atoms (sorted ids) to its coefficient. Coefficients wrap; equality stays sound,
+// because equal formulas wrap alike and sizes fit in 63 bits.
 using Monomial = std::vector<HostExprId>;
 using Polynomial = std::map<Monomial, std::uint64_t>;
 
-// Sizes in programs have few terms of few factors; a formula beyond this is treated as one atom.
+// Sizes in programs have few terms with few factors; a larger formula is treated as one atom.
 constexpr std::size_t kMaxTerms = 64, kMaxFactors = 16;
 
 class Polynomials {
  public:
   explicit Polynomials(const rt::ProgramInfo& info) : info_(info) {}
 
-  // Formulas are graphs: each part is looked at once.
+  // Formulas are graphs: each part is visited once.
   const Polynomial& of(HostExprId id) const {
     const auto known = known_.find(id);
     return known != known_.end() ? known->second : known_.emplace(id, make(id)).first->second;
@@ -72,8 +72,8 @@ class Polynomials {
     }
   }
 
-  // Leaves stand for themselves by number above every id of the pool, so that n and r meet even
-  // where the pool holds only one of them.
+  // Leaves are atoms with numbers above every id of the pool, so that n and r can be compared even
+  // if the pool contains only one of them.
   static HostExprId leaf_atom(HostOp op) {
     return HostExprId(0xfffffff0u - static_cast<std::uint32_t>(op));
   }

@@ -29,7 +29,7 @@ class FunctionVerifier {
     const Region& body = function_.regions[function_.body.index()];
     require(body.args.empty(), "the body of a function has no args");
     require(op(body.ops.back()).operands.empty(), "the body of a function yields nothing");
-    if (context_.is_init) return;  // its result is compared with the state by the caller
+    if (context_.is_init) return;  // the caller compares its result with the state
     verify_results();
   }
 
@@ -178,7 +178,7 @@ class FunctionVerifier {
       require_result(r.fields[i], "a field");
       Type expected = field.type;
       const Type& found = context_.type(r.fields[i]);
-      // Which count of the body fills a counted size is told by results.counts.
+      // results.counts tells which count of the body gives a counted size.
       for (int d = 0; d < expected.rank && d < found.rank; ++d) {
         if (context_.info.exprs.has_count(expected.dims[d])) expected.dims[d] = found.dims[d];
       }

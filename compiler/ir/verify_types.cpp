@@ -1,5 +1,5 @@
-// Types, shapes and attributes of every op kind but control flow and reductions. One small rule
-// for each kind, found through the table at the end.
+// Types, shapes and attributes of every op kind except control flow and reductions. One small rule
+// for each kind, found in the table at the end.
 #include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
@@ -43,7 +43,7 @@ class Rules {
   void require_has_input(const char* what) const {
     require(!c_.is_init, fmt::format("an initial value sees no {}", what));
   }
-  // Rank 1 along all, or rank 2 along an axis.
+  // Rank 1 over all, or rank 2 along an axis.
   void require_line(const Type& type) const {
     const int rank = op_.attrs.axis == kAll ? 1 : 2;
     require(type.rank == rank, "axis all takes a vector, an axis a matrix");
@@ -437,7 +437,7 @@ class Rules {
     require_number(1, "the receiver");
     require_out(in(0));
   }
-  // What does not fit the result is found when the ranks meet.
+  // Whether the elements fit the result is checked when the ranks meet.
   void require_counted() const {
     require_sync();
     require_rank(in(0), 1, "the operand");

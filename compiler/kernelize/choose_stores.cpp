@@ -16,14 +16,14 @@ using ir::ValueId;
 
 // A loop or branch that uses a value sweeps it an unknown number of times; this many are assumed.
 constexpr int kAssumedSweepsInControl = 4;
-// Of arrays behind arrays no more are told apart.
+// Limit of the count for arrays behind arrays.
 constexpr int kManyLoads = 1 << 16;
 
 class Costs {
  public:
   Costs(const FunctionContext& cx, const RegionPlan& plan) : cx_(cx), plan_(plan) {}
 
-  // Loads of whole arrays, arithmetic included, that computing an element of `v` takes.
+  // Number of loads of whole arrays, arithmetic included, for computing an element of `v`.
   int loads(ValueId v) {
     if (const auto known = loads_.find(v.index()); known != loads_.end()) return known->second;
     std::set<std::uint32_t> seen;
@@ -53,7 +53,7 @@ class Costs {
         op.kind == OpKind::const_array) {
       return 1;
     }
-    // An access of its own, whatever else is read from the same array.
+    // A gather is a separate access, even if the same array is read elsewhere.
     if (op.kind == OpKind::gather) return loads(op.operands[0]) + walk(op.operands[1], seen);
     int sum = ir::cost_of_element(cx_.program.out.info, op);
     for (const auto operand : op.operands) sum += walk(operand, seen);

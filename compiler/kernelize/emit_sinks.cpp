@@ -40,8 +40,7 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   b_.store_at(s.buffer, rank, pull(s.value, selected_place(s.compaction)), pred);
 }
 
-// --- reductions
-// -------------------------------------------------------------------------------------------------------
+// --- reductions ----------------------------------------------------------------------------------
 
 void KernelEmitter::emit_reduce(int id, const Place& place) {
   const auto& op = cx_.op(plan_.sinks[id].op);
@@ -98,8 +97,7 @@ void KernelEmitter::keep_row_results(int id) {
   }
 }
 
-// --- rows on chip
-// -----------------------------------------------------------------------------------------------------
+// --- rows on chip --------------------------------------------------------------------------------
 
 void KernelEmitter::emit_row_transform(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
@@ -132,8 +130,7 @@ void KernelEmitter::emit_row_places(const Sink& s) {
   b_.store_at(s.buffer, place, b_.column(), is_marked);
 }
 
-// --- positions
-// --------------------------------------------------------------------------------------------------------
+// --- positions -----------------------------------------------------------------------------------
 
 namespace {
 ComputeType unsigned_of(ComputeType t) {
@@ -163,7 +160,7 @@ void KernelEmitter::emit_running_sum(int id) {
   p.state = look_back_state();
 }
 
-// The scan's value at the element at hand, in a phase after its look-back: computed again from the
+// The scan's value at the current element, in a phase after its look-back: recomputed from the
 // values.
 void KernelEmitter::place_running_sum(int id) {
   auto& p = positions_.at(id);
@@ -193,8 +190,8 @@ void KernelEmitter::emit_nonzero(int id) {
                pc_.count_version(cx_.fn, cx_.op(plan_.sinks[id].op).attrs.index));
 }
 
-// Right after the look-back (group level): the last group stores the count. In an element section:
-// where an element goes.
+// Right after the look-back (group level) the last group stores the count. In an element section
+// this computes an element's destination.
 void KernelEmitter::place_nonzero(int id) {
   auto& p = positions_.at(id);
   const auto& op = cx_.op(plan_.sinks[id].op);
@@ -224,10 +221,9 @@ void KernelEmitter::place_nonzero(int id) {
   current_ = saved;
 }
 
-// --- stores at indices
-// ------------------------------------------------------------------------------------------------
+// --- stores at indices ---------------------------------------------------------------------------
 
-// Where the value at hand goes: on a matrix, an index names a row of values.
+// The destination of the current value: on a matrix, an index names a row of values.
 Index KernelEmitter::scatter_index(const ir::Op& op) {
   const auto& to = type(op.results[0]);
   const auto& values = type(op.operands[2]);

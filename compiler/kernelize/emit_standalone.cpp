@@ -73,7 +73,7 @@ class ScanEmitter {
                                : Place{std::nullopt, across, along};
   }
 
-  // The element section that puts the tile's values on chip and scans them; returns the first local
+  // The element section that puts the tile's values on chip and scans them. Returns the first local
   // array.
   std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
     auto& b = k.b_;
@@ -174,8 +174,8 @@ class ScanEmitter {
     return k.join(op_, init, choose(k, has_previous, k.join(op_, before, own), own));
   }
 
-  // The inclusive scan's last element of tile t - 1: its own end, behind the scanned end of tile
-  // t - 2. The scanned end of tile t - 1 joins the same elements in another order.
+  // The inclusive scan's last element of tile t - 1: its own end, joined with the scanned end of
+  // tile t - 2. The scanned end of tile t - 1 joins the same elements in another order.
   std::vector<KirValue> last_of_previous_tile(KernelEmitter& k, const Tile& t) {
     auto& b = k.b_;
     const auto has_previous = b.logical_not(b.eq(t.tile, b.const_i64(0)));
@@ -190,8 +190,8 @@ class ScanEmitter {
     return choose(k, has_two, k.join(op_, front, own), own);
   }
 
-  // Element j takes the inclusive value of j - 1: the previous tile's last for the tile's first,
-  // `init` alone for the row's first.
+  // Element j takes the inclusive value of j - 1. The tile's first element takes the previous
+  // tile's last value, the row's first takes `init` alone.
   std::vector<KirValue> exclusive_values(KernelEmitter& k, std::uint32_t first, const Tile& t,
                                          const std::vector<KirValue>& before,
                                          const std::vector<KirValue>& last,
@@ -225,10 +225,9 @@ class ScanEmitter {
   const ir::Op& op_;
   HostExprPool& pool_;
   HostExprId rows_, len_, tiles_;
-  // Of each tile: its end as finish_scan leaves it, and, for an exclusive scan, as the tile made
-  // it.
+  // For each tile: its end after finish_scan and, for an exclusive scan, its own end.
   std::vector<rt::BufferIndex> ends_, own_ends_;
-  std::map<rt::BufferIndex, kir::Version> versions_;  // of what lies in them
+  std::map<rt::BufferIndex, kir::Version> versions_;  // versions of their contents
 };
 
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink) {
@@ -271,8 +270,8 @@ std::vector<rt::Step> emit_check_unique(FunctionContext& cx, const RegionPlan& p
   return UniqueEmitter::emit(cx, plan, sink);
 }
 
-// How many places of an order along rows are read, 0 if perhaps all: those that gathers of the
-// columns 0, 1, … k - 1 of each row read.
+// How many elements of each row of an order are read, 0 if perhaps all: finds gathers that read the
+// columns 0, 1, … k - 1 of each row.
 std::uint32_t read_front(const FunctionContext& cx, ir::ValueId order) {
   std::int64_t most = 0;
   for (const ir::Op& op : cx.fn.ops) {

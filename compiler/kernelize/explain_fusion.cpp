@@ -24,7 +24,7 @@ class Apart {
               {},
               {as_sizes(first.domain), as_sizes(second.domain)}};
     }
-    // What comes between, and the second needs.
+    // Looks for a kernel in between on which the second one depends.
     for (const KernelPlan& between : plan_.kernels) {
       if (between.level < first.level || between.level >= second.level) continue;
       if (const auto* edge = edge_between(between.sinks, second)) return reason(*edge);
@@ -85,7 +85,7 @@ class Apart {
     return edge.align == Align::Flat ? fmt::format("needs {}, a store of its own", made)
                                      : fmt::format("reads {} at other places", made);
   }
-  // What lies where the scatter works.
+  // The array in which the scatter works.
   std::string base_of(const Sink& scatter) const {
     return scatter.source < 0 ? "its base" : name(value_of(plan_.sinks[scatter.source], 0));
   }
@@ -110,7 +110,7 @@ class Apart {
 
   const FunctionContext& cx_;
   const RegionPlan& plan_;
-  int reader_ = -1;  // of the edge found last
+  int reader_ = -1;  // of the last edge that was found
 };
 
 }  // namespace

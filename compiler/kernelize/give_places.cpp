@@ -1,5 +1,5 @@
-// Places for what lies in memory, once it is known what runs when. What works in the place of
-// another by an edge (Sink::source) has the buffer of that.
+// Gives places to values in memory, once the schedule is known. A sink that works in the place of
+// another (Sink::source) has the other's buffer.
 #include "compiler/kernelize/planner.h"
 
 namespace cinch::codegen {
@@ -18,13 +18,14 @@ class Places {
   int num_sinks() const { return static_cast<int>(plan_.sinks.size()); }
   ir::ValueId result(const Sink& s, std::size_t i = 0) const { return cx_.op(s.op).results[i]; }
   bool works_in_source(const Sink& s) const { return s.kind == SinkKind::Scatter && s.source >= 0; }
-  // The first sink in whose place this one works, by way of others.
+  // The first sink in the chain of sinks that share this one's place.
   int first_in_place(int id) const {
     while (works_in_source(plan_.sinks[id])) id = plan_.sinks[id].source;
     return id;
   }
 
-  // The place has the name of the last scatter in it, and is where that is asked for.
+  // The shared place has the name of its last scatter, and is the requested buffer if one is
+  // requested.
   void join(int id) {
     const Sink& s = plan_.sinks[id];
     if (!works_in_source(s)) return;
@@ -116,7 +117,7 @@ class Places {
   FunctionContext& cx_;
   ProgramContext& pc_;
   RegionPlan& plan_;
-  std::unordered_map<int, int> last_scatter_;  // in the place of which sink
+  std::unordered_map<int, int> last_scatter_;  // by sink: the last scatter in its place
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A kernel as a whole: phases in order, finishing steps, what explain says of it.
+// A kernel as a whole: phases in order, finishing steps, and its description for explain.
 #include "compiler/kernelize/kernel_emitter.h"
 
 #include <algorithm>

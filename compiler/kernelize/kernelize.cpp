@@ -1,4 +1,4 @@
-// Entries of a program: regions to steps, control flow to host steps over small buffers.
+// Entries of a program: regions become steps, control flow becomes host steps over small buffers.
 #include "compiler/kernelize/kernelize.h"
 
 #include <algorithm>
@@ -208,8 +208,8 @@ class RegionEmitter {
     return RegionEmitter(inner, region, requests, false).emit();
   }
 
-  // What a loop carries lies in the buffers of its results; a body writes the next values beside
-  // them.
+  // Carried values of a loop lie in the buffers of its results; a body writes the next values to
+  // other buffers.
   Steps store_inits(const ir::Op& op, const Sink& s, FunctionContext& inner) {
     std::vector<StoreRequest> requests;
     requests.reserve(op.operands.size());
@@ -218,7 +218,7 @@ class RegionEmitter {
     return store_all(inner, requests);
   }
 
-  // What a round finds is called the same in all regions of a loop, and behind it.
+  // Counts found in a round have the same version in all regions of a loop, and after it.
   void carry(rt::BufferIndex step, const ir::Op& op, const Sink& s, ir::RegionId body) {
     const auto& fn = cx_.fn;
     for (std::size_t i = 0; i < s.results.size(); ++i) {
@@ -228,7 +228,7 @@ class RegionEmitter {
                                 version(op.results[i]));
       }
     }
-    // A round may hand one of them on as another.
+    // A round may pass one carried value on as another.
     for (std::size_t i = 0; i < s.results.size(); ++i) {
       declare_step(step, s.results[i], version(op.operands[i]), version(yields(body)[i]),
                    version(op.results[i]));
@@ -241,8 +241,8 @@ class RegionEmitter {
                        [&](HostExprId dim) { return cx_.program.exprs().has_count(dim); });
   }
 
-  // Steps that the loop needs before it go to `before`: the next values of an array of a counted
-  // length begin as zeros, since copies take the buffer whole and a round writes its elements only.
+  // Steps that the loop needs before it go to `before`. The next values of an array with a counted
+  // length begin as zeros, since copies take the whole buffer and a round writes only its elements.
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
                   std::size_t first_carried, Steps& before) {
     FunctionContext inner = outer.inner();
@@ -309,8 +309,7 @@ class RegionEmitter {
   std::string last_symbol_;
 };
 
-// --- entries
-// ----------------------------------------------------------------------------------------------------------
+// --- entries -------------------------------------------------------------------------------------
 
 std::vector<StoreRequest> encode_requests(ProgramContext& pc, const ir::Function& fn) {
   std::vector<StoreRequest> requests;

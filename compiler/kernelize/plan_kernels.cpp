@@ -44,8 +44,8 @@ void Planner::group() {
   }
   join_rows();
   delay_stores();
-  // A sink never needs one behind it at its own level, so the order of first sinks is a stable
-  // tie-break.
+  // A sink never needs a later one at its own level, so the order of first sinks breaks ties
+  // stably.
   std::sort(plan_.kernels.begin(), plan_.kernels.end(),
             [](const KernelPlan& a, const KernelPlan& b) {
               return std::pair(a.level, a.sinks.front()) < std::pair(b.level, b.sinks.front());
@@ -110,7 +110,8 @@ bool Planner::only_stores_vectors(const KernelPlan& kernel) const {
 }
 
 KernelPlan* Planner::first_reader(const KernelPlan& stores) {
-  // Whoever comes behind the stores may not come before them; the first ones must take them in.
+  // Kernels that come after the stores must stay after them; the first such kernels must take them
+  // in.
   int level = INT_MAX;
   bool can_join = true;
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {

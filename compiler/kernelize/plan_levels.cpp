@@ -1,4 +1,4 @@
-// Planner: which kernel a sink can share with what it reads, and the level that follows.
+// Planner: decides which kernel a sink can share with what it reads, and its level.
 #include <algorithm>
 
 #include "compiler/kernelize/planner.h"
@@ -44,7 +44,7 @@ bool Planner::can_share_kernel(const Sink& s, const Edge& e) const {
       return s.compaction == e.from && e.align == Align::Selected;
     case SinkKind::Store:
       if (t.compaction >= 0) return s.compaction == t.compaction && e.align == Align::Selected;
-      // What is stored per row is there for the elements of that row.
+      // A value per row is available to the elements of that row.
       if (t.is_row_level) return e.align == Align::Row && can_run_in_rows(s, t.domain);
       return e.align == Align::Flat && !stands_alone(s.kind) &&
              (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
@@ -89,7 +89,7 @@ void Planner::find_on_chip(const Sink& s, std::vector<Edge>& edges) const {
   }
   if (!rows) return;
   for (auto& e : edges) {
-    // What lies on chip in a kernel over a vector is out of reach of one over rows.
+    // A value on chip in a kernel over a vector cannot be used by a kernel over rows.
     const auto& t = plan_.sinks[e.from];
     if (e.kind == Edge::Kind::Value && t.domain.kind == kir::GroupKind::Tile)
       e.is_on_chip = e.align == Align::Flat && can_repeat_in_rows(t, *rows);
@@ -112,7 +112,7 @@ int Planner::level_behind(const std::vector<Edge>& edges) const {
   return level;
 }
 
-// What runs on a lower level is read from memory, in stored form. Returns whether anything changed.
+// Values from a lower level are read from memory, in stored form. Returns whether anything changed.
 bool Planner::leave_chip(std::vector<Edge>& edges, int level) {
   bool has_changed = false;
   for (auto& e : edges) {
@@ -134,7 +134,7 @@ bool Planner::is_made_on_chip(int id) const {
 }
 
 void Planner::place(int id) {
-  std::vector<Edge> edges = plan_.sinks[id].edges;  // stored forms are sinks, too
+  std::vector<Edge> edges = plan_.sinks[id].edges;  // a copy: making stored forms adds sinks
   find_on_chip(plan_.sinks[id], edges);
   const bool is_free = std::ranges::any_of(edges, &Edge::is_on_chip) && !is_made_on_chip(id);
   if (is_free && !pc_.steps.may_take()) {

@@ -1,5 +1,5 @@
-// The planner of plan_region.h: what is alive, sinks in the order of the region, rounds of chosen
-// stores.
+// The planner of plan_region.h: finds live values, adds sinks in the order of the region, and
+// repeats with chosen stores.
 #include "compiler/kernelize/plan_region.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ RegionPlan Planner::run(bool flag_nonfinite) {
         add_store({result, rt::kNoIndex, false}, name(result, "shared"));
     }
   }
-  // What is asked for but defined outside: region arguments of an outer loop, outer values.
+  // Requested values that are defined outside: region arguments of an outer loop, outer values.
   for (auto& [value, unused] : std::map(requests_.begin(), requests_.end())) {
     add_requested_stores(ValueId(std::size_t{value}));
   }
@@ -48,7 +48,7 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   return std::move(plan_);
 }
 
-// What is stored for the work that it is asks for no leave: else nothing would be compiled.
+// Stores of long work need no permission: without them, compiling would take too long.
 bool Planner::is_worth_a_store(ValueId v) {
   if (!chosen_.contains(v.index()) || plan_.stored.contains(v.index())) return false;
   return plan_.long_work.contains(v.index()) || pc_.steps.may_take();
@@ -57,7 +57,7 @@ bool Planner::is_worth_a_store(ValueId v) {
 void Planner::mark_live() {
   for (const auto op_id : ops_) {
     const auto& op = cx_.op(op_id);
-    // The first that finds a count stands before all that use it.
+    // The first op that finds a count comes before all uses of it.
     if (op.kind == OpKind::nonzero) finds_count_.try_emplace(op.attrs.index, op_id);
   }
   std::vector<ValueId> work;
@@ -84,7 +84,7 @@ void Planner::mark_op(ir::OpId op_id, std::vector<ValueId>& work) {
   }
 }
 
-// Who uses a size known only after looking needs the selection that finds it.
+// A use of a counted size needs the selection that finds the count.
 void Planner::mark_counts(HostExprId size, std::vector<ValueId>& work) {
   for (const auto count : pc_.exprs().counts_of(size)) mark_count(count, work);
 }
@@ -117,7 +117,7 @@ int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled
 void Planner::collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled) {
   PullWalk walk{cx_, plan_, plan_.sinks[id].compaction, id, std::move(plan_.sinks[id].edges)};
   for (const auto& [v, align] : pulled) walk.visit(v, align);
-  // A gather by the selection reads its source in place: the positions are still needed.
+  // A gather by the selection reads its source in place, but still needs the positions.
   if (walk.compaction >= 0) walk.add_edge(walk.compaction, Align::Selected);
   if (const auto op = plan_.sinks[id].op; op.is_valid()) {
     walk.visit_counts_of(op);
@@ -180,7 +180,7 @@ RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
   const std::size_t num_long = chosen.size();
   const rt::StepLimit before = cx.program.steps;
   for (int round = 0;; ++round) {
-    cx.program.steps = before;  // of the last plan alone
+    cx.program.steps = before;  // counts only the last plan
     auto plan = Planner(cx, region, requests, chosen, num_long).run(flag_nonfinite);
     const auto next = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
     if (next) {

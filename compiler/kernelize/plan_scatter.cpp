@@ -1,5 +1,6 @@
-// Planner: in whose place a scatter works. Its base lies there, and nobody may read that later:
-// what reads it comes before by an edge, and was proved to be all that ever does.
+// Planner: decides in whose place a scatter works. Its base lies there, and nobody may read it
+// later: an edge puts all its readers before the scatter, and they were proved to be all that there
+// are.
 #include <algorithm>
 #include <ranges>
 
@@ -36,8 +37,8 @@ rt::BufferIndex Planner::adding_request(ValueId v) const {
   return is_only_added ? it->second[0].buffer : rt::kNoIndex;
 }
 
-// A pulled operator reads where its own result is read; what must end in a buffer is read where it
-// is made, by a store, or holds its place for ever. 0: nowhere.
+// A pulled operator reads where its result is read. A value that must end in a buffer is read where
+// it is made, by a store, or keeps its place for ever. 0: never read.
 void Planner::find_last_reads() {
   constexpr auto kForEver = static_cast<std::size_t>(-1);
   const auto note = [](auto& reads, ValueId v, std::size_t at) {
@@ -117,12 +118,12 @@ void Planner::add_scatter(ir::OpId op_id) {
       });
       if (reads) before.push_back({i, Align::None, 0, Edge::Kind::Before});
     }
-    // From here on nobody reads the base, the scatter's own values included.
+    // From here on nobody reads the base, not even the scatter's own values.
     plan_.sinks[s.source].changed_by = id;
   }
   s.edges = std::move(before);
   plan_.sink_of_op[op_id.index()] = id;
-  // On a matrix, an index stands for a row of values.
+  // On a matrix, an index selects a row of values.
   const auto index_align = type(base).rank == 1 ? Align::Flat : Align::None;
   add(std::move(s), {{op.operands[1], index_align}, {op.operands[2], Align::Flat}});
 }

@@ -94,7 +94,7 @@ void Planner::add_collective(ir::OpId op_id) {
   add_behind_store(op.operands[0], name(op.operands[0], "sent"), std::move(sink));
 }
 
-// Of all elements of its first operand, each at its place.
+// A sink over all elements of the op's first operand, in place.
 void Planner::add_swept(ir::OpId op_id, SinkKind kind) {
   const auto& op = cx_.op(op_id);
   Sink s{.kind = kind, .op = op_id, .domain = domain_of(type(op.operands[0]))};
@@ -137,7 +137,7 @@ void Planner::add_row_transform(ir::OpId op_id) {
   const auto& t = type(op.operands[0]);
   std::vector<std::pair<ValueId, Align>> pulled = {{op.operands[0], Align::Flat}};
   if (op.kind == OpKind::matmul) {
-    // The matrix is read where it lies: in memory, or in a table.
+    // The matrix is read from memory or from a table.
     const auto matrix = op.operands[1];
     const bool lies_in_memory = cx_.def(matrix).kind == OpKind::const_array ||
                                 cx_.buffer_of(matrix) || plan_.lies_in_memory(cx_, matrix);
@@ -181,7 +181,8 @@ void Planner::add_control(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   Sink s{.kind = SinkKind::Control, .op = op_id};
   for (const auto r : op.results) {
-    // Branches store where the result is wanted; what a loop carries is read while it runs.
+    // Branches store directly into the requested buffer; a loop reads its carried values while it
+    // runs, so it cannot.
     s.results.push_back(op.kind == OpKind::if_else ? whole_request(r) : rt::kNoIndex);
   }
   std::vector<std::pair<ValueId, Align>> pulled;
@@ -233,8 +234,7 @@ Domain Planner::store_domain(ValueId v, bool is_packed) const {
 
 int Planner::add_store(const StoreRequest& r, std::string room, bool is_read_later) {
   const bool packs = is_packed(r.buffer);
-  // Positions and rows that are stored themselves have no other place than the kernel that makes
-  // them.
+  // Positions and rows that are stored themselves exist only in the kernel that makes them.
   const bool is_own_result = plan_.sink_of_op.contains(cx_.value(r.value).def.index());
   int compaction = packs ? -1 : find_compaction(cx_, plan_, r.value);
   if (compaction >= 0 && !is_own_result && !pc_.steps.may_take()) compaction = -1;
@@ -248,7 +248,7 @@ int Planner::add_store(const StoreRequest& r, std::string room, bool is_read_lat
        .compaction = compaction},
       {{r.value, compaction >= 0 ? Align::Selected : Align::Flat}});
   if (compaction >= 0 && plan_.sinks[id].level != plan_.sinks[compaction].level) {
-    // What is stored is ready later than the selection: store by position instead.
+    // The stored value is ready later than the selection: stores by position instead.
     plan_.sinks[id].compaction = -1;
     plan_.sinks[id].edges.clear();
     plan_.sinks[id].domain = store_domain(r.value, packs);

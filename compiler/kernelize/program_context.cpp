@@ -89,7 +89,7 @@ rt::BufferIndex ProgramContext::table(std::uint32_t index) {
   if (const auto it = tables_.find(index); it != tables_.end()) return it->second;
   const auto& t = program.tables.at(index);
   std::vector<std::uint8_t> bytes;
-  // Narrow floats are kept as f32: the same values, no conversion in the loop.
+  // Narrow floats are kept as f32: the same values, without conversion in the loop.
   const DType storage = is_float(t.type.dtype) && t.type.dtype != kF64 ? kF32 : t.type.dtype;
   for (const auto bits : t.bits) append_element(bytes, storage, bits);
   out.constants.push_back(std::move(bytes));

@@ -57,11 +57,11 @@ KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
   return pull_op(cx_.def(v), v, place);
 }
 
-// Where a value lies in memory for the sink at hand, if it does.
+// The buffer of a value for the current sink, if it has one.
 std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
   if (const auto stored = plan_.stored.find(v.index());
       stored != plan_.stored.end() && current_ >= 0) {
-    // Also where this sink computes again what another stores: what that one loads is there.
+    // Also if this sink recomputes what another stores: the other sink's inputs are available.
     const auto& s = plan_.sinks[stored->second];
     const int level = plan_.sinks[current_].level;
     if (s.level < level && (s.changed_by < 0 || level < plan_.sinks[s.changed_by].level))
@@ -109,7 +109,7 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
   return position->second.rank;
 }
 
-// Elements of the row at hand, once it is transformed.
+// Elements of the current row, after its transformation.
 std::optional<KirValue> KernelEmitter::pull_row_on_chip(int id, const Place& place) {
   const auto local = rows_on_chip_.find(id);
   if (local == rows_on_chip_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
@@ -198,7 +198,7 @@ KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
 }
 
 // The integer type in whose bits an element-wise operator works: that of its result, or of its
-// operand where the result is a count of the operand's bits.
+// operand if the result counts the operand's bits.
 std::optional<DType> KernelEmitter::integer_type(const ir::Op& op) const {
   const bool counts_bits = scalar_op_info(op.attrs.scalar_op).result == ScalarResult::U32;
   const DType dtype = type(counts_bits ? op.operands[0] : op.results[0]).dtype;
@@ -244,8 +244,7 @@ KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& 
   });
 }
 
-// --- host values
-// ------------------------------------------------------------------------------------------------------
+// --- host values ---------------------------------------------------------------------------------
 
 KirValue KernelEmitter::host_value(HostExprId expr) {
   if (const auto it = host_memo_.find(expr.index()); it != host_memo_.end()) return it->second;
@@ -253,7 +252,7 @@ KirValue KernelEmitter::host_value(HostExprId expr) {
   return host_memo_[expr.index()] = value;
 }
 
-// A size without counts is a slot that the host fills; one with counts is computed from the count
+// The host fills a slot with a size without counts; a size with counts is computed from the count
 // buffers.
 KirValue KernelEmitter::host_value_now(HostExprId expr) {
   auto& pool = pc_.exprs();
@@ -280,8 +279,7 @@ KirValue KernelEmitter::host_value_now(HostExprId expr) {
   return b_.scalar(*op, args);
 }
 
-// --- combiners
-// --------------------------------------------------------------------------------------------------------
+// --- combiners -----------------------------------------------------------------------------------
 
 void KernelEmitter::pull_region_scalars(ir::RegionId region) {
   std::set<std::uint32_t> inner;
@@ -370,8 +368,8 @@ std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<Ki
   return eval_region(combiner.region, args);
 }
 
-// Joins the initial values of a reduction on the left; `results` carry `has` last if the combiner
-// is a region.
+// Joins the initial values of a reduction on the left. If the combiner is a region, `results` ends
+// with `has`.
 std::vector<KirValue> KernelEmitter::with_init(const ir::Op& op, std::vector<KirValue> results) {
   const std::size_t num = op.results.size();
   std::vector<KirValue> init;

@@ -12,8 +12,7 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
-// --- places
-// -----------------------------------------------------------------------------------------------------------
+// --- places --------------------------------------------------------------------------------------
 
 Place KernelEmitter::uniform_place(KirValue i64, bool is_group_level) const {
   return {Index{Index::Kind::Uniform, i64, {}, {}, is_group_level}, {}, {}};
@@ -80,11 +79,12 @@ KirValue KernelEmitter::index_u32(const Index& index) {
 Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   if (place.flat) return *place.flat;
   CINCH_CHECK(place.row, "a place without an index");
-  // A vector in row terms: [n, 1].
+  // A vector in terms of rows is [n, 1].
   if (t.rank < 2) return *place.row;
   CINCH_CHECK(place.col, "a place in a matrix without a column");
   const Index row = *place.row, col = *place.col;
-  // The only row or column: its index says nothing, unless it says which elements are there.
+  // The index of the only row or column carries no information, unless it tells which elements
+  // exist.
   const auto is_open = [](const Index& i) { return !i.limit.is_valid() && !i.pred.is_valid(); };
   if (pc_.is_const(t.dims[1], 1) && is_open(col)) return row;
   if (pc_.is_const(t.dims[0], 1) && is_open(row)) return col;
@@ -93,7 +93,7 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   const auto uniform = [&](const std::function<KirValue()>& make) {
     return once_for(is_group, make);
   };
-  // Neighbours in a row that is the same for all: of one that is not there, no element is.
+  // Neighbours in a row that is the same for all: if the row does not exist, no element does.
   const bool is_guarded_row = row.pred.is_valid() && col.kind == Index::Kind::Linear &&
                               !col.value.is_valid() && t.dtype.bits % 8 == 0;
   if (row.kind == Index::Kind::Uniform && (!row.pred.is_valid() || is_guarded_row) &&
@@ -136,7 +136,7 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   const auto& d = kp_.domain;
   if (d.kind == kir::GroupKind::Row && flat.kind == Index::Kind::Linear &&
       flat.value == b_.group_base() && t.dims[0] == d.rows && t.dims[1] == d.cols) {
-    // A vector swept by rows, seen as those rows again.
+    // A vector that is swept by rows, seen as these rows again.
     return {domain_place().row.value_or(Index{}),
             Index{Index::Kind::Linear, {}, flat.limit, {}, flat.is_group_level}};
   }
@@ -184,7 +184,7 @@ Place KernelEmitter::broadcast_place(const Place& place, const ir::Type& operand
   return {std::nullopt, row, col};
 }
 
-// Where the operator reads operand `i`, as ops.def says it; what is Moved computes that by itself.
+// Where the operator reads operand `i`, by ops.def; Moved operators compute that themselves.
 Place KernelEmitter::place_of_operand(const ir::Op& op, std::size_t i, const Place& place) {
   const auto& to = type(op.results[0]);
   switch (ir::reads_of(op, i)) {
@@ -242,7 +242,7 @@ Place KernelEmitter::gathered_place(const ir::Op& op, const Place& place) {
   return {std::nullopt, index_at(idx, {row, {}, {}}, from.dims[0]), col};
 }
 
-// An element computed from the place at hand, u32 or u64, that is there where `pred` holds.
+// An element computed from the current place, u32 or u64, which exists if `pred` holds.
 Index KernelEmitter::computed_index(const Place& place, KirValue element, KirValue pred) {
   const bool varies = is_element_level(place);
   Index i{varies ? Index::Kind::Varying : Index::Kind::Uniform,
@@ -255,10 +255,10 @@ Index KernelEmitter::computed_index(const Place& place, KirValue element, KirVal
   return i;
 }
 
-// The index that the value `idx` holds at `place`, guarded by the extent it must lie below.
+// The value of the index `idx` at `place`, guarded by the extent below which it must lie.
 Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
   if (type(idx).rank > 0 && is_element_level(place)) return new_index_at(idx, place, extent);
-  // Once for all that ask for the same element, so that they find it at the same place.
+  // Computed once for all uses of the same element, so that they find it at the same place.
   const std::tuple key(idx.index(), place, extent.index());
   if (const auto known = index_memo_.find(key); known != index_memo_.end()) return known->second;
   const Index made = new_index_at(idx, place, extent);
@@ -315,7 +315,7 @@ KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place
   return result;
 }
 
-// The same row-major index; behind the end of a chunked vector there are zeros.
+// The same row-major index; after the end of a chunked vector there are zeros.
 KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto x = op.operands[0];
   Index flat = flat_of(place, type(v));
@@ -329,7 +329,7 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
     };
     flat.limit = is_known ? known : once_for(flat.is_group_level, make);
     const auto value = pull(x, {flat, {}, {}});
-    if (buffer_of(x)) return value;  // loads give zeros behind the limit
+    if (buffer_of(x)) return value;  // loads return zeros beyond the limit
     return b_.select(is_below_limit(flat), value, b_.zero(b_.type(value)));
   }
   const Place at{flat, {}, {}};
@@ -345,8 +345,7 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
   return at_level_of(at, [&] { return b_.select(flat.pred, value, b_.zero(b_.type(value))); });
 }
 
-// --- packing inside a program
-// -----------------------------------------------------------------------------------------
+// --- packing inside a program --------------------------------------------------------------------
 
 // The low bits of an integer are those of its two's complement: a conversion of a negative number
 // to an unsigned type would saturate.
@@ -401,7 +400,7 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
     return b_.mul(b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64),
                   b_.const_u64(bits));
   });
-  // 0 behind the end.
+  // 0 after the end.
   const auto byte_of = [&](std::uint64_t part) {
     const auto byte = at_level_of(place, [&] {
       return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part));

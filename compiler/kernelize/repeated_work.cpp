@@ -15,30 +15,30 @@ namespace {
 
 using ir::ValueId;
 
-constexpr std::size_t kMostPlaces = 64;  // of a value, that are told apart
-constexpr std::size_t kMostWork = 96;    // places of a value, times the operators that make it
-constexpr std::size_t kMuchWork =
-    16;  // operators that make a value; of more it counts as made of so many
-constexpr std::size_t kLongChain = 128;  // operators
-constexpr std::size_t kFewSinks = 2;     // may each compute a long chain
+constexpr std::size_t kMostPlaces = 64;  // more places of a value are not distinguished
+// Limit of a value's places times the operators that make it
+constexpr std::size_t kMostWork = 96;
+constexpr std::size_t kMuchWork = 16;    // the most operators that are counted for one value
+constexpr std::size_t kLongChain = 128;  // in operators
+constexpr std::size_t kFewSinks = 2;     // this many sinks may each compute a long chain
 constexpr std::size_t kMostLooked = 256;
 
-// Is the operand asked for at the place where the result is?
+// Does the op read the operand at the place of its result?
 bool keeps_place(const ir::Op& op, std::size_t operand) {
   const ir::Reads reads = ir::reads_of(op, operand);
   return reads == ir::Reads::Pointwise || reads == ir::Reads::SameIndex ||
          reads == ir::Reads::Index;
 }
 
-// Elements of an operand that an element of the result asks for, each by itself.
+// Number of separate elements of an operand that an element of the result reads.
 std::size_t parts_of(const ir::Op& op) {
   const std::size_t bits = op.attrs.bits;
-  if (op.kind == ir::OpKind::pack) return 8 / bits + 2;       // those with bits in a byte
-  if (op.kind == ir::OpKind::unpack) return (bits + 14) / 8;  // bytes with bits of it
+  if (op.kind == ir::OpKind::pack) return 8 / bits + 2;       // elements with bits in a byte
+  if (op.kind == ir::OpKind::unpack) return (bits + 14) / 8;  // bytes with bits of an element
   return 1;
 }
 
-// Of an operator, in simple ones: packed bits are put together part by part.
+// The work of an operator in simple operators: packed bits are assembled part by part.
 std::size_t work_of(const ir::Op& op) {
   constexpr std::size_t kOfPart = 16;
   const std::size_t parts = parts_of(op);
@@ -66,7 +66,7 @@ class RepeatedWork {
  private:
   using Places = std::unordered_set<std::uint64_t>;
 
-  // Is it computed where it is pulled, element by element?
+  // Is it computed element by element where it is pulled?
   bool is_pulled(ValueId v) const {
     return here_.contains(v.index()) && cx_.value(v).type.rank > 0 &&
            !ir::is_sweep(cx_.def(v).kind) && !cx_.def(v).operands.empty() &&
@@ -79,7 +79,7 @@ class RepeatedWork {
     is_chosen_.insert(v.index());
   }
 
-  // Element i of a sweep over so many elements.
+  // The place of element i in a sweep over this many elements.
   std::uint64_t swept_place(ValueId v) const {
     return cx_.program.num_elems(cx_.value(v).type).index();
   }
@@ -118,7 +118,7 @@ class RepeatedWork {
     const auto& op = cx_.op(id);
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       Places& to = places_[op.operands[i].index()];
-      if (to.size() > kMostPlaces) continue;  // enough to be chosen
+      if (to.size() > kMostPlaces) continue;  // already enough to be chosen
       for (const auto place : places) {
         if (keeps_place(op, i)) {
           to.insert(place);
@@ -140,7 +140,7 @@ class RepeatedWork {
     }
   }
 
-  // Operators between `v` and what lies in memory, by their work, counted up to `most`.
+  // Work of the operators between `v` and memory, counted up to `most`.
   std::size_t chain_length(ValueId v, std::size_t most) const {
     std::unordered_set<std::uint32_t> seen = {v.index()};
     std::vector<ValueId> work = {v};
@@ -157,7 +157,7 @@ class RepeatedWork {
     return length;
   }
 
-  // One element for each row: what sweeps over whole rows computes it once a row.
+  // One element for each row: sweeps over whole rows compute it once per row.
   bool is_column(ValueId v) const {
     const ir::Type& type = cx_.value(v).type;
     const auto& exprs = cx_.program.exprs();
@@ -165,11 +165,11 @@ class RepeatedWork {
            ir::constant_size(exprs, type.dims[1]) == 1;
   }
 
-  // Sinks that pull `v`; more than a few are not told apart.
+  // Sinks that pull `v`, counted up to a few.
   std::size_t num_sinks(ValueId v) const {
     const bool has_one_a_row = is_column(v);
     std::unordered_set<std::uint32_t> sinks, seen = {v.index()};
-    std::deque<std::uint32_t> work = {v.index()};  // the near ones first: a chain may be long
+    std::deque<std::uint32_t> work = {v.index()};  // near ones first: a chain may be long
     std::size_t num_requests = 0;
     while (!work.empty() && seen.size() < kMostLooked && sinks.size() <= kFewSinks) {
       const std::uint32_t value = work.front();
@@ -179,7 +179,7 @@ class RepeatedWork {
       if (users == users_.end()) continue;
       for (const auto id : users->second) {
         const auto& op = cx_.op(id);
-        // What is stored is a sink, too, and its readers do not compute it.
+        // A stored value is a sink, too, and its readers do not compute it.
         const bool is_stored = op.results.size() == 1 && is_chosen_.contains(op.results[0].index());
         if (has_one_a_row && op.kind == ir::OpKind::reduce && op.attrs.axis == 1) continue;
         if (ir::is_sweep(op.kind) || is_stored) {

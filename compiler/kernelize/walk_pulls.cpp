@@ -51,7 +51,7 @@ bool same_shape(const ir::Type& a, const ir::Type& b) {
   return true;
 }
 
-// How an operand that broadcasts into `result` is aligned.
+// The alignment of an operand that broadcasts into `result`.
 Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result,
                       Align align) {
   if (operand.rank == 0) return Align::None;
@@ -116,7 +116,7 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
         return elsewhere;
     }
   };
-  const bool is_gather = op.kind == OpKind::gather;  // its indices first
+  const bool is_gather = op.kind == OpKind::gather;  // its indices come first
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const std::size_t operand = is_gather ? 1 - i : i;
     visit(op.operands[operand], align_of(operand));
@@ -138,7 +138,7 @@ void PullWalk::visit(ValueId v, Align align) {
   if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
   if (selection.is_valid() && v == selection) return add_edge(compaction, align);
   const auto& op = cx.op(def);
-  // The size of what follows the selection is the number of its elements: nothing reads it.
+  // A value that follows the selection has as many elements as it: nothing reads that size.
   visit_counts(cx.value(v).type, align == Align::Selected);
   visit_count(op.attrs.size);
   if (op.kind == OpKind::count_value) add_count(op.attrs.index, false);
@@ -188,7 +188,7 @@ void PullWalk::visit_counts_of(ir::OpId op_id) {
 }
 
 int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ValueId v) {
-  // Only what has the extent of its user follows it place by place; a reshape says that two
+  // Only a value with the same extent follows its user place by place; a reshape tells that two
   // extents are equal.
   const auto is_vector_like = [&](ValueId value, HostExprId extent) {
     const auto& t = cx.value(value).type;

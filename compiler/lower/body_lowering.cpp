@@ -67,7 +67,7 @@ void BodyLowering::enter_gradient() {
   emit().name(cx().gradient, "g");
 }
 
-// What decode, finish and sync hand out: like the gradient.
+// The result of decode, finish and sync has the gradient's type.
 Type BodyLowering::output_type() {
   HostExprPool& pool = emit().exprs();
   return cx().out.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
@@ -85,7 +85,8 @@ void BodyLowering::hand_out_states() {
   cx().function.results.states = cx().states;
 }
 
-// A wire count is the length of the arrays that are stored under it, or of what packing them made.
+// A wire count is the length of the arrays that are stored under it, or of the words from packing
+// them.
 void BodyLowering::hand_out_counts(const std::vector<ValueId>& fields) {
   const rt::WireInfo& wire = cx().out.info.wire;
   for (std::uint32_t count = 0; count < wire.counts.size(); ++count) {
@@ -100,7 +101,7 @@ void BodyLowering::hand_out_counts(const std::vector<ValueId>& fields) {
   }
 }
 
-// The length of the dimension that a field's type says is `count`; invalid where none is.
+// The length of the dimension whose size in a field's type is `count`; invalid if there is none.
 ValueId BodyLowering::length_under(std::uint32_t count, const Type& type, ValueId value) {
   for (int d = 0; d < type.rank; ++d) {
     const HostExprNode& node = emit().exprs().node(type.dims[d]);

@@ -1,4 +1,4 @@
-// The program: one function per body, one per state's initial value; see lower.h.
+// Lowers the program: one function per body and one per state's initial value; see lower.h.
 #include "compiler/lower/lower.h"
 
 #include "compiler/lower/body_lowering.h"
@@ -32,7 +32,7 @@ void add_state_inits(const Input& input, ir::Program& out) {
   }
 }
 
-// Does a size of the function, as a value or as a length, depend on `leaf`?
+// Does a value or a length in the function depend on `leaf`?
 bool uses(const ir::Program& program, const ir::Function& function, HostOp leaf) {
   const auto depends = [&](HostExprId id) {
     return id.is_valid() && program.info.exprs.depends_on(id, leaf);

@@ -40,7 +40,7 @@ Analysis::Analysis(AnalysisRequest request) {
   types_.file = sources_.add(std::move(request.path), std::move(request.text)).id();
   module_ = std::make_unique<const sema::CheckedModule>(sema::check_module(
       sources_, types_.file, load, sink_, request.depth, std::move(request.read_extern), &types_));
-  // Imports are followed in a text without syntax errors alone.
+  // Imports are followed only in texts without syntax errors.
   const bool lacks_imports = root().imports.empty() && root().names.empty();
   if (lacks_imports && request.earlier != nullptr && has_import(request.earlier->root().tree)) {
     imports_from_ = std::move(request.earlier);
@@ -57,7 +57,7 @@ const sema::FileUnit& Analysis::imports() const {
 
 std::optional<Span> Analysis::import_of(const std::string& path) const {
   std::string name = path;
-  // Each step leads to a file that was read earlier: origins have no circle.
+  // Each step leads to a file that was read earlier: origins contain no cycle.
   for (auto at = origins_.find(name); at != origins_.end(); at = origins_.find(name)) {
     if (at->second.from != root().source->name()) {
       name = at->second.from;

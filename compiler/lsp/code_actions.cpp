@@ -1,4 +1,4 @@
-// Quick fixes: edits that a diagnostic's suggestion, its notes or its kind tell.
+// Quick fixes: edits from a diagnostic's suggestion, its notes or its kind.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ std::string_view quoted_in(std::string_view note) {
   return end == std::string_view::npos ? "" : note.substr(begin + 1, end - begin - 1);
 }
 
-// Behind the imports that there are, or before the first declaration and its comment.
+// After the existing imports, or before the first declaration and its comment.
 Span place_of_import(const Analysis& analysis) {
   std::uint32_t at = 0;
   const ast::Module& tree = analysis.root().tree;
@@ -57,7 +57,7 @@ void add_qualifiers(const dsl::Diagnostic& diag, Fixes& fixes) {
   }
 }
 
-// `e as T`, in parentheses where `e` would not be one operand.
+// `e as T`, with parentheses if `e` would not be a single operand.
 void add_conversion(const Analysis& analysis, const dsl::Diagnostic& diag, Fixes& fixes) {
   const auto* type = diag.args.size() > 1 ? std::get_if<std::string>(&diag.args[1]) : nullptr;
   const bool is_scalar = type != nullptr && type->find_first_of(" [") == std::string::npos;

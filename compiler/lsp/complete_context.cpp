@@ -27,7 +27,7 @@ bool is_closer(TokenKind kind) {
   return kind == TokenKind::RParen || kind == TokenKind::RBracket || kind == TokenKind::RBrace;
 }
 
-// The tokens before a place, and the brackets among them that are open there.
+// The tokens before a place, and the brackets that are open there.
 class PlaceReader {
  public:
   PlaceReader(const dsl::SourceBuffer& source, dsl::DiagSink& sink)
@@ -111,7 +111,7 @@ class PlaceReader {
   std::size_t before_signature(std::size_t brace) const {
     std::size_t at = brace - 1;
     if (kind_at(at) != TokenKind::RParen) return at - 1;
-    // Brackets of an interval need not be of one kind.
+    // Brackets of an interval may be of different kinds.
     int depth = 0;
     do {
       if (is_closer(kind_at(at))) ++depth;

@@ -1,5 +1,5 @@
-// Completion: what the place allows, from the tables of the language, the names in scope and the
-// files that are imported.
+// Completion: what the place allows, from the tables of the language, the names in scope and
+// imported files.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -72,7 +72,7 @@ class Completer {
   }
 
  private:
-  // `order`: what is nearer comes first.
+  // `order`: nearer names come first.
   Json* add(const std::string& label, Kind kind, int order, const std::string& detail = "",
             const std::string& doc = "") {
     if (!labels_.insert(label).second) return nullptr;
@@ -128,12 +128,12 @@ class Completer {
     words({"if", "else", "as", "true", "false", "inf", "nan", "pi"});
   }
 
-  // Of two of one name the one declared later is nearer, and is offered.
+  // Of two with the same name, the one declared later is nearer, and is offered.
   void names_in_scope() {
     const NameIndex& names = query_.analysis.names();
     for (std::size_t i = names.declarations.size(); i-- > 0;) {
       const Declaration& decl = names.declarations[i];
-      // At the end of its own statement a variable cannot be seen yet.
+      // At the end of its own statement a variable is not visible yet.
       const bool is_seen = decl.scope.begin < query_.offset && query_.offset <= decl.scope.end;
       const bool is_in_wire = decl.kind == NameKind::Field;
       const bool is_of_file = decl.scope == query_.analysis.source().whole();
@@ -156,7 +156,7 @@ class Completer {
     }
   }
 
-  // Labels: parameters of a compressor, or those that an operator's signature names.
+  // Labels: parameters of a compressor, or labels in an operator's signature.
   void arguments(const std::string& callee) {
     const auto add_label = [&](const std::string& name, const std::string& detail,
                                const std::string& doc) {
@@ -226,7 +226,7 @@ class Completer {
     }
   }
 
-  // Fields of the payload that a `decode` takes: those of the compressor around it.
+  // Fields of the payload that a `decode` takes: those of the enclosing compressor.
   void fields_beside(const Declaration& payload) {
     const ast::Module& tree = query_.analysis.root().tree;
     const NameIndex& names = query_.analysis.names();

@@ -1,4 +1,4 @@
-// Bodies of describe.h, but for the cost of compressors (describe_cost.cpp).
+// Bodies of describe.h, except the cost of compressors (describe_cost.cpp).
 #include "compiler/lsp/describe.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace cinch::lsp {
 
 namespace {
 
-// Element-wise operators that have a sign are not called by name.
+// Element-wise operators with a symbol are not called by name.
 bool is_called(const ScalarOpInfo& info) {
   constexpr std::string_view kSigns[] = {"neg", "bit_not", "add",    "sub",     "mul", "div",
                                          "mod", "bit_and", "bit_or", "bit_xor", "shl", "shr",
@@ -53,7 +53,7 @@ std::optional<OperatorInfo> find_operator(std::string_view name) {
   const auto named = sema::find_builtin(name);
   const auto scalar = find_scalar_op(name);
   OperatorInfo info;
-  // `min` and `max` are both: of one operand they reduce, of two they are element-wise.
+  // `min` and `max` are both: with one operand they reduce, with two they are element-wise.
   if (named) {
     info.signature = sema::builtin_info(*named).signature;
     info.meaning = sema::builtin_info(*named).meaning;

@@ -1,5 +1,5 @@
-// What a compressor claims, what it sends and what it must move: facts of `cinch list` and of the
-// floor of `cinch explain`, at the defaults of its parameters.
+// A compressor's claims, payload and traffic: facts of `cinch list` and of the floor of `cinch
+// explain`, at the defaults of its parameters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace cinch::lsp {
 
 namespace {
 
-// Costs are told at this many elements, a tensor of 4 MiB.
+// Costs are given for this many elements, a tensor of 4 MiB.
 constexpr std::int64_t kElements = 1 << 20, kColumns = 1 << 10;
 
 struct Compiled {
@@ -25,7 +25,7 @@ struct Compiled {
   ir::Program lowered;
 };
 
-// Nothing for a wrapper, a parameter without a default, or a program with mistakes.
+// Nothing for a wrapper, a parameter without a default, or a program with errors.
 std::optional<Compiled> compile(const Analysis& analysis, const std::string& name) {
   if (analysis.sink().has_errors()) return std::nullopt;
   dsl::DiagSink sink;
@@ -35,7 +35,7 @@ std::optional<Compiled> compile(const Analysis& analysis, const std::string& nam
     ir::Program lowered = lower::lower(*checked);
     return Compiled{std::move(*checked), std::move(lowered)};
   } catch (const InternalError&) {
-    return std::nullopt;  // what has no form yet; compiling it says so
+    return std::nullopt;  // not supported yet; compiling reports it
   }
 }
 
@@ -102,7 +102,7 @@ struct StatementPlace {
   bool is_let = false;
 };
 
-// The innermost statement, or value of a block, that holds the offset.
+// The innermost statement, or value of a block, that contains the offset.
 std::optional<StatementPlace> statement_at(const ast::Module& tree, std::uint32_t offset) {
   std::optional<StatementPlace> best;
   const auto offer = [&](Span span, bool is_let) {
@@ -117,7 +117,7 @@ std::optional<StatementPlace> statement_at(const ast::Module& tree, std::uint32_
   return best;
 }
 
-// Operations of what is called have places elsewhere.
+// Operations of called functions have places elsewhere.
 bool calls_another(const Analysis& analysis, Span statement) {
   const ast::Module& tree = analysis.root().tree;
   return std::ranges::any_of(tree.exprs.nodes, [&](const ast::Expr& expr) {
@@ -187,7 +187,7 @@ std::string cost_text(const Analysis& analysis, std::uint32_t offset) {
     if (is_here && std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
   }
   if (!lines.empty()) return fmt::format("This line:\n{}", fmt::join(lines, ""));
-  // What is assigned or sent is told where it is made.
+  // The cost of an assigned or sent value is shown where it is made.
   const bool is_known = statement->is_let && !calls_another(analysis, statement->span);
   return is_known ? "This line moves nothing: it is computed where it is used." : "";
 }

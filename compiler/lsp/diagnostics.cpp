@@ -22,7 +22,7 @@ Json location_json(const dsl::SourceBuffer& source, Span span) {
           {"range", range_json(TextPositions(source.text()), span)}};
 }
 
-// Labels and notes that have a place.
+// Labels and notes with a place.
 Json related_json(const Analysis& analysis, const dsl::Diagnostic& diag) {
   Json list = Json::array();
   const auto add = [&](Span span, const std::string& text) {
@@ -60,7 +60,7 @@ Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
   if (source == nullptr) {
     span = {analysis.source().id(), 0, 0};
   } else if (source != &analysis.source()) {
-    // In a file that this one imports.
+    // The place is in a file that this one imports.
     span = analysis.import_of(source->name()).value_or(Span{analysis.source().id(), 0, 0});
     const Json place = {{"location", location_json(*source, diag.span)},
                         {"message", "the mistake is here"}};

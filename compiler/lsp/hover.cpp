@@ -1,5 +1,5 @@
-// Hover: the declaration of a name, its type and size, the comment before it; the table's words for
-// operators and claims; the type of any other expression.
+// Hover: the declaration of a name, its type and size, and the comment before it; the table's text
+// for operators and claims; the type of any other expression.
 #include <optional>
 #include <string>
 
@@ -42,7 +42,7 @@ std::string name_text(const Query& query, const NameUse& use) {
   if (decl == nullptr) return "";
   const sema::FileUnit& unit = *use.declared.unit;
   std::string text = code_block(declaration_text(analysis, unit, *decl));
-  // The value of a constant, which its text does not always say.
+  // The value of a constant, which its text does not always show.
   const std::string* type = analysis.types().find(use.span);
   const bool is_constant = decl->kind == NameKind::Parameter || decl->kind == NameKind::Const;
   if (type != nullptr && is_constant && type->find(' ') != std::string::npos)
@@ -69,7 +69,7 @@ std::string word_text(const Query& query, const WordUse& word) {
   return "";
 }
 
-// The smallest expression with a type that holds the offset.
+// The smallest typed expression that contains the offset.
 std::optional<Span> expression_at(const Query& query) {
   std::optional<Span> best;
   const dsl::FileId file = query.analysis.source().id();
@@ -94,7 +94,7 @@ Json hover(const Query& query) {
     return text.empty() || cost.empty() ? text : text + "\n\n---\n" + cost;
   };
   const NameIndex& names = query.analysis.names();
-  // Of a shorthand the value, which has a type, is told behind the field.
+  // For a shorthand, the value, which has a type, is described after the field.
   const std::vector<NameUse> uses = names.uses_at(query.offset);
   if (!uses.empty())
     return hover_json(query, with_cost(name_text(query, uses.back())), uses.back().span);

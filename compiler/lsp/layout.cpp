@@ -11,7 +11,7 @@ namespace {
 std::size_t shared_prefix(std::string_view a, std::string_view b) {
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);
   const auto length = static_cast<std::size_t>(in_a - a.begin());
-  // Whole lines: no code point and no `\r\n` is cut.
+  // Whole lines: splits no code point and no `\r\n`.
   const std::size_t line = a.substr(0, length).rfind('\n');
   return line == std::string_view::npos ? 0 : line + 1;
 }

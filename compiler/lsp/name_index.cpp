@@ -23,7 +23,7 @@ std::vector<NameUse> NameIndex::uses_at(std::uint32_t offset) const {
   std::vector<NameUse> found;
   std::ranges::copy_if(uses, std::back_inserter(found),
                        [&](const NameUse& use) { return touches(use.span, offset); });
-  // Of two that meet, as the name before a point and the one behind it never do, the later one.
+  // If two uses meet, takes the later one. (A name before a point and the one after it never meet.)
   if (found.size() > 1 && found.front().span != found.back().span) {
     std::erase_if(found, [&](const NameUse& use) { return use.span.begin != offset; });
   }

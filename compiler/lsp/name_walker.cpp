@@ -1,5 +1,5 @@
-// Names in expressions, statements and types. Look-up is that of the checker: locals from the
-// innermost scope on, names of the compressor, built-in names, the file, imports, operators.
+// Names in expressions, statements and types. Look-up follows the checker: locals from the
+// innermost scope, names of the compressor, built-in names, the file, imports, operators.
 #include "compiler/lsp/name_walker.h"
 
 #include <algorithm>
@@ -143,7 +143,7 @@ void NameWalker::call(const ast::Call& node) {
   for (const ast::ArgId id : tree_.list(node.args)) expr(tree_[id].value);
 }
 
-// A fn of the file hides an operator of its name; an operator hides what is imported.
+// A fn of the file hides an operator with its name; an operator hides imported names.
 void NameWalker::callee(const ast::Call& node, const ast::Name& name) {
   const auto own = file_names_.find(name.text);
   const bool is_own = own != file_names_.end();
@@ -176,7 +176,7 @@ void NameWalker::labels(const ast::Call& node, const NamePlace& called) {
   }
 }
 
-// `sparsify.topk` of an import, `w.index` of the payload, `inner.ratio` of what is wrapped.
+// `sparsify.topk` of an import, `w.index` of the payload, `inner.ratio` of the wrapped compressor.
 void NameWalker::field(const ast::FieldRef& node) {
   const auto* base = std::get_if<ast::NameRef>(&tree_[node.base].node);
   if (base == nullptr) return expr(node.base);

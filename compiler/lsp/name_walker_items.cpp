@@ -1,4 +1,4 @@
-// Names of a file's declarations and of what a compressor holds; see name_walker.h.
+// Names of a file's declarations and of a compressor's items; see name_walker.h.
 #include <variant>
 
 #include "compiler/lsp/name_walker.h"
@@ -92,7 +92,7 @@ void NameWalker::walk_fn(const ast::IdRange<ast::ParamId>& params, ast::TypeId r
   scopes_.pop_back();
 }
 
-// In a signature a constant's name is the constant, and any other size a name for that size.
+// In a signature, the name of a constant is the constant; any other size name declares that size.
 void NameWalker::declare_generic_sizes(ast::TypeId id, Span scope) {
   if (!id) return;
   const auto* array = std::get_if<ast::ArrayType>(&tree_[id].node);
@@ -205,7 +205,7 @@ void NameWalker::walk_wire(const ast::WireItem& wire) {
   scopes_.pop_back();
 }
 
-// The counts of a payload can be seen where it is decoded.
+// The counts of a payload are visible where it is decoded.
 void NameWalker::walk_method(const ast::Method& method, Span scope) {
   const bool is_decode = method.kind == ast::MethodKind::Decode;
   scopes_.push_back(is_decode ? counts_ : Scope());

@@ -1,6 +1,6 @@
-// Renaming. A name of a compressor's inside changes in its file; one that other files can import,
-// in all Cinch files of the editor's folders. What would change the meaning of a program is
-// refused.
+// Renaming. A name inside a compressor changes in its file; a name that other files can import
+// changes in all Cinch files of the editor's folders. A change that would alter a program's meaning
+// is rejected.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -22,7 +22,7 @@ namespace {
   throw RequestError{ErrorCode::RequestFailed, reason};
 }
 
-// What the parser could not read has no names: they would keep the old one.
+// Names in parts that the parser could not read would keep the old name.
 bool has_syntax_errors(const Analysis& analysis) {
   return std::ranges::any_of(analysis.sink().all(), [&](const dsl::Diagnostic& diag) {
     const bool is_of_syntax = diag.code().front() == 'L' || diag.code().front() == 'P';
@@ -30,7 +30,7 @@ bool has_syntax_errors(const Analysis& analysis) {
   });
 }
 
-// The name under the cursor. Of `value` in `wire { value }` that of the value: the field keeps its
+// The name under the cursor. For `value` in `wire { value }` that of the value: the field keeps its
 // name.
 NameUse name_to_change(const Query& query) {
   if (has_syntax_errors(query.analysis)) refuse("the text has syntax errors");
@@ -55,7 +55,7 @@ bool is_name(const std::string& text) {
   return is_word && dsl::word_kind(text) == dsl::TokenKind::Name;
 }
 
-// In its own file a `fn` comes before the operator of its name, in others behind it.
+// In its own file a `fn` hides the operator with its name; in other files the operator hides it.
 void check_no_operator(const Declaration& decl, const std::string& name) {
   const bool is_called = decl.kind == NameKind::Fn || decl.kind == NameKind::ExternFn;
   if (is_called && sema::is_operator_name(name)) refuse("`" + name + "` is an operator");
@@ -65,8 +65,8 @@ bool overlap(Span a, Span b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-// Would the new name mean something else at one of the uses, or hide it? Fields have names of their
-// own.
+// Would the new name mean something else at one of the uses, or hide it? Fields have separate
+// names.
 void check_free(const NameIndex& names, const Declaration& decl, const std::string& name) {
   for (const Declaration& other : names.declarations) {
     const bool are_fields = (other.kind == NameKind::Field) == (decl.kind == NameKind::Field);
@@ -82,7 +82,7 @@ bool is_imported(const sema::FileUnit& unit, const std::string& name) {
   });
 }
 
-// Another file that uses the name may not have the new one for something else.
+// Another file that uses the name must not use the new one for something else.
 void check_free_in(const Analysis& other, const std::string& name) {
   const auto has_name = [&](const Declaration& decl) {
     return decl.kind != NameKind::Field && decl.name.text == name;

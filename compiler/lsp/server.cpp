@@ -1,6 +1,6 @@
-// The server's loop: messages that have arrived are read before the first of them is handled, so
-// that a request can still be cancelled, and documents are checked when no message waits, so that
-// of many changes in a row only the last text is.
+// The server's loop. It reads all messages that have arrived before it handles the first, so that a
+// request can still be cancelled. It checks documents when no message waits, so that after many
+// changes in a row only the last text is checked.
 #include "compiler/lsp/server.h"
 
 #include <algorithm>
@@ -37,15 +37,15 @@ Json capabilities() {
           {"renameProvider", {{"prepareProvider", true}}}};
 }
 
-// Without the name and the number that the library puts before it.
+// Without the prefix that the library adds: a name and a number.
 std::string plain_text(const Json::exception& error) {
   const std::string text = error.what();
   const std::size_t end = text.find("] ");
   return "wrong parameters: " + (end == std::string::npos ? text : text.substr(end + 2));
 }
 
-// Discarded where it is no JSON. No message of the protocol is deep, and a value that is could not
-// be copied on the stack.
+// Discarded if it is not JSON. No message of the protocol is deep, and a deep value could not be
+// copied on the stack.
 Json parse_message(const std::string& text) {
   constexpr int kMaxDepth = 200;
   bool is_too_deep = false;
@@ -88,8 +88,8 @@ class Server {
 
   // ---- messages
 
-  // Reads what has arrived; waits for a message where there is nothing else to do. False at the end
-  // of the input.
+  // Reads messages that have arrived; waits for one if there is nothing else to do. Returns false
+  // at the end of the input.
   bool receive() {
     while (stream_.has_input() || (queue_.empty() && !has_work())) {
       const auto text = stream_.read();
@@ -126,7 +126,7 @@ class Server {
 
   void send(Json message) {
     message["jsonrpc"] = "2.0";
-    // Texts may hold bytes that are no UTF-8.
+    // Texts may contain bytes that are not UTF-8.
     stream_.write(message.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   void respond_error(const Json& id, const RequestError& error) {
@@ -145,7 +145,7 @@ class Server {
   void handle(const Json& message) {
     const bool has_method =
         message.is_object() && message.contains("method") && message["method"].is_string();
-    // A response: the server asks nothing that it needs an answer to.
+    // A response is ignored: the server sends no requests whose answer it needs.
     if (message.is_object() && !message.contains("method") && message.contains("id")) return;
     if (!has_method) {
       return respond_error(nullptr, {ErrorCode::InvalidRequest, "a message without a method"});
@@ -182,8 +182,7 @@ class Server {
         fail);
   }
 
-  // Runs what a message asks for. Neither a message that is wrong nor a fault of Cinch ends the
-  // server.
+  // Runs the handler of a message. Neither an invalid message nor a bug of Cinch ends the server.
   void guarded(const std::function<void()>& run,
                const std::function<void(const RequestError&)>& fail) {
     try {

@@ -1,4 +1,4 @@
-// The outline of a file, and types of variables beside their names.
+// The outline of a file, and types of variables next to their names.
 #include <algorithm>
 #include <string>
 

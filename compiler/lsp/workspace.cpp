@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder of an editor may be a whole disk.
+// Limits, since a folder of an editor may be a whole disk.
 constexpr std::size_t kMaxFiles = 4000, kMaxEntries = 200000;
 
 std::string normal_path(const std::string& path) {
@@ -27,7 +27,8 @@ std::string normal_path(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// A machine without a compiler cannot read headers: the `import` of one says so.
+// Without a compiler headers cannot be read: the reader then returns that as an error at the
+// `import`.
 sema::ExternReader reader_that_returns(const rt::HeaderSearch& headers) {
   return [read = service::extern_reader(headers)](const rt::ExternRequest& request) {
     try {
@@ -176,7 +177,7 @@ std::vector<std::string> Workspace::files() const {
     for (fs::recursive_directory_iterator next(folder, options, error), end;
          !error && next != end && found.size() < kMaxFiles && num_entries < kMaxEntries;
          next.increment(error), ++num_entries) {
-      // Folders like `.git` hold nothing that anybody edits.
+      // Folders like `.git` contain nothing that anybody edits.
       if (next->path().filename().string().starts_with('.')) next.disable_recursion_pending();
       if (next->path().extension() == ".cinch") found.insert(normal_path(next->path()));
     }

@@ -55,7 +55,7 @@ class Workspace {
   std::vector<std::string> files() const;
   /// The text of an open document or of a file; nothing if it cannot be read.
   std::optional<std::string> text_of(const std::string& path) const;
-  /// Reads a file and its imports, as for a check, but checks nothing. Throws InternalError.
+  /// Reads a file and its imports, but checks only declarations of names. Throws InternalError.
   std::shared_ptr<const Analysis> read(const std::string& path, std::string text) const;
 
  private:

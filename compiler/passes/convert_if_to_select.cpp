@@ -1,5 +1,5 @@
-// convert_if_to_select: a branch of a few scalar operations costs more as control flow than as both
-// sides and a select. Operations are total, so the side not taken does no harm.
+// convert_if_to_select: a branch of a few scalar operations costs more as control flow than both
+// sides and a select. Operations are total, so computing the side not taken does no harm.
 //
 //   before:  %3: f32 = if_else %0 () {          after:  %4: f32 = map.add %1, %2
 //              %4: f32 = map.add %1, %2                 %3: f32 = map.select %0, %4, %1

@@ -1,5 +1,6 @@
-// eliminate_common_values: ops that compute the same from the same become one. Draws count: equal
-// sites draw equally. Ops in a region see those of the regions around it, not the other way.
+// eliminate_common_values: merges ops that compute the same from the same operands. Draws count:
+// equal sites draw equally. Ops in a region see those of enclosing regions, not the other way
+// round.
 //
 //   before:  %1 = map.abs %0              after:  %1 = map.abs %0
 //            %2 = map.abs %0                      uses of %2 become %1
@@ -20,15 +21,15 @@ namespace {
 
 using ir::OpKind;
 
-// Collectives are a protocol, control flow is left alone. A nonzero is the same as another that
-// finds the same count.
+// Collectives are a protocol, and control flow is left alone. Two nonzeros are the same if they
+// find the same count.
 bool is_eligible(const ir::Op& op) {
   return ir::op_info(op.kind).effect == ir::Effect::Pure && op.kind != OpKind::arg &&
          op.kind != OpKind::yield && !ir::is_collective(op.kind);
 }
 
-// Text that is equal for ops that compute the same. Values inside a combiner's region go by their
-// place in it.
+// A text that is equal for ops that compute the same. Values inside a combiner's region are named
+// by their place in it.
 class Key {
  public:
   explicit Key(const ir::Function& function) : function_(function) {}
@@ -106,7 +107,7 @@ class CommonValues {
  private:
   using Known = std::map<std::string, ir::OpId>;
 
-  // What a region adds to what is known ends with it.
+  // Knowledge from inside a region ends with it.
   void visit(ir::RegionId region) {
     const std::size_t num_before = added_.size();
     std::vector<ir::OpId> kept;

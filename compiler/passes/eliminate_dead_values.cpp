@@ -1,5 +1,5 @@
-// eliminate_dead_values: ops that no result and no check needs go away, and results of an if_else
-// that nobody reads. What finds a count stays while a size mentions the count.
+// eliminate_dead_values: removes ops that no result and no check needs, and unread results of an
+// if_else. An op that finds a count stays while a size mentions the count.
 //
 //   before:  %1 = map.abs %0              after:  (nothing)
 //            (no use of %1)
@@ -28,7 +28,7 @@ class DeadValues {
  private:
   const ir::Op& op(ir::OpId id) const { return function_.ops[id.index()]; }
 
-  // From results and checks backwards; counts that sizes mention bring in their nonzero.
+  // Marks backwards from results and checks; counts in sizes bring in their nonzero.
   void mark() {
     is_live_.assign(function_.ops.size(), false);
     for (ir::ValueId value : ir::result_values(function_)) mark_value(value);
@@ -47,7 +47,7 @@ class DeadValues {
     }
   }
 
-  // An op that holds something alive is alive.
+  // An op that contains a live op is live.
   bool mark_holders(ir::RegionId region) {
     bool is_any = false;
     for (ir::OpId id : function_.regions[region.index()].ops) {
@@ -83,7 +83,7 @@ class DeadValues {
     if (noted_.insert(id).second) counts_.merge(exprs_.counts_of(id));
   }
 
-  // From the end: where the limit stops it, every op that stays still finds its operands.
+  // From the end: wherever the limit stops it, the operands of every remaining op still exist.
   void sweep(ir::RegionId region) {
     std::vector<ir::OpId> kept;
     const std::vector<ir::OpId> ops = function_.regions[region.index()].ops;
@@ -98,7 +98,7 @@ class DeadValues {
     function_.regions[region.index()].ops.assign(kept.rbegin(), kept.rend());
   }
 
-  // Drops results of an if_else that nobody reads, with what the branches yield for them.
+  // Drops unread results of an if_else, and the values that branches yield for them.
   void prune_branches() {
     const ir::Uses uses(function_);
     ir::walk(function_, [&](ir::OpId id, ir::RegionId) {
@@ -127,7 +127,7 @@ class DeadValues {
   PassContext& context_;
   std::vector<bool> is_live_;
   std::set<std::uint32_t> counts_;
-  std::set<HostExprId> noted_;  // sizes that were looked at
+  std::set<HostExprId> noted_;  // sizes that were visited
 };
 
 }  // namespace

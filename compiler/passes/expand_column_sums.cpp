@@ -1,6 +1,6 @@
-// expand_column_sums: the sum of each column of a matrix by whole rows, so that memory is read in
-// its order; the same bits, since the order of a reduction (docs/language_bits.md) is one of whole
-// rows here: of a tile of 1024 rows first those 128 apart are added, then by halves.
+// expand_column_sums: computes the sums of a matrix's columns by whole rows, so that memory is read
+// in its order. The bits stay the same, since the order of a reduction (docs/language_bits.md) is
+// one of whole rows here: in a tile of 1024 rows, rows 128 apart are added first, then halves.
 //
 //   before:  %1 = reduce %x {axis=0, add}          x: [f32; r, c], c not constant and no count
 //   after:   %a = keep (rows i, i + 128, … i + 896 of each tile of %x, added in this order)
@@ -8,7 +8,7 @@
 //            %d = keep (8 rows of %b, added by halves)
 //            %1 = reduce %d {axis=0, add}          one row for each tile
 //
-// A row that is missing is -0, which changes no sum.
+// A missing row is -0, which changes no sum.
 #include <vector>
 
 #include "compiler/passes/passes.h"
@@ -20,11 +20,11 @@ namespace {
 
 using ir::ValueId;
 
-// How the halving tree of a tile is cut in two.
+// Where the halving tree of a tile is split in two.
 constexpr std::int64_t kFirstHalves = 16, kLastHalves = 8;
 static_assert(kFirstHalves * kLastHalves == kTileColumns);
 
-// Groups of rows of one matrix, each group added to one row of another.
+// Groups of rows of one matrix; each group is added to one row of another.
 struct Step {
   std::int64_t group_in, group_out;  // rows of a group before and after; group_in / group_out terms
   bool by_halves;
@@ -53,12 +53,13 @@ ValueId u32(ir::Builder& b, std::int64_t value) {
   return b.constant_int(kU32, value);
 }
 
-// Rows `base` + offset of x where there are such; else -0. Operators are total: the rows that are
-// not there are gathered, too, from row 0.
+// Rows `base` + offset of x if they exist, else -0. Operators are total: missing rows are gathered,
+// too, from row 0.
 ValueId rows_at(ir::Builder& b, ValueId x, ValueId base, std::int64_t offset) {
   const ir::Type type = b.type(x);
   const ValueId rows = b.host_size(type.dims[0], kU32);
-  // No sum that may pass 2^32, and no difference below 0: of the last tile `base` may be no row.
+  // No sum exceeds 2^32, and no difference is below 0: in the last tile the row `base` may not
+  // exist.
   const ValueId left = b.map(ScalarOp::sub, rows, b.map(ScalarOp::min, base, rows));
   const ValueId is_there = b.map(ScalarOp::gt, left, u32(b, offset));
   const ValueId row = b.map(ScalarOp::add, base, u32(b, offset));
@@ -89,7 +90,7 @@ bool is_sum_of_columns(const ir::Function& fn, const ir::Op& op) {
   const auto& joined = fn.combiners[op.attrs.combiner.index()].op;
   const ir::Value& x = fn.values[op.operands[0].index()];
   const ir::Type& type = x.type;
-  // What is left of a sum that was expanded already.
+  // The rest of a sum that was expanded already.
   if (fn.ops[x.def.index()].kind == ir::OpKind::keep) return false;
   return joined == ScalarOp::add && type.rank == 2 && is_float(type.dtype);
 }
@@ -103,7 +104,7 @@ void expand_column_sums(ir::Program& program, PassContext& context) {
     ValueId x = op.operands[0];
     const ir::Type type = b.type(x);
     HostExprPool& exprs = b.exprs();
-    // No kernel has rows of a length that is known only after looking.
+    // Kernels have no rows of counted length.
     if (exprs.has_count(type.dims[1])) return std::nullopt;
     if (ir::constant_size(exprs, type.dims[1]) || ir::constant_size(exprs, type.dims[0])) {
       return std::nullopt;

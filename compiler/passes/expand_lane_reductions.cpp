@@ -1,5 +1,5 @@
-// expand_lane_reductions: a reduction over a small table for each element, made from scalars of the
-// element and of the table, becomes operations on whole arrays that registers hold.
+// expand_lane_reductions: turns a reduction over a small table for each element, computed from
+// scalars of the element and of the table, into operations on whole arrays that registers hold.
 //
 //   before:  %m = map lt %table, %x     %table [1, K], %x [L, 1]; K a small constant
 //            %1 = reduce add (convert %m), axis 1
@@ -23,7 +23,7 @@ using ir::OpKind;
 using ir::ValueId;
 using ir::ValueIds;
 
-// More would be texts that take long to compile.
+// More entries would make long texts that compile slowly.
 constexpr std::int64_t kMostEntries = 64;
 constexpr std::size_t kMostLaneOperations = 1024;
 
@@ -36,12 +36,12 @@ bool is_one(ir::Builder& b, HostExprId size) {
   return ir::constant_size(b.exprs(), size) == 1;
 }
 
-// Columns of a matrix of few columns, each as a scalar or as a vector of one element for each row.
+// The columns of a narrow matrix, each as a scalar or as a vector of one element per row.
 class Columns {
  public:
   explicit Columns(ir::Builder& builder) : b_(builder) {}
 
-  // Looks only. A matrix that lies in memory is read as it lies.
+  // Only tests; changes nothing. A matrix in memory is read from there.
   bool are_made_of_scalars(ValueId value) {
     const ir::Type type = b_.type(value);
     if (type.rank == 0 || known_.contains(value)) return true;
@@ -130,7 +130,7 @@ class Columns {
   std::size_t num_operations_ = 0;
 };
 
-// A combiner on whole arrays in place of scalars.
+// A combiner on whole arrays instead of scalars.
 class Combine {
  public:
   Combine(ir::Builder& builder, const ir::Combiner& combiner) : b_(builder), combiner_(combiner) {}
@@ -178,7 +178,7 @@ class Combine {
   ir::Combiner combiner_;
 };
 
-// The elements of one row joined in the order of a reduction.
+// Joins the elements of one row in the order of a reduction.
 ValueIds joined(std::vector<ValueIds> columns, Combine& combine) {
   for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
     for (std::size_t j = 0; j < distance && j + distance < columns.size(); ++j) {

@@ -32,8 +32,8 @@ ValueId column_numbers(ir::Builder& b, HostExprId cols) {
   return b.reshape(b.iota(cols), ir::matrix_type(kU32, b.exprs().const_int(1), cols));
 }
 
-// Each column divided by a power of two near its largest magnitude, so that no square overflows or
-// vanishes.
+// Divides each column by a power of two near its largest magnitude, so that no square overflows or
+// underflows.
 ValueId scale_columns(ir::Builder& b, ValueId m) {
   const ValueId largest = b.reduce(ScalarOp::max, b.map(ScalarOp::abs, m), 0);
   const ValueId exponent = b.map(ScalarOp::floor, b.map(ScalarOp::log2, largest));
@@ -45,14 +45,14 @@ ValueId products(ir::Builder& b, ValueId x, ValueId y) {
   return b.reduce(ScalarOp::add, b.map(ScalarOp::mul, x, y), 0);
 }
 
-// A process of Gram and Schmidt on a matrix whose columns were at first as long as `lengths` say
-// (squares, [1, cols]).
+// The Gram-Schmidt process on a matrix with the original column lengths `lengths` (squares, [1,
+// cols]).
 struct Orthonormalizing {
   ir::Builder& b;
   ValueId number, lengths, none;
 
-  // Column `i` with the columns before it taken out once more: what rounding left of them counts
-  // where little else is left. Zeros where the column depends on the others: see gram_schmidt.h.
+  // Takes the columns before it out of column `i` once more: if little else is left, the remains
+  // from rounding matter. Zeros if the column depends on the others: see gram_schmidt.h.
   ValueId direction(ValueId m, ValueId v, ValueId i) const {
     const ir::Type type = b.type(v);
     const ValueId left = products(b, v, v);
@@ -68,7 +68,7 @@ struct Orthonormalizing {
     return b.select(b.map(ScalarOp::bit_or, is_noise, is_unsure), none, made);
   }
 
-  // One turn: column `i` is made, then taken out of those behind it.
+  // One round: computes column `i`, then takes it out of the later ones.
   ValueId turn(ValueId m, ValueId i) const {
     const ir::Type column = ir::matrix_type(kU32, b.type(m).dims[0], b.exprs().const_int(1));
     const ValueId v = b.gather_along(m, b.fill(i, column), 1);
@@ -97,7 +97,7 @@ ValueId orthonormalize(ir::Builder& b, ValueId x) {
       .front();
 }
 
-// Partners stand `distance` (a u32 scalar, a power of two) apart.
+// Partners are `distance` (a u32 scalar, a power of two) apart.
 ValueId butterfly(ir::Builder& b, ValueId x, ValueId distance) {
   const ir::Type type = b.type(x);
   const ValueId number = column_numbers(b, type.dims[1]);
@@ -110,7 +110,7 @@ ValueId butterfly(ir::Builder& b, ValueId x, ValueId distance) {
 
 constexpr std::int64_t kShortest = 8, kPiece = 1024;
 
-// The elements of `x` in another order, given by a function of their numbers, in rows.
+// The elements of `x` in another order, given by a function of their numbers, as rows.
 template <typename Source>
 ValueId reorder(ir::Builder& b, ValueId x, const ir::Type& rows, const Source& source) {
   HostExprPool& exprs = b.exprs();
@@ -119,7 +119,7 @@ ValueId reorder(ir::Builder& b, ValueId x, const ir::Type& rows, const Source& s
   return b.reshape(b.gather(flat, source(b.iota(count))), rows);
 }
 
-// (i >> shift) & mask, moved up.
+// (i >> shift) & mask, shifted up.
 ValueId digits(ir::Builder& b, ValueId i, std::int64_t shift, std::int64_t mask, std::int64_t up) {
   const ValueId low = b.map(ScalarOp::bit_and, b.map(ScalarOp::shr, i, b.constant_int(kU32, shift)),
                             b.constant_int(kU32, mask));
@@ -162,7 +162,7 @@ ValueId constant_butterflies(ir::Builder& b, ValueId x, std::int64_t length) {
   return x;
 }
 
-// As many stages as the length has binary digits behind its first.
+// As many stages as the length has binary digits after its first.
 ValueId looped_stages(ir::Builder& b, ValueId x, HostExprId length) {
   HostExprPool& exprs = b.exprs();
   const HostExprId log = exprs.make(HostOp::Log2, exprs.cast(length, HostType::F64));

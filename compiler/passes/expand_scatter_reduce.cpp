@@ -1,13 +1,13 @@
-// expand_scatter_reduce: least and greatest values at places, as the greatest of unsigned keys,
-// which devices join in any order.
+// expand_scatter_reduce: computes minima and maxima at places as maxima of unsigned keys, which
+// devices can join in any order.
 //
 //   before:  %1: [f32; m] = scatter_reduce.min %at, %v
 //   after:   %2 = … %v                                keys of the values, turned over for min
 //            %3 = scatter_reduce.max %at, %2          of u32 or u64, from 0
 //            %1 = select %3 == 0, identity, … %3      back to values
 //
-// No float that is a number has the key 0, so that NaN, which min and max ignore, takes it. Of
-// integers the identity has it.
+// No float that is a number has the key 0, so NaN, which min and max ignore, gets it. For integers
+// the identity has it.
 #include <optional>
 
 #include "compiler/ir/rewriter.h"
@@ -25,7 +25,7 @@ bool is_made_of_keys(const ir::Function& function, const ir::Op& op) {
   return op.attrs.scalar_op == ScalarOp::max && (dtype == kU32 || dtype == kU64);
 }
 
-// Keys of which the greatest is looked for.
+// Keys whose maximum is wanted.
 ValueId in_order_of(ir::Builder& b, ScalarOp op, ValueId keys) {
   return op == ScalarOp::min ? b.map(ScalarOp::bit_not, keys) : keys;
 }

@@ -9,13 +9,13 @@
 //            %5: [u32; found], %6 = nonzero %4 {limit=k}
 //            %1: [u32; k] = reshape %5 {proved}
 //
-// A long vector is swept once instead of once for each digit (SampledTopK): a small sample gives
-// two keys that the k-th largest lies between, almost surely; the elements between them are listed,
-// and the list is searched. Where the guess was wrong, or the list too short, everything is
-// searched after all, so that the result is exact always.
+// A long vector is swept once instead of once for each digit (SampledTopK). A small sample gives
+// two keys between which the k-th largest lies almost surely. The elements between them are listed,
+// and the list is searched. If the guess was wrong, or the list too short, everything is searched
+// after all, so that the result is always exact.
 //
 // Along rows (axis 1) the largest of each row are found by counting (select_in_rows.h); long rows,
-// and those of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
+// and rows of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
 // one along the rows of the transpose.
 #include <optional>
 #include <ranges>
@@ -34,7 +34,7 @@ namespace {
 
 using ir::ValueId;
 
-// Sorted places of each row by key, the largest first; ties by the lower index.
+// The places of each row sorted by key, the largest first; ties by the lower index.
 ValueId order_of_rows(ir::Builder& b, ValueId values) {
   return b.argsort(make_keys(b, values).keys, /*descending=*/true, 1);
 }
@@ -49,7 +49,7 @@ ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
   return b.fill(b.reshape(b.iota(k), row), ir::matrix_type(kU32, b.type(values).dims[0], k));
 }
 
-// Where each region lies, and what found each count, as far as ops were offered.
+// The region of each op and the op that found each count, among the ops offered so far.
 class SeenCounts {
  public:
   void see(const ir::Function& function, ir::RegionId region, const ir::Op& op) {
@@ -57,8 +57,9 @@ class SeenCounts {
     if (op.kind == ir::OpKind::nonzero) found_[op.attrs.index].push_back({region, op.results[1]});
   }
 
-  // How many of what a selection kept: the last one that has run wherever the count is wanted, as
-  // filters by one mask share it across branches. Of payloads the count was read with them.
+  // How many elements a selection kept: the last selection with this count that has run at this
+  // point, since filters by one mask share the count across branches. A payload's count was read
+  // with it.
   ValueId count_of(ir::Builder& b, std::uint32_t count) const {
     const auto found = found_.find(count);
     if (found == found_.end()) return b.count_value(count);
@@ -96,8 +97,8 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
   return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
 }
 
-// Rows of a constant length are not sorted: their largest are found by counting, and listed as
-// places of the whole matrix.
+// Rows of constant length are not sorted: their largest are found by counting, and listed as places
+// of the whole matrix.
 ValueId counted_top_k_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k,
                               const SeenCounts& seen) {
   if (fits_a_tile(b, keys)) return b.list_marked(b.mark_largest(keys.keys, wanted(b, k, seen)), k);
@@ -118,7 +119,7 @@ ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCo
   return b.gather_along(picked, b.argsort(picked, false, 1), 1);
 }
 
-// +inf (the largest integer) where k is 0, else the value.
+// +inf (the largest integer) if k is 0, else the value.
 ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k, const SeenCounts& seen) {
   const auto constant = ir::constant_size(b.exprs(), k);
   if (constant && *constant > 0) return value;
@@ -141,7 +142,7 @@ ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const 
     return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k, seen);
   }
   const ValueId order = b.argsort(keys.keys, /*descending=*/true, 1);
-  // The last place of those wanted; of none the first, which is not used then.
+  // The last wanted place; if there is none the first, which is then not used.
   const HostExprId last =
       b.exprs().max(b.exprs().sub(k, b.exprs().const_int(1)), b.exprs().const_int(0));
   const ValueId place = b.gather_along(order, b.fill(wanted(b, last, seen), column), 1);

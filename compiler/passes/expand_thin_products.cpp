@@ -1,4 +1,5 @@
-// expand_thin_products: matrix products with a thin factor, so that the other one is read once.
+// expand_thin_products: computes matrix products with a thin factor so that the other factor is
+// read once.
 //
 //   before:  %1 = matmul %a, %b         b has a constant few columns, a many
 //   after:   %c0 = reduce add (%a * column 0 of %b, as a row), axis 1; and so for each column, in
@@ -19,8 +20,8 @@ namespace {
 
 using ir::ValueId;
 
-// More would be kernels of more reductions than caches have room for, and texts that take long to
-// compile.
+// More columns would make kernels with more reductions than caches have room for, and long texts
+// that compile slowly.
 constexpr std::int64_t kMostColumns = 8;
 constexpr std::int64_t kMostTerms = 16;
 
@@ -96,7 +97,7 @@ void expand_thin_products(ir::Program& program, PassContext& context) {
     const auto num_terms = ir::constant_size(b.exprs(), b.type(left).dims[1]);
     const auto num_columns = ir::constant_size(b.exprs(), b.type(right).dims[1]);
     if (num_terms) {
-      // Square ones are transforms of rows on chip.
+      // Square factors are transforms of rows on chip.
       const bool is_thin = *num_terms >= 1 && *num_terms <= kMostTerms && num_terms != num_columns;
       if (!is_thin) return std::nullopt;
       return ir::ValueIds{sum_of_terms(b, left, right, *num_terms)};

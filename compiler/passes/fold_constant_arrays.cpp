@@ -1,5 +1,5 @@
-// fold_constant_arrays: array ops on constants become tables, by running them once: those on
-// tables, and those that cost more than a read of the table.
+// fold_constant_arrays: runs array ops on constants once and makes tables of the results: ops on
+// tables, and ops that cost more than reading the table.
 //
 //   before:  %1: [f32; 4] = const_array {index=0}      after:  %2: f32 = const_scalar {value=10}
 //            %2: f32 = reduce %1, %0 {combiner=add}
@@ -22,7 +22,7 @@ namespace {
 
 using ir::OpKind;
 
-// A table beyond this is better computed where it is used than read from memory.
+// Larger tables are better recomputed than read from memory.
 constexpr std::int64_t kMaxElems = 4096;
 
 bool is_leaf(OpKind kind) {
@@ -50,7 +50,7 @@ bool is_pulled(OpKind kind) {
   }
 }
 
-// Arithmetic that takes longer than a read of its result.
+// Arithmetic that takes longer than reading its result.
 bool is_costly(const ir::Op& op) {
   if (op.kind != OpKind::map) return op.kind == OpKind::reduce || op.kind == OpKind::scan;
   switch (op.attrs.scalar_op) {
@@ -79,13 +79,13 @@ bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
   return count <= kMaxElems;
 }
 
-// Of the values of one function: how many ops in a row compute the constant; nothing where it is
-// none. Ops are asked about in order, so an operand is mostly known already.
+// For values of one function: how many consecutive ops compute the constant; nothing if the value
+// is not constant. Ops are visited in order, so operands are mostly known already.
 using KnownConstants = std::unordered_map<ir::ValueId, std::optional<int>>;
-// Each fold runs all that its operands are made of, so longer chains become tables on the way.
+// Each fold runs all ops behind its operands, so longer chains become tables in between.
 constexpr int kLongestChain = 32;
 
-// Copies an op and all it is made of into a function of its own. None of them holds a region.
+// Copies an op and everything behind it into a function of its own. None of the ops holds a region.
 class Extraction {
  public:
   explicit Extraction(const ir::Function& from) : from_(from), to_(ir::make_function(from.kind)) {}
@@ -98,7 +98,7 @@ class Extraction {
   }
 
  private:
-  // Operands first; chains of them may be longer than the stack is deep.
+  // Operands first, without recursion: chains may be longer than the stack is deep.
   void copy(ir::ValueId value) {
     std::vector<ir::ValueId> open{value};
     while (!open.empty()) {
@@ -143,8 +143,8 @@ class Fold {
   Fold(ir::Builder& builder, ir::Op op, KnownConstants& known)
       : b_(builder), op_(std::move(op)), known_(known) {}
 
-  // Operands that are all constants, a table among them or a costly op, and a result of constant
-  // size.
+  // Are all operands constants, with a table or a costly op among them, and is the result of
+  // constant size?
   bool is_possible() {
     if (!is_foldable(op_) || !is_small_constant(b_.exprs(), b_.type(op_.results[0]))) return false;
     const bool reads_size = ir::uses_attr(op_.kind, ir::AttrUse::Size);
@@ -192,7 +192,7 @@ class Fold {
     return longest + 1;
   }
 
-  // A combiner that reads values around it is not a constant.
+  // A combiner that reads outside values is not constant.
   bool is_combiner_closed(const ir::Op& op) {
     if (!ir::uses_attr(op.kind, ir::AttrUse::Combiner)) return true;
     return b_.function().combiners[op.attrs.combiner.index()].op.has_value();

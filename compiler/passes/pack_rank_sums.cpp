@@ -1,5 +1,5 @@
-// pack_rank_sums: integers whose ends are known travel in no more bits than their sum over ranks
-// takes. The sum of words is the sums of all their fields: none carries into the next.
+// pack_rank_sums: sends integers of known range in no more bits than their sum over ranks needs.
+// Adding words adds all their fields: none carries into the next.
 //
 //   before:  %1 = all_reduce %x {add}        x: [i32; n] between a and b
 //   after:   %c = keep (convert (%x - a) to u8)
@@ -10,7 +10,7 @@
 //   where    bits = ceil(log2(world * (b - a) + 1))           so that a field holds the sum
 //            m = ceil_div(n, 64 / bits)
 //
-// Of reduce_scatter each row has words of its own.
+// For reduce_scatter each row has words of its own.
 //
 //   before:  %1 = all_reduce %x {max}        x: [i32; n] within 8 bits
 //   after:   %1 = convert (all_reduce (convert %x to i8) {max})
@@ -29,7 +29,7 @@ using ir::ValueId;
 
 struct Fields {
   analysis::PackedSum sum;
-  HostExprId bits;          // of each
+  HostExprId bits;          // of each field
   HostExprId num_rows;      // that have words of their own
   HostExprId num_elements;  // of a row
   HostExprId num_words;     // a field of word i is element i, i + num_words, i + 2 num_words …
@@ -39,19 +39,19 @@ ValueId wide_size(Builder& b, HostExprId size) {
   return b.host_size(size, kU64);
 }
 
-// min(times * num_words, num_elements): no sum of it and a word's number passes 2^32.
+// min(times * num_words, num_elements): its sum with a word's number does not exceed 2^32.
 HostExprId first_element(Builder& b, const Fields& fields, std::int64_t field) {
   HostExprPool& exprs = b.exprs();
   const HostExprId first = exprs.mul(exprs.const_int(field), fields.num_words);
   return exprs.min(first, fields.num_elements);
 }
 
-// Where a word's field begins; the shift of an empty field does not matter.
+// The bit at which a word's field begins; for an empty field it does not matter.
 ValueId shift_of(Builder& b, const Fields& fields, std::int64_t field) {
   return wide_size(b, b.exprs().mul(b.exprs().const_int(field), fields.bits));
 }
 
-// Of each word its place in its row, and the element of its first field.
+// For each word: its place in its row, and the element of its first field.
 struct WordPlaces {
   ValueId in_row, element;
 };
@@ -88,7 +88,7 @@ ValueId pack_fields(Builder& b, const Fields& fields, ValueId x) {
   return packed;
 }
 
-// An element's word and the shift of its field: a division by num_words of few digits.
+// An element's word and the shift of its field: a division by num_words with few digits.
 struct FieldPlaces {
   ValueId word, shift;
 };
@@ -107,7 +107,7 @@ FieldPlaces find_places(Builder& b, const Fields& fields) {
   return at;
 }
 
-// As the sum of elements of the type, which wraps where these do.
+// The sum in the elements' type; it wraps as theirs does.
 ValueId unpack_fields(Builder& b, const Fields& fields, ValueId words, DType dtype) {
   HostExprPool& exprs = b.exprs();
   const FieldPlaces at = find_places(b, fields);
@@ -142,14 +142,14 @@ ValueId sum_over_ranks(Builder& b, const ir::Op& op, const analysis::PackedSum& 
   return unpack_fields(b, fields, sums, type.dtype);
 }
 
-// The type of 8 bits, which every transport joins, where it holds the elements.
+// The 8-bit type, which every transport can join, if it holds the elements.
 std::optional<DType> small_type(const IntegerRange& range) {
   if (range.least >= 0 && range.greatest <= 255) return kU8;
   if (range.least >= -128 && range.greatest <= 127) return kI8;
   return std::nullopt;
 }
 
-// The least or the greatest.
+// A minimum or a maximum.
 std::optional<ir::ValueIds> narrow_extreme(Builder& b, const ir::Op& op) {
   const auto how = b.function().combiners[op.attrs.combiner.index()].op;
   const DType dtype = b.dtype(op.operands[0]);

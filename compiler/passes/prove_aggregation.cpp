@@ -1,5 +1,5 @@
-// prove_aggregation: whether payloads may be added up field by field, and whether `finish` is
-// linear in the sum. Changes nothing but the program's own account of it.
+// prove_aggregation: finds out whether payloads may be added field by field, and whether `finish`
+// is linear in the sum. It changes only the program's facts.
 //
 //   before:  wire counts 0 { value: [f32; k] by sum }    after:  aggregation sum_proved
 //            aggregation gather

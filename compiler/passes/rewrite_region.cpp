@@ -27,7 +27,7 @@ class RegionRewriter {
  private:
   std::vector<ir::OpId>& ops(ir::RegionId region) { return function_.regions[region.index()].ops; }
 
-  // The region is filled anew: what is built goes to its end, then the op itself where it stays.
+  // Refills the region: new ops go to its end, then the op itself if it stays.
   void visit(ir::RegionId region) {
     const std::vector<ir::OpId> old = std::exchange(ops(region), {});
     ops(region).reserve(old.size());

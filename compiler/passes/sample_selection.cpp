@@ -1,9 +1,8 @@
-// top_k of a long vector, swept once: a sample of constant size gives two keys that the k-th
-// largest lies between, almost surely. One sweep counts what lies above both and lists what lies
-// between them; the k-th largest is searched for in the list. Where k is small there is no upper
-// key: the list then holds everything selected, in order, and no further sweep is needed. Where the
-// list cannot hold the k-th largest, because the guess was wrong or ties overflow it, all keys are
-// searched.
+// top_k of a long vector in one sweep. A sample of constant size gives two keys between which the
+// k-th largest lies almost surely. One sweep counts the elements above both and lists those between
+// them; then the list is searched for the k-th largest. If k is small there is no upper key: the
+// list holds all selected elements in order, and no further sweep is needed. If the list cannot
+// contain the k-th largest, because the guess was wrong or ties overflow it, all keys are searched.
 #include "compiler/passes/select_by_digits.h"
 
 namespace cinch::passes {
@@ -12,10 +11,10 @@ namespace {
 using ir::ValueId;
 using ir::ValueIds;
 
-// Elements looked at: one of kSampleShare, and at most kSampleMost.
+// Number of sampled elements: one of kSampleShare, and at most kSampleMost.
 constexpr std::int64_t kSampleShare = 16;
 constexpr std::int64_t kSampleMost = 16384;
-// The list takes at most 1 / kListShare of the elements, so that index and key stay well below half
+// The list takes at most 1 / kListShare of the elements, so that index and key take well below half
 // a byte per element; a short list costs nothing.
 constexpr std::int64_t kListShare = 20;
 constexpr std::int64_t kListLeast = 4096;
@@ -45,13 +44,13 @@ class SampledTopK {
 
  private:
   HostExprId size(std::int64_t value) { return e_.const_int(value); }
-  // Elements that the list holds.
+  // The capacity of the list.
   HostExprId most() { return e_.add(e_.ceil_div(n_, size(kListShare)), size(kListLeast)); }
   ValueId u32(std::int64_t value) { return b_.constant_int(kU32, value); }
   ValueId key_constant(std::int64_t value) { return b_.constant_int(keys_.key_type, value); }
 
-  // One place in each of `num` strides, at a hash of its number, so that no period of the array
-  // shows; the last strides may begin again at its start.
+  // One place in each of `num` strides, chosen by a hash of its number, so that periods of the
+  // array do not matter; the last strides may wrap around to its start.
   ValueId sampled_places(HostExprId num) {
     const ValueId i = b_.iota(num);
     const ValueId stride = b_.host_size(e_.ceil_div(n_, e_.max(num, size(1))), kU32);
@@ -64,8 +63,8 @@ class SampledTopK {
     return b_.map(ScalarOp::mod, place, b_.host_size(n_, kU32));
   }
 
-  // Keys of the sample a good four standard deviations below and above the rank that the k-th
-  // largest has there. The deviation is at most sqrt(rank), and sqrt(num) / 2.
+  // Keys of the sample a good four standard deviations below and above the rank of the k-th
+  // largest. The deviation is at most sqrt(rank), and sqrt(num) / 2.
   void guess() {
     const HostExprId num = e_.min(e_.ceil_div(n_, size(kSampleShare)), size(kSampleMost));
     const HostExprId rank = e_.div(e_.mul(k_, num), e_.max(n_, size(1)));
@@ -100,7 +99,7 @@ class SampledTopK {
     most_ = b_.host_size(most(), kU32);
   }
 
-  // Does the list hold all between the two keys, and the k-th largest is among them?
+  // Does the list hold all elements between the two keys, including the k-th largest?
   ValueId is_list_enough() {
     const ValueId k = b_.host_size(k_, kU32);
     need_in_list_ = b_.map(ScalarOp::sub, k, above_);
@@ -124,10 +123,10 @@ class SampledTopK {
   HostExprId k_, n_;
   ValueId is_small_;          // is everything selected expected to fit the list?
   ValueId low_, high_;        // the two keys
-  ValueId above_;             // how many keys lie above both
-  ValueId list_, list_keys_;  // places and keys of what lies between, ascending by place
+  ValueId above_;             // number of keys above both
+  ValueId list_, list_keys_;  // places and keys of the elements between, ascending by place
   ValueId in_list_, most_;    // how many there are, and how many fit
-  ValueId need_in_list_;      // of the k largest, how many are there
+  ValueId need_in_list_;      // how many of the k largest are in the list
 };
 
 }  // namespace

@@ -10,9 +10,9 @@ using ir::ValueIds;
 // Bins of one histogram: 2^11 of u32 stay in the fastest memory of every target.
 constexpr int kDigitBits = 11;
 
-// What the search for one rank knows after some digits.
+// State of the search for one rank after some digits.
 struct FoundDigit {
-  ValueId need;  // of the elements with these digits, how many are among those wanted
+  ValueId need;  // how many of the elements with these digits are wanted
   ValueId num;   // how many elements have these digits
   ValueId key;   // the digits
 };
@@ -34,8 +34,8 @@ class DigitStep {
     before_ = b_.map(ScalarOp::shr, upper_, width_);
   }
 
-  // The highest bin such that it and those above hold at least `need` elements. What lies above it
-  // is then no longer needed.
+  // The highest bin that, with the bins above, holds at least `need` elements. The elements above
+  // it are then no longer needed.
   FoundDigit next(const FoundDigit& found) {
     const HostExprId bins = b_.exprs().const_int(std::int64_t{1} << kDigitBits);
     const ValueId counts = b_.histogram(digit_, bins, b_.map(ScalarOp::eq, before_, found.key));
@@ -105,7 +105,7 @@ ValueId mask_of_largest(ir::Builder& b, ValueId keys, const RankedKey& found) {
 }
 
 ValueId first_of(ir::Builder& b, ValueId mask, HostExprId k) {
-  // Where the device alone knows k, the mask has no more all the same.
+  // Even if only the device knows k, the mask has no more than k elements.
   const HostExprId most = b.exprs().has_count(k) ? b.exprs().upper_bound(k) : k;
   const ir::Builder::Nonzero found = b.nonzero(mask, b.new_count("selected", most), most);
   return b.reshape(found.index, ir::vector_type(kU32, k), /*proved=*/true);

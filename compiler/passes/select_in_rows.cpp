@@ -9,25 +9,25 @@ namespace {
 
 using ir::ValueId;
 
-// Shorter rows are sorted in registers, which takes less (docs/benchmarks/cpu.md).
+// Shorter rows are sorted in registers, which is faster (docs/benchmarks/cpu.md).
 constexpr std::int64_t kLeastCountedColumns = 33;
 constexpr std::int64_t kMostCountedColumns = 1 << 16;
 constexpr int kRowDigitBits = 2;
 
-// [rows, 1] of zeros beside the keys.
+// [rows, 1] of zeros, for these keys.
 ValueId zeros_beside(ir::Builder& b, ValueId keys) {
   const ir::Type column = ir::matrix_type(kU32, b.type(keys).dims[0], b.exprs().const_int(1));
   return b.fill(b.constant_int(kU32, 0), column);
 }
 
-// [rows, 1]: for how many elements of each row it holds.
+// [rows, 1]: the number of true elements in each row.
 ValueId count_in_rows(ir::Builder& b, ValueId mask) {
   return b.reduce(ScalarOp::add, b.convert(mask, kU32), 1);
 }
 
-// The greatest number of `bits` bits for each row that `is_reached` gives true for, a column of
-// truths from a column of numbers; 0 always counts as reached, and what is above a number that is
-// not reached is not reached either.
+// For each row, the largest number of `bits` bits for which `is_reached` is true; it maps a column
+// of numbers to a column of truths. 0 always counts as reached. `is_reached` is monotonic: above a
+// number that is not reached, none is.
 template <class IsReached>
 ValueId greatest_reached(ir::Builder& b, ValueId zeros, int bits, const IsReached& is_reached) {
   ValueId found = zeros;
@@ -76,7 +76,7 @@ ValueId mask_of_largest_in_rows(ir::Builder& b, const SelectionKeys& keys, Value
   const auto last = static_cast<std::uint64_t>(b.exprs().const_value(cols).as_int() - 1);
   const ValueId column =
       b.reshape(b.iota(cols), ir::matrix_type(kU32, b.exprs().const_int(1), cols));
-  // The last column whose equal key is needed: up to there they are not enough before it.
+  // The last column whose equal key is needed: before it there are not enough.
   const ValueId cut =
       greatest_reached(b, zeros_beside(b, keys.keys), std::bit_width(last), [&](ValueId place) {
         const ValueId is_before = b.map(ScalarOp::lt, column, place);

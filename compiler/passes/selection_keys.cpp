@@ -1,5 +1,5 @@
-// See selection_keys.h. A float's bits are in order for non-negative values; negative ones are
-// turned over, and the sign bit is flipped so that they stand below.
+// See selection_keys.h. The bits of non-negative floats are in order; those of negative ones are
+// inverted, and the sign bit is flipped so that they come below.
 #include "compiler/passes/selection_keys.h"
 
 #include "compiler/ir/rewriter.h"
@@ -37,7 +37,7 @@ SelectionKeys float_keys(ir::Builder& b, ir::ValueId values, ZeroOrder zeros) {
                                 : b.map(ScalarOp::add, values, b.constant(type, 0));  // -0 to +0
   const ir::ValueId as_int = b.bitcast(plain, signed_of(type));
   const ir::ValueId width = b.constant_int(signed_of(type), type.bits - 1);
-  const ir::ValueId ones = b.map(ScalarOp::shr, as_int, width);  // all ones where negative
+  const ir::ValueId ones = b.map(ScalarOp::shr, as_int, width);  // all ones if negative
   const ir::ValueId turned = b.map(ScalarOp::bit_or, b.bitcast(ones, result.key_type),
                                    sign_bit(b, result.key_type, type.bits));
   result.keys = b.map(ScalarOp::bit_xor, b.bitcast(as_int, result.key_type), turned);
@@ -53,7 +53,7 @@ SelectionKeys int_keys(ir::Builder& b, ir::ValueId values) {
   }
   const DType wide = signed_of(type);
   const ir::ValueId as_key = b.bitcast(b.convert(values, wide), result.key_type);
-  // Adding half the range puts the smallest value at 0; it wraps within the key's type.
+  // Adding half the range maps the smallest value to 0; it wraps within the key's type.
   result.keys = b.map(ScalarOp::add, as_key, sign_bit(b, result.key_type, type.bits));
   return result;
 }

@@ -1,4 +1,4 @@
-// simplify: local rules until none applies, and control flow whose course is known.
+// simplify: applies local rules until none matches, and removes control flow with a known course.
 //
 //   before:  %2 = map.mul %1, 1                        after:  uses of %2 become %1
 //            %4 = if_else true () {A} () {B}                   A, and what it yields for %4
@@ -23,7 +23,7 @@ Values apply_rules(const Matcher& matcher) {
   return std::nullopt;
 }
 
-// Only the branch that is taken runs; its checks stay where they were.
+// Only the branch taken runs; its checks stay in place.
 Values take_known_branch(const Matcher& matcher) {
   if (matcher.op().kind != OpKind::if_else) return std::nullopt;
   const auto condition = matcher.constant(matcher.operand(0));
@@ -53,7 +53,7 @@ void simplify(ir::Program& program, PassContext& context) {
     if (Values values = take_known_branch(matcher)) return values;
     return drop_empty_loop(matcher);
   };
-  // Every rule makes the program smaller or moves fills outward, so this ends by itself.
+  // Every rule makes the program smaller or moves fills outward, so this ends.
   while (rewrite_all(program, context, rewrite)) {
   }
 }

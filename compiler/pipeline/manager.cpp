@@ -15,7 +15,7 @@ bool is_named(const std::vector<std::string>& names, std::string_view name) {
                      [&](const std::string& each) { return each == name || each == "all"; });
 }
 
-// A fault inside a pass carries the pass's name and the program it was given.
+// A fault inside a pass gets the pass's name and its input program.
 void run_guarded(const Pass& pass, ir::Program& program, passes::PassContext& context) {
   try {
     pass.run(program, context);

@@ -1,4 +1,4 @@
-// The one list that says which passes there are, and the one that says their order.
+// The list of all passes, and the list of their order.
 #include "compiler/passes/passes.h"
 #include "compiler/pipeline/pipeline.h"
 
@@ -33,17 +33,17 @@ constexpr Pass kPasses[] = {
      "turns sums along columns into sums of whole rows"},
 };
 
-// A program is first made small, then its big operators are opened, then what that brought in is
-// made small again.
+// First the program is made small, then big operators are expanded, then the result is made small
+// again.
 constexpr std::string_view kStandardOrder[] = {
     "simplify",
-    "eliminate_common_values",  // after simplify: equal things look equal
+    "eliminate_common_values",  // after simplify: equal things then look equal
     "convert_if_to_select",     // before folding: a select of constants folds
     "fold_constant_arrays",
-    "prove_aggregation",       // before expansion: a whole operator is easier to see through
-    "eliminate_dead_values",   // before expansion: no work on what nobody reads
-    "pack_rank_sums",          // after folding: constants say how large values are
-    "expand_lane_reductions",  // after folding: tables are constants
+    "prove_aggregation",       // before expansion: whole operators are easier to analyse
+    "eliminate_dead_values",   // before expansion: no work on unread values
+    "pack_rank_sums",          // after folding: constants tell how large values are
+    "expand_lane_reductions",  // after folding: tables are then constants
     "expand_matrix_ops",
     "expand_thin_products",
     "expand_column_sums",  // after the products: their columns are summed

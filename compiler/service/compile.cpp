@@ -40,17 +40,17 @@ void run_passes(ir::Program& program, rt::StepLimit& steps) {
       pipeline::run(program, {.pass_limit = steps.left(), .evaluate = evaluate_constant});
   steps.count(report.num_rewrites);
   if (steps.has_leave()) return;
-  // Kernels are made of these, whatever the limit.
+  // Kernels need these passes, whatever the limit.
   pipeline::run(program,
                 {.passes = {"expand_matrix_ops", "expand_selection", "expand_scatter_reduce"},
                  .evaluate = evaluate_constant});
 }
 
-// Of a request's bindings, what the code depends on: constant parameters, and the names of
-// run-time ones that have no default, for without a binding these are an error.
+// The request's bindings on which the code depends: constant parameters, and the names of run-time
+// ones without a default, which must be bound.
 std::vector<std::string> bindings_of_code(const std::vector<std::string>& bindings,
                                           const sema::CheckedProgram& checked) {
-  std::map<std::string, std::string> chosen;  // by name; the last binding of a name holds
+  std::map<std::string, std::string> chosen;  // by name; the last binding of a name counts
   for (const std::string& word : bindings) chosen[word.substr(0, word.find('='))] = word;
   for (std::size_t i = 0; i < checked.info.params.size(); ++i) {
     const std::string& name = checked.info.params[i].name;
@@ -66,7 +66,7 @@ std::vector<std::string> bindings_of_code(const std::vector<std::string>& bindin
   return words;
 }
 
-// An image is kept with the defaults that the text declares, and serves with what was bound.
+// The cache holds an image with the defaults in the text; the returned image has the bound values.
 rt::ProgramImage with_declared_defaults(rt::ProgramImage image,
                                         const sema::CheckedProgram& checked) {
   for (std::size_t i = 0; i < image.info.params.size(); ++i) {
@@ -77,11 +77,12 @@ rt::ProgramImage with_declared_defaults(rt::ProgramImage image,
   return image;
 }
 
-// A program that is compiled for one request.
+// A program compiled for one request.
 struct Compilation {
   const ProgramRequest& request;
   ProgramText text;
-  // Of a request that binds something; else only what is not kept is checked.
+  // Set if the request binds something; otherwise only programs that are not in the cache are
+  // checked.
   std::optional<sema::CheckedProgram> checked;
   std::vector<std::string> bindings_of_code;
 };
@@ -98,14 +99,14 @@ bool needs_nvrtc(const codegen::Target& target) {
   return target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
 }
 
-// How what the request compiles is optimised.
+// How code for the request is optimised.
 codegen::CudaEffort effort_of(const ProgramRequest& request, const codegen::Target& target) {
   return request.is_ahead_of_time || !needs_nvrtc(target) ? codegen::CudaEffort::Full
                                                           : codegen::CudaEffort::Quick;
 }
 
-// Kept code of these serves the request, the first rather. Code that was made quickly serves what
-// is made ahead of time only where NVRTC is not.
+// The efforts whose code in the cache serves the request, best first. Quickly made code serves
+// ahead-of-time requests only if there is no NVRTC.
 std::vector<codegen::CudaEffort> efforts_that_serve(const ProgramRequest& request,
                                                     const codegen::Target& target) {
   if (!needs_nvrtc(target) || (request.is_ahead_of_time && codegen::nvrtc_report().is_found)) {
@@ -119,8 +120,8 @@ CompileCache cache_of(const Compilation& compilation, const codegen::Target& tar
   return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
 }
 
-// What is kept under this key; of a program without states also what was made for states in a
-// second buffer, which is the same then.
+// Looks up this key. For a program without states also finds code that was made for states in a
+// second buffer, which is then the same.
 std::optional<rt::ProgramImage> find_code(const Compilation& compilation,
                                           const codegen::Target& target, const CudaCode& code) {
   if (auto kept = cache_of(compilation, target, code).find()) return kept;
@@ -145,13 +146,13 @@ std::optional<KeptCode> find_kept(const Compilation& compilation, const codegen:
   return std::nullopt;
 }
 
-// Kept code that serves although it was made for blocks of another size or for another
-// architecture: results are the same, and without NVRTC there will be no other.
+// Code in the cache that serves although it was made for blocks of another size or another
+// architecture: results are the same, and without NVRTC there is no other.
 std::optional<rt::ProgramImage> find_other_code(const Compilation& compilation,
                                                 const codegen::Target& target) {
   if (!needs_nvrtc(target) || codegen::nvrtc_report().is_found) return std::nullopt;
   for (const std::string& arch : codegen::archs_that_serve(target.arch)) {
-    for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
+    for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all values that CudaOptions accepts
       auto kept = find_kept(compilation, {target.kind, arch}, warps);
       if (!kept) continue;
       kept->image.target = "cuda:" + target.arch;
@@ -161,7 +162,7 @@ std::optional<rt::ProgramImage> find_other_code(const Compilation& compilation,
   return std::nullopt;
 }
 
-// Where `target` is PTX, of which architecture.
+// The architecture, if `target` is PTX.
 codegen::Target target_of_code(const codegen::Target& target) {
   return {target.kind, target.arch == codegen::kPtx ? codegen::kPtxArch : target.arch};
 }
@@ -177,14 +178,14 @@ rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
       codegen::make_image(make_kernels(program, {compilation.request.states, &steps}),
                           target_of_code(target), options));
   if (compilation.request.pass_limit) return image;
-  // A warning is shown whenever its program is used.
+  // Warnings are shown whenever the program is used.
   if (front_end.sink.all().empty()) {
     cache.put(with_declared_defaults(image, *compilation.checked), front_end.sources);
   }
   return image;
 }
 
-// Code that was made quickly serves this time; better code is made when nobody waits.
+// Quickly made code is used this time; better code is made in the background.
 void improve_if_asked(const ProgramRequest& request, const codegen::Target& target,
                       std::uint32_t block_warps) {
   if (!request.is_improved_later || request.pass_limit) return;

@@ -15,10 +15,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kInLibrary = "std:";
-// Of an installed tree, beside the compiler library (compiler/package/images.cmake).
+// The folder in an installed tree, next to the compiler library (compiler/package/images.cmake).
 constexpr const char* kCompiledFolder = "compiled";
 
-// A path that names the same text where the library or the program's folder lies elsewhere.
+// A path that stays the same if the library or the program's folder is moved.
 std::string movable_path(const std::string& path, const std::string& program) {
   const std::string library = stdlib_folder();
   const fs::path in_library =
@@ -42,7 +42,7 @@ rt::CacheSettings cache_settings() {
   rt::CacheSettings settings = rt::cache_settings_from_environment();
   const fs::path own = rt::own_folder();
   if (own.empty()) return settings;
-  // Of the library, and of the command in bin.
+  // For the library, and for the command in bin.
   for (const fs::path& beside : {own, own.parent_path() / "lib" / "cinch"}) {
     std::error_code error;
     const fs::path folder = beside / kCompiledFolder;
@@ -60,13 +60,13 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
     title_ += ":" + program.compressor;
   Hasher hasher;
   hasher.add(source_identity()).add(program.text);
-  // Without a name, the file's own decides among several compressors.
+  // Without a name, the file's own name decides among several compressors.
   hasher.add(title_).add(std::uint64_t{bindings.size()});
   for (const std::string& binding : bindings) {
     hasher.add(binding);
     title_ += " " + binding;
   }
-  // Which header is found where depends on them; what it holds is an import's stamp.
+  // They decide which header is found; the header's contents are checked like an import's.
   hasher.add(program.headers.compile_commands).add(program.headers.include_folders.size());
   for (const std::string& folder : program.headers.include_folders) hasher.add(folder);
   hasher.add(static_cast<std::uint64_t>(states));
@@ -106,12 +106,12 @@ void CompileCache::put(const rt::ProgramImage& image, const dsl::SourceSet& sour
   rt::CacheEntry entry{title_, {}, image};
   for (dsl::FileId id = 0; id < sources.num_files(); ++id) {
     const dsl::SourceBuffer& file = *sources.find(id);
-    // Texts that are no files come from the bindings, which the key holds.
+    // Texts that are not files come from the bindings, which the key contains.
     std::error_code error;
     if (file.name() == program_.path || !fs::is_regular_file(file.name(), error)) continue;
     entry.imports.push_back({movable_path(file.name(), program_.path), hash128(file.text())});
   }
-  // What cannot be kept is compiled again next time.
+  // If it cannot be kept it is compiled again next time.
   (void)cache_.put(key_, entry);
 }
 

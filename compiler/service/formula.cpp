@@ -96,7 +96,7 @@ std::string formula_text(rt::ProgramInfo& info, HostExprId id) {
 
 namespace {
 
-// Whether anything was replaced.
+// Returns whether anything was replaced.
 bool replace_all(std::string& text, const std::string& what, const std::string& with) {
   const std::string before = text;
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
@@ -104,7 +104,7 @@ bool replace_all(std::string& text, const std::string& what, const std::string& 
   return text != before;
 }
 
-// A call, which its brackets hold together wherever it is.
+// A call needs no brackets, wherever it is.
 bool is_call(const std::string& text) {
   const std::size_t bracket = text.find('(');
   if (bracket == 0 || bracket == std::string::npos || text.back() != ')') return false;

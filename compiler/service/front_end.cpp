@@ -28,7 +28,7 @@ bool is_image(std::string_view bytes) {
 
 bool is_image_file(const std::string& path) {
   std::error_code error;
-  // What is read from a pipe is gone, and no image.
+  // Data in a pipe can be read only once, and are no image.
   if (!std::filesystem::is_regular_file(path, error)) return false;
   auto reader = value_or_throw(rt::FileReader::open(path));
   std::vector<std::uint8_t> bytes;
@@ -71,7 +71,7 @@ bool is_name(const std::string& text) {
   return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, is_inside);
 }
 
-// A fraction, or a count such as 64k.
+// Parses a fraction, or a count such as 64k.
 std::optional<double> number_in(const std::string& text) {
   if (const std::optional<double> number = parse_number(text)) return number;
   const ParsedCount count = parse_count(text);
@@ -110,7 +110,7 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
 
 namespace {
 
-// Without a name: the file's only compressor that stands alone, or the one of the file's name.
+// Without a name: the file's only compressor that works alone, or the one with the file's name.
 std::string choose_compressor(const sema::CheckedModule& module, const ProgramText& place) {
   if (!place.compressor.empty()) return place.compressor;
   std::string stem = std::filesystem::path(place.path).stem();

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-// Installed, in a build tree, or this executable itself.
+// The installed command, that of a build tree, or this executable itself.
 std::string find_command() {
   const std::filesystem::path own = rt::own_folder();
   for (const char* step : {"../../bin/cinch", "../bin/cinch", "cinch"}) {
@@ -36,7 +36,7 @@ std::string find_command() {
   return {};
 }
 
-// The NVRTC that this process has may be one that only its framework finds.
+// Tells the process where NVRTC is, since perhaps only this process's framework finds it.
 std::vector<std::string> environment_with_nvrtc() {
   constexpr std::string_view kName = "CINCH_NVRTC=";
   std::vector<std::string> words;
@@ -54,7 +54,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
-// A file without a name, read from its start.
+// A file without a name; it is read from its start.
 class TextFile {
  public:
   explicit TextFile(const std::string& text)
@@ -77,7 +77,7 @@ class TextFile {
   bool is_whole_ = false;
 };
 
-// What the process begins with: the text as its input, no output, no signal blocked.
+// Settings of the new process: the text as its input, no output, no blocked signals.
 class SpawnSettings {
  public:
   explicit SpawnSettings(const TextFile& input) {
@@ -115,8 +115,8 @@ void start(const std::string& command, const std::string& text) {
   pid_t process = 0;
   const int code = posix_spawn(&process, command.c_str(), settings.actions(), settings.attributes(),
                                pointers(words).data(), pointers(environment).data());
-  // It forks what compiles and ends at once. A host program that waits for all of its children may
-  // have been first.
+  // The process forks the one that compiles, and ends at once. A host program that waits for all of
+  // its children may have been first.
   while (code == 0 && ::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -20,7 +20,7 @@ bool is_wrapper(const json& item) {
                              [](const json& param) { return param["type"] == "compressor"; });
 }
 
-// "error_feedback(topk)": around what the documentation has in it, where that is a plain name.
+// "error_feedback(topk)": wraps the inner program of the documentation if that is a plain name.
 std::string program_of(const json& item, const std::string& doc) {
   auto name = item["name"].get<std::string>();
   if (!is_wrapper(item)) return name;
@@ -33,7 +33,7 @@ std::string program_of(const json& item, const std::string& doc) {
   return name + "(topk)";
 }
 
-// A parameter and its default, as the shell or Python has them; empty where no default is a value.
+// A parameter and its default, in the shell's or Python's syntax; empty if the default is no value.
 struct Setting {
   std::string name, shell, python;
 };

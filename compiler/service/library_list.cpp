@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// Payloads are compared at this many elements, a tensor of 4 MiB.
+// Payloads are compared for this many elements, a tensor of 4 MiB.
 constexpr std::int64_t kElements = 1 << 20;
 
 constexpr std::string_view kHeadings[] = {"Paper:", "Stores:", "Choices:"};
@@ -27,7 +27,7 @@ std::string one_line(std::string text) {
   return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
-// Null where there is no payload.
+// Null if there is no payload.
 json payload_bits(const rt::ProgramInfo& info) {
   if (info.has_sync) return {};
   const rt::ParameterValues parameters(info);

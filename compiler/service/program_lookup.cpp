@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// From build/<preset>/bin up to the root of the source tree; from lib/cinch of an installed tree up
-// to its prefix it is one less.
+// Levels from build/<preset>/bin to the root of the source tree; from lib/cinch of an installed
+// tree to its prefix it is one less.
 constexpr int kLevelsToRoot = 4;
 
 struct Place {
@@ -79,7 +79,7 @@ std::vector<sema::LoadedText> load_from_stdlib(const std::vector<std::string>& p
   return load_all(std::move(found));
 }
 
-// And no name of the standard library?
+// Is it a path, and no name of the standard library?
 bool is_path(const std::string& program) {
   return is_file(program) || program.find('/') != std::string::npos || is_source(program);
 }
@@ -96,12 +96,12 @@ Place find_file(const std::string& program) {
   return find_in_stdlib(program);
 }
 
-// Of a compressor that is put together from others.
+// Is it an expression that composes compressors?
 bool is_expression(const std::string& program) {
   return program.find('(') != std::string::npos && !is_path(program);
 }
 
-// name(arguments), and nothing behind it: what follows would be other text of a program.
+// Accepts only name(arguments) with nothing after it, which would be other text of a program.
 void check_expression(const std::string& expression) {
   int depth = 0;
   bool is_whole = expression.back() == ')';
@@ -133,12 +133,12 @@ std::string name_of(const std::string& expression) {
     }
   }
   while (!name.empty() && name.back() == '_') name.pop_back();
-  // Without arguments the name would be that of the compressor that it calls.
+  // Without arguments it would have the name of the compressor that it calls.
   if (expression.starts_with(name + '(')) name += "_with_defaults";
   return name.empty() ? "composed" : name;
 }
 
-// All of the standard library is in reach.
+// The whole standard library is imported.
 ProgramText text_of(const std::string& expression, const rt::HeaderSearch& headers) {
   check_expression(expression);
   std::vector<std::string> families;

@@ -21,7 +21,7 @@ lang::DrawStream stream_of(Family family, std::uint32_t variant, std::uint32_t s
   return lang::draw_stream(words, site, false);
 }
 
-// Within (0, 1), so that logarithms and quotients are finite.
+// Strictly within (0, 1), so that logarithms and quotients are finite.
 float inner_uniform(const lang::DrawStream& stream, std::uint32_t index) {
   return lang::random(stream, index) + 0x1p-25f;
 }
@@ -57,7 +57,7 @@ void fill_sparse(std::vector<float>& values, const lang::DrawStream& stream,
   if (!has_one && !values.empty()) values[values.size() / 2] = kDeviation;
 }
 
-// A column by a row; of each second variant, two of these.
+// A column times a row; for every second variant, the sum of two of these.
 void fill_low_rank(std::vector<float>& values, std::int64_t cols, std::uint32_t variant,
                    const lang::DrawStream& stream, const lang::DrawStream& other) {
   const auto width = static_cast<std::uint32_t>(cols);

@@ -1,5 +1,5 @@
-// Error feedback loses nothing: after any number of steps, what was decoded and what the residual
-// holds add up to the gradients.
+// Error feedback loses nothing: after any number of steps, the decoded updates plus the residual
+// equal the sum of the gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace cinch::verify {
 namespace {
 
 constexpr std::uint64_t kConservesSteps = 100;
-constexpr std::uint32_t kConservesGradients = 4;  // that come in turn
+constexpr std::uint32_t kConservesGradients = 4;  // used in turn
 constexpr double kTolerance = 1e-5;
 
 struct Drift {
@@ -53,7 +53,7 @@ std::vector<float> floats_of(const Bytes& state, std::size_t n) {
   return values;
 }
 
-// Until it is beyond the tolerance.
+// Runs until the drift exceeds the tolerance.
 rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradients,
                            std::uint32_t state) {
   auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));

@@ -1,5 +1,5 @@
 // Estimators of thresholds: the share of elements that they keep of ordinary gradients, in the mean
-// over steps, is within what is claimed.
+// over steps, lies in the claimed range.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace cinch::verify {
 namespace {
 
 constexpr std::uint32_t kDensitySteps = 40;
-// Controllers have settled by then.
+// Controllers have settled after this many steps.
 constexpr std::uint32_t kFirstCounted = 20;
-constexpr std::uint32_t kDensityGradients = 4;  // that come in turn
+constexpr std::uint32_t kDensityGradients = 4;  // used in turn
 
 std::vector<Input> ordinary_inputs(const Trial& trial) {
   const std::vector<Shape> shapes = trial.subject.info().is_matrix
@@ -57,7 +57,7 @@ Finding density(const Trial& trial, const sema::Claim& claim) {
     const std::vector<Input> gradients = variants_of(input, kDensityGradients);
     const auto found = density_of(trial, gradients);
     if (!found) return failed_call(finding.law, trial, input, found.error());
-    // The side that is nearer, or that is passed.
+    // The nearer bound, or the one that is exceeded.
     const double excess = std::max(*found - *most, *least - *found);
     if (excess <= worst) continue;
     worst = excess;

@@ -1,4 +1,4 @@
-// What a change of the gradient that rounds nothing does to what is decoded.
+// How a change of the gradient that causes no rounding affects the decoded values.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,14 +17,15 @@ std::vector<float> times(std::vector<float> values, float factor) {
   return values;
 }
 
-// As values: -0 is 0, NaN is nothing.
+// Compares values: -0 equals 0, and NaN equals nothing.
 std::size_t num_different(std::span<const float> a, std::span<const float> b) {
   std::size_t different = 0;
   for (std::size_t i = 0; i < a.size(); ++i) different += a[i] == b[i] ? 0 : 1;
   return different;
 }
 
-// Elements of the first step at which C(factor * x) is not factor * C(x); with states, over steps.
+// Number of elements of the first step at which C(factor * x) differs from factor * C(x); with
+// states, over several steps.
 rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input, float factor,
                                          std::uint32_t& step) {
   auto plain = trial.subject.main->open(trial.request(input.shape));

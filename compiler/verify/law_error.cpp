@@ -1,6 +1,5 @@
-// How far what is decoded is from the gradient: variance and contraction are claims about the mean
-// over seeds of the squared distance, relative to the gradient; an absolute error is one about
-// every seed.
+// The error of decoded gradients. Variance and contraction are claims about the mean over seeds of
+// the squared distance, relative to the gradient; an absolute error is a claim about every seed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +13,14 @@ namespace cinch::verify {
 namespace {
 
 constexpr std::size_t kErrorSamples = 500;
-// What rounding of f32 may add.
+// The most that rounding of f32 adds.
 constexpr double kRounding = 1e-5;
 constexpr double kRoundingOfOne = 1e-6;
 
 struct Measured {
   Moments ratios;       // squared distance over squared norm
-  double largest = 0;   // of these
-  double farthest = 0;  // distance
+  double largest = 0;   // the largest ratio
+  double farthest = 0;  // the largest distance
 };
 
 rt::Result<Measured> measure(const Trial& trial, const Input& input, Clock::time_point until,
@@ -31,11 +30,11 @@ rt::Result<Measured> measure(const Trial& trial, const Input& input, Clock::time
   const auto taken =
       sample_seeds(trial, input, wanted, until, [&](const std::vector<float>& decoded) {
         const double distance = distance_squared(input.values, decoded);
-        // Zeros decode to zeros, or nothing bounds the error relative to them.
+        // Zeros must decode to zeros: otherwise nothing bounds the error relative to them.
         const double ratio = norm > 0 ? distance / norm : distance > 0 ? HUGE_VAL : 0;
         measured.ratios.add(ratio);
         measured.largest = std::max(measured.largest, ratio);
-        // What is no number is not near.
+        // NaN counts as infinitely far.
         const double far = std::isnan(distance) ? HUGE_VAL : std::sqrt(distance);
         measured.farthest = std::max(measured.farthest, far);
       });
@@ -69,7 +68,7 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
     if (!measured) return failed_call(finding.law, trial, input, measured.error());
     fewest = std::min(fewest, measured->ratios.count());
     const bool fails = is_above(*measured, bound);
-    // The first that fails is kept, else what is nearest to its bound.
+    // Keeps the first that fails, else the one closest to its bound.
     const double excess = measured->ratios.mean() - bound;
     if (!finding.holds || (!fails && excess <= worst)) continue;
     worst = excess;

@@ -1,5 +1,5 @@
-// A payload is what somebody else sent: whatever its bytes are, it is refused or decodes, and
-// nothing else changes.
+// A payload is untrusted: whatever its bytes are, it is rejected or decodes, and nothing else
+// changes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void put_u64(Bytes& bytes, std::size_t at, std::uint64_t value) {
   if (bytes.size() >= at + sizeof value) std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// Length and check word made right, so that what was changed is looked at.
+// Corrects length and check word, so that the reader gets to the changed part.
 void reseal(Bytes& bytes, std::size_t num_counts) {
   constexpr std::size_t kLengthOffset = 56;
   if (bytes.size() < static_cast<std::size_t>(rt::kPayloadHeaderBytes) + 4 * num_counts) return;
@@ -77,7 +77,7 @@ Bytes mutated(const Bytes& real, std::size_t num_counts, Dice& dice) {
     case 3:
       bytes.resize(bytes.size() + 1 + dice.below(64));
       break;
-    case 4:  // counts, small and huge
+    case 4:  // small and huge counts
       flip_bits(bytes, dice, body, counts_end);
       break;
     case 5:
@@ -86,7 +86,7 @@ Bytes mutated(const Bytes& real, std::size_t num_counts, Dice& dice) {
     case 6:
       fill_random(bytes, dice, 0);
       break;
-    default:  // a field's bytes, all alike
+    default:  // bytes of a field, all the same
       std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(counts_end), bytes.end(),
                 static_cast<std::uint8_t>(dice.below(2) * 0xff));
       break;
@@ -118,7 +118,7 @@ rt::Result<Hostile> prepare(const Trial& trial, Input input) {
                  std::move(decoded), std::move(states), counts};
 }
 
-// What is wrong after one hostile payload, or "".
+// The fault after one malformed payload, or "".
 std::string wrong_with(Hostile& hostile, const Bytes& payload, std::size_t& refused) {
   std::vector<float> out(hostile.decoded.size(), kSentinel);
   const rt::Status status = hostile.tensor->decode(payload, out, 0);
@@ -126,7 +126,7 @@ std::string wrong_with(Hostile& hostile, const Bytes& payload, std::size_t& refu
     ++refused;
     if (status.error().kind == rt::ErrorKind::Internal)
       return "a fault of Cinch: " + status.error().message;
-    // A check of the program's own may come when some of the output is there.
+    // A check of the program itself may fail when some of the output is written already.
     const bool is_untouched = std::ranges::all_of(out, [](float x) { return x == kSentinel; });
     if (!is_untouched && status.error().kind != rt::ErrorKind::CheckFailed)
       return "it was refused, but the output was written";
@@ -135,7 +135,7 @@ std::string wrong_with(Hostile& hostile, const Bytes& payload, std::size_t& refu
   return "";
 }
 
-// The real payload still decodes to what it did.
+// Does the real payload still decode to the same values?
 bool is_as_before(Hostile& hostile) {
   std::vector<float> out(hostile.decoded.size());
   return hostile.tensor->decode(hostile.real, out, 0) && same_bits(out, hostile.decoded);

@@ -1,6 +1,7 @@
 // Payloads that add up: the payloads of 1, 2, 3 and 8 ranks are summed field by field, then decoded
-// once. That is the sum of what they decode to, or it is the payload of the sum of the gradients.
-// The sum is decoded by the interpreter, whose integers have room for it.
+// once. The result must be the sum of their decoded values, or the sum of payloads must be the
+// payload of the sum of the gradients. The interpreter decodes the sum, since its integers are wide
+// enough.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kLinearWorlds[] = {1, 2, 3, 8};
 
-// Integers keep all 64 bits; floats are rounded to the field's type at every rank.
+// Integers keep all 64 bits; floats are rounded to the field's type for every rank.
 std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t b) {
   const DType dtype = field.type.dtype;
   const std::uint64_t operands[] = {a, b};
@@ -44,7 +45,7 @@ double value_of(DType dtype, std::uint64_t element) {
   return ir::f64_of(ir::convert_element(dtype, kF64, element));
 }
 
-// Relative to what was added.
+// The distance relative to the summed values.
 double field_distance(const Fields& a, const Fields& b) {
   double squares = 0, norm = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -57,7 +58,7 @@ double field_distance(const Fields& a, const Fields& b) {
   return squares == 0 ? 0 : std::sqrt(squares / norm);
 }
 
-// What rounding may add: of the coarsest float that is summed.
+// The most that rounding adds: that of the coarsest summed float.
 double tolerance_of(const rt::ProgramInfo& info, std::uint32_t world) {
   int digits = 24;
   for (const rt::FieldInfo& field : info.wire.fields) {
@@ -70,9 +71,9 @@ double tolerance_of(const rt::ProgramInfo& info, std::uint32_t world) {
 
 struct Ranks {
   Fields sum;                       // of the payloads
-  std::vector<double> sum_decoded;  // of what each decodes to
+  std::vector<double> sum_decoded;  // the sum of the decoded values
   std::vector<float> sum_gradients;
-  double magnitude = 0;  // of what was decoded, to compare with
+  double magnitude = 0;  // of the decoded values, for comparison
 };
 
 rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_t world,
@@ -101,7 +102,7 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
   return ranks;
 }
 
-// How far decode of the sum is from the sum of the decodes.
+// The distance between the decoded sum and the sum of the decoded values.
 rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks) {
   interp::Inputs inputs;
@@ -124,7 +125,7 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
   return squares == 0 ? 0 : std::sqrt(squares) / ranks.magnitude;
 }
 
-// How far the sum is from the payload of the summed gradients.
+// The distance between the sum and the payload of the summed gradients.
 rt::Result<double> encode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks, const HostEnv& env) {
   const auto payload = encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr);

@@ -1,5 +1,5 @@
-// Unbiased: the mean over seeds is the gradient. Each element is looked at, and a few sums of all
-// of them, where small biases of many elements add up.
+// Unbiased: the mean over seeds is the gradient. Tests each element, and a few sums of all
+// elements, in which small biases of many elements add up.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kMeanSamples = 2000;
 constexpr std::size_t kDirections = 4;
 
-// Signs to sum the elements with: all alike, the gradient's own (where what shrinks adds up),
-// drawn.
+// Signs with which elements are summed: all the same, the gradient's own (in which shrinking adds
+// up), and random.
 std::vector<std::vector<float>> directions_of(const Input& input) {
   std::vector<std::vector<float>> directions(kDirections, input.values);
   for (std::size_t d = 0; d < kDirections; ++d) {
@@ -59,7 +59,8 @@ class MeanOf {
     for (std::size_t d = 0; d < kDirections; ++d) sums_[d].add(sums[d]);
   }
 
-  // The worst, in standard errors; of elements less what the largest of so many chances adds.
+  // The largest deviation in standard errors; for elements, minus what the maximum of that many
+  // random values adds.
   double standard_errors() const {
     const auto n = static_cast<double>(std::max<std::size_t>(elements_.size(), 1));
     const double granted = std::sqrt(kStandardErrors * kStandardErrors + 2 * std::log(n));
@@ -78,7 +79,7 @@ class MeanOf {
 
  private:
   // The most that an element of this magnitude may decode to: an outlier that no seed has kept yet
-  // may grow as others grew.
+  // may grow as others did.
   double most_of(double magnitude) const { return std::max(largest_, growth_ * magnitude); }
 
   const Input& input_;
@@ -87,7 +88,8 @@ class MeanOf {
   Moments sums_[kDirections];
   double largest_ = 0;
   double median_ = 0, greatest_ = 0;  // of the input's magnitudes
-  // Of an element no smaller than the median: what rounds small ones up says nothing of large ones.
+  // Growth of elements not smaller than the median: rounding up of small ones tells nothing about
+  // large ones.
   double growth_ = 0;
 };
 
@@ -96,7 +98,7 @@ class MeanOf {
 Finding unbiased(const Trial& trial, const sema::Claim&) {
   Finding finding{.law = "unbiased", .bound = kStandardErrors};
   const std::vector<Input> inputs = trial.usual_inputs();
-  // What draws nothing decodes to the same for every seed.
+  // A program without draws decodes to the same values for every seed.
   const bool is_random = draws_random_numbers(*trial.subject.ir);
   const std::size_t wanted = is_random ? kMeanSamples : 1;
   std::size_t fewest = wanted;

@@ -1,5 +1,5 @@
 // A gradient with NaN or an infinity is marked, decodes to NaN throughout, and leaves every state
-// as it was.
+// unchanged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr Poison kPoisons[] = {{"NaN", std::numeric_limits<float>::quiet_NaN()},
                                {"inf", std::numeric_limits<float>::infinity()},
                                {"-inf", -std::numeric_limits<float>::infinity()}};
 
-// What is wrong with a step whose gradient is not finite, or "".
+// The fault of a step whose gradient is not finite, or "".
 rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poisoned) {
   const std::vector<Bytes> before = tensor.states();
   const rt::Result<Bytes> payload = tensor.encode(poisoned, 1);

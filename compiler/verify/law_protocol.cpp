@@ -1,5 +1,5 @@
-// Programs with a `sync` body: any number of ranks end with the same bits, and a gradient that is
-// not finite on one of them gives NaN on all and changes no state.
+// Programs with a `sync` body: any number of ranks end with the same bits. A gradient that is not
+// finite on one rank gives NaN on all ranks and changes no state.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
   return trial.subject.main->open_ranks(request);
 }
 
-// The first step whose updates differ from rank to rank.
+// The first step whose updates differ between ranks.
 rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Gradients& gradients) {
   for (std::uint64_t step = 0; step < kProtocolSteps; ++step) {
     const auto updates = ranks.sync(gradients, step);
@@ -43,7 +43,7 @@ rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Grad
   return std::nullopt;
 }
 
-// What is wrong with a step in which the gradient of one rank is not finite, or "".
+// The fault of a step in which the gradient of one rank is not finite, or "".
 rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   CINCH_TRY(ranks.sync(gradients, 0));
   const auto before = ranks.states();
@@ -58,7 +58,7 @@ rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   return std::string();
 }
 
-// `cinch run` keeps no states of ranks.
+// `cinch run` does not keep states of ranks.
 std::string shown_at(std::uint64_t step) {
   if (step == 0) return "updates differ from rank to rank";
   return fmt::format(

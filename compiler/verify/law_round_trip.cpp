@@ -1,5 +1,5 @@
-// Every payload is read back, to a tensor of the declared shape without NaN, and is not longer than
-// the bound.
+// Every payload decodes to a tensor of the declared shape without NaN, and is not longer than the
+// bound.
 #include <fmt/format.h>
 
 #include <algorithm>

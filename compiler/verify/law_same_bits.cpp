@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kSameBitsSteps = 3;
 constexpr std::uint32_t kRanks = 3;
-// Enough for several tasks of a launch.
+// Enough for several tasks per launch.
 constexpr std::int64_t kManyElements = (1 << 18) + 3;
 
 std::string names_of(const Targets& targets) {
@@ -21,7 +21,7 @@ std::string names_of(const Targets& targets) {
   return names;
 }
 
-// What differs of one input, or nothing.
+// The difference for one input, or nothing.
 std::optional<std::string> compare(const Trace& expected, const Target& target, const Trial& trial,
                                    const std::vector<Input>& steps) {
   const rt::Result<Trace> found = trace_of(target, trial.request(steps.front().shape), steps);
@@ -76,7 +76,7 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
   return finding;
 }
 
-// A large one first: there work is cut into tasks.
+// Puts a large input first, since its work is divided into tasks.
 std::vector<Input> with_a_large_one(const Trial& trial) {
   const bool is_matrix = trial.subject.info().is_matrix;
   const Shape large = is_matrix ? Shape{1025, kManyElements / 1025} : Shape{kManyElements};

@@ -1,6 +1,6 @@
-// Integers that add up: what 2, 3 and 8 ranks send at most fits the field's type once it is summed.
-// Sums are largest where all ranks send the same, so all have one gradient; and of gradients that
-// make large integers, those of the largest floats.
+// Integers that add up: the sum of the largest values that 2, 3 and 8 ranks send must fit the
+// field's type. Sums are largest if all ranks send the same, so all have one gradient. Of the
+// gradients that make large integers, those with the largest floats are used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace cinch::verify {
 
 namespace {
 
-// The largest first: the others have the least time.
+// The largest first: the others then have the least time.
 constexpr std::array<std::uint32_t, 3> kWorlds = {8, 2, 3};
-// Of a gradient's largest element; 0: as it is.
+// Magnitudes of a gradient's largest element; 0: unchanged.
 constexpr double kMagnitudes[] = {3e38, 1e6, 1, 0};
 
 Input scaled(const Input& input, double magnitude, double sign) {
@@ -40,7 +40,7 @@ std::vector<Input> inputs_of(const Trial& trial) {
   return inputs;
 }
 
-// A sum beside the last one that its field's type holds on this side of 0.
+// A sum, compared with the largest value of its field's type on this side of 0.
 struct Sum {
   double figure = 0, bound = 1;
   bool fits = true;  // exactly
@@ -94,7 +94,7 @@ rt::Result<Sum> sum_of(const Trial& trial, const Input& input, std::uint32_t wor
   return largest_sum(info, ranks);
 }
 
-// "file:line:column: " of what the field is filled with; empty where that is not known.
+// "file:line:column: " of the value that fills the field; empty if unknown.
 std::string place_of(const Subject& subject, std::size_t field) {
   const ir::Function* encode =
       subject.ir == nullptr ? nullptr : subject.ir->find(ir::FunctionKind::Encode);
@@ -131,10 +131,10 @@ Finding sums_fit(const Trial& trial) {
   while (sweep.goes_on() && finding.holds) {
     const Input& input = inputs[(sweep.done() - 1) / kWorlds.size()];
     std::uint32_t world = kWorlds[(sweep.done() - 1) % kWorlds.size()];
-    // A gradient that the program refuses is sent by no rank.
+    // No rank sends a gradient that the program rejects.
     auto sum = sum_of(trial, input, world);
     if (!sum || !sum->is_above(worst)) continue;
-    // What few ranks cannot add up says more.
+    // A failure with fewer ranks is more telling.
     for (const std::uint32_t fewer : {3U, 2U}) {
       if (sum->fits || fewer >= world) break;
       const auto with_fewer = sum_of(trial, input, fewer);

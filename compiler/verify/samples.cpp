@@ -10,7 +10,7 @@ namespace cinch::verify {
 
 namespace {
 
-// So few are always taken, however short the time is.
+// This many samples are always taken, however short the time.
 constexpr std::size_t kLeastSamples = 64;
 
 }  // namespace

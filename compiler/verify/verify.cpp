@@ -13,7 +13,7 @@ using sema::ClaimKind;
 
 struct Law {
   std::string name;
-  double weight;  // of its share of the time
+  double weight;  // of the law's share of the time
   std::function<Finding(const Trial&)> run;
 };
 
@@ -40,7 +40,7 @@ constexpr ClaimedLaw kClaimedLaws[] = {
     {ClaimKind::Density, 3, density},
 };
 
-// Floats saturate or become infinite, which decodes.
+// Sums of floats saturate or become infinite, which decodes.
 bool adds_integers(const rt::ProgramInfo& info) {
   return std::ranges::any_of(info.wire.fields, [](const rt::FieldInfo& field) {
     return field.sum == rt::FieldSum::Sum && !is_float(field.type.dtype);
@@ -93,7 +93,7 @@ Report verify(const Subject& subject, const Options& options, const BeforeLaw& b
   Trial trial{subject, options.more_inputs, options.seed, end};
   for (const Law& law : laws) {
     if (!before(law.name, report.findings.size(), laws.size())) break;
-    // What earlier laws did not need is shared by those that are left.
+    // Time that earlier laws did not need is divided among the remaining ones.
     const Clock::time_point now = Clock::now();
     const std::chrono::duration<double> left = std::max(end - now, Clock::duration{});
     trial.deadline =

@@ -1,5 +1,5 @@
-// Bodies of auto_plan.h. Rank 0 measures programs, predicts and tells the others what is tried;
-// times of trials are known to all, so all choose alike.
+// Bodies of auto_plan.h. Rank 0 measures programs, predicts plans and tells the others which to
+// try. All ranks know the times of trials, so all choose the same plan.
 #include "runtime/autoplan/auto_plan.h"
 
 #include <fmt/format.h>
@@ -19,13 +19,13 @@ namespace {
 
 // Longer than measuring programs and predicting takes; a rank 0 that fails says so at once.
 constexpr std::chrono::minutes kChoiceLimit{10};
-// What is measured on the way to a step may not take long.
+// Limits of measurements that are made on the way to a step.
 constexpr double kNetworkSeconds = 1, kCodecSeconds = 0.4, kDenseSeconds = 0.1;
 constexpr std::uint64_t kLargestBytes = 4 << 20;
 constexpr std::size_t kMostTried = 16;
 
-// What rank 0 tells the others: how many candidates there are, the first of which is taken unless
-// trials say otherwise.
+// Rank 0's message to the others: how many candidates there are. The first one is used unless
+// trials decide otherwise.
 struct Told {
   std::uint64_t count = 0;
   struct Candidate {
@@ -50,8 +50,8 @@ PlanCandidate candidate_of(const Told::Candidate& words) {
   return candidate;
 }
 
-// What exchanges take of their threads is no latency. It was measured with all ranks on the
-// machine's cores.
+// The time that exchanges take on their threads is not latency. It was measured with all ranks
+// running on the machine's cores.
 void set_exchange_work(const KnownNetwork& network, CostInputs& inputs) {
   inputs.network = network.model;
   const double share = std::min(1.0, inputs.cores / inputs.ranks_per_machine);
@@ -89,7 +89,7 @@ class AutoChoice {
   }
 
  private:
-  // Before anything whose sizes follow from them.
+  // Checks that ranks agree on the facts that sizes depend on. Must come before any other exchange.
   Status agree() {
     std::vector<CommonFact> facts = {{"plan", "auto"},
                                      {"network", inputs_.measures_network ? "measured" : "known"}};
@@ -102,7 +102,7 @@ class AutoChoice {
     return agree_on(facts, transport_, inputs_.session.timeout);
   }
 
-  // How many ranks have the machine of this one: those whose hosts have its name.
+  // How many ranks run on this rank's machine: those with the same host name.
   Result<std::uint32_t> ranks_of_machine() {
     std::array<char, 256> name{};
     (void)gethostname(name.data(), name.size() - 1);
@@ -121,7 +121,7 @@ class AutoChoice {
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
   }
 
-  // The largest tensor of the codec stands for all; none where nothing has it.
+  // The codec's largest tensor, which represents all; none if no tensor has the codec.
   std::optional<std::size_t> sample_of(std::uint32_t codec) const {
     std::optional<std::size_t> found;
     std::int64_t most = -1;
@@ -166,7 +166,7 @@ class AutoChoice {
     speed.session = inputs_.session;
     speed.step = inputs_.step;
     if (inputs_.session.device) {
-      costs.threads = 0;  // those that compute are the device's
+      costs.threads = 0;  // those that compute are on the device
     } else {
       speed.copies = static_cast<std::uint32_t>(
           std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
@@ -224,9 +224,9 @@ class AutoChoice {
 
   const AutoPlanInputs& inputs_;
   Transport& transport_;
-  std::optional<KnownNetwork> network_;  // or given
-  std::optional<PlanChoice> choice_;     // of rank 0
-  std::vector<std::size_t> tried_;       // of rank 0: places of its candidates
+  std::optional<KnownNetwork> network_;  // measured or given
+  std::optional<PlanChoice> choice_;     // only on rank 0
+  std::vector<std::size_t> tried_;       // only on rank 0: indices of its candidates
   Told told_;
 };
 

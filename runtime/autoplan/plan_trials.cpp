@@ -1,5 +1,5 @@
-// Bodies of plan_trials.h. How many steps are taken follows from times that all ranks share, and so
-// is the same on all of them.
+// Bodies of plan_trials.h. The number of steps follows from times that all ranks share, so it is
+// the same on all of them.
 #include "runtime/autoplan/plan_trials.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace cinch::rt {
 namespace {
 
-// After the one that meets memory which was never touched.
+// After a first step, which uses memory for the first time.
 constexpr std::size_t kFirstSteps = 3;
 constexpr double kMostSteps = 12;
-constexpr std::size_t kTurns = 2;  // of those that could be the fastest
+constexpr std::size_t kTurns = 2;  // for those that could be the fastest
 
 class Trials {
  public:
@@ -31,8 +31,9 @@ class Trials {
     updates_.assign(outputs_.begin(), outputs_.end());
   }
 
-  // Each a few times; then again those that could be the fastest, in turns from the last one and
-  // from the first, so that what slows a machine down for a while does not meet the same.
+  // Tries each plan a few times. Then tries those that could be the fastest again, in turns from
+  // the last and from the first, so that a temporary slowdown of the machine does not hit the same
+  // plan.
   Result<std::vector<double>> run() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       CINCH_TRY(take_steps(i, kFirstSteps));
@@ -59,7 +60,7 @@ class Trials {
     return Ok{};
   }
 
-  // By its fastest step: one that something else slowed down says nothing of the plan.
+  // Compares fastest steps: a step that something else slowed down says nothing about the plan.
   bool is_clearly_slower(std::size_t plan) const {
     return std::ranges::min(seconds_[plan]) > options_.clearly_slower * fastest_;
   }
@@ -99,7 +100,7 @@ class Trials {
   Transport& transport_;
   std::vector<std::vector<float>> outputs_;  // by tensor
   std::vector<TensorView> updates_;
-  std::vector<std::vector<double>> seconds_;  // by plan: of each step
+  std::vector<std::vector<double>> seconds_;  // by plan: seconds of each step
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 

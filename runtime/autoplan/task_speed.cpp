@@ -19,14 +19,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Larger than caches; a session for each piece of it is not too much memory.
+// Larger than caches, yet a session for each piece does not take too much memory.
 constexpr std::int64_t kMostElems = 4 << 20;
 constexpr std::int64_t kMostPieces = 64;
 constexpr std::array<std::int64_t, 3> kPieceElems = {1024, 16384, 262144};
 
 // The parts of a `sync` are kinds of their own, by number.
 using Kind = std::pair<TaskKind, std::uint32_t>;
-// Seconds of a task of each kind; of encoding a rank's own gradient.
+// Seconds of a task of each kind; for encoding, of a rank's own gradient.
 using KindTimes = std::map<Kind, double>;
 
 KindTimes mean_times(const RankPlan& plan, const TaskTimes& times) {
@@ -44,7 +44,7 @@ KindTimes mean_times(const RankPlan& plan, const TaskTimes& times) {
   return means;
 }
 
-// What is measured: one tensor.
+// The measured tensor.
 struct Subject {
   PlanTensor tensor;
   ConstTensorView gradient;
@@ -61,7 +61,7 @@ struct Subject {
   }
 };
 
-// Pieces of so many elements of the subject, under a plan of `world` ranks.
+// A plan of `world` ranks in which the subject is cut into pieces of this size.
 Result<Plan> plan_in_pieces(const Subject& subject, std::string_view name, std::int64_t size,
                             std::uint32_t world, LengthPolicy lengths) {
   PlanRequest request;
@@ -83,7 +83,7 @@ Result<Plan> plan_in_pieces(const Subject& subject, std::string_view name, std::
   return build_plan(request);
 }
 
-// Steps of one rank of a plan, again and again.
+// Runs steps of one rank of a plan, again and again.
 class Steps {
  public:
   Steps(const Subject& subject, std::shared_ptr<const Plan> plan, Transport& transport)
@@ -120,7 +120,7 @@ class Steps {
   std::unique_ptr<SyncSession> session_;
 };
 
-// By kind, the median over steps, of which the first is not counted.
+// By kind, the median over all steps except the first.
 Result<KindTimes> time_plan(const Subject& subject, const std::shared_ptr<const Plan>& plan,
                             double seconds) {
   LoopbackWorld alone(1);
@@ -142,7 +142,7 @@ Result<KindTimes> time_plan(const Subject& subject, const std::shared_ptr<const 
   return medians;
 }
 
-// In as many threads at once as there are to be copies: the mean of them.
+// Runs `copies` threads at once and returns the mean of their times.
 Result<KindTimes> time_copies(const Subject& subject, const std::shared_ptr<const Plan>& plan,
                               double seconds) {
   const std::uint32_t copies = subject.options.copies;
@@ -162,7 +162,8 @@ Result<KindTimes> time_copies(const Subject& subject, const std::shared_ptr<cons
   return mean;
 }
 
-// Of a payload's bound, how much is used: what two ranks send each other where lengths go first.
+// The share of a payload's bound that is used: what two ranks send each other if lengths are
+// exchanged first.
 Result<double> used_share(const Subject& subject, std::int64_t size) {
   auto built = plan_in_pieces(subject, "allgather", size, 2, LengthPolicy::Exchanged);
   CINCH_TRY(built);

@@ -59,7 +59,7 @@ rt::ListCall Call::on_list() const {
 
 CallStatus Call::ended(const rt::ListStatus& status) const {
   if (status) return rt::Ok{};
-  // The flag is for one call.
+  // The flag is valid for one call only.
   if (status.error().error.kind == rt::ErrorKind::Cancelled) session->cancelled.store(false);
   return fail_at(status.error().place, fail(status.error().error).value());
 }
@@ -80,7 +80,7 @@ CallStatus Call::finish() const {
 
 namespace {
 
-// The entries of a call's arrays, read one by one into kept memory.
+// Reads the entries of a call's arrays one by one into memory that is reused.
 template <typename T, typename Read>
 CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
   to.clear();
@@ -114,7 +114,7 @@ CallStatus read_payloads(const Call& call, const cinch_payload* from) {
                   [&](std::size_t i) { return payload_bytes(from, i); });
 }
 
-// `is_first`: of the call's arrays of tensors.
+// `is_first`: is this the first of the call's arrays of tensors?
 CallStatus read_tensors(const Call& call, const cinch_tensor* from, bool is_first) {
   return read_all(call.session->tensors, call.count,
                   [&](std::size_t i) -> CallResult<rt::TensorView> {
@@ -138,7 +138,7 @@ CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload
   if (call.is_on_gpu()) return status;
   for (std::size_t i = 0; i < call.count && status; ++i) {
     cinch_payload* const to = entry(payloads, i);
-    // Lent to be read; the struct serves both ways.
+    // Points to memory that the caller only reads; the struct is used for both directions.
     to->data = const_cast<std::uint8_t*>(slots[i].bytes.data());
     to->size = slots[i].bytes.size();
   }
@@ -246,7 +246,7 @@ cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* w
   });
 }
 
-// Lists on CPUs refuse both calls.
+// Lists on CPUs return errors for both calls.
 
 cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t step, void* stream,
                            cinch_error* error) {

@@ -1,4 +1,4 @@
-// Of libcinch.so.
+// The driver in libcinch.so.
 #include "runtime/c_api/gpu_driver.h"
 
 namespace cinch::c_api {

@@ -17,7 +17,7 @@
 namespace cinch::c_api {
 namespace {
 
-// A table as another version made it begins with the same number.
+// A table of another version begins with the same version number.
 CallStatus check_version(std::uint32_t version, std::uint32_t struct_size, std::size_t expected) {
   if (version != CINCH_LIBRARY_VERSION) {
     return fail(CINCH_VERSION_MISMATCH,
@@ -36,7 +36,7 @@ std::string levels_of(const cinch_compressor& compressor) {
   return text.empty() ? "no CPU" : text;
 }
 
-// The highest that this machine runs, or the one that is asked for.
+// The highest level that this machine runs, or the requested one.
 CallResult<const cinch_cpu_code*> choose_cpu(const cinch_compressor& compressor,
                                              const char* asked) {
   for (std::size_t i = compressor.num_cpu; i-- > 0;) {
@@ -50,7 +50,7 @@ CallResult<const cinch_cpu_code*> choose_cpu(const cinch_compressor& compressor,
                                      std::string(rt::host_level()));
 }
 
-// "sm_90" is 90; 0 where it is none.
+// "sm_90" is 90; 0 if it is not an architecture.
 int number_of(std::string_view arch) {
   constexpr std::string_view kPrefix = "sm_";
   int number = 0;
@@ -62,7 +62,7 @@ int number_of(std::string_view arch) {
   return number;
 }
 
-// Code for an architecture runs on later minors of its major; PTX on all that is newer.
+// Code for an architecture runs on later minors of its major; PTX runs on everything newer.
 bool runs_on(const cinch_gpu_code& code, const std::string& arch) {
   if (arch == code.arch) return true;
   const int has = number_of(code.arch), wants = number_of(arch);
@@ -147,7 +147,7 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
 }
 
 CallResult<const cinch_library*> load_library(const std::filesystem::path& path) {
-  // The loader trusts what a file says of its own length.
+  // Checked first, since the loader trusts what a file says about its own length.
   if (rt::Status status = rt::check_elf_file(path); !status) return fail(status.error());
   void* const handle = ::dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

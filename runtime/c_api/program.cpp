@@ -86,7 +86,7 @@ CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   if (options.device != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
   }
-  // A number of the table is part of code for a GPU.
+  // Tuning numbers are part of code for a GPU.
   CINCH_TRY(check_named_tuning());
   if (options.arch != nullptr && options.arch[0] != '\0') return CompileTarget{{}, options.arch};
   const auto device = open_gpu(options.device_number);
@@ -122,7 +122,7 @@ CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loa
 }
 
 CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
-  // GPU code is loaded where its sessions are.
+  // GPU code is loaded when a session on a GPU opens.
   if (!image.target.starts_with(kGpuPrefix))
     return give_program(rt::LoadedProgram::load(std::move(image)), to);
   if (CallStatus status = done(rt::validate_image(image)); !status) return status;

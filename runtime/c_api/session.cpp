@@ -18,7 +18,7 @@ cinch_memory_use use_of(rt::MemoryUse use) {
   return use == rt::MemoryUse::State ? CINCH_MEMORY_STATE : CINCH_MEMORY_WORKSPACE;
 }
 
-// The caller's functions behind the runtime's.
+// Wraps the caller's functions for the runtime.
 rt::MemorySource source_of(const cinch_allocator& allocator) {
   rt::MemorySource source;
   source.context = std::make_shared<cinch_allocator>(allocator);
@@ -58,7 +58,7 @@ CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_
   return made;
 }
 
-// What calls read their arrays into.
+// Reserves the arrays into which calls read their arguments.
 void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
   session.tensors.reserve(num_tensors);
   session.gradients.reserve(num_tensors);
@@ -67,7 +67,7 @@ void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
   session.payloads.reserve(num_tensors);
 }
 
-// What a session is opened with.
+// The arguments of opening a session.
 struct Opening {
   const cinch_program& program;
   const cinch_session_options& options;
@@ -247,7 +247,7 @@ size_t cinch_session_state_bytes(const cinch_session* session) {
 size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
   const rt::Use use(session->in_use, rt::UseFlag::Kind::Look);
-  // A GPU's does not change.
+  // A GPU session's size does not change.
   const bool can_look = use || session->device == CINCH_CUDA;
   if (can_look) session->workspace_bytes = session->list->workspace_bytes();
   return session->workspace_bytes;

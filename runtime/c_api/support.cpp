@@ -61,7 +61,7 @@ CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
           "tensor " + std::to_string(tensor) + " of " + std::to_string(num_tensors)};
 }
 
-// Of this thread.
+// The message of this thread.
 static std::string& last_message() {
   static thread_local std::string message;
   return message;
@@ -69,7 +69,7 @@ static std::string& last_message() {
 
 namespace {
 
-// Without memory for it there is none.
+// Keeps nothing if there is no memory for it.
 void keep_message(std::string_view message) noexcept {
   try {
     last_message() = message;
@@ -96,7 +96,7 @@ cinch_status report(cinch_status status, std::string_view message, cinch_error* 
   to->tensor = CINCH_NO_TENSOR;
   to->message_size = message.size();
   std::size_t kept = std::min(message.size(), sizeof to->message - 1);
-  // A character is not cut in two.
+  // Does not cut a character in two.
   const auto is_continued = [&](std::size_t at) {
     return (static_cast<unsigned char>(message[at]) & 0xc0u) == 0x80u;
   };

@@ -1,4 +1,4 @@
-// What is wrong with the user's table; see tuning.h.
+// Reports errors in the user's table; see tuning.h.
 #include "runtime/c_api/tuning.h"
 
 #include "runtime/tuning/tuning.h"

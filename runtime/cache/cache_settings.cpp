@@ -1,4 +1,4 @@
-// The environment's word on the cache.
+// Reads the cache's settings from the environment.
 #include <fmt/format.h>
 
 #include <cstdlib>

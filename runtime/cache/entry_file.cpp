@@ -16,7 +16,8 @@ using nlohmann::json;
 namespace {
 
 constexpr char kMagic[8] = {'C', 'I', 'N', 'C', 'H', 'K', 'R', 'N'};
-constexpr int kPackingLevel = 19;  // some 1 MB/s; unpacking takes as long after any
+// About 1 MB/s; the speed of unpacking does not depend on the level
+constexpr int kPackingLevel = 19;
 constexpr std::uint64_t kMostUnpackedBytes = std::uint64_t{1} << 30;
 constexpr const char* kUnpackedBytes = "unpacked_bytes";
 
@@ -41,7 +42,7 @@ std::vector<std::uint8_t> pack(std::span<const std::uint8_t> bytes) {
   return packed;
 }
 
-// The preamble, `text` and the image's bytes as they lie in the file.
+// Joins the preamble, `text` and the image's bytes to the contents of a file.
 std::vector<std::uint8_t> join(const std::string& text, std::span<const std::uint8_t> image) {
   std::vector<std::uint8_t> bytes(image_offset(text.size()), 0);
   std::memcpy(bytes.data() + sizeof(Preamble), text.data(), text.size());
@@ -62,7 +63,7 @@ tl::unexpected<Error> corrupt(const char* what) {
   return fail(ErrorKind::CorruptFile, what);
 }
 
-// The JSON text of a whole and unchanged entry.
+// The JSON text of an entry that is whole and unchanged.
 Result<std::string_view> checked_meta(std::span<const std::uint8_t> bytes) {
   Preamble preamble;
   if (bytes.size() < sizeof preamble) return corrupt("is cut short");
@@ -84,10 +85,10 @@ bool has_text(const json& meta, const char* member) {
   return meta.contains(member) && meta[member].is_string();
 }
 
-// What is known of an entry without its image.
+// The facts about an entry without its image.
 struct Meta {
   StoredEntry entry;
-  std::optional<std::uint64_t> unpacked_bytes;  // of an image that is packed
+  std::optional<std::uint64_t> unpacked_bytes;  // of a packed image
 };
 
 Result<Meta> read_meta(std::string_view text, const std::string& key) {

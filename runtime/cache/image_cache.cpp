@@ -21,7 +21,7 @@ constexpr const char* kPartialExtension = ".partial";
 constexpr unsigned kEntryMode = 0644;
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
 
-// Opened by way of the folders, none of which somebody else may write.
+// Opens an entry through its folders, none of which somebody else may write.
 Result<OpenFile> open_entry(const fs::path& folder, const fs::path& path) {
   const auto top = open_trusted_folder(folder);
   CINCH_TRY(top);
@@ -30,8 +30,7 @@ Result<OpenFile> open_entry(const fs::path& folder, const fs::path& path) {
   return open_trusted_file_in(*inner, path);
 }
 
-// What `read` makes of the entry that an opened file holds, whose name is its key. Errors name the
-// path.
+// Applies `read` to the entry in an open file, whose name is its key. Errors name the path.
 template <typename Read>
 auto read_opened(const OpenFile& file, const fs::path& path, const Read& read)
     -> decltype(read({}, {})) {
@@ -48,19 +47,18 @@ Result<CacheEntry> load_entry(const fs::path& folder, const fs::path& path) {
   return read_opened(*file, path, read_entry);
 }
 
-// With the file system's clock, which writes go by too: it may lie some milliseconds behind the
-// processor's.
+// Uses the file system's clock, as writes do: it may be some milliseconds behind the processor's.
 void mark_as_used(const OpenFile& file) {
   (void)::futimens(file.number(), nullptr);
 }
 
-// Two letters of the key are a folder, so that none grows long.
+// Two letters of the key name a folder, so that no folder gets long.
 fs::path place_of(const fs::path& folder, const Hash128& key) {
   const std::string name = to_hex(key);
   return folder / name.substr(0, 2) / (name + kExtension);
 }
 
-// Calls visit for what a folder holds; what vanishes meanwhile is passed over.
+// Calls visit for each entry of a folder; skips entries that vanish meanwhile.
 template <typename Visit>
 void for_each_in(const fs::path& folder, const Visit& visit) {
   std::error_code error;
@@ -69,7 +67,7 @@ void for_each_in(const fs::path& folder, const Visit& visit) {
   }
 }
 
-// Folders of entries; never a link, which may lead elsewhere.
+// Visits folders of entries; never a link, which may lead elsewhere.
 template <typename Visit>
 void for_each_inner_folder(const fs::path& folder, const Visit& visit) {
   for_each_in(folder, [&](const fs::path& path) {
@@ -83,7 +81,7 @@ void for_each_file(const fs::path& folder, const Visit& visit) {
   for_each_inner_folder(folder, [&](const fs::path& inner) { for_each_in(inner, visit); });
 }
 
-// Of a writer that died; a living one is done in seconds.
+// The file of a writer that died; a live writer finishes within seconds.
 void remove_if_abandoned(const fs::path& path) {
   if (path.extension() != kPartialExtension) return;
   std::error_code error;
@@ -184,7 +182,7 @@ std::vector<ListedEntry> ImageCache::list() const {
 
 std::vector<std::string> ImageCache::problems() const {
   std::vector<std::string> problems;
-  // Whether it can be used.
+  // Returns whether it can be used, and notes an unexpected error.
   const auto note = [&](const auto& result) {
     if (result) return true;
     const Error& error = result.error();
@@ -209,7 +207,7 @@ std::vector<std::string> ImageCache::problems() const {
 }
 
 Status ImageCache::check_writable() const {
-  // Folders that are not there are made in the nearest one that is.
+  // Missing folders are made in the nearest existing one.
   fs::path existing = settings_.folder;
   std::error_code error;
   while (!fs::exists(existing, error) && existing.has_relative_path()) {

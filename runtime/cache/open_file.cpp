@@ -1,5 +1,5 @@
-// Whole files through descriptors; see open_file.h. The temporary name is drawn, so that two
-// writers, be they of one process or of two machines with one disk, do not share one.
+// Whole files through descriptors; see open_file.h. Temporary names are random, so that two
+// writers, in one process or on two machines with one disk, do not share one.
 #include "runtime/cache/open_file.h"
 
 #include <fcntl.h>

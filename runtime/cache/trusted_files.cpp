@@ -27,7 +27,7 @@ tl::unexpected<Error> system_error(const fs::path& path, const char* verb, int c
   return refused(path, fmt::format("cannot be {}: {}", verb, std::strerror(code)), code);
 }
 
-// Empty where it is to be believed.
+// Why the file is not trusted; empty if it is.
 std::string find_doubt(const struct stat& found, Wanted wanted) {
   if (S_ISLNK(found.st_mode)) return "is a link";
   if (wanted == Wanted::Folder && !S_ISDIR(found.st_mode)) return "is no folder";
@@ -41,8 +41,8 @@ std::string find_doubt(const struct stat& found, Wanted wanted) {
   return {};
 }
 
-// A folder's name alone is enough to look into it where it may be searched but not read. Of what is
-// no file, reading might wait.
+// O_PATH suffices for a folder, which may be searchable but not readable. Opening something that is
+// not a file for reading might block.
 int flags_for(Wanted wanted) {
   return O_NOFOLLOW | O_CLOEXEC | (wanted == Wanted::Folder ? O_PATH : O_RDONLY | O_NONBLOCK);
 }
@@ -64,7 +64,7 @@ Result<OpenFile> open_trusted(int folder, const fs::path& name, const fs::path& 
 }  // namespace
 
 Result<OpenFile> open_trusted_folder(const fs::path& path) {
-  // With a slash at its end, a link would be followed.
+  // With a slash at the end, a link would be followed.
   const fs::path name = path.has_filename() ? path : path.parent_path();
   return open_trusted(AT_FDCWD, name, path, Wanted::Folder);
 }

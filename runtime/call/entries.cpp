@@ -10,7 +10,7 @@
 namespace cinch::rt {
 namespace {
 
-// By EntryKind: what the call needs, and what it is missed as.
+// By EntryKind: what the call needs, and the name under which its absence is reported.
 struct Need {
   EntryKind entry;
   const char* name;

@@ -1,5 +1,5 @@
-// Parameters: one value, three forms. Values are doubles at the door: every f32 and every integer
-// below 2^53 is one.
+// Parameters: one value in three forms. Callers pass doubles, which hold every f32 and every
+// integer below 2^53.
 #include "runtime/call/parameters.h"
 
 #include <fmt/format.h>

@@ -123,7 +123,7 @@ bool has_narrow_fields(const ProgramInfo& info) {
 
 std::optional<std::uint64_t> f8_of_sum(DType dtype, float sum) {
   const bool is_e4m3 = dtype == kF8E4M3;
-  // What is rounded to the largest value is no further from it than half a unit in its last place.
+  // A value that rounds to the largest one is at most half a unit in its last place above it.
   const float most = is_e4m3 ? 464.0f : 61440.0f;
   const float size = std::fabs(sum);
   const bool fits = is_e4m3 ? size <= most : size < most;

@@ -1,4 +1,4 @@
-// State files: written in one go, read by a cursor that never passes the end.
+// State files: written in one piece, read by a cursor that never passes the end.
 #include "runtime/call/state_file.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ Result<Preamble> read_preamble(std::span<const std::uint8_t> file) {
 class Cursor {
  public:
   explicit Cursor(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  /// Nothing where fewer bytes are left.
+  /// Nothing if fewer bytes are left.
   std::optional<std::span<const std::uint8_t>> take(std::uint64_t size_bytes) {
     if (size_bytes > bytes_.size()) return std::nullopt;
     const auto taken = bytes_.first(static_cast<std::size_t>(size_bytes));

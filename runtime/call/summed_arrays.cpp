@@ -17,7 +17,7 @@
 namespace cinch::rt {
 namespace {
 
-// Types that every transport joins; NCCL has no integers of 16 bits.
+// The type in which a field is sent; every transport can add it. NCCL has no integers of 16 bits.
 std::optional<DType> travelling_type(DType dtype, RankReduction reduction, std::uint32_t world) {
   if (is_float(dtype)) return dtype.bits == 8 ? kF32 : dtype;
   const auto times = static_cast<__int128>(reduction == RankReduction::Sum ? world : 1);
@@ -32,7 +32,7 @@ std::optional<DType> travelling_type(DType dtype, RankReduction reduction, std::
   return std::nullopt;
 }
 
-// Elements of a field at a time, on the stack: whole bytes of any width.
+// Number of elements to convert at a time, on the stack; they fill whole bytes for any width.
 constexpr std::int64_t kBlock = 512;
 using Block = std::array<std::uint64_t, kBlock>;
 
@@ -43,7 +43,7 @@ void for_blocks(std::int64_t num_elems, const Body& body) {
   }
 }
 
-// f8 to f32; integers to wider ones.
+// Widens f8 to f32 and integers to wider ones.
 std::uint64_t widened(DType dtype, std::uint64_t word) {
   if (dtype == kF8E4M3) {
     return std::bit_cast<std::uint32_t>(lang::from_f8e4m3(static_cast<lang::u8>(word)));
@@ -56,7 +56,7 @@ std::uint64_t widened(DType dtype, std::uint64_t word) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(word << unused) >> unused);
 }
 
-// The way back; nothing where it does not fit.
+// The inverse; nothing if the value does not fit.
 std::optional<std::uint64_t> narrowed(DType dtype, std::uint64_t word) {
   const float value = std::bit_cast<float>(static_cast<std::uint32_t>(word));
   if (is_float(dtype)) return f8_of_sum(dtype, value);
@@ -92,7 +92,7 @@ void spread_field(DType dtype, std::span<const std::uint8_t> field, std::int64_t
   });
 }
 
-// NaNs have one form in payloads, whatever a transport makes of them.
+// NaNs have one form in payloads, whatever a transport has made of them.
 void copy_floats(DType dtype, std::span<const std::uint8_t> joined, std::uint8_t* to) {
   const auto copy = [&]<typename T>(T exponent, T mask, T canonical) {
     for (std::size_t i = 0; i < joined.size(); i += sizeof(T)) {
@@ -115,7 +115,7 @@ void copy_floats(DType dtype, std::span<const std::uint8_t> joined, std::uint8_t
        std::bit_cast<std::uint64_t>(lang::canonical(static_cast<double>(kNaN))));
 }
 
-// Gives false where an element does not fit.
+// Returns false if an element does not fit.
 bool join_field(DType dtype, DType travelled_as, std::span<const std::uint8_t> joined,
                 std::uint8_t* to) {
   const bool is_same = dtype == travelled_as;

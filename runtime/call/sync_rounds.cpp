@@ -10,7 +10,7 @@ namespace {
 
 using Steps = std::vector<Step>;
 
-// With those of loops, round by round; more exchanges make no plan.
+// Limit of steps, including those of all rounds of loops; no plan has more exchanges.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 16;
 
 const Steps& steps_of(const ProgramImage& image) {

@@ -26,7 +26,7 @@ T element(std::span<const std::uint8_t> bytes, std::size_t i) {
   return value;
 }
 
-// Integers of a width between two that have a type are kept extended in the wider one.
+// An integer whose width has no C++ type is kept extended in the next wider one.
 template <typename T>
 T finished(const Join& how, T value, std::size_t num_ranks) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -38,7 +38,7 @@ T finished(const Join& how, T value, std::size_t num_ranks) {
   }
 }
 
-// Stored types that are joined as they are.
+// Stored types that are joined without conversion.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -56,8 +56,8 @@ struct Brain {
   static lang::u16 write(float value) { return lang::to_bf16(value); }
 };
 
-// So many elements at a time, rank by rank: rows that stay in the nearest cache and that vectors
-// take.
+// Number of elements to join at a time, rank by rank: rows that fit the nearest cache and the
+// vectors.
 constexpr std::size_t kBlock = 512;
 
 template <typename Format>
@@ -97,7 +97,7 @@ Joiner integer_joiner(DType dtype) {
   return is_signed ? join_elements<Plain<lang::i64>> : join_elements<Plain<lang::u64>>;
 }
 
-// Null: no such type is joined.
+// Null if such a type cannot be joined.
 Joiner find_joiner(DType dtype) {
   if (dtype == kF32) return join_elements<Plain<float>>;
   if (dtype == kF64) return join_elements<Plain<double>>;
@@ -106,7 +106,7 @@ Joiner find_joiner(DType dtype) {
   return is_int(dtype) ? integer_joiner(dtype) : nullptr;
 }
 
-// Part `part` of all ranks' arrays.
+// Joins part `part` of all ranks' arrays.
 Status join_part(const CollectiveCall& call, Inputs inputs, std::size_t part) {
   std::vector<std::span<const std::uint8_t>> parts;
   parts.reserve(inputs.size());

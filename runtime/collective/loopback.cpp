@@ -40,7 +40,7 @@ class LoopbackTransport : public MessageTransport {
 
   LoopbackWorld::Switch& switch_;
   std::uint64_t seen_ = 0;
-  bool has_news_ = false;  // something was begun since all were looked at
+  bool has_news_ = false;  // something was begun since all exchanges were tested
   LinkClock::time_point looked_;
 };
 
@@ -49,8 +49,8 @@ Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
   return begin_exchange(exchange);
 }
 
-// Once for each event, however many exchanges are asked about; where links have a shape, messages
-// arrive without one.
+// Tests all exchanges once for each event, however many the caller asks about. If links have a
+// shape, messages arrive without an event.
 Status LoopbackTransport::look_at_all() {
   constexpr std::chrono::microseconds kLook{20};
   const std::uint64_t events = switch_.num_events(rank());
@@ -59,7 +59,7 @@ Status LoopbackTransport::look_at_all() {
   if (events == seen_ && !has_news_ && !is_due) return Ok{};
   seen_ = events;
   looked_ = now;
-  has_news_ = true;  // until all have been looked at
+  has_news_ = true;  // until all have been tested
   Status status = advance_all();
   if (status) has_news_ = false;
   return status;

@@ -1,4 +1,4 @@
-// Messages between ranks in memory. The receiver copies, outside of the lock: nobody else touches a
+// Messages between ranks in memory. The receiver copies outside of the lock: nobody else accesses a
 // message that both sides have begun before it is marked as taken.
 #include "runtime/collective/loopback_switch.h"
 
@@ -11,7 +11,7 @@ namespace cinch::rt {
 namespace {
 
 LinkClock::duration duration_of(double seconds) {
-  // A year is as good as never, and adds up without an overflow.
+  // A year is long enough for "never", and can be added without overflow.
   constexpr double kMost = 3e7;
   seconds = std::min(seconds, kMost);
   return std::chrono::duration_cast<LinkClock::duration>(std::chrono::duration<double>(seconds));
@@ -81,7 +81,7 @@ void LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to, std::u
 
 Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, std::uint64_t tag) {
   std::unique_lock lock(mutex_);
-  // The receiver has begun it, and nobody but the receiver ends it.
+  // The receiver has begun the message, and only the receiver can end it.
   const Message found = *find(way(from, to), tag);
   if (const auto& gone = ranks_[from].gone; gone && !found.is_sent) {
     return tl::unexpected<Error>(*gone);

@@ -93,8 +93,8 @@ void MessageTransport::begin(Pending& pending) {
   }
 }
 
-// Messages are counted by way, collectives on their own: ranks start both in the same order. Two
-// tags for each, since an all-reduce has two rounds of messages.
+// Messages are numbered for each direction, collectives by themselves: all ranks start both in the
+// same order. Each gets two tags, since an all-reduce has two rounds of messages.
 std::uint64_t MessageTransport::next_tag(const Exchange& exchange) {
   if (exchange.kind == ExchangeKind::Send) return 2 * num_sent_[exchange.peer]++;
   if (exchange.kind == ExchangeKind::Receive) return 2 * num_received_[exchange.peer]++;

@@ -1,4 +1,4 @@
-// A world of one rank: every collective gives back what was put in.
+// A world of one rank: every collective returns its input.
 #include "runtime/collective/rank_exchange.h"
 
 #include "runtime/collective/join_ranks.h"

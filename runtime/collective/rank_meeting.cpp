@@ -1,4 +1,4 @@
-// Each exchange is two rounds of waiting: until all have come with their arrays, and until all have
+// Each exchange waits twice: until all ranks have arrived with their arrays, and until all have
 // taken what they need from them.
 #include "runtime/collective/rank_meeting.h"
 
@@ -13,7 +13,7 @@
 namespace cinch::rt {
 namespace {
 
-// How often a waiting rank looks whether it was cancelled.
+// How often a waiting rank checks whether it was cancelled.
 constexpr std::chrono::milliseconds kLook{20};
 
 bool are_same(const CollectiveCall& a, const CollectiveCall& b) {
@@ -104,7 +104,7 @@ Status RankMeeting::give(const CollectiveCall& call, std::uint32_t rank) const {
 }
 
 Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival) {
-  // Written before all have come, read after: the waiting in between orders both.
+  // Written before all have arrived and read after that; the wait in between orders both.
   arrivals_[rank] = arrival;
   CINCH_TRY(wait_for_all());
   const RankStatus status = worst();

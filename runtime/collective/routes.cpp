@@ -15,7 +15,7 @@ using Offers = std::span<const RankOffer>;
 
 constexpr std::uint32_t kNobody = UINT32_MAX;
 
-// By receiver, the rank that sends to it.
+// For each receiver, the rank that sends to it.
 Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers) {
   std::vector<std::uint32_t> from(offers.size(), kNobody);
   for (std::uint32_t rank = 0; rank < offers.size(); ++rank) {
@@ -54,7 +54,7 @@ Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Off
   return parts;
 }
 
-// Every rank's room is as large as the smallest, or the others would not find the same error.
+// All ranks compare with the smallest room, so that they find the same error.
 Result<std::vector<ByteRange>> parts_in_rank_order(Offers offers) {
   std::uint64_t room = UINT64_MAX, end = 0;
   for (const RankOffer& offer : offers) room = std::min(room, offer.room_bytes);

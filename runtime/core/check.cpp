@@ -1,4 +1,4 @@
-// Builds the texts of InternalError. Assumes nothing; everything of ours may throw through here.
+// Builds the texts of InternalError. Assumes nothing: all other code may throw through here.
 #include "runtime/core/check.h"
 
 #include <utility>
@@ -24,7 +24,7 @@ void InternalError::make_what() {
   what_ += " at " + location_ + ": " + message_;
 }
 
-// The part of a path from its last but two folders on: no build machine's paths in messages.
+// The last two folders and the name of a path: messages do not contain paths of the build machine.
 static std::string short_location(const char* file, int line) {
   std::string path = file;
   std::size_t at = path.size();

@@ -80,7 +80,7 @@ class CpuDevice : public ComputeDevice {
  private:
   Status move(Way way, void* to, const void* from, std::size_t size) override;
   TaskRunner& runner() { return runner_ ? *runner_ : runner_.emplace(options_.threads); }
-  // One after the other, as long as all goes well.
+  // Handles one pair after the other until one fails.
   template <typename OnPair>
   static Status for_pairs(std::span<const ArrayPair> pairs, const OnPair& on_pair) {
     for (const ArrayPair& pair : pairs) {
@@ -90,7 +90,7 @@ class CpuDevice : public ComputeDevice {
   }
 
   CpuDeviceOptions options_;
-  std::optional<TaskRunner> runner_;  // of what no program does
+  std::optional<TaskRunner> runner_;  // for work that no program does
   bool has_non_finite_ = false;
 };
 

@@ -67,13 +67,13 @@ class GpuQueueDevice : public ComputeDevice {
   GpuQueue queue_;
   bool owns_stream_ = false;
   std::unique_ptr<GpuArrays> arrays_;
-  std::vector<GpuArrayPair> pairs_;  // of the call that is made; keeps its memory
+  std::vector<GpuArrayPair> pairs_;  // of the running call; keeps its memory
 };
 
 GpuQueueDevice::~GpuQueueDevice() {
   const auto turn = take_turn(*this);
   const GpuDevice::Scope scope(device());
-  // After a failed call something may still be under way in memory that goes now.
+  // After a failed call, work may still use memory that is freed now.
   (void)driver().stream_synchronize(queue_.stream);
   arrays_.reset();
   if (owns_stream_) (void)driver().stream_destroy(queue_.stream);
@@ -106,7 +106,7 @@ ListResult<std::unique_ptr<ListSession>> GpuQueueDevice::open(std::uint32_t prog
   common.tensors.assign(tensors.begin(), tensors.end());
   auto session = GpuSession::open(options_.programs[program], common, queue_.stream);
   if (session) return std::make_unique<GpuSession>(std::move(*session));
-  // Of one tensor it is the one at fault.
+  // If there is only one tensor, it is the one at fault.
   const std::size_t place = tensors.size() == 1 ? 0 : kNoPlace;
   return tl::unexpected<ListError>(ListError{std::move(session.error()), place});
 }

@@ -32,7 +32,7 @@ Status AlignedBuffer::resize(std::int64_t size_bytes) {
 
 void* AlignedBuffer::allocate(std::size_t size_bytes) const {
   if (source_.allocate != nullptr) {
-    // Nothing asked for may be answered with null, which means that there is no memory.
+    // A source may return null for 0 bytes, which would mean that there is no memory.
     return source_.allocate(source_.context.get(), std::max(size_bytes, std::size_t{1}),
                             kBufferAlignment, use_);
   }

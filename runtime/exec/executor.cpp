@@ -1,6 +1,6 @@
-// An EntryRun walks the steps of a call; what it is inside of stands on a stack, so that it can
-// stop at any step and go on later. Status words are looked at after each launch, so that no kernel
-// runs on what a failed check was to keep from it.
+// An EntryRun walks the steps of a call. Its position in nested steps is kept on a stack, so that
+// it can stop at any step and go on later. Status words are read after each launch, so that no
+// kernel uses data that a failed check should protect.
 #include "runtime/exec/executor.h"
 #include "runtime/core/shape_text.h"
 
@@ -17,21 +17,21 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::int64_t kGroupBytesGuess =
-    8192;  // where the image has no formula: a tile read and written
-// A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h): it
-// tells the chunk's sum as soon as it has it, while that of a second chunk would wait for the
-// first's end.
+    8192;  // if the image has no formula: a tile that is read and written
+// A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h). It
+// publishes the chunk's sum as soon as it has it; the sum of a second chunk in the task would have
+// to wait for the first to end.
 constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
-// Steps and rounds of loops in one call: whatever bounds give, it ends.
+// Limit of steps and rounds of loops in one call: the call ends whatever the bounds are.
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 28;
 
 }  // namespace
 
-// Padding is wanted: status and counters have cache lines of their own.
+// The padding is intended: status and counters have cache lines of their own.
 class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Stop: a non-finite value was seen. Meet: a collective's turn.
+  // Stop: a non-finite value was found. Meet: a collective comes next.
   enum class Next { Go, Stop, Meet };
 
   EntryRun(const ProgramImage& image, std::vector<KernelFunction> kernels, TaskRunner& runner,
@@ -55,7 +55,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return Ok{};
   }
 
-  // Up to the next collective, or to the end (Go).
+  // Runs up to the next collective, or to the end (Go).
   Result<Next> resume() {
     while (!frames_.empty()) {
       if (++num_steps_ > kMaxSteps) {
@@ -97,7 +97,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     }
   }
 
-  // Steps that are under way: of the entry, of a branch, of a loop's body or of its condition.
+  // Steps under way: of the entry, of a branch, of a loop's body or of its condition.
   struct Frame {
     std::span<const Step> steps;
     std::size_t at = 0;
@@ -180,13 +180,14 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return check_status();
   }
 
-  // Counters are those of one launch at a time.
+  // Launches do not run side by side if accesses are counted: counters belong to one launch at a
+  // time.
   bool runs_beside(const Step& step) const {
     return step.kind == StepKind::Launch && step.index2 != kNoIndex && runner_.threads() > 1 &&
            !image_.counts_accesses;
   }
 
-  // Each is one task.
+  // Runs each launch as one task.
   Result<Next> launch_beside(std::span<const Step> steps) {
     num_groups_.clear();
     for (const Step& step : steps) {
@@ -230,8 +231,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return (groups + multiple - 1) / multiple * multiple;
   }
 
-  // A task should be worth its start (about 1 µs) and still leave several per thread; of small
-  // launches better few tasks than tasks not worth their start.
+  // A task should be worth its start (about 1 µs), and each thread should get several. For small
+  // launches, few tasks are better than tasks that are not worth their start.
   std::uint64_t tuned_groups(std::uint64_t num_groups, std::uint64_t each_bytes) const {
     const CpuTuning& tuning = options_.tuning;
     const auto single = static_cast<std::uint64_t>(tuning.single_task_bytes) / each_bytes;
@@ -253,8 +254,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return std::max<std::uint64_t>(bytes / num_groups, 1);
   }
 
-  // Which tasks ran before a failing one ended differs from run to run; that some check failed or a
-  // non-finite value was there does not, and the lowest message wins among those of one launch.
+  // Which tasks ran before a failing one ended differs between runs. Whether some check failed, or
+  // a non-finite value occurred, does not. Of the messages of one launch the lowest one wins.
   Result<Next> check_status() const {
     if (status_[kStatusFlags] & kFlagNonFinite) return Next::Stop;
     const std::uint32_t failed = status_[kStatusFailed];
@@ -295,7 +296,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
-    // Of one formula; but a field of a payload may be shorter.
+    // The sizes have the same formula, but a field of a payload may be shorter.
     const std::int64_t size_bytes =
         std::min(inputs_.buffer_bytes[to_buffer], inputs_.buffer_bytes[from_buffer]);
     if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
@@ -337,7 +338,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> enter_while(const Step& step) {
     const auto at_most = evaluate(step.expr);
     CINCH_TRY(at_most);
-    // A loop of nothing leaves its condition as it is.
+    // An empty loop leaves its condition as it is.
     if (*at_most > 0 && !(step.cond.empty() && step.body.empty())) {
       frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
     }
@@ -350,7 +351,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto end = evaluate(step.expr2);
     CINCH_TRY(end);
     if (*begin < *end) {
-      // Of a loop of nothing the last round is all that there is to see.
+      // Of an empty loop only the last round can be seen.
       frames_.push_back({step.body, 0, &step, step.body.empty() ? *end - 1 : *begin, *end});
       set_round(frames_.back());
     }
@@ -362,7 +363,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::memcpy(bytes_of(frame.loop->index), &frame.round, sizeof frame.round);
   }
 
-  // The steps of the frame have run: what comes next in its loop, or out of it.
+  // The frame's steps have run: goes on to the next part of its loop, or leaves it.
   Result<Next> leave() {
     Frame& top = frames_.back();
     const bool goes_in = top.is_condition && is_true(top.loop->index);
@@ -387,17 +388,17 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const std::vector<KernelFunction> kernels_;
   TaskRunner& runner_;
   const ExecutorOptions& options_;
-  // Of the call that runs.
+  // Data of the running call.
   CallInputs inputs_;
   const Entry* entry_ = nullptr;
   const std::atomic<bool>* cancelled_ = nullptr;  // null once a state has been changed in place
   std::vector<std::uint64_t> sizes_;
-  std::vector<std::uint64_t> num_groups_;  // of launches beside one another
+  std::vector<std::uint64_t> num_groups_;  // of launches that run side by side
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};
-  alignas(64) std::uint64_t counters_[2] = {};  // of the launch that runs, in bits
+  alignas(64) std::uint64_t counters_[2] = {};  // of the running launch, in bits
   AccessCounts accesses_;
-  std::int64_t num_steps_ = 0;  // with ends of rounds
+  std::int64_t num_steps_ = 0;  // including the ends of rounds
   std::vector<Frame> frames_;
   std::vector<LoopRounds> rounds_;  // of loops that ran
   CollectiveCall meeting_{};

@@ -1,4 +1,4 @@
-// Own memory by role: states live in two vectors by state, all else by buffer.
+// Own memory by role: states lie in two vectors by state, all other buffers by index.
 #include "runtime/exec/program_buffers.h"
 #include "runtime/core/shape_text.h"
 
@@ -27,7 +27,8 @@ bool is_below_zero(const ProgramImage& image, const BufferInfo& buffer, const Ho
   return bytes && *bytes < 0;
 }
 
-// What the steps that surely run say of the program's own sizes, before memory is made for them.
+// Runs the checks of the program's own sizes, in the steps that always run, before memory is
+// allocated.
 Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv& env) {
   for (const Step& step : entry.steps) {
     if (step.kind != StepKind::CheckHost) continue;
@@ -106,7 +107,8 @@ void ProgramBuffers::fill_constant(BufferIndex index) {
   if (!bytes.empty()) std::memcpy(own_[index].data(), bytes.data(), bytes.size());
 }
 
-// Another size would lose the state: its formula must not depend on what changes from call to call.
+// A change of size would lose the state: its formula must not depend on values that change between
+// calls.
 Status ProgramBuffers::check_state(const BufferInfo& buffer, std::int64_t size_bytes) const {
   const std::int64_t held = states_[buffer.role_index].size_bytes();
   if (held == size_bytes) return Ok{};

@@ -23,7 +23,7 @@ bool is_set(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
 }
 
-// Whether there is room for one more.
+// Tries to start one more thread.
 bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
   try {
     started.emplace_back([&all_tried] { all_tried.wait(); });
@@ -33,7 +33,7 @@ bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
   }
 }
 
-// The runner that this thread runs a task of, where it does so with others.
+// The runner of the task that runs on this thread, if the task shares it with others.
 thread_local const TaskRunner* inside = nullptr;
 
 struct Inside {
@@ -44,9 +44,9 @@ struct Inside {
   const TaskRunner* before;
 };
 
-// How many threads, `wanted` at most, can run beside this one now, found by starting them. TBB is
-// never to find out itself: where one of its threads does not start, it leaves its work half done.
-// What was found once is not tried again.
+// How many threads, at most `wanted`, can run besides this one now: starts them to find out. TBB
+// must never find out itself: if one of its threads cannot start, it leaves its work half done.
+// Each result is remembered.
 std::uint32_t startable_threads(std::uint32_t wanted) {
   static std::mutex mutex;
   static std::uint32_t known = 0;
@@ -65,7 +65,7 @@ std::uint32_t startable_threads(std::uint32_t wanted) {
 
 struct TaskRunner::Arena {
   explicit Arena(std::uint32_t threads) : arena(static_cast<int>(threads)) {
-    // TBB never starts more threads than the machine has unless it is told that it may.
+    // TBB starts no more threads than the machine has, unless it is told to.
     if (threads > static_cast<std::uint32_t>(tbb::info::default_concurrency())) {
       allowance.emplace(tbb::global_control::max_allowed_parallelism, threads);
     }
@@ -93,8 +93,8 @@ void TaskRunner::run_on_arena(std::uint32_t workers, const std::function<void()>
         tbb::simple_partitioner());
   };
   if (inside == this) {
-    // A thread that waits for the end of a task's own tasks must not begin a sibling of that task
-    // meanwhile: the task would end no sooner than that, and stacks would grow.
+    // A thread that waits for a task's own tasks must not begin a sibling of that task meanwhile:
+    // the task would end no sooner than the sibling, and stacks would grow.
     tbb::this_task_arena::isolate(spread);
     return;
   }

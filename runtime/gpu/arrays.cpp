@@ -10,11 +10,11 @@
 namespace cinch::rt {
 namespace {
 
-// What the driver stages before a copy returns (tables.cpp).
+// The driver stages this much before a copy returns (tables.cpp).
 constexpr std::size_t kStagedTableBytes = std::size_t{64} * 1024;
 constexpr std::size_t kMostPairs = 256;
-// Throughout the status words of a call that has failed and is not marked: FindNonFinite looks at
-// no others.
+// Fills the status words of a call that has failed and is not marked: FindNonFinite checks only
+// such calls.
 constexpr unsigned char kFailedByte = 2;
 
 BufferIndex buffer_with(const ProgramImage& image, BufferRole role) {
@@ -66,7 +66,7 @@ std::size_t GpuArrays::table_bytes(std::size_t num_pairs) const {
 Status GpuArrays::place_memory() {
   most_pairs_ = kMostPairs;
   while (most_pairs_ > 1 && table_bytes(most_pairs_) > kStagedTableBytes) most_pairs_ /= 2;
-  // Status words say that nothing has failed, and no state has changed places.
+  // Status words say that nothing has failed, and that no state was swapped.
   const std::size_t words = std::max<std::size_t>(kStatusWords, program_->info().states.size());
   table_ = arena_.add(table_bytes(most_pairs_));
   zeros_ = arena_.add(4 * words * most_pairs_);
@@ -180,7 +180,7 @@ std::uint32_t GpuArrays::write_table(Operands operands, std::span<const GpuArray
     } else {
       entry.set_buffer(from_, pairs[i].from);
     }
-    // What copies and zeros go by: their elements are bytes.
+    // Copies and zero fills use this size: their elements are bytes.
     entry.set_bytes(to_, static_cast<std::uint64_t>(pairs[i].num_elems));
     if (has_flags()) entry.set_buffer(flag_, pairs[i].flag);
     std::memcpy(begins + 4 * i, &num_blocks, sizeof num_blocks);

@@ -118,7 +118,7 @@ void* pointer_to(GpuAddress address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Of what a source gave.
+// For memory that a source provided.
 Status check_lent(const GpuDevice& device, GpuAddress address) {
   if (address % kPieceAlignment != 0) {
     return fail(ErrorKind::InvalidArgument,
@@ -134,7 +134,7 @@ std::string allocating(std::size_t size_bytes) {
   return fmt::format("allocating {} bytes on the device", size_bytes);
 }
 
-// Allocates; again without what was kept, where there is too little memory.
+// Allocates. If memory is short, frees what was kept and tries again.
 template <typename Allocate>
 GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
   const GpuCode code = allocate();
@@ -277,7 +277,7 @@ std::vector<std::vector<GpuArena::Piece>> GpuArena::pieces_by_block(bool is_apar
   return blocks;
 }
 
-// One piece takes no more than its bytes, so that an emulator sees each that is touched outside.
+// A single piece takes exactly its bytes, so that an emulator sees every access outside.
 std::size_t GpuArena::block_bytes(const std::vector<Piece>& pieces) const {
   if (pieces.size() == 1) return sizes_[pieces[0]];
   std::size_t total = 0;

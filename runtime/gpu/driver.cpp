@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kDriver = "libcuda.so.1";
 
-// Looks functions up; remembers the first that is missing.
+// Looks up functions and remembers the first that is missing.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}

@@ -8,8 +8,8 @@
 namespace cinch::rt {
 namespace {
 
-// While this lives, the thread may wait for events and free memory beside captures of others, which
-// neither belongs to: in the mode that threads begin with, that would spoil the captures.
+// While this lives, the thread may wait for events and free memory during other threads' captures,
+// to which neither belongs. In a thread's default mode that would spoil the captures.
 class BesideCaptures {
  public:
   explicit BesideCaptures(const GpuDriver& driver) : driver_(driver) { exchange(); }
@@ -44,7 +44,7 @@ void GpuFreeing::free(GpuAddress address, bool is_pooled, GpuEvent end) {
   {
     const std::lock_guard lock(mutex_);
     const BesideCaptures beside(driver_);
-    // Of memory that is not pooled the driver waits.
+    // For memory that is not pooled the driver itself waits.
     const bool is_unused = !is_pooled || is_behind(end);
     if (!is_unused || !give_back(freed)) kept_.push_back(freed);
   }

@@ -11,7 +11,7 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kMaxLaunches = 65536;
-// What is looked at on the way: loops may have nothing in them that is launched.
+// Limit of visited steps: loops may contain nothing that is launched.
 constexpr std::size_t kMaxSteps = 16 * kMaxLaunches;
 
 class Planner {
@@ -108,7 +108,7 @@ class Planner {
     return status;
   }
 
-  // One more of a loop.
+  // Adds one more round of a loop.
   template <typename Body>
   Status count_round(const Body& body) {
     if (++num_steps_ > kMaxSteps) return too_long();
@@ -132,7 +132,7 @@ class Planner {
   Result<std::int64_t> rounds_of(HostExprId begin, HostExprId end) {
     auto rounds = most_rounds_(begin, end);
     if (!rounds) return rounds;
-    // Every round takes a launch at least.
+    // Every round takes at least one launch.
     if (*rounds > static_cast<std::int64_t>(kMaxLaunches)) {
       const auto name = [&](std::uint32_t i) { return image_.info.params[i].name; };
       return fail(
@@ -145,8 +145,8 @@ class Planner {
     return rounds;
   }
 
-  // The flag that the condition computes stays 0 once it is: later rounds are skipped by it. In the
-  // first round it holds what an earlier loop left.
+  // Once the flag that the condition computes is 0 it stays 0: later rounds are skipped by it. In
+  // the first round it still holds the value of an earlier loop.
   Status add_while(const Step& step) {
     const auto rounds = rounds_of({}, step.expr);
     CINCH_TRY(rounds);
@@ -185,7 +185,7 @@ class Planner {
   std::vector<PlannedLaunch>& out_;
   std::vector<PlannedBound>& bounds_;
   std::vector<GpuCondition> conditions_;
-  std::size_t num_steps_ = 0;  // and rounds
+  std::size_t num_steps_ = 0;  // including rounds
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ Status GpuStreamOrder::open() {
 
 Status GpuStreamOrder::enter(GpuStream stream) {
   if (!has_work_) return Ok{};
-  // Each thread has another stream of this handle.
+  // This handle means another stream on each thread.
   const bool is_same = stream == last_ && stream != kGpuStreamOfThread;
   if (is_same) return Ok{};
   const GpuDevice::Scope scope(*device_);
@@ -27,7 +27,7 @@ Status GpuStreamOrder::enter(GpuStream stream) {
                          "waiting for the last call's stream");
 }
 
-// Where the driver refuses, the calls that were made are no worse for it: enter tries again.
+// If the driver fails here, the calls are still valid: enter tries again.
 void GpuStreamOrder::leave(GpuStream stream) {
   const GpuDevice::Scope scope(*device_);
   last_ = stream;

@@ -28,7 +28,7 @@ Status GpuTable::send(const GpuDevice& device, GpuStream stream) {
     begin = static_cast<std::size_t>(differs.first - bytes_.begin());
     while (end > begin && bytes_[end - 1] == sent_[end - 1]) --end;
   }
-  is_sent_ = false;  // until all of it is on its way
+  is_sent_ = false;  // until all of it has been sent
   for (; begin < end; begin += kStagedBytes) {
     const std::size_t size = std::min(kStagedBytes, end - begin);
     const GpuCode code =

@@ -1,4 +1,4 @@
-// Fingerprint: one text of all that fixes a payload's meaning, hashed.
+// Fingerprint: hashes one text of everything that fixes a payload's meaning.
 #include "runtime/image/fingerprint.h"
 
 #include <bit>

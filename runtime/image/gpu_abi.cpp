@@ -1,4 +1,4 @@
-// Offsets of the tables that gpu_abi.h describes.
+// Offsets in the tables that gpu_abi.h describes.
 #include "runtime/image/gpu_abi.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace cinch::rt {
 
 GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes,
                                   std::size_t num_params, std::size_t num_kernels) {
-  // An array of nothing is no array.
+  // C++ has no arrays of length 0.
   const auto at_least_one = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
   GpuTensorLayout layout;
   layout.num_buffers = at_least_one(num_buffers);

@@ -65,7 +65,7 @@ Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
   return preamble;
 }
 
-// Takes blobs off the file in order.
+// Takes blobs from the file in order.
 class BlobReader {
  public:
   BlobReader(std::span<const std::uint8_t> bytes, std::size_t offset)
@@ -107,7 +107,8 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
   nlohmann::json& sizes = json["blob_bytes"] = nlohmann::json::array();
   for (const auto& constant : image.constants) sizes.push_back(constant.size());
   sizes.push_back(image.binary.size());
-  // Names in a source may hold any bytes: what is no UTF-8 is replaced, not an exception.
+  // Names in a source may contain any bytes: those that are not UTF-8 are replaced, without an
+  // exception.
   const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 
   std::vector<std::uint8_t> out(sizeof(Preamble), 0);

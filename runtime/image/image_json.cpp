@@ -121,7 +121,7 @@ class JsonWriter {
     write(out_[name], value);
     return *this;
   }
-  /// A list that is left out where it is empty: images of programs without it stay as they were.
+  /// A list that is omitted if empty, so that images of programs without it stay the same.
   template <typename T>
   void if_any(const char* name, std::vector<T>& list) {
     if (!list.empty()) write(out_[name], list);
@@ -133,7 +133,7 @@ class JsonWriter {
  private:
   static void write(json& out, std::string& value) { out = value; }
   static void write(json& out, bool value) { out = value; }
-  // JSON has no infinity or NaN: numbers that must survive to the bit go as text.
+  // JSON has neither infinity nor NaN: numbers that must keep all bits are written as text.
   static void write(json& out, double value) { out = fmt::format("{:a}", value); }
   static void write(json& out, DType value) { out = dtype_name(value); }
   static void write(json& out, HostExprId value) {
@@ -261,7 +261,8 @@ class JsonReader {
   template <typename T>
   void read(const json& in, const std::string& path, std::vector<T>& list) {
     if (!in.is_array()) return set_fault(path, "a list");
-    // One by one: a list of what is nothing would take a hundred times its text before it is seen.
+    // Grows one by one: a list of invalid entries would otherwise take a hundred times its text
+    // before the fault is found.
     for (std::size_t i = 0; i < in.size() && fault_.empty(); ++i) {
       read(in[i], fmt::format("{}[{}]", path, i), list.emplace_back());
     }
@@ -276,7 +277,7 @@ class JsonReader {
   template <typename T>
     requires std::is_class_v<T>
   void read(const json& in, const std::string& path, T& value) {
-    // Steps hold steps: two levels of nesting here for each of theirs, and a few above.
+    // Steps contain steps: each level takes two levels of JSON, and there are a few above.
     if (depth_ > kMaxStepDepth + 8) return set_fault(path, "less nesting");
     JsonReader inner(in, path, fault_, depth_ + 1);
     describe(inner, value);

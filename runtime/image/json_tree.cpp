@@ -1,4 +1,4 @@
-// Trees taken apart from their leaves; see json_tree.h.
+// Destroys trees from their leaves; see json_tree.h.
 #include "runtime/image/json_tree.h"
 
 namespace cinch::rt {
@@ -6,10 +6,10 @@ namespace {
 
 using nlohmann::json;
 
-// Deeper than any of our files; what is nested deeper goes the library's way.
+// Deeper than any of our files; deeper trees are destroyed by the library.
 constexpr int kMaxDepth = 100;
 
-// Leaves no child within a child: such values are destroyed without an allocation.
+// Leaves no child within a child: such values are destroyed without allocating.
 void take_apart(json& value, int depth) noexcept {
   if (depth > kMaxDepth) return;
   if (auto* array = value.get_ptr<json::array_t*>()) {
@@ -29,7 +29,7 @@ JsonTree::~JsonTree() {
 }
 
 bool JsonTree::parse(std::string_view text) {
-  // Into a member, so that a tree that is half made when memory runs out is taken apart, too.
+  // Parses into a member, so that a half-built tree is taken apart, too, if memory runs out.
   nlohmann::detail::json_sax_dom_parser<json> builder(root_, false);
   return json::sax_parse(text.begin(), text.end(), &builder);
 }

@@ -31,7 +31,8 @@ bool is_symbol(const std::string& name) {
              name, [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0 || c == '_'); });
 }
 
-// Can a parameter of the type enter formulas so? A float as an integer may not fit.
+// May a parameter of this element type have this type in formulas? A float as an integer may not
+// fit.
 bool can_enter_as(HostType type, DType dtype) {
   return type != HostType::Int || !is_float(dtype);
 }
@@ -58,7 +59,7 @@ class TableChecks {
     checks_.require(condition, place, what);
   }
 
-  // What is done for each part, some of it for each pair of them, ends soon.
+  // Limits the number of parts, so that checks of each part, or of each pair, end soon.
   void check_lengths() {
     for (const std::size_t length :
          {image_.buffers.size(), image_.kernels.size(), image_.size_exprs.size(),
@@ -133,7 +134,7 @@ class TableChecks {
     return SIZE_MAX;
   }
 
-  // What a buffer of the role holds; nothing where that is the program's own matter.
+  // The element type that the role requires; nothing if the program chooses it.
   std::optional<DType> dtype_of_role(const BufferInfo& buffer) const {
     switch (buffer.role) {
       case BufferRole::Gradient:
@@ -179,7 +180,7 @@ class TableChecks {
             "another type than what it holds");
     require(role != BufferRole::Count || checks_.is_number(buffer.size_bytes, kCountBytes), place,
             "a count of another size");
-    // A state that changes in place has no other buffer.
+    // A state that changes in place has no second buffer.
     const bool is_second = role == BufferRole::StateInPlace
                                ? has(BufferRole::State, index) || has(BufferRole::StateNext, index)
                                : has(BufferRole::StateInPlace, index);
@@ -205,7 +206,7 @@ class TableChecks {
     }
   }
 
-  // On a GPU kernels that do the same are one function, which is launched in one way.
+  // On a GPU, kernels that do the same are one function, which is always launched in the same way.
   void check_function(const KernelInfo& kernel, const std::string& place) {
     const auto [first, is_new] = functions_.emplace(kernel.symbol, &kernel);
     const auto shape = [](const CudaLaunch& launch) {
@@ -224,7 +225,7 @@ class TableChecks {
     const std::string place = kGpuStepsSymbol;
     check_threads(image_.gpu_steps_threads, place);
     require(image_.gpu_steps_shared_bytes <= kMaxGpuSharedBytes, place, "shared memory of a block");
-    // The driver is not told how long it is: what is no object ends with a zero.
+    // The driver does not get the length: a binary that is not an object file must end with a zero.
     const auto& binary = image_.binary;
     constexpr std::uint8_t kElf[] = {0x7f, 'E', 'L', 'F'};
     const bool is_object = binary.size() >= sizeof kElf &&
@@ -234,7 +235,7 @@ class TableChecks {
     check_gpu_buffers();
   }
 
-  // Tables on a GPU have a place for each of these.
+  // Tables on a GPU have an entry for each of these.
   void check_gpu_buffers() {
     const auto all = [](std::size_t count, const auto& holds) {
       for (std::size_t i = 0; i < count; ++i) {
@@ -245,7 +246,7 @@ class TableChecks {
     const auto is_present = [&](EntryKind kind) {
       return image_.entries[static_cast<std::size_t>(kind)].present;
     };
-    // What decodes has a finish, if it be the sum by the number of ranks.
+    // A program that decodes has a finish; by default it divides the sum by the number of ranks.
     const bool has_update = is_present(EntryKind::Decode) || is_present(EntryKind::Sync);
     const bool has_gradient = has_update || is_present(EntryKind::Encode);
     require(!has_gradient || has(BufferRole::Gradient, 0), "buffers", "no gradient");
@@ -261,7 +262,7 @@ class TableChecks {
     require(all(info_.states.size(), has_state), "buffers", "a state has none");
   }
 
-  // Every kernel is a step, too.
+  // Every kernel is also a step.
   void check_launch(const CudaLaunch& launch, const std::string& place) {
     check_threads(launch.block_threads, place);
     require(launch.shared_bytes <= image_.gpu_steps_shared_bytes, place,
@@ -284,8 +285,8 @@ class TableChecks {
 }  // namespace
 
 ImageChecks::ImageChecks(const ProgramImage& image) : info_(image.info) {
-  // Some formulas that nothing uses ask for what is not there: the compiler's pool goes into the
-  // image as it is. Arguments stand before their users.
+  // Unused formulas may refer to missing parameters or counts: the compiler's pool goes into the
+  // image unchanged. Arguments come before their users.
   const HostExprPool& pool = info_.exprs;
   leaves_.reserve(pool.num_nodes());
   for (std::size_t i = 0; i < pool.num_nodes(); ++i) {

@@ -17,7 +17,7 @@ bool is_decode(EntryKind kind) {
   return kind == EntryKind::Decode || kind == EntryKind::DecodeAdd;
 }
 
-// Does the call bind such memory, or the session hold it?
+// Does the call bind such memory, or does the session hold it?
 bool has_in_call(EntryKind kind, BufferRole role) {
   const bool is_sum = kind == EntryKind::Finish || kind == EntryKind::Sync;
   switch (role) {
@@ -32,7 +32,7 @@ bool has_in_call(EntryKind kind, BufferRole role) {
   }
 }
 
-// May a step write there? Gradients and payloads are the caller's, and a state keeps its value
+// May a step write there? Gradients and payloads belong to the caller, and a state keeps its value
 // until the call has succeeded.
 bool may_write(EntryKind kind, BufferRole role) {
   if (role == BufferRole::Field) return !is_decode(kind);
@@ -76,7 +76,7 @@ class EntryChecks {
     }
   }
 
-  // Of launches that may run at the same time: the first one says how many.
+  // Checks launches that may run at the same time; the first one tells how many they are.
   void check_beside(std::span<const Step> steps, Place place) {
     const std::size_t count = steps.front().index2;
     if (count < 2 || count > steps.size()) {
@@ -134,7 +134,7 @@ class EntryChecks {
     checks_.fault(place + ": no such kind of step");
   }
 
-  // Is it there?
+  // Does the entry list the buffer?
   bool check_listed(BufferIndex buffer, Place place) {
     if (buffer >= image_.buffers.size()) {
       checks_.fault(place + ": no such buffer");
@@ -150,7 +150,7 @@ class EntryChecks {
                     "a step that writes what is only read");
   }
 
-  // Two buffers, of which one is written.
+  // Checks two buffers, of which the step writes one.
   bool check_pair(const Step& step, Place place) {
     check_written(step.index, place);
     if (!check_listed(step.index2, place) || checks_.has_fault()) return false;
@@ -158,7 +158,7 @@ class EntryChecks {
     return true;
   }
 
-  // Equal formulas are one: those that differ might give different sizes.
+  // The formulas must be the same: different ones could give different sizes.
   void check_copy(const Step& step, Place place) {
     if (!check_pair(step, place)) return;
     checks_.require(image_.buffers[step.index].size_bytes == image_.buffers[step.index2].size_bytes,
@@ -203,14 +203,14 @@ class EntryChecks {
     check_slot(bound, place);
   }
 
-  // What a GPU looks at without the host.
+  // Checks sizes that a GPU reads without the host.
   void check_slot(HostExprId expr, Place place) {
     if (!is_gpu_image(image_)) return;
     checks_.require(std::ranges::find(image_.size_exprs, expr) != image_.size_exprs.end(), place,
                     "a bound or condition that is not among the sizes");
   }
 
-  // What the host, or a step on a GPU, reads or writes as one value.
+  // Checks a buffer that the host, or a step on a GPU, reads or writes as one value.
   void check_scalar(BufferIndex index, Place place, std::int64_t size_bytes) {
     if (!check_listed(index, place)) return;
     const BufferInfo& buffer = image_.buffers[index];

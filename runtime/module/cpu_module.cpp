@@ -1,4 +1,4 @@
-// What this machine runs, and the kernels of images for it.
+// The levels that this machine runs, and the kernels of images for it.
 #include "runtime/module/cpu_module.h"
 
 #include <algorithm>

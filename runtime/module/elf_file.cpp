@@ -20,7 +20,8 @@ Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
   return bytes;
 }
 
-// Linkers put the table of segments behind the header; what lies before it is read with it.
+// Linkers put the table of segments right after the header; the bytes before it are read along with
+// it.
 constexpr std::uint64_t kFarthestTable = 1 << 16;
 
 bool begins_as_elf(const std::vector<std::uint8_t>& bytes) {
@@ -35,7 +36,7 @@ bool ends_within(std::uint64_t begin, std::uint64_t size, std::uint64_t whole) {
 
 bool is_elf_file(const std::filesystem::path& path) {
   std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) return false;  // a pipe is read once
+  if (!std::filesystem::is_regular_file(path, code)) return false;  // a pipe can be read only once
   const auto bytes = first_bytes(path, SELFMAG);
   return bytes && begins_as_elf(*bytes);
 }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library that was opened by a relative path lies where that led at the time.
+// A library that was opened by a relative path lies where the path led at that time.
 fs::path file_of_library(link_map* library) {
   std::array<char, PATH_MAX + 1> folder{};
   if (::dlinfo(library, RTLD_DI_ORIGIN, folder.data()) != 0) return library->l_name;
@@ -29,7 +29,7 @@ fs::path own_folder() {
   if (::dladdr1(code, &info, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) return {};
   auto* const object = static_cast<link_map*>(found);
   std::error_code error;
-  // The executable has no name here, and the one that it was started by may lead elsewhere.
+  // The executable has no name here, and the path by which it was started may lead elsewhere now.
   const bool is_executable = object->l_name == nullptr || object->l_name[0] == '\0';
   const fs::path file = is_executable ? fs::read_symlink("/proc/self/exe", error)
                                       : fs::canonical(file_of_library(object), error);
@@ -41,7 +41,7 @@ std::vector<std::string> library_paths(const char* file_name, const char* variab
   std::vector<std::string> paths;
   const fs::path folder = own_folder();
   for (const char* step : {".", "../lib", "../../lib", "../lib/cinch", "cinch"}) {
-    if (folder.empty()) break;  // else it would be the working folder
+    if (folder.empty()) break;  // an empty path would mean the working folder
     const fs::path path = folder / step / file_name;
     std::error_code error;
     if (fs::exists(path, error)) paths.push_back(path.lexically_normal().string());

@@ -1,5 +1,5 @@
-// Loading through a memory file: the dynamic loader wants a path, /proc gives one without touching
-// a disk.
+// Loads through a memory file: the dynamic loader needs a path, and /proc has one without using a
+// disk.
 #include "runtime/module/shared_object.h"
 
 #include <dlfcn.h>
@@ -17,14 +17,14 @@ namespace cinch::rt {
 Result<SharedObject> SharedObject::load(std::span<const std::uint8_t> bytes,
                                         const std::string& what) {
   SharedObject object;
-  // The loader knows libraries by their path: while this one lives, no other may get the same
-  // number.
+  // The loader identifies libraries by their path: while this one lives, no other may get the same
+  // descriptor number.
   object.file_ = ::memfd_create("cinch-kernels", MFD_CLOEXEC);
   const int code = object.file_ < 0 ? errno : write_all(object.file_, bytes);
   if (code != 0) {
     return fail(ErrorKind::Unavailable, what + ": no memory file: " + std::strerror(code), code);
   }
-  // A sanitizer's symbolizer is a process of its own: it opens the object by the same path.
+  // A sanitizer's symbolizer is a separate process, which opens the object by the same path.
   const std::string process = kAddressSanitizer ? std::to_string(::getpid()) : "self";
   const std::string path = "/proc/" + process + "/fd/" + std::to_string(object.file_);
   object.handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-// Layouts, the decode hash and writing. The counts' place ends where the first field's alignment
-// begins.
+// Layouts, the decode hash and writing. The first field begins at the next aligned place after the
+// counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +16,11 @@ std::int64_t align_field(std::int64_t offset) {
   return (offset + kPayloadFieldAlignment - 1) / kPayloadFieldAlignment * kPayloadFieldAlignment;
 }
 
-// A payload longer than this is a formula gone wrong: no tensor has 2^32 elements of 64 bits and
-// this many fields.
+// A longer field is an error in a formula.
 constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
 constexpr std::int64_t kMaxPayloadBytes = std::int64_t{1} << 52;
 
-// What sizes are: those of the environment's step, or the most of that step and all later ones.
+// The step of sizes: the environment's, or the maximum over that step and all later ones.
 enum class Over : std::uint8_t { OneStep, LaterSteps };
 
 Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const HostEnv& env,
@@ -32,7 +31,7 @@ Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const Hos
   return bounds->most;
 }
 
-// The field's sizes; its place comes later.
+// Computes the field's sizes; its place comes later.
 Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field,
                                  const HostEnv& env, Over over = Over::OneStep) {
   FieldPlace place{0, 0, 1, 1};
@@ -52,7 +51,7 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
   return place;
 }
 
-// What is wrong with a size of the program itself, rather than with a count that follows from it.
+// Finds errors in the program's own sizes first, so that they are not reported as errors of counts.
 Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
   for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
     if (!has_fixed_size(info, i)) continue;
@@ -62,7 +61,7 @@ Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
   return Ok{};
 }
 
-// By the counts that stand in the layout.
+// Lays out the fields for the counts in the layout.
 Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layout,
                       Over over = Over::OneStep) {
   layout.fields.clear();

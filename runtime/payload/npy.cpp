@@ -1,5 +1,5 @@
-// Reads and writes .npy: the magic, a version, a length, and a Python literal of a dictionary, of
-// which exactly the form that NumPy documents is taken.
+// Reads and writes .npy: the magic, a version, a length, and a Python literal of a dictionary.
+// Accepts exactly the form that NumPy documents.
 #include "runtime/payload/npy.h"
 
 #include <fmt/format.h>
@@ -27,14 +27,14 @@ tl::unexpected<Error> corrupt_npy(std::string message) {
   return fail(ErrorKind::CorruptFile, ".npy header: " + std::move(message));
 }
 
-// The entries of the dictionary as they are found.
+// The dictionary's entries found so far.
 struct Fields {
   std::optional<std::string> descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-// A cursor over the dictionary's text. Every take_* says whether it found what it looks for.
+// A cursor over the dictionary's text. Every take_* returns whether it found its text.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -122,7 +122,7 @@ Result<Fields> parse_dictionary(std::string_view text) {
     }
     if (!is_new) return corrupt_npy(fmt::format("`{}` stands twice", *key));
     if (!is_read) return corrupt_npy(fmt::format("the value of `{}` is malformed", *key));
-    // A comma may stand before the closing bracket.
+    // A comma may come before the closing bracket.
     const bool has_comma = cursor.take(",");
     is_open = !cursor.take("}");
     if (is_open && !has_comma) return corrupt_npy("no comma between entries");
@@ -269,7 +269,7 @@ Result<std::vector<std::uint8_t>> format_npy(const NpyArray& array) {
   }
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr,
                                  shape_text(array.shape));
-  // Blanks and a newline up to a multiple of 64 bytes, as NumPy does.
+  // Pads with blanks and a newline to a multiple of 64 bytes, as NumPy does.
   text.resize((10 + text.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   text += '\n';
   std::vector<std::uint8_t> bytes(kMagic.begin(), kMagic.end());

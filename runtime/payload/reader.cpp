@@ -1,4 +1,4 @@
-// Reading hostile payloads: every check stands before the first use of what it guards.
+// Reads untrusted payloads: every check comes before the first use of what it guards.
 #include <fmt/format.h>
 
 #include <bit>
@@ -27,8 +27,8 @@ T load(const std::uint8_t* from) {
   return value;
 }
 
-// Element i of a run of `bits`-wide elements, least significant bit first. Reads only bytes of the
-// element.
+// Element i of a run of `bits`-wide elements, least significant bit first. Reads only the element's
+// bytes.
 std::uint64_t load_bits(const std::uint8_t* data, std::int64_t i, int bits) {
   const auto first_bit = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bits);
   std::uint64_t value = 0;
@@ -95,7 +95,7 @@ Status read_counts(std::span<const std::uint8_t> bytes, const PayloadExpectation
   return Ok{};
 }
 
-// The bits behind a packed field's last element.
+// Checks the bits after a packed field's last element.
 Status check_last_bits(const FieldInfo& field, const FieldPlace& place,
                        std::span<const std::uint8_t> bytes) {
   const std::int64_t used = place.num_elems * field.type.dtype.bits % 8;
@@ -137,8 +137,8 @@ Status check_row(const FieldInfo& field, std::int64_t begin, std::int64_t end, I
   return Ok{};
 }
 
-// Of the places begin … end - 1: looks at all of them, so that a compiler takes many at once. Of
-// ascending ones the last is the largest.
+// Checks the elements begin … end - 1. It reads all of them, so that a compiler can vectorise. If
+// they ascend, the last one is the largest.
 template <typename Load>
 bool keeps_rule(std::int64_t begin, std::int64_t end, IndexRule rule, Load element) {
   if (begin == end) return true;
@@ -180,7 +180,7 @@ Status check_field(const FieldInfo& field, const FieldPlace& place,
     return check_indices(field, place, rule,
                          [data](std::int64_t i) { return load<std::uint32_t>(data + 4 * i); });
   }
-  // A negative index of a signed type becomes a huge one and is refused by any limit.
+  // A negative index of a signed type becomes a huge one, which every limit rejects.
   const int bits = field.type.dtype.bits;
   const int shift = is_signed_int(field.type.dtype) ? 64 - bits : 0;
   return check_indices(field, place, rule, [=](std::int64_t i) {
@@ -199,7 +199,7 @@ Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectatio
     if (Status status = check_zero(bytes, end, place.offset, field.name); !status) return status;
     const auto part = bytes.subspan(static_cast<std::size_t>(place.offset),
                                     static_cast<std::size_t>(place.size_bytes));
-    // A marked payload's fields mean nothing: nobody reads them.
+    // Fields of a marked payload are meaningless and never read.
     if (!view.header.is_non_finite()) {
       if (Status status = check_field(field, place, part, expected); !status) return status;
     }

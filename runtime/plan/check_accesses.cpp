@@ -1,4 +1,4 @@
-// Who touches what on one rank, and in which order.
+// Checks the accesses of the tasks of one rank, and their order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace cinch::rt {
 namespace {
 
-// Which tasks have ended when another begins. Looked up by a walk back from the later one, which
-// stays between the two: what touches the same place lies close together, and a table of all pairs
-// would have no room for plans of many bundles.
+// Tells which tasks have ended when another begins. It walks back from the later task and stays
+// between the two: accesses to the same place lie close together, and a table of all pairs would be
+// too large for plans of many bundles.
 class Order {
  public:
   explicit Order(const std::vector<Task>& tasks) : tasks_(tasks), seen_(tasks.size()) {}
@@ -40,9 +40,9 @@ class Order {
 
  private:
   const std::vector<Task>& tasks_;
-  std::vector<std::uint64_t> seen_;  // the last walk that came by
+  std::vector<std::uint64_t> seen_;  // the last walk that reached each task
   std::uint64_t walk_ = 0;
-  std::vector<std::size_t> open_;  // of the present walk
+  std::vector<std::size_t> open_;  // to visit in the present walk
 };
 
 struct Access {
@@ -51,8 +51,8 @@ struct Access {
   std::uint64_t begin = 0, end = 0;  // bytes of the wire
 };
 
-// The user's update may be the gradient's memory, so both are one place. Parts of a `sync` go on
-// with one call.
+// The user's update may be the gradient's memory, so both are one place. Parts of a `sync` continue
+// one call.
 enum class Place : std::uint8_t { User, Sum, Call };
 
 class AccessCheck {
@@ -76,7 +76,7 @@ class AccessCheck {
   void touch(std::size_t task, std::uint32_t group, Place place, bool is_write) {
     values_[{group, place}].push_back({task, is_write, 0, 0});
   }
-  // A sum must be there before it is read.
+  // A sum must be written before it is read.
   Status read_value(std::size_t task, std::uint32_t group, Value value) {
     if (value == Value::Gradient) {
       touch(task, group, Place::User, false);
@@ -151,7 +151,7 @@ class AccessCheck {
       bytes_.push_back({task, is_write, place.offset, place.offset + place.capacity});
     }
   }
-  // Encoding writes lengths; a sized exchange looks at those of what it sends and receives.
+  // Encoding writes lengths; a sized exchange reads those of the slots that it sends and receives.
   void note_length(std::size_t task, std::uint32_t slot, bool is_write) {
     const std::uint32_t length = own_.slots[slot].length;
     if (length != kNoSlot) note_slot(task, length, is_write);
@@ -169,7 +169,7 @@ class AccessCheck {
     }
   }
 
-  // One writer of each update.
+  // Checks that each update has one writer.
   Status check_updates() {
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
       if (plan_.groups[group].pieces.empty()) continue;
@@ -188,7 +188,7 @@ class AccessCheck {
     return Ok{};
   }
 
-  // Where the update of a group's pieces is wanted; of no elements nobody says.
+  // Where the update of a group's pieces is needed; no rank needs that of pieces without elements.
   enum class Updated : std::uint8_t { Anywhere, Here, Elsewhere };
   Result<Updated> has_update(std::uint32_t group) const {
     auto has = Updated::Anywhere;
@@ -220,7 +220,7 @@ class AccessCheck {
     Accesses writes;
     std::ranges::copy_if(bytes_, std::back_inserter(writes), &Access::is_write);
     std::ranges::sort(writes, {}, &Access::begin);
-    // How far any of the writes up to here reaches.
+    // The farthest end of all writes up to here.
     std::vector<std::uint64_t> reach;
     reach.reserve(writes.size());
     for (const Access& write : writes) {
@@ -234,7 +234,7 @@ class AccessCheck {
     }
     return Ok{};
   }
-  // Writes before it have all of its bytes: one, or several side by side.
+  // Do earlier writes cover all of its bytes: one write, or several side by side?
   bool is_written(const Access& read, const Accesses& writes,
                   const std::vector<std::uint64_t>& reach) {
     std::uint64_t next = read.begin;
@@ -245,7 +245,7 @@ class AccessCheck {
     }
     return true;
   }
-  // How far a write before the task reaches that has the byte; that byte where none does.
+  // The farthest end of a write before the task that covers the byte; the byte itself if none does.
   std::uint64_t written_from(std::uint64_t byte, std::size_t task, const Accesses& writes,
                              const std::vector<std::uint64_t>& reach) {
     const auto later = std::ranges::upper_bound(writes, byte, {}, &Access::begin);

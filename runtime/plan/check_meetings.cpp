@@ -1,4 +1,4 @@
-// Exchanges between ranks: do they match, and do all of them come about?
+// Checks the exchanges between ranks: whether they match, and whether all of them can take place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class MeetingCheck {
     }
     return Ok{};
   }
-  // Between this rank and rank 0, and what each gives the other.
+  // Compares this rank's collectives with rank 0's.
   Status check_collectives(std::uint32_t rank) const {
     const Indices &own = collectives_[rank], &first = collectives_[0];
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -92,7 +92,7 @@ class MeetingCheck {
     }
     return Ok{};
   }
-  // What `rank` gives `other` in a collective.
+  // Does what `rank` sends to `other` in a collective fit?
   bool fits(std::uint32_t rank, const Task& a, std::uint32_t other, const Task& b) const {
     if (a.kind == TaskKind::Synchronise) return true;
     switch (a.exchange) {
@@ -126,18 +126,18 @@ class MeetingCheck {
 
   // ---- do all tasks end? ----
 
-  // What ends together: a task of each rank, or a message's two.
+  // Tasks that end together: a task of each rank, or both sides of a message.
   struct Meeting {
     std::vector<std::pair<std::uint32_t, std::size_t>> parts;  // ranks and their tasks
     std::size_t num_started = 0;
   };
 
   struct Progress {
-    std::vector<std::size_t> missing;  // of each task: tasks before it that have not ended
+    std::vector<std::size_t> missing;  // by task: earlier tasks that have not ended
     std::vector<std::vector<std::size_t>> next;
-    std::vector<std::size_t> meeting;  // of each task of the network
+    std::vector<std::size_t> meeting;  // by network task
     std::vector<bool> has_ended;
-    std::deque<std::size_t> ready;  // of the compute lane
+    std::deque<std::size_t> ready;  // on the compute lane
     std::size_t next_exchange = 0;  // started in order
     std::size_t num_ended = 0;
   };
@@ -185,7 +185,7 @@ class MeetingCheck {
       if (is_free && task(rank, later).lane() == Lane::Compute) own.ready.push_back(later);
     }
   }
-  // Runs what it can by itself; meetings that are then complete are noted.
+  // Runs a rank as far as it can go by itself; notes meetings that are then complete.
   void move(std::uint32_t rank) {
     Progress& own = progress_[rank];
     while (!own.ready.empty()) {
@@ -228,7 +228,7 @@ class MeetingCheck {
   std::map<Way, Indices> sends_, receives_;
   std::vector<Progress> progress_;
   std::vector<Meeting> meetings_;
-  std::deque<std::size_t> complete_;  // meetings that all have started, and none has ended
+  std::deque<std::size_t> complete_;  // meetings that all ranks have started, but none has ended
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Bodies of check_plan.h, and of check_parts.h what concerns no order.
+// Bodies of check_plan.h, and the checks of check_parts.h that do not concern order.
 #include "runtime/plan/check_plan.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ tl::unexpected<Error> fault(std::string what) {
   return fail(ErrorKind::InvalidArgument, "plan: " + std::move(what));
 }
 
-// No number of bytes overflows.
+// Checks that no number of bytes overflows.
 Status check_tensors(const Plan& plan) {
   constexpr std::int64_t kMostElems = (std::int64_t{1} << 32) - 1;
   for (const PlanTensor& tensor : plan.tensors) {
@@ -31,7 +31,7 @@ Status check_tensors(const Plan& plan) {
   return Ok{};
 }
 
-// Pieces of a tensor, sorted, follow each other from its first element to its last.
+// Sorted pieces of a tensor follow each other from its first element to its last.
 Status check_pieces(const Plan& plan) {
   std::vector<std::vector<const Piece*>> of(plan.tensors.size());
   for (const Piece& piece : plan.pieces) {
@@ -76,7 +76,7 @@ bool are_below(const std::vector<std::uint32_t>& indices, std::size_t limit) {
   return std::ranges::all_of(indices, [limit](std::uint32_t i) { return i < limit; });
 }
 
-// How many slots an exchange reads and writes.
+// Does an exchange read and write the right number of slots?
 bool has_exchange_slots(const Task& task, std::uint32_t rank, std::size_t world) {
   const std::size_t reads = task.reads.size(), writes = task.writes.size();
   switch (task.exchange) {
@@ -125,7 +125,7 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
   return false;
 }
 
-// Tasks of programs, which dense tensors have none of.
+// Dense tensors must have no tasks of programs.
 Status check_programs(const Plan& plan, std::uint32_t rank, std::size_t index) {
   const Task& task = plan.ranks[rank].tasks[index];
   const bool is_of_payloads = task.kind == TaskKind::Spread || task.kind == TaskKind::Join;

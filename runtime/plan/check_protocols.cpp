@@ -1,4 +1,4 @@
-// Parts of a `sync`: one follows the other, and the collective of both lies between them.
+// Checks the parts of a `sync`: they follow each other, with their collective in between.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class ProtocolCheck {
     return Ok{};
   }
 
-  // The collective that the one part asks for gives what the other one reads.
+  // Does the collective that one part asks for produce what the next one reads?
   bool meet(const Task& part, const Task& next) const {
     const auto does_collective = [&](const Task& task) {
       return task.kind == TaskKind::Exchange && !task.is_sized && task.exchange == part.exchange &&
@@ -60,7 +60,7 @@ class ProtocolCheck {
     return std::ranges::any_of(own_.tasks, does_collective);
   }
 
-  // Each of the slots within that of the exchange at the same place.
+  // Does each slot lie within the exchange's slot at the same index?
   bool lie_in(const Slots& parts, const Slots& whole) const {
     return std::ranges::equal(parts, whole, [this](std::uint32_t a, std::uint32_t b) {
       const Slot &part = own_.slots[a], &all = own_.slots[b];

@@ -1,4 +1,4 @@
-// Names of what plans are made of.
+// Names of the elements of plans.
 #include "runtime/plan/plan.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ std::string describe_piece(const Plan& plan, const Piece& piece) {
   return fmt::format("{}[{}..{}]", tensor.name, piece.first, piece.first + piece.num_elems);
 }
 
-// The first piece, and how many there are besides.
+// Names the first piece, and how many others there are.
 std::string describe_groups(const Plan& plan, const Task& task) {
   std::string text;
   std::size_t others = 0;

@@ -13,12 +13,12 @@
 namespace cinch::rt {
 namespace {
 
-// Small pieces have costs that no prediction has.
+// Small pieces have costs that the prediction does not include.
 constexpr double kTie = 1.03;
-// A plan that has more is not worth the time to look at it, unless it is the only one.
+// A plan with more tasks is not examined, unless it is the only one.
 constexpr std::uint64_t kMostTasks = 300000;
-// What is tried: so many at most, predicted to be at most so much slower than the fastest, by a
-// share of it or in seconds, and some steps of each.
+// Limits of trials: their number, how much slower than the fastest a prediction may be (as a share
+// or in seconds), and the steps of each.
 constexpr std::size_t kMostTried = 8;
 constexpr double kUncertainShare = 0.5, kUncertainSeconds = 2e-3, kStepsTried = 5;
 
@@ -34,7 +34,7 @@ std::uint64_t gradient_bytes(const PlanRequest& request) {
   return bytes;
 }
 
-// About; every rank has some tasks for each other one and piece.
+// Approximate; every rank has some tasks for each other rank and piece.
 std::uint64_t num_tasks(const PlanRequest& request, std::uint64_t piece_bytes) {
   const std::uint64_t pieces = gradient_bytes(request) / piece_bytes + 1;
   return pieces * request.world * (request.world + 5);
@@ -46,7 +46,7 @@ bool has_all_reduce(const Plan& plan) {
   });
 }
 
-// What was tried goes before what was only predicted.
+// A candidate that was tried ranks before one that was only predicted.
 const PlanCandidate* cheapest(const PlanChoice& choice, bool is_dense) {
   const PlanCandidate* found = nullptr;
   for (const PlanCandidate& each : choice.candidates) {
@@ -65,7 +65,7 @@ std::string reason_of(const PlanChoice& choice) {
   const auto named = [are_alike](const PlanCandidate& candidate) {
     const std::string name = describe_candidate(candidate);
     const double predicted = 1e3 * candidate.cost.seconds, tried = 1e3 * candidate.tried_seconds;
-    // What was only predicted is compared with a prediction.
+    // Adds the prediction, for comparison with a candidate that was only predicted.
     if (!are_alike && candidate.is_tried()) {
       return fmt::format("{}: {:.2f} ms predicted, {:.2f} when tried", name, predicted, tried);
     }
@@ -97,7 +97,7 @@ class Choice {
   }
 
  private:
-  // Sizes behind the first that cuts nothing give the same plan.
+  // The sizes up to the first that cuts nothing; larger ones give the same plan.
   std::vector<std::uint64_t> piece_sizes() const {
     std::vector<std::uint64_t> sizes = space_.piece_bytes;
     std::ranges::sort(sizes, std::greater<>());
@@ -129,7 +129,8 @@ class Choice {
     return Ok{};
   }
 
-  // The mean is no vote: what finish makes of the sum is not left out.
+  // Dense tensors are averaged. A program that does not take partial sums, such as a vote, computes
+  // something else from the sum.
   bool may_be_dense() const {
     if (!is_compressed(request_)) return true;
     return space_.may_be_dense &&
@@ -138,8 +139,8 @@ class Choice {
            });
   }
 
-  // Does a narrow field carry what several ranks add up to? Under other plans it carries a gradient
-  // or the mean, and two_shot sends no more bytes than those that add on the way.
+  // Does a narrow field carry the sum of several ranks? Under other plans it carries a gradient or
+  // the mean, and two_shot sends no more bytes than plans that add on the way.
   bool may_overflow(const Plan& plan) const {
     std::vector<bool> holds_sums;
     holds_sums.reserve(request_.codecs.size());
@@ -157,7 +158,7 @@ class Choice {
     const std::optional<Plan> made = std::move(*taken);
     if (!made) return Ok{};
     const Plan& plan = *made;
-    // Where a transport cannot add payloads, allreduce is allgather by another name.
+    // If a transport cannot add payloads, allreduce equals allgather.
     if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};
     const auto cost = estimate_cost(plan, inputs_);
@@ -196,7 +197,7 @@ Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inp
 std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) {
   std::vector<std::size_t> places;
   double taken = 0;
-  // False: there is no time for it.
+  // Returns false if there is no time for the candidate.
   const auto add = [&](std::size_t place) {
     if (std::ranges::find(places, place) != places.end()) return true;
     const double with = taken + kStepsTried * choice.candidates[place].cost.seconds;
@@ -217,7 +218,7 @@ std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) 
   const auto is_near = [&](std::size_t place) {
     return place < choice.candidates.size() && choice.candidates[place].cost.seconds <= most;
   };
-  // Whether to compress is worth more than how.
+  // Whether to compress matters more than how.
   const std::size_t other =
       first([&](const PlanCandidate& c) { return c.is_dense != choice.chosen.is_dense; });
   if (is_near(other)) add(other);

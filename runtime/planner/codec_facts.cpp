@@ -43,7 +43,7 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
       return sync_rounds(*program, host_env(tensor, parameters, step));
     };
   }
-  // The arrays of a sum are as long in every step.
+  // The arrays of a sum have the same lengths in every step.
   const auto summed = SummedArrays::of(info, world);
   if (summed && !info.has_sync && has_steady_wire(info)) {
     facts.sum_arrays = [program, summed, world, step](

@@ -1,4 +1,4 @@
-// The tree as a grammar: one function for each of its rules, which goes on with whatever follows.
+// The tree as a grammar: one function for each rule, which calls the rules that follow it.
 #include "runtime/planner/exchange_options.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ class Enumeration {
     with({action, scope, Device::Gpu, true}, next);
   }
 
-  // The second collective of a phase whose first has left raw values (T1), or payloads (T2).
+  // The second collective of a phase whose first left raw values (T1) or payloads (T2).
   void second_of_raw(Action second, Scope scope, const Next& next) {
     raw(second, scope, next);
     compress([&] { compressed(second, scope, [&] { decompress(next); }); });
@@ -69,15 +69,15 @@ class Enumeration {
     decompress([&] { second_of_raw(second, scope, next); });
   }
 
-  // The second collective between machines, of raw values, and all that follows (T5).
+  // The second collective between machines, of raw values, and everything after it (T5).
   void second_between(Action second, Action within, const Next& next) {
     raw(second, Scope::Inter, [&] { second_of_raw(within, Scope::Intra, next); });
     compress([&] {
       compressed(second, Scope::Inter, [&] { second_of_payloads(within, Scope::Intra, next); });
     });
   }
-  // From the phase between machines on: of raw values (T3), of payloads (T4). `within` ends the
-  // phase inside of machines.
+  // The phase between machines and everything after it: of raw values (T3), of payloads (T4).
+  // `within` ends the phase within machines.
   void between_of_raw(Action within, const Next& next) {
     raw(Action::AllReduce, Scope::Inter, [&] { second_of_raw(within, Scope::Intra, next); });
     for (const Action first : kFirstRaw) {
@@ -123,7 +123,7 @@ class Enumeration {
       }
     });
   }
-  // Of raw values, compressed first or not.
+  // For raw values, compressed first or not.
   void between(Action within, const Next& next) {
     between_of_raw(within, next);
     compress([&] { between_of_payloads(within, next); });

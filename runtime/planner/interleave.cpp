@@ -1,6 +1,6 @@
-// Bodies of interleave.h. A task's round is the number of exchanges, of any rank, that come before
-// its end: the same for all tasks of one exchange. So an order by bundle and round is one on which
-// all ranks agree, and nothing waits for what comes later in it.
+// Bodies of interleave.h. A task's round is the number of exchanges, of any rank, before its end;
+// it is the same for all tasks of one exchange. So all ranks agree on an order by bundle and round,
+// and no task waits for a later one in it.
 #include "runtime/planner/interleave.h"
 
 #include <algorithm>
@@ -14,10 +14,11 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-// Tasks that happen together: those of one collective, a message's two sides, or one that computes.
+// Tasks that happen together: those of one collective, both sides of a message, or a single
+// computing task.
 struct Meeting {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> tasks;  // rank, task
-  std::size_t missing = 0;  // tasks before it that have no round yet
+  std::size_t missing = 0;  // earlier tasks that have no round yet
   std::uint32_t round = 0;
   bool is_exchange = false;
 };
@@ -30,7 +31,7 @@ class Rounds {
     for (std::uint32_t rank = 0; rank < plan.world(); ++rank) add_rank(rank);
   }
 
-  /// By rank and task; nothing where exchanges do not match, which check_plan reports.
+  /// By rank and task; empty if exchanges do not match, which check_plan reports.
   std::vector<Indices> find() {
     Indices ready;
     for (std::uint32_t m = 0; m < meetings_.size(); ++m) {
@@ -107,8 +108,8 @@ class Rounds {
   std::map<Name, std::uint32_t> names_, counts_;
 };
 
-// A bundle's next round comes behind `ahead` bundles' round before it: they are on the links while
-// it is computed.
+// A bundle's next round comes after the round before of `ahead` bundles: these are on the links
+// while it is computed.
 Indices order_of(const Indices& bundles, const Indices& rounds, std::uint32_t ahead) {
   Indices order(bundles.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -136,7 +137,7 @@ void reorder(RankPlan& rank, const Indices& bundles, const Indices& rounds) {
   rank.tasks = std::move(tasks);
 }
 
-// Groups that some task has together are of one bundle.
+// Groups that share a task belong to one bundle.
 class GroupSets {
  public:
   explicit GroupSets(const Plan& plan) : first_(plan.groups.size()) {
@@ -178,7 +179,7 @@ std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
       of = std::max(of, place_of_tensor[plan.pieces[piece].tensor]);
     }
   }
-  // Bundles of one tensor stay as they are: by their first group.
+  // Bundles of one tensor keep their order, by first group.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> bundles;
   for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
     if (sets.set_of(group) == group) bundles.emplace_back(last[group], group);

@@ -10,9 +10,9 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::uint64_t kElementBytes = 4;
-// Cuts of large tensors lie at multiples of this: whole tiles of kernels.
+// Large tensors are cut at multiples of this: whole tiles of kernels.
 constexpr std::int64_t kCutElements = 1024;
-// A tensor that gives each owner so much is shared out; smaller ones go with others.
+// A tensor with this much for each owner is divided between owners; smaller ones are combined.
 constexpr std::uint64_t kSharedBytes = 16 << 10;
 
 class Layout {
@@ -27,7 +27,7 @@ class Layout {
                                                : add_to_open(t);
       CINCH_TRY(status);
     }
-    // A bundle can go when the last of its tensors is ready.
+    // A bundle can be sent when the last of its tensors is ready.
     std::ranges::stable_sort(bundles_, {}, [this](const Bundle& bundle) {
       std::uint32_t last = 0;
       for (const std::uint32_t group : bundle.groups) {
@@ -114,7 +114,7 @@ class Layout {
     return Ok{};
   }
 
-  // The end of the first i of num equal parts.
+  // The end of the first i of `num` equal parts.
   static std::int64_t cut_at(std::int64_t elems, std::int64_t i, std::int64_t num) {
     if (i == num) return elems;
     const std::int64_t at = elems / num * i + elems % num * i / num;
@@ -126,7 +126,7 @@ class Layout {
     for (std::int64_t i = 0; i < num; ++i) {
       const std::int64_t first = begin + cut_at(end - begin, i, num);
       const std::int64_t last = begin + cut_at(end - begin, i + 1, num);
-      // A tensor of no elements has one piece, too.
+      // A tensor without elements still has one piece.
       const bool is_needed = first != last || (i == 0 && begin == end);
       if (!is_needed) continue;
       const Status status =
@@ -136,7 +136,7 @@ class Layout {
     return Ok{};
   }
 
-  // Of every rank's part the same share goes into each of so many bundles.
+  // Puts the same share of every rank's part into each of several bundles.
   Status scatter(const Bundle& bundle, std::uint32_t index, std::int64_t share,
                  std::int64_t num_shares) {
     for (std::uint32_t rank = 0; rank < num_owners_; ++rank) {
@@ -151,8 +151,8 @@ class Layout {
     return Ok{};
   }
 
-  // Tensors of one codec go together until there are piece_bytes of them, whatever stands between
-  // them; small ones each to the owner that has least.
+  // Combines tensors of one codec until they have piece_bytes, whatever tensors lie between them.
+  // Each small one goes to the owner that has least.
   Status add_to_open(std::uint32_t index) {
     Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
@@ -172,7 +172,7 @@ class Layout {
     return add_piece(bundle.groups[owner], index, 0, tensor(index).num_elems());
   }
 
-  // One group for each tensor; those whose collectives are not known are alone.
+  // One group for each tensor; a tensor whose collectives are not known has a bundle of its own.
   Status add_protocol(std::uint32_t index) {
     const std::uint32_t codec = tensor(index).codec;
     const auto group = static_cast<std::uint32_t>(plan_.groups.size());
@@ -211,7 +211,7 @@ class Layout {
   Plan& plan_;
   std::vector<Bundle> bundles_;
   std::map<std::uint32_t, Open> open_;  // by codec
-  std::int32_t priority_ = 0;           // of what is in them
+  std::int32_t priority_ = 0;           // of the open bundles' tensors
   std::uint32_t next_owner_ = 0;
 };
 

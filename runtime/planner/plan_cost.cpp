@@ -1,4 +1,4 @@
-// Bodies of plan_cost.h: what tasks cost. plan_simulation.h lets them run.
+// Bodies of plan_cost.h: the costs of tasks. plan_simulation.h runs them.
 #include "runtime/planner/plan_cost.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ class TaskCosts {
     return 0;
   }
 
-  // What a slot of an exchange holds.
+  // Bytes in a slot of an exchange.
   double bytes(const RankPlan& rank, const Task& task, std::uint32_t slot) const {
     const auto capacity = static_cast<double>(rank.slots[slot].capacity);
     return task.is_sized ? capacity * speed_of(task).used_share : capacity;
@@ -58,7 +58,7 @@ class TaskCosts {
     const std::uint32_t codec = plan_.groups[task.groups[0]].codec;
     return task.is_dense || codec == kDense ? inputs_.dense : inputs_.codecs[codec];
   }
-  // Loops may run more often than they did for the tensor that was measured.
+  // Loops may run more often than for the measured tensor.
   double part_seconds(const Task& task) const {
     const auto& parts = speed_of(task).parts;
     if (parts.empty()) return 0;
@@ -80,7 +80,7 @@ class TaskCosts {
   const CostInputs& inputs_;
 };
 
-// By rank, what it sends to each other one.
+// By rank, the bytes that it sends to each other one.
 std::vector<double> sent_bytes(const Plan& plan, std::uint32_t rank, const Task& task,
                                const TaskCosts& costs) {
   const RankPlan& own = plan.ranks[rank];

@@ -8,7 +8,7 @@
 namespace cinch::rt {
 namespace {
 
-// Times of links are whole nanoseconds, which is far below what is known of them.
+// Times of links are whole nanoseconds, far below the precision of the model.
 constexpr double kNanoseconds = 1e9;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -62,7 +62,7 @@ void PlanSimulation::end_work(std::uint32_t rank, Work& work) {
   start_tasks(rank);
 }
 
-// Out of one link and into the other; when the last byte has arrived.
+// Sends bytes out of one link and into the other; returns when the last byte has arrived.
 double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
   const LinkClock::duration on_link = duration_of(bytes * line.slope);
   const LinkTime::Point now = point_of(now_);
@@ -162,7 +162,7 @@ double PlanSimulation::next_time() const {
   return next;
 }
 
-// What runs goes on until `time`; what ends then has ended.
+// Advances running work to `time`; work that ends then is ended.
 void PlanSimulation::advance_to(double time) {
   std::vector<std::pair<std::uint32_t, Work*>> over;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {

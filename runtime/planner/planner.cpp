@@ -37,7 +37,7 @@ constexpr std::array kBuilders = {
     Builder{"hierarchical", Owners::EveryRank, build_hierarchical},
 };
 
-// What it gives is another thing on each rank, so it is no plan to choose from.
+// Its result differs between ranks, so plans are not chosen from it.
 constexpr Builder kReduceScatter{"reduce_scatter", Owners::EveryRank, build_reduce_scatter};
 
 const Builder* find_builder(std::string_view name) {
@@ -58,7 +58,7 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
   return 1;
 }
 
-// Parts are tensors of their own to a program.
+// To a program, parts are tensors of their own.
 Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
   const bool is_scattered = request.plan == kReduceScatter.name;
   if (!is_scattered && !tensor.part_ends.empty()) {
@@ -142,7 +142,7 @@ class Planner {
   }
 
  private:
-  // Equal ones where none are asked for.
+  // Sets equal parts if the request has none.
   void give_parts() {
     for (PlanTensor& tensor : plan_.tensors) {
       if (!tensor.part_ends.empty()) continue;
@@ -199,7 +199,7 @@ class Planner {
     return Ok{};
   }
 
-  // Those of all pieces of the group, one behind the other.
+  // The arrays of all pieces of the group, one after the other.
   Result<std::vector<SumArray>> sum_arrays(std::uint32_t group) const {
     std::vector<SumArray> all;
     const CodecFacts& codec = request_.codecs[plan_.groups[group].codec];
@@ -246,7 +246,7 @@ std::span<const std::string_view> plan_names() {
 
 namespace {
 
-// Whatever its codecs take.
+// Writes a plan without checking that its codecs take it.
 Result<Plan> write_plan(const PlanRequest& request) {
   const Builder* const builder = find_builder(request.plan);
   CINCH_TRY(check_request(request, builder));

@@ -43,7 +43,7 @@ bool is_word(const std::string& text) {
                              [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
 }
 
-// The shortest text of a number that is the same number.
+// The shortest text that parses to the same number.
 std::string value_text(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
   if (!value.is_string()) return fmt::format("{}", value.get<double>());

@@ -13,7 +13,7 @@ namespace cinch::rt {
 
 nlohmann::json parse_user_json(std::string_view text) {
   using json = nlohmann::json;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // of the open objects
   const auto look = [&](int /*depth*/, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();

@@ -21,7 +21,7 @@ PACKAGE = os.path.join(ROOT, "runtime", "python", "cinch")
 RELEASE_BUILD = os.path.join(ROOT, "build", "release")
 # docs/installing.md: the oldest glibc that installed files run with.
 TAG = "py3-none-manylinux_2_34_x86_64"
-# What of an installed tree the wheel holds, under `cinch/`. Wheels have no links: libcinch.so has its SONAME alone.
+# Parts of an installed tree in the wheel, under `cinch/`. Wheels have no links: libcinch.so has only its SONAME.
 HELD = re.compile(r"(bin/cinch|lib/libcinch\.so\.1|lib/cinch/.+|share/cinch/stdlib/.+|include/.+)$")
 LICENSES = "share/doc/cinch/"
 EARLIEST_TIME = (1980, 1, 1, 0, 0, 0)  # the same files make the same wheel

@@ -1,4 +1,4 @@
-// The door: arguments that cannot be, exceptions turned into errors, states in and out.
+// The public calls: check arguments, turn exceptions into errors, and read and write states.
 #include "runtime/session/session.h"
 
 #include <fmt/format.h>

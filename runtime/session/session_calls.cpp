@@ -1,5 +1,5 @@
-// Encode, decode and finish: bind, run, close up. States change only after everything else went
-// well.
+// Encode, decode and finish: bind buffers, run, assemble. States change only after everything else
+// succeeded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace cinch::rt {
 namespace {
 
-// Under an address sanitizer each field gets an allocation of its own, so that a kernel that runs
-// past a field is seen; else fields are written where the payload has them.
+// With an address sanitizer each field gets an allocation of its own, so that a kernel that writes
+// past a field is found. Otherwise fields are written directly into the payload.
 constexpr bool kIsolateFields = kAddressSanitizer;
 
 constexpr int kPoison = 0xa5;
@@ -50,7 +50,7 @@ Status Session::Impl::reserve_f32(AlignedBuffer& buffer) const {
   return buffer.resize(f32_bytes());
 }
 
-// The table of buffers has one type for all.
+// const_cast: the table of buffers has one type for all.
 Status Session::Impl::bind_gradient(const float* gradient) {
   return buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(gradient), f32_bytes());
 }
@@ -62,7 +62,7 @@ Status Session::Impl::bind_output(float* to) {
 bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const {
   if (dtype != kF32) return true;
   if (kind == EntryKind::DecodeAdd) return !has(kind);
-  // The program may read the sum after it wrote the update, so they never share memory there.
+  // The program may read the sum after it wrote the update, so they must not share memory.
   return kind == EntryKind::Finish && has(kind) && is_in_place;
 }
 
@@ -84,7 +84,7 @@ Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std
   return kind == EntryKind::Finish ? Status(Ok{}) : reserve_fields(is_encode);
 }
 
-// As bind_fields_for_encode and bind_fields_for_decode take it.
+// Reserves what bind_fields_for_encode and bind_fields_for_decode need.
 Status Session::Impl::reserve_fields(bool is_encode) {
   if (!kIsolateFields) return Ok{};
   const auto& all = program->image().buffers;
@@ -153,8 +153,8 @@ Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step
   const auto outcome = run(EntryKind::Encode, step);
   if (outcome) return outcome->non_finite;
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
-  // A check may fail because of a value that a later kernel would have found to be non-finite: that
-  // counts first.
+  // A check may fail because of a value that a later kernel would have reported as non-finite; that
+  // takes precedence.
   const std::span<const float> values(gradient, static_cast<std::size_t>(num_elems()));
   const auto finite = all_finite(values, runner, options.cancelled);
   if (!finite) return error_of(finite);
@@ -183,7 +183,7 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, s
   }
   for (std::size_t i = 0; i < closed.fields.size(); ++i) {
     const FieldPlace& place = closed.fields[i];
-    // Formulas of an image's file may fall where a count rises.
+    // Formulas in an image's file may fall as a count rises.
     if (place.size_bytes > bound.fields[i].size_bytes) {
       return fail(ErrorKind::Overflow, fmt::format("field {} takes {} bytes, its bound is {}",
                                                    info().wire.fields[i].name, place.size_bytes,
@@ -238,9 +238,8 @@ Status Session::Impl::read(std::span<const std::uint8_t> bytes, std::uint64_t st
                       view);
 }
 
-// Fields are read where the payload has them, though a closed-up one has fewer bytes than its
-// bound: kernels read no element that the counts say is not there. An isolated one ends where its
-// memory ends.
+// Fields are read directly from the payload, though a field may have fewer bytes than its bound:
+// kernels read no element beyond the counts. An isolated field ends where its memory ends.
 Status Session::Impl::bind_fields_for_decode() {
   const auto& all = program->image().buffers;
   for (std::size_t b = 0; b < all.size(); ++b) {
@@ -298,7 +297,7 @@ Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<
   if (Status status = check_tensor(out.data(), kF32, elems); !status) return status;
   if (Status status = read(bytes, step); !status) return status;
   if (elems == 0) return Ok{};
-  // NaN added to anything is NaN.
+  // Adding NaN always gives NaN.
   if (view.header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
   if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, out.data(), step);
   if (Status status = reserve_f32(output); !status) return status;

@@ -1,5 +1,5 @@
-// A call over many tensors is tasks of one run: a task is a tensor, which runs its kernels on the
-// same runner. Large tensors begin first, so that what is left at the end is small.
+// A call over many tensors runs one task for each tensor; the task runs the tensor's kernels on the
+// same runner. Large tensors begin first, so that only small ones are left at the end.
 #include "runtime/session/session_list.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace cinch::rt {
 namespace {
 
-// What a call changes beside its outputs.
+// What a call changes besides its outputs.
 enum class Effect { None, States };
 
 tl::unexpected<ListError> at(std::size_t place, Error error) {
@@ -25,13 +25,13 @@ tl::unexpected<ListError> refuse(std::size_t place, ErrorKind kind, std::string 
   return at(place, Error{kind, std::move(message)});
 }
 
-// How the tensors of one call went, told by many threads.
+// The outcomes of one call's tensors, reported by many threads.
 class Outcomes {
  public:
   // 0: not run, or failed.
   explicit Outcomes(std::vector<std::uint8_t>& succeeded) : succeeded_(succeeded) {}
 
-  /// Every entry before the first that fails is run, so that it is found whatever the threads do.
+  /// Every entry before the first that fails is run, so that the same error is found in every run.
   bool is_wanted(std::size_t place) const {
     return place < first_failed_.load(std::memory_order_relaxed);
   }
@@ -41,7 +41,7 @@ class Outcomes {
       succeeded_[place] = 1;
       return;
     }
-    // Cancelling shows by what was not run.
+    // Cancelled entries are recognised by not having run.
     if (status.error().kind == ErrorKind::Cancelled) return;
     const std::lock_guard lock(mutex_);
     if (!is_wanted(place)) return;
@@ -84,8 +84,8 @@ struct SessionList::Impl {
 
   ListStatus open(SessionOptions options, std::span<const ListTensor> tensors);
 
-  /// Runs run(session, place) for the call's tensors, whose arrays have so many entries; where
-  /// memory is somebody's, this thread calls reserve(session, place) for all before.
+  /// Runs run(session, place) for the call's tensors, whose arrays have this many entries. If the
+  /// memory comes from a source, this thread calls reserve(session, place) for all of them before.
   template <typename Reserve, typename Run>
   ListStatus run(const ListCall& call, std::array<std::size_t, 2> num_entries, Effect effect,
                  const Reserve& reserve, const Run& run);
@@ -96,7 +96,7 @@ struct SessionList::Impl {
   template <typename Run>
   ListStatus run_all(Effect effect, const Run& run);
 
-  /// Calls on_session for all, as long as all goes well.
+  /// Calls on_session for all sessions until one fails.
   template <typename OnSession>
   Status for_all(const OnSession& on_session);
 
@@ -106,7 +106,7 @@ struct SessionList::Impl {
   const std::atomic<bool>* cancelled;
   std::vector<Session> sessions;
   std::vector<std::size_t> order_of;  // by tensor: 0 for the largest
-  // Of the call that runs; here, so that calls allocate nothing.
+  // Data of the running call. It is kept here, so that calls allocate nothing.
   std::vector<std::size_t> place_of;    // by tensor; kNoPlace: not of the call
   std::vector<std::size_t> chosen;      // tensors of the call, the largest first
   std::vector<std::uint8_t> succeeded;  // by place
@@ -144,7 +144,7 @@ ListStatus SessionList::Impl::open(SessionOptions options, std::span<const ListT
 ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProgram>& program,
                                           const SessionOptions& common,
                                           std::span<const ListTensor> tensors) {
-  UseFlag in_use;  // nobody else knows the list yet
+  UseFlag in_use;  // no other thread knows the list yet
   return guarded_list(in_use, [&]() -> ListResult<SessionList> {
     if (common.threads > kMaxThreads) {
       return refuse(kNoPlace, ErrorKind::InvalidArgument,
@@ -174,7 +174,7 @@ const ProgramInfo& SessionList::info() const {
   return impl_->program->info();
 }
 
-// States keep their sizes, so that this is no use of the sessions.
+// States keep their sizes, so this does not count as using the sessions.
 std::size_t SessionList::state_bytes() const {
   std::size_t total = 0;
   for (const Session& session : impl_->sessions) {
@@ -201,7 +201,7 @@ Status SessionList::Impl::for_all(const OnSession& on_session) {
   });
 }
 
-// All have the same parameters, so the first tells whether the value fits.
+// All sessions have the same parameters, so the first tells whether the value fits.
 Status SessionList::set_parameter(std::string_view name, double value) {
   return impl_->for_all([&](Session& session) { return session.set_parameter(name, value); });
 }
@@ -330,7 +330,7 @@ ListStatus SessionList::finish(const ListCall& call, std::span<const std::span<f
   const auto run = [&](Session& session, std::size_t i) {
     return session.finish(sums[i], updates[i], call.step);
   };
-  // A program without a finish of its own changes none: what its encode did stays.
+  // A program without a finish of its own changes no states there: the changes of its encode stay.
   const bool has_finish = !impl_->sessions.empty() && impl_->sessions[0].info().has_finish;
   return impl_->run(call, {sums.size(), updates.size()}, has_finish ? Effect::States : Effect::None,
                     reserve, run);

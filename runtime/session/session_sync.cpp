@@ -1,4 +1,4 @@
-// A synchronisation: from one place where the ranks meet to the next.
+// A synchronisation: runs from one meeting of the ranks to the next.
 #include <utility>
 
 #include "runtime/core/numbers/float_environment.h"
@@ -7,7 +7,7 @@
 
 namespace cinch::rt {
 
-// Of the gradient alone: what other ranks gave has been looked at by them.
+// Looks at this rank's gradient alone: the other ranks have checked theirs.
 RankStatus Session::Impl::status_after(const Error& error) {
   if (error.kind != ErrorKind::CheckFailed) return RankStatus::Failed;
   const std::span<const float> values(syncing.gradient, static_cast<std::size_t>(num_elems()));
@@ -35,7 +35,7 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
   if (num_elems() == 0) return std::nullopt;
   const auto values = as_f32(gradient);
   CINCH_TRY(values);
-  // The program may read the gradient after it wrote the update, so they never share memory.
+  // The program may read the gradient after it wrote the update, so they must not share memory.
   const bool has_scratch = update.dtype != kF32 || update.data == gradient.data;
   if (has_scratch) {
     if (Status status = reserve_f32(output); !status) return error_of(status);
@@ -77,7 +77,7 @@ Result<std::optional<RankPoint>> Session::Impl::continue_sync(RankStatus all) {
   if (!syncing.is_under_way)
     return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
   if (all == RankStatus::Good && syncing.point.call) {
-    // Formulas are evaluated on the way.
+    // Binds the memo: formulas are evaluated on the way.
     (void)env(syncing.step);
     return run_to_point();
   }

@@ -28,7 +28,7 @@ Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* c
   });
 }
 
-// Applies `convert` to whole vectors, then to what is left in a vector of its own.
+// Converts whole vectors, then the rest in a vector of its own.
 template <typename From, typename To, typename FromLanes, typename ToLanes, typename Convert>
 void convert_run(const From* from, To* to, std::int64_t num_elems, const Convert& convert) {
   for (std::int64_t i = 0; i < num_elems; i += kLanes) {
@@ -111,7 +111,7 @@ Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner
 
 namespace {
 
-// Not a number is the canonical one.
+// NaN results are canonical.
 template <typename Function>
 Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& runner,
                const std::atomic<bool>* cancelled, const Function& function) {
@@ -124,7 +124,7 @@ Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& run
   });
 }
 
-// `infinity`: the exponent of what is not finite.
+// `infinity`: the exponent of values that are not finite.
 template <typename Word>
 Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, TaskRunner& runner,
                            const std::atomic<bool>* cancelled) {

@@ -13,7 +13,7 @@
 namespace cinch::rt {
 namespace {
 
-// Of a value that differs, so much is shown.
+// At most this many bytes of a differing value are shown.
 constexpr std::size_t kShownBytes = 200;
 
 struct Gathered {
@@ -24,7 +24,7 @@ struct Gathered {
   }
 };
 
-// As many bytes from each rank.
+// Gathers equally many bytes from each rank.
 Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
                         std::chrono::milliseconds timeout) {
   Gathered all{std::vector<std::uint8_t>(own.size() * transport.world()), own.size()};
@@ -46,8 +46,8 @@ std::uint64_t digest(const CommonFact& fact) {
   return hash64(fact.name + '\0' + fact.value);
 }
 
-// The number of facts, a digest of all of them, and one of each of the first ones: as many words on
-// every rank, whatever it has.
+// The number of facts, a digest of all, and a digest of each of the first ones: the same number of
+// words on every rank.
 constexpr std::size_t kWords = 64;
 using Words = std::array<std::uint64_t, kWords>;
 
@@ -70,7 +70,8 @@ Words words_from(std::span<const std::uint8_t> bytes) {
   return words;
 }
 
-// The first fact in which some rank differs from rank 0, at most the last that has a word.
+// The first fact in which some rank differs from rank 0, at most the last one with a word of its
+// own.
 std::size_t first_difference(const Gathered& all, std::size_t world) {
   const Words first = words_from(all.of(0));
   for (std::size_t i = 2; i < kWords; ++i) {

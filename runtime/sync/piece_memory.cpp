@@ -18,7 +18,7 @@ Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
   CINCH_TRY(memory.wire_.resize(wire_bytes));
-  // What pads a message is sent, too: never what was in memory before.
+  // Padding of a message is sent, too; it must never be old memory contents.
   if (wire_bytes > 0) std::memset(memory.wire_.data(), 0, memory.own_->wire_bytes);
   return memory;
 }

@@ -16,8 +16,8 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The part of the wire that has all ranges, which become ranges of it: what is staged somewhere is
-// no more than that.
+// The part of the wire that contains all ranges, which become relative to it: no more than that is
+// staged.
 std::span<std::uint8_t> narrow(std::span<std::uint8_t> wire, std::vector<ByteRange>& ranges) {
   std::uint64_t begin = wire.size(), end = 0;
   for (const ByteRange& range : ranges) {
@@ -30,7 +30,7 @@ std::span<std::uint8_t> narrow(std::span<std::uint8_t> wire, std::vector<ByteRan
   return wire.subspan(begin, end - begin);
 }
 
-// Does the task work on the user's tensors?
+// Does the task use the user's tensors?
 bool takes_tensors(const Task& task) {
   switch (task.kind) {
     case TaskKind::Encode:
@@ -92,7 +92,7 @@ PlanRunner::~PlanRunner() {
   }
   changed_.notify_all();
   if (network_thread_.joinable()) {
-    // It alone may still be using the transport.
+    // Only the network thread may still be using the transport.
     parts_.transport.wake();
     network_thread_.join();
   }
@@ -220,7 +220,8 @@ void PlanRunner::note_failure(std::uint32_t index, const Error& error) {
   changed_.notify_all();
 }
 
-// Tensors of a `sync` that is one task are no others'; all others are computed on by one thread.
+// Tensors of a `sync` that is one task are used by no other task; one thread computes on all
+// others.
 Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task_body) {
   for (const std::uint32_t tensor : tensors_of_[index]) {
     if (is_prepared_[tensor] != 0) continue;
@@ -376,7 +377,8 @@ bool PlanRunner::test_flights() {
   return has_moved;
 }
 
-// A little less than others wait for what this rank sends, so that they learn of the tensor.
+// The limit is a little shorter than the others' wait for this rank, so that they learn which
+// tensor is missing.
 void PlanRunner::check_readiness() {
   const auto most = parts_.timeout - parts_.timeout / 8;
   if (failure_ || is_computing_ || !ready_.empty() || Clock::now() - last_move_ <= most) return;
@@ -391,8 +393,8 @@ void PlanRunner::check_readiness() {
 }
 
 void PlanRunner::wait() {
-  // Where nobody can wake the transport, computing that ends is seen a little late while exchanges
-  // are under way.
+  // If nobody can wake the transport, the end of a computation is noticed a little late while
+  // exchanges are under way.
   constexpr std::chrono::microseconds kLook{100};
   constexpr std::chrono::milliseconds kSleep{2}, kRest{50};
   if (flights_.empty()) {

@@ -59,9 +59,9 @@ Status ProtocolParts::go_on(const Task& task, Call& call, PieceMemory& memory, P
   return Ok{};
 }
 
-// As the call went here: what other ranks say of theirs comes later.
+// Ends the call as it went here; the outcomes of other ranks come later.
 Status ProtocolParts::end(const Task& task, Call& call, ProtocolBody& body) const {
-  if (!call.point) return Ok{};  // of no elements
+  if (!call.point) return Ok{};  // no elements
   const RankStatus own = call.outcome.status;
   if (own == RankStatus::Good && call.point->call) return another_program();
   auto next = body.go_on(piece_of(task), own);
@@ -96,7 +96,7 @@ Status ProtocolParts::give(const Task& task, const Call& call, PieceMemory& memo
   }
   const auto& point = call.point;
   if (!point || !point->call || !is_asked_for(task, *point->call)) return another_program();
-  // Of a broadcast its root alone gives something.
+  // In a broadcast only the root has an input.
   if (task.writes.empty() && task.exchange == ExchangeKind::Broadcast) return Ok{};
   const auto input = point->call->input;
   if (room(task.writes, memory) != input.size()) return another_program();

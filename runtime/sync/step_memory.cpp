@@ -29,7 +29,7 @@ Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
                 fmt::format("{}: the update overlaps its gradient; it may only be the same memory",
                             name(tensor)));
   }
-  // Each is compared with all: some hundreds of tensors, and two comparisons for each.
+  // Compares each with all: some hundreds of tensors, with two comparisons each.
   for (std::size_t i = 0; i < num_added_; ++i) {
     const Added& other = added_[i];
     const bool is_free = !now.update.overlaps(other.gradient) &&

@@ -22,7 +22,7 @@ StepRecords::StepRecords(const Plan& plan, std::uint32_t rank) : plan_(plan), ra
   for (const Task& task : plan.ranks[rank].tasks) {
     if (task.is_last_part()) protocols_.push_back(plan.groups[task.groups[0]].pieces[0]);
   }
-  // Ranks have their tasks in orders of their own.
+  // Each rank has its tasks in an order of its own.
   std::ranges::sort(protocols_);
   first_outcome_ = kFirst;
   first_used_ = first_outcome_ + words_for(protocols_.size(), kOutcomeBits);

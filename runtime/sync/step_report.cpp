@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a piece weighs in a message: of programs with a `sync` plans know no payload.
+// The weight of a piece in a message: plans do not know payload sizes of programs with a `sync`.
 double weight_of(const Piece& piece) {
   return static_cast<double>(
       piece.bound_bytes > 0 ? piece.bound_bytes : 4 * static_cast<std::uint64_t>(piece.num_elems));

@@ -45,7 +45,7 @@ StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& de
 
 StepTensors::~StepTensors() {
   const auto turn = take_turn(device_);
-  // After a failed step something may still be under way in memory that goes now.
+  // After a failed step, work may still use memory that is freed now.
   (void)device_.wait();
   values_ = {};
 }
@@ -122,7 +122,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   const auto turn = take_turn(device_);
   if (Status status = check_memory(tensor); !status) return status;
   ConstTensorView gradient = given_[tensor];
-  // A GPU looks at f32 alone.
+  // A GPU checks only f32.
   if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {
     const auto scaled = scale(tensor);
     CINCH_TRY(scaled);

@@ -114,7 +114,7 @@ Status SyncSession::Impl::open_compute() {
   CINCH_TRY(device);
   const bool has_tensors = !options.device || options.device->has_tensors;
   ComputeDevice* tensor_device = device->get();
-  // Both lanes of a host compute at once, so that what tensors need is no task's.
+  // Both lanes of a host compute at once, so work on tensors must not use the tasks' device.
   if (!options.device || !has_tensors) {
     host = open_cpu_device({.threads = options.threads});
     tensor_device = host.get();
@@ -229,7 +229,7 @@ Result<RestoreReport> SyncSession::restore_states(
 
 namespace {
 
-// Of the same elements at the same sites.
+// Do both have the same elements at the same sites?
 bool has_same_sites(const std::vector<SavedSite>& a, const std::vector<SavedSite>& b) {
   return std::ranges::equal(a, b, [](const SavedSite& x, const SavedSite& y) {
     return std::tie(x.tensor, x.rows, x.cols, x.site, x.first, x.num_elems) ==

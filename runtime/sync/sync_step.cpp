@@ -15,7 +15,7 @@
 namespace cinch::rt {
 namespace {
 
-// The rank that says what holds on all.
+// The rank whose values hold on all ranks.
 constexpr std::uint32_t kRoot = 0;
 
 std::uint64_t digest_of(const StepOptions& options) {
@@ -46,7 +46,7 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
-  if (!status) return status;  // nothing has begun: another scale may follow
+  if (!status) return status;  // nothing has begun: another scale may be used next
   has_stepped = true;
   how = wanted_options;
   wanted = asked;
@@ -67,7 +67,7 @@ Status SyncSession::Impl::open_step() {
   return status ? compute->begin_step(step_number) : status;
 }
 
-// Only where there are parameters at all.
+// Only if there are parameters at all.
 Status SyncSession::Impl::share_parameters() {
   if (shared.empty()) return Ok{};
   auto next = shared.begin();
@@ -137,7 +137,7 @@ Result<StepOutcome> SyncSession::Impl::finish() {
 }
 
 Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
-  // What failed here goes before what others tell of it.
+  // A rank's own failure takes precedence over what others report.
   const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
                      status.error().kind == ErrorKind::TimedOut;
   if (Status ended = compute->end_step(); tells && !ended) status = ended;
@@ -153,8 +153,8 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   return outcome;
 }
 
-// A rank that has failed elsewhere than in a program with a `sync` does not come here: it gives up,
-// which the others are told, where the transport can.
+// A rank that has failed outside of a program with a `sync` does not reach this: it gives up, and
+// the others are told if the transport can.
 Status SyncSession::Impl::agree_on_end() {
   if (asks_to_stop) records->ask_to_stop();
   const auto has_non_finite = tensors->take_non_finite();
@@ -181,7 +181,7 @@ Status SyncSession::Impl::settle_protocols() {
     if (joint.status == RankStatus::Good) continue;
     const std::uint32_t piece = protocols[i];
     if (joint.status == RankStatus::Failed) return failure_of(piece, joint.rank);
-    // The rank itself has done both already.
+    // The rank has done both itself already.
     if (compute->protocols().outcome(piece).status == RankStatus::NonFinite) continue;
     compute->take_back(piece);
     Status status = compute->fill_update(piece, RankTasks::Fill::NaN, *memory);
@@ -191,8 +191,8 @@ Status SyncSession::Impl::settle_protocols() {
   return Ok{};
 }
 
-// The rank at fault says why, where the transport brings such news; where it brings none it is not
-// waited for long.
+// Gets the reason from the rank at fault, if the transport can deliver it; otherwise this does not
+// wait long.
 Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
   constexpr std::chrono::milliseconds kNews{2000};
   if (rank == transport.rank()) {
@@ -275,7 +275,7 @@ Result<StepOutcome> SyncSession::Impl::step(std::span<const ConstTensorView> gra
   return tl::unexpected<Error>(status.error());
 }
 
-// ---- the door ----
+// ---- public calls ----
 
 Status SyncSession::begin_step(std::uint64_t step, const StepOptions& options) {
   return guarded_use(impl_->in_use, [&] { return impl_->begin(step, options, true); });

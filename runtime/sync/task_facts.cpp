@@ -12,7 +12,7 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::size_t kSizeAt = 56;  // of a payload's header
+constexpr std::size_t kSizeAt = 56;  // in a payload's header
 
 }  // namespace
 
@@ -38,7 +38,7 @@ bool is_dense(const Plan& plan, const Task& task) {
   return task.is_dense || codec_of(plan, task) == kDense;
 }
 
-// Any odd numbers far apart.
+// Arbitrary odd numbers, far apart.
 std::uint64_t site_seed(std::uint64_t seed, Site site) {
   return seed ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
 }

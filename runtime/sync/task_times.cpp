@@ -17,7 +17,7 @@ const char* phase_name(const Task& task) {
                                          : task_kind_name(task.kind);
 }
 
-// Exchanges overlap, and a thread of the trace may not: each goes to the first row that is free.
+// Exchanges overlap, but events in a row of the trace must not: each goes to the first free row.
 class Rows {
  public:
   std::size_t row_of(const TaskTime& time) {
@@ -35,7 +35,8 @@ class Rows {
   std::vector<double> ends_;
 };
 
-// What is said of a process or thread of the trace: its name, its place among the others.
+// An event that describes a process or thread of the trace: its name, or its place among the
+// others.
 json note_event(const char* what, std::uint32_t rank, std::size_t thread, json args) {
   return {{"ph", "M"}, {"pid", rank}, {"tid", thread}, {"name", what}, {"args", std::move(args)}};
 }
@@ -45,13 +46,13 @@ void add_process(std::uint32_t rank, json& events) {
   events.push_back(note_event("process_sort_index", rank, 0, {{"sort_index", rank}}));
 }
 
-// Without an index "network 10" comes before "network 2".
+// Without a sort index "network 10" would come before "network 2".
 void add_thread(std::uint32_t rank, std::size_t thread, const std::string& name, json& events) {
   events.push_back(note_event("thread_name", rank, thread, {{"name", name}}));
   events.push_back(note_event("thread_sort_index", rank, thread, {{"sort_index", thread}}));
 }
 
-// Where tensors became ready one after the other: what computed each.
+// If tensors became ready one after the other: the computation that made each.
 void add_backward(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
                   std::size_t thread, json& events) {
   if (!times.is_in_parts || times.ready.empty()) return;

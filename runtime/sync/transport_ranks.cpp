@@ -65,7 +65,7 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (is_routed(call.collective.kind)) return exchange_routed(call);
   const Exchange exchange = exchange_of(call);
   if (exchange.kind == ExchangeKind::Broadcast) {
-    // Images say sizes; no transport compares these.
+    // Sizes come from images, and no transport compares these two.
     if (call.input.size() != call.output.size()) {
       return fail(ErrorKind::Internal, "a broadcast between buffers of different sizes");
     }
@@ -96,8 +96,8 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
 
 Error TransportRanks::reason_of(const Error& error) {
   if (!has_failed_elsewhere_) return error;
-  // Whoever failed gives up and says why; nobody else starts another exchange. Where a transport
-  // brings no such news it is not waited for long.
+  // A rank that failed gives up and says why; no other rank starts another exchange. If a transport
+  // does not deliver this news, the wait is short.
   constexpr std::chrono::milliseconds kMost{2000};
   const auto told = agree_within(std::min(timeout_, kMost), RankStatus::Good);
   return told || told.error().kind == ErrorKind::TimedOut ? error : told.error();

@@ -1,4 +1,4 @@
-// The numbers, each a row.
+// The table of numbers, one per row.
 #include "runtime/tuning/numbers.h"
 
 namespace cinch::rt {
@@ -17,7 +17,7 @@ constexpr std::int64_t kMostServiceBlocks[] = {256, 1024, 4096, 16384};
 
 constexpr std::int64_t kOneLaunchElements[] = {2 * kKiB,  4 * kKiB,  8 * kKiB,
                                                16 * kKiB, 32 * kKiB, 64 * kKiB};
-// No more than the largest tensor that is measured: beyond it all would be the same.
+// No more than the largest measured tensor: larger values would make no difference.
 constexpr std::int64_t kFoldElements[] = {4 * kMiB, 8 * kMiB, 16 * kMiB};
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;

@@ -1,4 +1,4 @@
-// Which numbers are in use: the built-in table, the user's over it.
+// Decides which numbers are in use: the user's table overrides the built-in one.
 #include "runtime/tuning/tuning.h"
 
 #include <charconv>
@@ -41,7 +41,7 @@ UserTuning read_user_tuning() {
   return user;
 }
 
-// The number in "sm_90"; -1 of anything else.
+// The number in "sm_90"; -1 for anything else.
 int arch_number(std::string_view architecture) {
   constexpr std::string_view kPrefix = "sm_";
   if (!architecture.starts_with(kPrefix)) return -1;
@@ -51,7 +51,7 @@ int arch_number(std::string_view architecture) {
   return number;
 }
 
-// An entry for the architecture itself, the user's first; else of the highest below it.
+// An entry for the architecture itself, the user's first; else that of the next lower one.
 const TuningEntry* entry_for(std::string_view architecture) {
   const TuningTable* const tables[] = {&user_tuning().table, &builtin_tuning()};
   for (const TuningTable* table : tables) {
@@ -107,7 +107,8 @@ Result<TuningTable> load_tuning(const std::string& path) {
 Result<TuningTable> load_tuning_if_there(const std::string& path) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
-  // What stands at neither keeps nothing: a pipe that is read, too, would wait for its writer.
+  // Otherwise the path holds no table: it is missing, or a pipe or device, and reading a pipe would
+  // wait for its writer.
   const bool can_hold_one = type == fs::file_type::regular || type == fs::file_type::directory;
   return can_hold_one ? load_tuning(path) : TuningTable{};
 }

@@ -1,4 +1,4 @@
-// Tables as JSON. Everything in a file is looked at before anything of it is used.
+// Tables as JSON. Everything in a file is checked before any of it is used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ const json* member(const json& object, const char* name) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// A text of a member of an object; null where it is none.
+// The text of a member of an object; null if it is not a text.
 const std::string* text_of(const json& object, const char* name) {
   const json* value = member(object, name);
   return value == nullptr ? nullptr : value->get_ptr<const std::string*>();

@@ -1,4 +1,5 @@
-// The same over cinch.hpp:  client GRADIENT.f32 PAYLOAD OUTPUT.f32  with dgc of a linked library.
+// The same client over cinch.hpp:  client GRADIENT.f32 PAYLOAD OUTPUT.f32  with dgc of a linked
+// library.
 #include <cstddef>
 #include <fstream>
 #include <iostream>
@@ -29,7 +30,7 @@ int run(char** argv) {
   session.decode(0, payload, output);
   write<std::byte>(argv[2], payload);
   write<float>(argv[3], output);
-  // An error says what is wrong, and which kind it is.
+  // An error has a message and a kind.
   try {
     session.set("ratio", -1);
   } catch (const cinch::Error& error) {

@@ -27,12 +27,12 @@ MINE = """compressor mine {
   decode(w) { select(w.sign, -w.scale, w.scale) }
 }
 """
-# A sanitizer build's library wants Clang's run time.
+# A library of a sanitizer build needs Clang's run time.
 SANITIZER = next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().splitlines() if line.startswith("CINCH_SANITIZE:")), "")
 CC, CXX = ("clang-19", "clang++-19") if SANITIZER else ("gcc", "g++")
 ENVIRONMENT = dict(os.environ, CINCH_CACHE="off", NO_COLOR="1")
 if SANITIZER:
-    # LLD gives the thread that it runs on a signal stack, which AddressSanitizer takes for its own when the thread ends.
+    # LLD installs a signal stack on its thread, which AddressSanitizer takes for its own when the thread ends.
     ENVIRONMENT["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "use_sigaltstack=0"]))
 
 

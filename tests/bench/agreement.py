@@ -4,14 +4,14 @@ from ctypes import c_float
 import loop_peer
 
 STEPS = 3
-# Scales are sums, whose order differs: levels differ by rounding, and so do few elements near the border of two levels.
+# Scales are sums in different orders: levels differ by rounding, and so do a few elements near the border of two levels.
 TOLERANCE = 1e-5
 MOST_FAR = 1e-5  # of the elements, and two
 SCALED = {"onebit", "ef_sign", "qsgd", "terngrad"}
 ROUNDED_AT_RANDOM = {"minmax", "qsgd", "terngrad", "natural"}
-# Distances from Cinch's decoded gradient over its length. What is selected at a border may differ, and then differs in later steps, too.
+# Distances from Cinch's decoded gradient, relative to its length. Selections at a border may differ, and then differ in later steps, too.
 MOST_APART = {"signsgd": 0, "mxfp8": 0, "dynamic8": 1e-3, "adacomp": 0.02, "demo": 0.02, "redsync": 0.05, "sidco": 0.05}
-# Of what is drawn, which no other generator draws alike: lengths of decoded gradients, and of what they lose.
+# For random values, which no other generator draws alike: lengths of decoded gradients, and of their errors.
 MOST_LENGTHS, MOST_LOSSES = 3, 1.5
 PERIOD = 1 << 20  # of the gradient: each magnitude occurs in each of them
 
@@ -32,7 +32,7 @@ def selects_alike(name, difference, elements, step):
     if name == "graddrop":
         share = difference.nonzero_b / max(difference.nonzero_a, 1)
         return 0.25 < share < 4 and (step > 0 or difference.unequal_where_both == 0)
-    # What one step selects otherwise, later steps have left or sent.
+    # Later steps have left or sent what one step selected differently.
     return difference.nonzero_a == difference.nonzero_b and difference.differing <= 4 * copies * (step + 1)
 
 

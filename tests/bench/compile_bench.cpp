@@ -41,7 +41,7 @@ double wall_ms() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-// Of all threads of this process.
+// Summed over all threads.
 double cpu_ms() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -91,7 +91,7 @@ void measure_cold(const std::string& program, const codegen::Target& target, Sam
   codegen::CompileTimes times;
   codegen::ImageOptions image_options;
   image_options.times = &times;
-  image_options.compile_cuda = codegen::quick_nvrtc_binary;  // as for somebody who waits
+  image_options.compile_cuda = codegen::quick_nvrtc_binary;  // as for a user who waits
   rt::ProgramImage image =
       service::value_or_throw(codegen::make_image(kernels, target, image_options));
   const double open = wall_ms();
@@ -109,7 +109,7 @@ void measure_cold(const std::string& program, const codegen::Target& target, Sam
   samples.add("code_bytes", code_bytes);
 }
 
-// As above from what the cache keeps: `program` is in it.
+// As above, from the cache, which holds `program`.
 void measure_hit(const std::string& program, const codegen::Target& target, Samples& samples) {
   const double start = wall_ms();
   service::FrontEnd front_end;
@@ -156,7 +156,7 @@ json median_row(const json& rows) {
   return out;
 }
 
-// A cache of this run's own, removed at its end.
+// A private cache of this run, removed at its end.
 class OwnCache {
  public:
   OwnCache() : folder_(fs::temp_directory_path() / fmt::format("bench-compile-{}", ::getpid())) {

@@ -134,7 +134,7 @@ nlohmann::json measure(const std::string& name, const std::vector<std::int64_t>&
   std::vector<float> output(gradient.size());
   List list(program, sizes, gradient, output, options.threads);
   List one(program, {total}, gradient, output, options.threads);
-  // Medians, and the least: on a machine that others use, a long call meets them more often.
+  // Medians, and the minimum: on a busy machine, a long call is disturbed more often.
   const auto turns = [&](void (List::*call)(), void (List::*one_by_one)()) {
     std::array<double, 3> least{};
     least.fill(std::numeric_limits<double>::infinity());

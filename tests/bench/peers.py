@@ -26,9 +26,9 @@ import sync_peer
 from programs import LIBRARY, LOOP_GOAL, PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
-# A turn of short calls lasts so long: a first call, which is not timed, brings back what others drove out of the caches.
+# A turn of short calls lasts this long: a first call, which is not timed, refills the caches.
 TURN_SECONDS = 0.002
-# Threads of the last contestant go on looking for work for some milliseconds.
+# Threads of the last contestant go on polling for work for some milliseconds.
 PAUSE_SECONDS = 0.005
 LEAST_ROUNDS, MOST_ROUNDS = 3, 101
 PEER_NAMES = {"loop": "the loop", "torch": "PyTorch", "hook": "PyTorch's hook"}
@@ -80,7 +80,7 @@ def figures(times):
 
 class Comparison:
     def __init__(self, build, elements, threads, with_torch=True):
-        os.environ["CINCH_CACHE"] = "off"  # what is kept for work stays as it is
+        os.environ["CINCH_CACHE"] = "off"  # the user's cache stays as it is
         self.threads, self.with_torch = threads, with_torch and has_torch()
         self.loops = loop_peer.load(ROOT / "build" / "bench", threads)
         self.build = build

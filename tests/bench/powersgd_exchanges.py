@@ -26,7 +26,7 @@ def sync(options, program, inputs, trace):
                "--bandwidth", str(options.bandwidth), "--steps", "4", "--trace", trace, "--json"]
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     events = json.loads(Path(trace).read_text())["traceEvents"]
-    # Each exchange as the rank sees it that comes last: what others wait for it is its computing.
+    # Each exchange as seen by the rank that comes last: the others' wait for it is its computing time.
     by_rank = {}
     for event in sorted((e for e in events if e.get("cat") == "network"), key=lambda e: e["ts"]):
         by_rank.setdefault(event["pid"], []).append(event["dur"])

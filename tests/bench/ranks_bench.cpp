@@ -1,6 +1,7 @@
-// bench_ranks mpi|ucx REPEATS: one rank, whose launcher says which by the environment (mpirun, or
-// ranks.py). Rank 0 prints seconds of a gather of 8 bytes from each rank, and of an all-to-all of
-// 64 MiB a rank, each the median of so many: `gather SECONDS` and `all_to_all SECONDS`.
+// bench_ranks mpi|ucx REPEATS: one rank; its launcher (mpirun, or ranks.py) sets the rank in the
+// environment. Rank 0 prints the seconds of a gather of 8 bytes from each rank, and of an
+// all-to-all of 64 MiB per rank, each the median of REPEATS: `gather SECONDS` and `all_to_all
+// SECONDS`.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -25,7 +25,7 @@ GRADIENT = ROOT / "examples" / "data" / "resnet-step40.npy"
 MIB = 1 << 20
 LATENCY_US = 50
 COMPUTES = ("clear", "encode", "decode", "decode_add", "add", "finish", "spread", "join")
-# What is looked at again: at most so many times the best so far, and how often.
+# Limits for repeated measurements: at most this many times the best so far, and how often.
 ROUNDS = ((1.5, 2), (1.15, 5))
 GRID = {"program": ["onebit", "qsgd", "dgc"], "mib": [1, 16], "mbit": [100, 1000, 10000], "ranks": [2, 4, 8]}
 

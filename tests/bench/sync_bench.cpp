@@ -28,7 +28,7 @@ void print(const rt::Error& error) {
 
 extern "C" {
 
-/// Null where it cannot: standard error says why. `image` is the path of an image file.
+/// Null on failure: standard error says why. `image` is the path of an image file.
 void* sync_open(const char* image, std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
   auto program = rt::load_image(image);
   if (!program) return print(program.error()), nullptr;
@@ -41,7 +41,7 @@ void* sync_open(const char* image, std::int64_t rows, std::int64_t columns, std:
   return std::make_unique<Rank>(std::move(*session)).release();
 }
 
-/// Seconds of `repeats` calls, one step after the other; negative where one failed.
+/// Seconds of `repeats` calls, one step after the other; negative if one failed.
 double sync_time(void* handle, const float* gradient, float* update, int repeats) {
   Rank& rank = *static_cast<Rank*>(handle);
   const std::int64_t elements = rank.session.num_elems();

@@ -1,4 +1,4 @@
-// Tensors and payloads in one buffer each: what comes out is what calls on single tensors give.
+// Tensors and payloads in one buffer each: results equal those of calls on single tensors.
 #include <gmock/gmock.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Whatever is wrong with a call is told, in the caller's memory, and nothing is lost.
+// Every error of a call is reported in the caller's memory, and nothing is lost.
 #include <gmock/gmock.h>
 
 #include "support.h"
@@ -84,7 +84,7 @@ TEST_F(CApiErrors, GpusThatAreNotThere) {
   cinch_program* none = nullptr;
   EXPECT_EQ(CINCH_UNAVAILABLE, cinch_program_compile(&options, &none, &error));
   EXPECT_THAT(error.message, AnyOf(HasSubstr("no CUDA driver"), HasSubstr("no device")));
-  // No such architecture, or no NVRTC that could say so.
+  // No such architecture, or no NVRTC that could tell.
   for (const char* const arch : {"sm_1", "gfx90"}) {
     options.arch = arch;
     EXPECT_THAT(cinch_program_compile(&options, &none, &error),
@@ -94,7 +94,7 @@ TEST_F(CApiErrors, GpusThatAreNotThere) {
   options.device = static_cast<cinch_device>(2);
   EXPECT_EQ(CINCH_UNAVAILABLE, cinch_program_compile(&options, &none, &error));
   EXPECT_EQ(nullptr, none);
-  // Sessions on the CPU have ended their calls.
+  // A call on the CPU has ended when it returns.
   auto outcome = sized<cinch_outcome>();
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_collect(session.get(), nullptr, &outcome, 1, &error));
   EXPECT_THAT(error.message, HasSubstr("on the CPU"));
@@ -216,8 +216,7 @@ TEST_F(CApiErrors, HostilePayloads) {
   }
 }
 
-// A caller of a later version hands in more than this library knows, one of an earlier version
-// less.
+// A caller of a later version passes more than this library knows, one of an earlier version less.
 TEST_F(CApiErrors, StructsOfOtherVersions) {
   struct Later {
     cinch_program_info info;

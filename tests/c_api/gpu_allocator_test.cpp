@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Memory of the emulated driver by use, and how it is given.
+// Memory of the emulated driver by use, and an allocator that returns it.
 struct Lender {
   static void* allocate(void* context, std::size_t size, std::size_t alignment,
                         cinch_memory_use use) {
@@ -38,7 +38,7 @@ struct Lender {
 
   std::map<rt::GpuAddress, std::pair<std::size_t, cinch_memory_use>> blocks;
   std::size_t shift = 0;
-  int num_left = -1;  // below 0: no end
+  int num_left = -1;  // below 0: no limit
 };
 
 class CApiGpuAllocator : public CApiGpu {
@@ -151,7 +151,7 @@ TEST_F(CApiGpuAllocator, MemoryOfAGraphIsKeptWhileAStreamCaptures) {
   session.reset();
   EXPECT_EQ(num_blocks, lender.blocks.size());
   EXPECT_EQ(rt::kGpuCaptureInvalidated, driver.capture_end(captured, &spoiled));
-  allocator = {};  // the library has its own
+  allocator = {};  // the library has a copy
   other.reset();
   EXPECT_TRUE(lender.blocks.empty());
   driver.graph_destroy(graph);

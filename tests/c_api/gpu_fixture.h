@@ -1,5 +1,5 @@
-// Sessions of the C API on the emulated GPU, whose driver stands in place of NVIDIA's: what their
-// tests share.
+// Sessions of the C API on the emulated GPU, whose driver replaces NVIDIA's: what their tests
+// share.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -31,7 +31,7 @@ inline Program compile_for_gpu(const char* name, const char* text = nullptr,
   return Program(program);
 }
 
-// Compiled once: this takes longer than the tests.
+// Compiled once, since this takes longer than the tests.
 inline const Program& keeping() {
   static Program program = compile_for_gpu("keeping.cinch", kKeeping);
   return program;
@@ -61,7 +61,7 @@ class CApiGpu : public ::testing::Test {
     EXPECT_TRUE(device->read(to, reinterpret_cast<rt::GpuAddress>(from), nullptr));
     return bytes;
   }
-  // The values of a tensor on the device; its shape stays the tensor's.
+  // The values of a tensor on the device; the shape stays that of the tensor.
   cinch_tensor on_gpu(Tensor& tensor) {
     cinch_tensor view = tensor.view();
     const std::size_t size_bytes = tensor.values().size() * sizeof(float);
@@ -77,7 +77,7 @@ class CApiGpu : public ::testing::Test {
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
-  // Room for payloads of a session.
+  // Memory for payloads of a session.
   std::vector<cinch_payload> rooms(const Session& session) {
     std::vector<std::size_t> bounds(cinch_session_num_tensors(session.get()));
     EXPECT_EQ(CINCH_OK, cinch_payload_bounds(session.get(), 0, nullptr, bounds.size(),
@@ -98,7 +98,7 @@ class CApiGpu : public ::testing::Test {
               cinch_collect(session.get(), stream, outcomes.data(), outcomes.size(), nullptr));
     return outcomes;
   }
-  // The payloads that a call left on the device, by the sizes that outcomes tell.
+  // The payloads that a call left on the device, with sizes from outcomes.
   std::vector<std::string> payloads_of(const Session& session,
                                        const std::vector<cinch_payload>& payloads) {
     const auto outcomes = collect(session);

@@ -1,5 +1,5 @@
-// Sessions of the C API on the emulated GPU, whose driver stands here in place of NVIDIA's:
-// payloads and states are a CPU session's, outcomes are told by tensor, misuse is an error.
+// Sessions of the C API on the emulated GPU, whose driver replaces NVIDIA's: payloads and states
+// equal those of a CPU session, outcomes are reported by tensor, misuse is an error.
 #include "gpu_fixture.h"
 
 #include <limits>
@@ -41,7 +41,7 @@ TEST_F(CApiGpu, AListGivesWhatTheCpuGives) {
   EXPECT_EQ(cinch_session_state_bytes(expected.get()), cinch_session_state_bytes(session.get()));
   EXPECT_GT(cinch_session_workspace_bytes(session.get()), 0u);
 
-  // Decoded, added to what was decoded, and averaged over two ranks: the decoded values again.
+  // Decodes, adds once more, and averages over two ranks: the result is the decoded values again.
   Tensor out_a(1), out_b(0), out_c(1025), out_d(5000), up_a(1), up_b(0), up_c(1025), up_d(5000);
   const std::vector<cinch_tensor> outputs = {on_gpu(out_a), on_gpu(out_b), on_gpu(out_c),
                                              on_gpu(out_d)};

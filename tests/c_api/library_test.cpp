@@ -1,4 +1,4 @@
-// Compressors of libraries: which of their codes is taken, and what is refused.
+// Compressors of libraries: which of their codes is used, and which libraries are rejected.
 #include <cinch_library.h>
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using Bytes = std::vector<std::uint8_t>;
 
-// An image of onebit for GPUs that says which code it is in its documentation.
+// An image of onebit for GPUs whose documentation names its code.
 Bytes image_named(const std::string& name) {
   static const rt::ProgramImage kImage = [] {
     auto options = sized<cinch_compile_options>();
@@ -53,7 +53,7 @@ class LibraryOfManyCodes : public ::testing::Test {
                   gpu.size()};
   }
 
-  // What opening for a GPU gives: the code's name, or the message.
+  // The result of opening for a GPU: the code's name, or the message.
   std::string opened_for(const char* arch, cinch_choice choice = CINCH_GPU_CODE) {
     auto options = sized<cinch_open_options>();
     options.choice = choice;

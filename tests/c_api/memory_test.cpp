@@ -1,5 +1,5 @@
-// Memory runs out at any allocation of a program's life, by `operator new` of the whole process:
-// every call says OUT_OF_MEMORY, loses and leaks nothing, and goes well when it is made again.
+// Memory runs out at any allocation in a program's life, by `operator new` of the whole process.
+// Every call returns OUT_OF_MEMORY, loses and leaks nothing, and succeeds when it is repeated.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// Allocations within calls of the library alone are counted, and fail.
+// Counts allocations within calls of the library, and makes them fail.
 struct Supply {
   std::atomic<bool> is_counting{false};
   std::atomic<bool> stays_empty{false};     // until the call has ended
@@ -32,7 +32,7 @@ bool is_refused() {
   return left == 0 || (left < 0 && supply.stays_empty);
 }
 
-// Null where the process has no more.
+// Null if the process has no more memory.
 void* take_block(std::size_t size, std::size_t alignment) {
   void* const block = std::aligned_alloc(
       alignment, (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment);
@@ -60,7 +60,7 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return take(size, static_cast<std::size_t>(alignment));
 }
-// Sanitizers have each form of their own; elsewhere the others call the two above.
+// Sanitizers replace each form; elsewhere the others call the two above.
 void* operator new[](std::size_t size) {
   return operator new(size);
 }
@@ -100,7 +100,7 @@ cinch_status counted(const Call& call) {
   return status;
 }
 
-// Until a call was refused memory it may fail; made again it may not.
+// A call may fail until memory was refused; repeated, it must succeed.
 template <typename Call>
 void insist(const char* name, const Call& call) {
   const cinch_status status = counted(call);
@@ -125,7 +125,7 @@ std::string saved(const Program& program) {
   return bytes;
 }
 
-// Loaded, opened, two steps encoded, decoded and added, states saved and loaded: all that came out.
+// Loads, opens, encodes, decodes and adds two steps, saves and loads states; returns all results.
 std::string live(const std::string& image) {
   Tensor tensor(3000), out(3000);
   const cinch_tensor gradient = tensor.view(), output = out.view();
@@ -160,7 +160,7 @@ std::string live(const std::string& image) {
   return result;
 }
 
-// A program, and how far the allocations that fail are apart.
+// A program, and the distance between failing allocations.
 struct Case {
   const char* program;
   std::int64_t stride;
@@ -190,8 +190,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, OutOfMemory,
                          ::testing::Values(Case{"onebit", 1}, Case{"qsgd", 1}, Case{"dgc", 23}),
                          [](const auto& info) { return std::string(info.param.program); });
 
-// In a process of its own, as an early end would be one of all tests: whether compiling once and
-// once more ends well where memory runs out at allocation `at`.
+// Compiles twice in a process of its own, since a crash would end all tests: does it end properly
+// if memory runs out at allocation `at`?
 bool compiles_or_says_why(std::int64_t at, bool stays_empty) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -180,7 +180,7 @@ TEST(CApiPrograms, TheLibraryIsListed) {
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_programs_list(nullptr, text.data(), &size, &error));
 }
 
-// Of a program with many faults more than a cinch_error holds.
+// The diagnostics of a program with many errors, more than a cinch_error holds.
 TEST(CApiPrograms, WholeDiagnosticsAreKept) {
   std::string text = "compressor faulty {\n  sync(g: [f32; n]) {\n";
   for (int i = 0; i < 60; ++i) text += "    let a" + std::to_string(i) + " = missing\n";

@@ -1,5 +1,5 @@
-// Sessions of many tensors: what goes in comes out, calls are all or nothing, states move, memory
-// is the caller's where that is wanted.
+// Sessions of many tensors: decoded values equal the encoded ones, calls are all or nothing, states
+// can be moved, memory is the caller's if wanted.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -89,7 +89,7 @@ TEST(CApiSessions, ACallIsAllOrNothing) {
   EXPECT_EQ(of_a, states_of(session, 0));
   EXPECT_EQ(of_b, states_of(session, 1));
 
-  // A payload that does not fit is found after its tensor was compressed.
+  // A payload that does not fit is detected after its tensor was compressed.
   std::string small(10, '\0');
   payloads[1] = payload_of(small);
   payloads[1].capacity = small.size();
@@ -99,7 +99,7 @@ TEST(CApiSessions, ACallIsAllOrNothing) {
   EXPECT_EQ(of_a, states_of(session, 0));
   EXPECT_EQ(of_b, states_of(session, 1));
 
-  // What went well before is never taken back by a call that changes no state.
+  // A call that changes no state never undoes an earlier call that succeeded.
   payloads.assign(2, sized<cinch_payload>());
   EXPECT_EQ(CINCH_INVALID_ARGUMENT,
             cinch_decode(session.get(), 1, nullptr, 2, payloads.data(), good.data(), &error));
@@ -252,7 +252,7 @@ TEST(CApiSessions, StatesGoToFilesAndBack) {
             cinch_states_load(second.get(), 0, bytes.data(), bytes.size(), nullptr));
 }
 
-// Counts what is held, by use, and can refuse.
+// Counts the memory in use, and can refuse requests.
 struct Counted {
   std::size_t held[2] = {0, 0};
   std::map<void*, std::size_t> blocks;
@@ -446,7 +446,7 @@ TEST(CApiSessions, ThoseThatOnlyDecodeHoldNoStates) {
   EXPECT_EQ(2 * expected.values()[7], out.values()[7]);
 }
 
-// A finish that has states, which the sums of all ranks go through, is not of those that decode.
+// A session that only decodes cannot run a finish with states, which needs the sums of all ranks.
 TEST(CApiSessions, ThoseThatOnlyDecodeHaveNoFinishWithStates) {
   const char* const text = R"(
 compressor last {
@@ -474,7 +474,7 @@ compressor last {
   EXPECT_THAT(error.message, HasSubstr("finish: the session was opened to decode only"));
 }
 
-// Who watches a session makes no call of it fail.
+// Reading a session's sizes never makes its calls fail.
 TEST(CApiSessions, QueriesHoldNoCallUp) {
   const Program program = compile("keeping.cinch", kKeeping);
   Tensor gradient(20000);

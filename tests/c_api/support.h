@@ -25,7 +25,7 @@ struct Release {
 using Program = std::unique_ptr<cinch_program, Release>;
 using Session = std::unique_ptr<cinch_session, Release>;
 
-/// Of a text, or of the library where `text` is null; empty where it fails.
+/// Compiles a text, or a program of the library if `text` is null; empty on failure.
 inline Program compile(const char* name, const char* text = nullptr,
                        std::vector<const char*> bindings = {}, cinch_error* error = nullptr) {
   auto options = sized<cinch_compile_options>();
@@ -42,7 +42,7 @@ inline Program compile(const char* name, const char* text = nullptr,
   return Program(program);
 }
 
-/// A vector of floats described; points into itself, so it stays where it is.
+/// A described vector of floats; it points into itself, so it must not move.
 class Tensor {
  public:
   explicit Tensor(std::size_t size, float scale = 1)

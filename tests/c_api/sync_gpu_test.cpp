@@ -1,5 +1,5 @@
-// Ranks of the C API that compute on the emulated GPU, whose driver stands here in place of
-// NVIDIA's: tensors are device memory, and the updates those of ranks on CPUs.
+// Ranks of the C API that compute on the emulated GPU, whose driver replaces NVIDIA's: tensors are
+// in device memory, and updates equal those of ranks on CPUs.
 #include <gmock/gmock.h>
 
 #include "codegen/emulator/driver.h"

@@ -1,4 +1,4 @@
-// Ranks of the C API that meet over NCCL, by its double, each on an emulated GPU of its own: from a
+// Ranks of the C API that meet over the fake of NCCL, each on an emulated GPU of its own: from a
 // shared id, and over a communicator of the caller's.
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ const ComputingDouble& gpus() {
 
 namespace cinch::c_api {
 
-// Its calls may come from any thread, so that ranks do not take turns.
+// Its calls may come from any thread, so ranks do not take turns.
 rt::Result<const rt::GpuDriver*> gpu_driver() {
   static const rt::GpuDriver kDriver = [] {
     rt::GpuDriver made = *testing::gpus().library().driver;
@@ -81,7 +81,7 @@ TEST(CApiSyncNccl, RanksFromASharedIdGiveWhatThoseOnCpusGive) {
   EXPECT_EQ(gpus().library().wrong_uses(), "");
 }
 
-// One more step takes no more of the host than the tables of its launches.
+// One more step copies no more from the host than the tables of its launches.
 TEST(CApiSyncNccl, NothingOfAStepLeavesTheGpus) {
   const Program gpu = compile_for(CINCH_CUDA, "fp16");
   RanksCase wanted = case_on_gpus(gpu, "two_shot");
@@ -96,7 +96,8 @@ TEST(CApiSyncNccl, NothingOfAStepLeavesTheGpus) {
   EXPECT_LT(twice - once, 2 * wanted.sizes[0]) << "a message of one rank";
 }
 
-// The caller's own, made as a framework would, which goes on with it afterwards.
+// The caller's own communicator, made as a framework would, which the caller uses further
+// afterwards.
 TEST(CApiSyncNccl, RanksOverCommunicatorsOfTheCaller) {
   const Program cpu = compile_for(CINCH_CPU), gpu = compile_for(CINCH_CUDA);
   const RanksRun wanted = run_on_loopback({.programs = {cpu.get(), cpu.get()}});

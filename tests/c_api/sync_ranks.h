@@ -1,5 +1,5 @@
-// Ranks of the C API that are threads, each with tensors on a CPU or on a GPU of the driver that
-// the test puts in place of NVIDIA's.
+// Ranks of the C API that are threads, each with tensors on a CPU or on a GPU of the driver with
+// which the test replaces NVIDIA's.
 #pragma once
 #include <cinch_sync.h>
 
@@ -31,7 +31,7 @@ inline Program compile_for(cinch_device device, const char* name = "ef_sign") {
   return Program(program);
 }
 
-/// The program, if there is one, compresses the first of two tensors.
+/// Describes two tensors; the program, if there is one, compresses the first.
 inline std::array<cinch_sync_tensor, 2> described(const Sizes& sizes, std::int32_t program) {
   std::array<cinch_sync_tensor, 2> tensors = {sized<cinch_sync_tensor>(),
                                               sized<cinch_sync_tensor>()};
@@ -44,12 +44,11 @@ inline std::array<cinch_sync_tensor, 2> described(const Sizes& sizes, std::int32
   return tensors;
 }
 
-/// How a rank gets its transport, which is released when its steps are over; a failure is the
-/// rank's error.
+/// Opens a rank's transport, which is released after its steps; a failure is the rank's error.
 using OpenTransport =
     std::function<cinch_status(std::uint32_t rank, cinch_transport** transport, cinch_error*)>;
 
-/// A rank's tensors, which are updated where they are, and what becomes of its steps.
+/// A rank's tensors, which are updated in place, and the results of its steps.
 class Rank {
  public:
   Rank(std::uint32_t rank, const Sizes& sizes, cinch_device device, std::int32_t device_number)
@@ -136,7 +135,7 @@ struct RanksRun {
   std::vector<std::string> errors;
 };
 
-/// By rank, where it says so; a rank's GPU is number 0 unless `has_own_gpus`.
+/// Vectors are by rank; every rank's GPU is number 0 unless `has_own_gpus`.
 struct RanksCase {
   std::array<cinch_device, kWorld> devices = {CINCH_CPU, CINCH_CPU};
   std::array<const cinch_program*, kWorld> programs = {nullptr, nullptr};
@@ -145,7 +144,7 @@ struct RanksCase {
   bool has_own_gpus = false;
   Sizes sizes = {1501, 17};
   std::uint64_t num_steps = 2;
-  const cinch_step_options* how = nullptr;  // of steps in parts
+  const cinch_step_options* how = nullptr;  // for steps in parts
 };
 
 inline RanksRun run_ranks(const RanksCase& wanted, const OpenTransport& open) {

@@ -1,5 +1,5 @@
-// Ranks of the C API: threads that average gradients, lent collectives, states that go on, errors
-// that all ranks get.
+// Ranks of the C API: threads that average gradients, callback transports, states that are
+// restored, errors that all ranks get.
 #include <cinch_sync.h>
 #include <gmock/gmock.h>
 
@@ -75,7 +75,7 @@ void restore(cinch_sync* sync, const std::vector<std::string>& saved) {
 }
 
 struct Opened {
-  Sync sync;  // null: failed
+  Sync sync;  // null if opening failed
   std::string error;
 };
 
@@ -157,7 +157,7 @@ TEST(CApiSync, AllRanksHoldTheMean) {
       EXPECT_EQ(result.error, "");
       EXPECT_EQ(result.updates, results[0].updates) << plan;
     }
-    // Scales of the last step are 11, 12 and 13.
+    // The gradients of the last step are scaled by 11, 12 and 13.
     Tensor mean(kSmall, -12);
     ASSERT_EQ(results[0].updates[1].size(), kSmall);
     for (std::size_t i = 0; i < kSmall; ++i) {
@@ -245,7 +245,7 @@ TEST(CApiSync, ARankThatCannotOpenEndsTheOthers) {
 
 // ---- lent collectives ----
 
-// A host of one rank, whose collectives give back what they get.
+// A host of one rank, whose collectives return their inputs.
 struct Host {
   int num_exchanges = 0, num_abandoned = 0;
   std::int32_t fails_with = 0;
@@ -342,7 +342,7 @@ TEST(CApiSync, WrongArgumentsAreRefused) {
   EXPECT_THAT(refusal_of({}, &none), HasSubstr("struct_size"));
 }
 
-// Before MPI is looked for.
+// Fails before it looks for MPI.
 TEST(CApiSync, WrongOptionsOfMpiAreRefused) {
   auto options = sized<cinch_mpi_options>();
   options.cuda_aware = static_cast<cinch_cuda_aware>(3);
@@ -415,7 +415,7 @@ TEST(CApiSync, OneCallAtATime) {
   });
 }
 
-// Tensors by priority change places in the plan; the caller's numbers stay.
+// Priorities move tensors in the plan; the caller's numbers stay.
 TEST(CApiSync, AStepInParts) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const std::array tensors = {described("a", kSmall, CINCH_EXACT, 0),
@@ -431,7 +431,7 @@ TEST(CApiSync, AStepInParts) {
     options.skips_non_finite = 1;
     options.measures_errors = 1;
     for (std::uint64_t step = 0; step < 3; ++step) {
-      // As a caller of the version before has it.
+      // As a caller of the previous version has it.
       if (step == 2) options.struct_size = offsetof(cinch_step_options, measures_errors);
       Tensor small(kSmall, static_cast<float>(rank + 1)),
           large(kLarge, static_cast<float>(rank + 1));
@@ -451,7 +451,7 @@ TEST(CApiSync, AStepInParts) {
       ASSERT_EQ(CINCH_OK, cinch_sync_finish(sync.get(), &outcome, &error)) << error.message;
       EXPECT_EQ(outcome.is_skipped, 0);
       EXPECT_EQ(1, cinch_sync_is_done(sync.get(), 0));
-      // The other rank's differ by the factor of their making.
+      // The other rank's gradients differ by a known factor.
       const float share =
           static_cast<float>(3 - static_cast<int>(rank) - 1) / static_cast<float>(rank + 1);
       EXPECT_FLOAT_EQ(small.values()[3], first[3] * (1 + share));

@@ -1,4 +1,4 @@
-// Ranks of the C API over UCX, that meet at a port and over a store which the host lends.
+// Ranks of the C API over UCX that meet at a port, and over a store that the host provides.
 #include <cinch_sync.h>
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 constexpr std::uint32_t kRanks = 2;
 constexpr std::size_t kElements = 1003;
 
-// What a framework has.
+// A store as frameworks have it.
 class HostStore {
  public:
   static std::int32_t put(void* context, const char* key, const void* value, std::size_t size) {

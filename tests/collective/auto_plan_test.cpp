@@ -1,5 +1,5 @@
-// Plans that are chosen by predicting and trying: all ranks choose alike, and what is tried is
-// what is taken.
+// Plans that are chosen by predicting and trying: all ranks choose the same plan, and run the one
+// that was tried.
 #include "runtime/autoplan/auto_plan.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace cinch::testing {
 namespace {
 
 constexpr std::uint32_t kWorld = 3;
-// Slow enough that bytes decide, not this machine.
+// Slow enough that bytes decide, not the speed of this machine.
 constexpr rt::LinkShape kSlow{1e-4, 2e6};
 
 rt::PlanRequest make_request(const std::shared_ptr<const rt::LoadedProgram>& program) {
@@ -81,7 +81,7 @@ bool are_alike(const rt::PlanRequest& a, const rt::PlanRequest& b) {
 
 TEST(AutoPlan, TakesTheFastestOfThoseTriedOnAllRanks) {
   for (const char* const name : {"onebit", "topk(ratio: 0.01)"}) {
-    // However slow this machine is, there is time to try.
+    // There is enough time to try, however slow this machine is.
     const Choices choices = choose_on_all(
         compiled_library(name),
         [](rt::AutoPlanInputs& inputs, auto&, std::uint32_t) { inputs.trial_seconds = 20; });
@@ -140,7 +140,7 @@ TEST(AutoPlan, MeasuresTheDeviceThatARankComputesOn) {
 
 TEST(AutoPlan, AFailureOnAnyRankIsOneOnAll) {
   for (const std::uint32_t failing : {0U, 1U}) {
-    // The first exchanges are those before trials; later ones are in them.
+    // The first exchanges come before trials; later ones belong to them.
     for (const std::uint64_t at : {0U, 1U, 4U, 9U}) {
       const Choices choices = choose_on_all(
           compiled_library("onebit"), [&](auto&, FaultyTransport& transport, std::uint32_t rank) {
@@ -183,7 +183,7 @@ TEST(PlanTrials, TellPlansApart) {
   EXPECT_EQ(seconds[1], seconds[0]);
   EXPECT_EQ(seconds[2], seconds[0]);
   ASSERT_EQ(seconds[0].size(), 2U);
-  // 80 KB to each of two others take the link 80 ms, a thirtieth of that 3.
+  // 80 KB to each of two others take the link 80 ms, a thirtieth of that 3 ms.
   EXPECT_GT(seconds[0][0], 0.07);
   EXPECT_GT(seconds[0][0], seconds[0][1]);
 }

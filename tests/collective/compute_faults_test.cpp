@@ -1,5 +1,5 @@
-// A check that fails on one rank while it encodes, decodes, finishes or synchronises: every rank
-// gets an error that names the tensor, states are those of the last step, and nothing waits.
+// A check fails on one rank while it encodes, decodes, finishes or synchronises: every rank gets an
+// error that names the tensor, states are those of the last step, and no rank keeps waiting.
 #include <gtest/gtest.h>
 
 #include "tests/collective/support/sync_ranks.h"
@@ -7,8 +7,8 @@
 namespace cinch::testing {
 namespace {
 
-// Where the program refuses values above a thousand: in the gradient of one rank, in what is
-// decoded, in the sum. Both states change in every step.
+// Where the program rejects values above a thousand: in one rank's gradient, in decoded values, or
+// in the sum. Both states change in every step.
 std::string program_with(const std::string& encode, const std::string& decode,
                          const std::string& finish) {
   return R"(

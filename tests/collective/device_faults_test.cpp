@@ -1,5 +1,5 @@
-// Ranks on an emulated GPU that fail or get garbage, whose states are taken back, whose tensors lie
-// on the device or are narrower than f32.
+// Ranks on an emulated GPU that fail or receive garbage. Their states are restored; their tensors
+// lie on the device or are narrower than f32.
 #include <gtest/gtest.h>
 
 #include "runtime/planner/codec_facts.h"
@@ -23,7 +23,7 @@ SyncCase device_case(EmulatedRanks& ranks, const std::string& program, const std
 
 struct FaultRun {
   std::vector<std::string> errors = std::vector<std::string>(kWorld);  // of the step with the fault
-  std::vector<States> before = std::vector<States>(kWorld);            // that step
+  std::vector<States> before = std::vector<States>(kWorld);            // before that step
   bool has_struck = false;
 };
 
@@ -49,7 +49,7 @@ FaultRun run_fault(const SyncCase& one_case, FaultKind kind, std::uint64_t at) {
   return run;
 }
 
-// Not where what the ranks agree on is compressed again.
+// Not for programs that compress the common result again.
 bool takes_ring(std::string_view program) {
   return !program.starts_with("two_way");
 }
@@ -87,7 +87,7 @@ TEST(DeviceFaults, GarbageIsFoundAndNamed) {
   }
 }
 
-// What the host cannot see of a payload is found on the device: bytes behind the header.
+// The device finds faults that the host cannot see: bytes after the header.
 TEST(DeviceFaults, ACorruptPayloadIsFoundOnTheDevice) {
   EmulatedRanks ranks;
   const SyncCase one_case =
@@ -97,7 +97,7 @@ TEST(DeviceFaults, ACorruptPayloadIsFoundOnTheDevice) {
     FaultyTransport transport(own.transport);
     auto session = rt::SyncSession::open(sync_options(one_case, own.rank), transport);
     ASSERT_TRUE(session) << session.error().message;
-    // Every payload that this rank gets has other words behind its header.
+    // Every payload that this rank receives has other words after its header.
     if (own.rank == 1) transport.arm(FaultKind::GarbageInPayloads, 0);
     Tensors updates;
     const rt::Status status =
@@ -111,7 +111,7 @@ TEST(DeviceFaults, ACorruptPayloadIsFoundOnTheDevice) {
 
 // ---- the user's tensors ----
 
-// Rank's tensors in `dtype`, on the host.
+// A rank's tensors in `dtype`, on the host.
 using HalfTensors = std::vector<std::vector<std::uint16_t>>;
 
 HalfTensors halves_of(const Tensors& tensors, DType dtype) {
@@ -125,7 +125,7 @@ HalfTensors halves_of(const Tensors& tensors, DType dtype) {
   return halves;
 }
 
-// Updates, which are written over the gradients, of one step.
+// The updates of one step, written over the gradients.
 std::vector<HalfTensors> run_halves(const SyncCase& one_case, DType dtype) {
   std::vector<HalfTensors> results(kWorld);
   rt::LoopbackWorld world(kWorld);

@@ -1,5 +1,5 @@
-// Options of a step on tensors in a device's memory: scales, sums, skipped steps and tensors that
-// no rank uses give what they give on CPUs, bit for bit.
+// Options of a step on tensors in device memory: scales, sums, skipped steps and unused tensors
+// give the same results as on CPUs, bit for bit.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -92,7 +92,7 @@ class Arrays {
 
 struct Step {
   rt::StepOptions options;
-  float strange = 0;  // in place of one value of one tensor of rank 1, if it is not 0
+  float strange = 0;  // replaces one value of one tensor of rank 1, if it is not 0
   bool is_skipped = false;
   bool leaves_one_out = false;
 };
@@ -106,7 +106,7 @@ std::vector<Step> all_steps() {
       {.options = {.scale = 65536, .skips_non_finite = true},
        .strange = std::bit_cast<float>(0xffc12345u),
        .is_skipped = true},
-      // Divided, it is not finite any more.
+      // Divided by the scale it is no longer finite.
       {.options = {.scale = 1e-3, .skips_non_finite = true}, .strange = 6e37F, .is_skipped = true},
       {.options = {.skips_non_finite = true}},
       {.options = {.scale = 2}, .strange = -infinity},
@@ -114,7 +114,7 @@ std::vector<Step> all_steps() {
 }
 
 struct RankRun {
-  std::vector<std::vector<Bytes>> updates;  // by step; of a skipped one none
+  std::vector<std::vector<Bytes>> updates;  // by step; empty for a skipped one
   std::vector<bool> is_skipped;
   std::vector<States> states;
 };
@@ -186,7 +186,7 @@ void check_plan(const char* plan, DType dtype) {
       SCOPED_TRACE(std::string(plan) + ", step " + std::to_string(i) + ", rank " +
                    std::to_string(rank));
       EXPECT_EQ(wanted[rank].is_skipped[i], found[rank].is_skipped[i]);
-      // f16 of 6e37 is infinite as it is.
+      // 6e37 is already infinite in f16.
       EXPECT_EQ(found[rank].is_skipped[i], steps[i].is_skipped);
       EXPECT_TRUE(wanted[rank].updates[i] == found[rank].updates[i]);
       EXPECT_TRUE(wanted[rank].states[i] == found[rank].states[i]);

@@ -1,5 +1,5 @@
-// Ranks on an emulated GPU: every rank's update is that of the sequential oracle, bit for bit,
-// whether all ranks compute there or only some.
+// Ranks on an emulated GPU: every rank's update equals the sequential oracle's, bit for bit,
+// whether all ranks or only some compute there.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace cinch::testing {
 namespace {
 
-// Of all, those that an emulated device ends in time, in pieces of one size.
+// The combinations that an emulated device finishes in time, in pieces of one size.
 std::vector<Combination> device_combinations() {
   std::vector<Combination> all = all_combinations();
   std::erase_if(all, [](const Combination& one) {
@@ -36,7 +36,7 @@ void place(SyncCase& one_case, const std::string& program, EmulatedRanks& ranks,
 TEST(DevicePlans, GiveWhatTheOracleGives) {
   const auto combinations =
       is_long_run() ? device_combinations() : covering_combinations(all_combinations());
-  // Emulated devices take their time; CPUs run all of these (plans_test).
+  // Emulated devices are slow; CPUs run all of these (plans_test).
   const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 11 : 7;
   for (std::size_t i = 0; i < combinations.size(); i += stride) {
     EmulatedRanks ranks({.schedule_seed = i});
@@ -50,7 +50,7 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
 }
 
 // In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
-// where one rank's gradient is not finite.
+// with one rank's gradient not finite.
 TEST(DevicePlans, RunProtocolsBesideRanksOnCpus) {
   for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)",
                                     "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {

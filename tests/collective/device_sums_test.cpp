@@ -1,5 +1,6 @@
-// Payloads that are spread and joined on a device are those of the host, byte for byte: each type
-// that travels as it is, whichever the mark is of, NaNs of any form, and payloads that are marked.
+// Payloads that are spread and joined on a device equal those of the host, byte for byte: for each
+// type that is sent unchanged, for marks in each type, for NaNs of any form, and for marked
+// payloads.
 #include "runtime/sync/device/device_sums.h"
 
 #include <gtest/gtest.h>
@@ -157,7 +158,7 @@ TEST_F(MovedPayloads, AreThoseOfTheHost) {
   }
 }
 
-// Whatever has been added up: sums of any bits, a mark of no rank, of one, and of all.
+// Sums of any bits, and marks of no rank, of one, and of all.
 TEST_F(MovedPayloads, JoinToThoseOfTheHost) {
   for (const Fields& fields : {Fields{kHalf, kBrain, kFull}, Fields{kFull, kBrain, kHalf}}) {
     start(program_text(fields));

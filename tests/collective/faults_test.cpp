@@ -1,5 +1,5 @@
 // Ranks that disagree, fail, hang, die or send garbage: every rank gets an error in time, states
-// are those of the last step that succeeded, and others can go on in the same process.
+// are those of the last step that succeeded, and other ranks can go on in the same process.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace cinch::testing {
 namespace {
 
-// Short where a test waits for it to pass, else long enough for a machine that others use.
+// Short if a test waits for it, else long enough for a busy machine.
 constexpr std::chrono::milliseconds kShort{1000}, kLong{20000};
 
 SyncCase make_case(const std::string& program, std::string_view plan, std::uint32_t world,
@@ -68,7 +68,7 @@ TEST(SyncUse, OneSessionFromTwoThreads) {
 
 // ---- agreement ----
 
-// Opens sessions whose options `change` makes different on rank 2; the errors by rank.
+// Opens sessions whose options `change` modifies on rank 2; returns the errors by rank.
 std::vector<std::string> errors_of_opening(const SyncCase& common,
                                            const std::function<void(rt::SyncOptions&)>& change) {
   std::vector<std::string> errors(3);
@@ -148,7 +148,7 @@ TEST(Agreement, ParametersAreThoseOfRankZero) {
     ASSERT_TRUE(step_on(**session, gradients, updates[own.rank], 1));
   });
   EXPECT_EQ(updates[0], updates[1]);
-  // Nothing is above the new threshold on either rank.
+  // No value exceeds the new threshold on either rank.
   for (const auto& tensor : updates[0]) {
     EXPECT_TRUE(std::ranges::all_of(tensor, [](float x) { return x == 0; }));
   }
@@ -169,7 +169,7 @@ TEST(Agreement, ParametersThatThePlanHasNoRoomForAreRefused) {
     EXPECT_EQ(more.error().kind, rt::ErrorKind::OutOfRange);
     EXPECT_NE(more.error().message.find("the plan has room for"), std::string::npos)
         << more.error().message;
-    // Nothing has changed: less fits, and steps go on.
+    // Nothing has changed: smaller payloads fit, and steps go on.
     EXPECT_TRUE((*session)->set_parameter(0, ratio.name, ratio.default_value / 2));
     EXPECT_TRUE((*session)->set_parameter(0, ratio.name, ratio.default_value));
     Tensors updates;
@@ -229,7 +229,7 @@ TEST_P(EachPlanWithFaults, EndsOnAllRanks) {
         const std::string where = std::string(GetParam()) + " " + fault_kind_name(kind) + " at " +
                                   std::to_string(at) + ", rank " + std::to_string(rank);
         ASSERT_NE(error, "") << where;
-        // The others are told whose fault it is, and in which phase of which tensor.
+        // The others learn whose fault it is, and in which phase of which tensor.
         if (rank == 1 || kind == FaultKind::Hangs) continue;
         EXPECT_NE(error.find("rank 1 gave up"), std::string::npos) << where << ": " << error;
         EXPECT_NE(error.find("on fire"), std::string::npos) << where << ": " << error;
@@ -272,7 +272,7 @@ TEST(Faults, ASilentRankIsNamed) {
   run_ranks(world, 3, [&](const RankBody& own) {
     auto session = rt::SyncSession::open(options_of(one_case, kShort), own.transport);
     ASSERT_TRUE(session) << session.error().message;
-    // Rank 2 does something else for longer than the others wait.
+    // Rank 2 is busy for longer than the others wait.
     if (own.rank == 2) return std::this_thread::sleep_for(3 * kShort);
     Tensors updates;
     const rt::Status status =
@@ -339,7 +339,7 @@ TEST(Faults, OtherTensorsAreRefused) {
             "the plan was made for");
 }
 
-// A NaN on one rank is a NaN in that piece's update on all of them, and no error.
+// A NaN on one rank becomes a NaN in that piece's update on all ranks, and no error.
 TEST(Faults, NonFiniteGradientsReachAllRanks) {
   for (const std::string_view plan : rt::plan_names()) {
     const SyncCase one_case = make_case("ef_sign", plan, 3);

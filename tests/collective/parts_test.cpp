@@ -1,6 +1,6 @@
-// Steps in parts: gradients become ready in orders drawn at random, another one on every rank, and
-// updates are those of the sequential oracle, bit for bit; what becomes ready twice or never is an
-// error on all ranks; scales, skipped steps and tensors that nobody uses.
+// Steps in parts. Gradients become ready in random orders, different on every rank, and updates
+// equal the sequential oracle's, bit for bit. A tensor that becomes ready twice or never is an
+// error on all ranks. Also scales, skipped steps and unused tensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST(StepInParts, TellsWhichUpdatesAreWritten) {
   });
 }
 
-// Rank 1 does something wrong: all ranks learn what.
+// Rank 1 does something wrong, and all ranks learn what.
 void expect_error(const std::string& message,
                   const std::function<void(rt::SyncSession&, const Tensors&, Tensors&)>& wrong) {
   SyncCase model = model_case("two_shot", 3);
@@ -253,7 +253,7 @@ TEST(StepInParts, CallsOutOfTurnChangeNothing) {
   });
 }
 
-// A session that goes in the middle of a step is waited for by nobody.
+// Nobody waits for a session that is destroyed in the middle of a step.
 TEST(StepInParts, ASessionThatIsClosedGivesUp) {
   const SyncCase model = model_case("two_shot", 3);
   rt::LoopbackWorld world(3);
@@ -314,7 +314,7 @@ TEST(StepOptions, ThatDifferAreAnErrorOnAllRanks) {
   });
 }
 
-// Whatever the step's threads are at.
+// Whatever the step's threads are doing.
 TEST(StepInParts, ASessionMayBeClosedRightAfterItsBegin) {
   const SyncCase model = model_case("two_shot", 1);
   for (int turn = 0; turn < 50; ++turn) {
@@ -341,7 +341,7 @@ TEST(StepOptions, RefusesScalesThatAreNone) {
   }
 }
 
-// One value of one tensor on one rank, whatever the tensor is sent as.
+// One value of one tensor on one rank, however the tensor is sent.
 TEST(StepOptions, ANonFiniteGradientAnywhereLeavesAllStates) {
   const SyncCase model = model_case("two_shot", 3);
   for (const std::uint32_t tensor : {0U, 2U, 3U, 9U}) {
@@ -421,7 +421,8 @@ SyncCase scatter_case(const ScatterCase& of) {
   return made;
 }
 
-// Every rank's part, put together, is what two sessions of each piece give one after the other.
+// Every rank's part, put together, equals the result of two sessions of each piece, one after the
+// other.
 void check_scatter(const ScatterCase& of) {
   const SyncCase one_case = scatter_case(of);
   const rt::Plan& plan = *one_case.plan;

@@ -1,5 +1,5 @@
-// Compressor x plan x ranks x sizes x transport: every rank's update is that of the sequential
-// oracle, bit for bit. A set that covers all pairs of values; CINCH_LONG=1 takes all combinations.
+// Compressor x plan x ranks x sizes x transport: every rank's update equals the sequential
+// oracle's, bit for bit. A set that covers all pairs of values; CINCH_LONG=1 runs all combinations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ ValuePairs pairs_of(const std::vector<Combination>& combinations) {
   return pairs;
 }
 
-// Each transport meets every value, so pairs with a transport are covered as well.
+// Each transport runs every value, so pairs with a transport are covered as well.
 TEST(Plans, AllPairsAreRunOverEachTransport) {
   if (is_sample_run()) GTEST_SKIP() << "a sample of them";
   const ValuePairs all = pairs_of(all_combinations());
@@ -87,7 +87,8 @@ TEST(Plans, SynchroniseMatrices) {
   }
 }
 
-// Payloads of a header only, then of all elements: the first step is not the one with the largest.
+// First payloads with a header only, then with all elements: the first step does not have the
+// largest.
 TEST(Plans, PayloadsThatFollowTheStep) {
   constexpr std::uint32_t kWorld = 3;
   for (const char* program : {"local_steps(none, every: 2)", "local_steps(topk, every: 2)"}) {
@@ -99,7 +100,7 @@ TEST(Plans, PayloadsThatFollowTheStep) {
     request.tensors = {{"large", 9000, 1, 0}, {"small", 40, 1, 0}};
     for (const std::string_view plan : rt::plan_names()) {
       request.plan = plan;
-      if (!rt::build_plan(request)) continue;  // sums on the way take steady payloads
+      if (!rt::build_plan(request)) continue;  // sums on the way need payloads of fixed size
       SyncCase one_case = make_sync_case(compiled, request);
       one_case.num_steps = 4;
       check_steps(one_case, fmt::format("{} by {}", program, plan));
@@ -107,7 +108,7 @@ TEST(Plans, PayloadsThatFollowTheStep) {
   }
 }
 
-// Of the signs of all ranks' gradients; a tie is positive.
+// The vote over the signs of all ranks' gradients; a tie is positive.
 Tensors majority_of(const rt::Plan& plan) {
   Tensors votes;
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
@@ -124,7 +125,7 @@ Tensors majority_of(const rt::Plan& plan) {
   return votes;
 }
 
-// Of eight ranks, by every plan that takes the program.
+// With eight ranks, by every plan that takes the program.
 TEST(Plans, VotesAreOfAllRanks) {
   constexpr std::uint32_t kWorld = 8;
   const auto program = compiled_library("signsgd");
@@ -153,7 +154,7 @@ TEST(Plans, VotesAreOfAllRanks) {
   }
 }
 
-// A plan that was not built for the program is looked at, too.
+// A plan that was not built for the program is checked, too.
 TEST(Plans, OfPartialSumsAreNotOpenedForAVote) {
   const auto program = compiled_library("signsgd");
   rt::PlanRequest request;
@@ -174,7 +175,7 @@ TEST(Plans, OfPartialSumsAreNotOpenedForAVote) {
       << session.error().message;
 }
 
-// A field of every kind of type that travels in another one.
+// A field of each type that is sent in another type.
 constexpr const char* kVotes = R"(
 compressor votes {
   wire { least: f32 by min, most: f32 by max, sign: [i5; n] by sum, rough: [f8e4m3; n] by sum,
@@ -204,7 +205,7 @@ TEST(Plans, AddPayloadsUp) {
   for (const std::uint32_t world : {1U, 2U, 5U, 15U}) {
     check_steps(votes_case(world), "votes, " + std::to_string(world) + " ranks");
   }
-  // Types: i5, u16, f8, f16 and the marks in the smallest that all transports add.
+  // Types: i5, u16, f8, f16 and the marks are sent in the smallest that all transports add.
   std::set<std::string> types;
   const SyncCase of_five = votes_case(5);
   for (const rt::Task& task : of_five.plan->ranks[0].tasks) {
@@ -237,7 +238,7 @@ std::vector<float> update_of(const std::shared_ptr<const rt::LoadedProgram>& pro
   return result.errors[0].empty() ? result.updates[0][0] : std::vector<float>();
 }
 
-// Only what the transport adds up may leave the range of f16 on the way, and that shows.
+// Only if the transport adds may a sum exceed f16 on the way, and then it shows.
 TEST(Plans, OfHalvesHoldTheMean) {
   const auto half = compiled_library("fp16");
   constexpr float kInfinite = std::numeric_limits<float>::infinity(), kSubnormal = 0x1.8p-22f;
@@ -248,7 +249,7 @@ TEST(Plans, OfHalvesHoldTheMean) {
   }
 }
 
-// f8 knows no infinity: what it does not hold is an error, as of integers.
+// f8 has no infinity: a value that exceeds it is an error, as for integers.
 TEST(Plans, SumsOfNarrowFloatsThatDoNotFitAreFound) {
   const auto rough = compiled_text("rough", kRough);
   EXPECT_EQ(update_of(rough, "allreduce", 112), std::vector<float>(300, 112));
@@ -256,7 +257,7 @@ TEST(Plans, SumsOfNarrowFloatsThatDoNotFitAreFound) {
   EXPECT_EQ(update_of(rough, "allgather", 208), std::vector<float>(300, 208));
 }
 
-// Sixteen votes are no i5: every rank says so, and none has an update.
+// Sixteen votes exceed i5: every rank gets the error, and none has an update.
 TEST(Plans, SumsThatDoNotFitAreFound) {
   for (const StepResult& result : run_steps(votes_case(17))) {
     for (const std::string& error : result.errors) {

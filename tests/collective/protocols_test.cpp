@@ -1,5 +1,6 @@
-// Programs with a `sync` as parts and exchanges of a plan: the oracle's bits, also of several
-// tensors at once beside others; what is not finite or fails on one rank ends the same way on all.
+// Programs with a `sync` as parts and exchanges of a plan: the oracle's bits, also for several
+// tensors at once besides others. A gradient that is not finite, or a failure on one rank, ends the
+// step in the same way on all ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ compressor rounds {
 }
 )";
 
-// Which collective comes next depends on values.
+// Values decide which collective comes next.
 constexpr const char* kOpen = R"(
 compressor open {
   sync(g: [f32; n]) {
@@ -175,7 +176,7 @@ TEST(Protocols, WhatIsNotFiniteOnOneRankLeavesTheOthersTensors) {
   }
 }
 
-// What a check says counts for nothing where some rank's gradient is not finite.
+// The message of a check is ignored if some rank's gradient is not finite.
 TEST(Protocols, WhatIsNotFiniteComesBeforeWhatFails) {
   SyncCase mixed = mixed_case("allgather", 3, kFailing);
   mixed.change_gradients = [](std::uint32_t rank, std::uint64_t step, Tensors& gradients) {
@@ -186,7 +187,7 @@ TEST(Protocols, WhatIsNotFiniteComesBeforeWhatFails) {
   check_steps(mixed, "one rank fails, one has no finite gradient");
 }
 
-// Rank 1 fails at fc4 in step 1: all ranks say so, and no state has advanced.
+// Rank 1 fails at fc4 in step 1: all ranks report it, and no state has advanced.
 void expect_failure(float value, const char* message) {
   SyncCase mixed = mixed_case("two_shot", 3, kFailing);
   mixed.change_gradients = [value](std::uint32_t rank, std::uint64_t step, Tensors& gradients) {

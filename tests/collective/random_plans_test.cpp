@@ -1,5 +1,5 @@
-// Plans for drawn lists of tensors, sizes of pieces and numbers of ranks: each passes the check,
-// and runs with drawn delays on every rank to what the sequential oracle gives.
+// Plans for random lists of tensors, sizes of pieces and numbers of ranks. Each passes the check
+// and, with random delays on every rank, gives the sequential oracle's results.
 #include <gtest/gtest.h>
 
 #include <random>

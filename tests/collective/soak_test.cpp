@@ -1,4 +1,4 @@
-// Many steps: memory stays as it is after the first ones, and steps allocate nothing.
+// Many steps: memory use is constant after the first ones, and steps allocate nothing.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ SyncCase make_case(const Setting& of) {
   return make_sync_case(compiled_library(of.program), request);
 }
 
-// Transports whose steps allocate nothing: loopback and, where it is, UCX.
+// Transports whose steps allocate nothing: loopback and, if available, UCX.
 std::vector<ThreadWorld> quiet_worlds() {
   std::vector<ThreadWorld> found;
   for (const ThreadWorld& each : thread_worlds()) {
@@ -155,9 +155,9 @@ std::uint64_t quiet_steps(const ThreadWorld& over, const SyncCase& one_case,
   return longest;
 }
 
-// Loopback has memory for the exchanges that are under way at once: as many as it happens to be, so
-// that a later step may still be the first with so many, or with a longer one in a short one's
-// place. What steps need themselves they would take in each.
+// Loopback keeps memory for the exchanges that are under way at once. Their number varies, so a
+// later step may still be the first with so many, or with a longer one in a short one's place.
+// Memory that steps themselves needed they would allocate in each.
 TEST_P(EachPlan, AllocatesNothingAfterTheFirstSteps) {
   const ThreadWorld& loopback = thread_worlds().front();
   for (const char* const program : {"ef_sign", "topk(ratio: 0.1)", "fp16", "qsgd",
@@ -167,7 +167,8 @@ TEST_P(EachPlan, AllocatesNothingAfterTheFirstSteps) {
     if (is_partial && std::string_view(program).starts_with("ef21")) continue;
     const SyncCase one_case = make_case({program, GetParam()});
     if (quiet_steps(loopback, one_case, 60) >= 5) continue;
-    // The fewer cores a rank has for itself, the later the first step with the most exchanges.
+    // The fewer cores a rank has for itself, the later the first step with the most exchanges
+    // comes.
     EXPECT_GE(quiet_steps(loopback, one_case, 1000), 5U) << program;
   }
 }

@@ -1,4 +1,4 @@
-// States that are saved, and found again by sessions with the same plan, another one, or another
+// States that are saved, and restored by sessions with the same plan, another plan, or another
 // number of ranks.
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ struct Outcome {
   std::vector<std::string> errors;  // of restoring
 };
 
-// Restores `from`, where there is anything, takes the steps and saves.
+// Restores `from` if there is anything, takes the steps and saves.
 Outcome run(const SyncCase& one_case, std::uint64_t first_step, std::uint64_t num_steps,
             const Saved& from = {}) {
   const std::uint32_t world = one_case.plan->world();
@@ -70,8 +70,8 @@ Outcome run(const SyncCase& one_case, std::uint64_t first_step, std::uint64_t nu
   return outcome;
 }
 
-// The bytes of a tensor's states at a site, put in order of its elements: what does not depend on
-// pieces and, of owners, on ranks.
+// The bytes of a tensor's states at a site, in the order of its elements: independent of pieces
+// and, for owners, of ranks.
 Bytes tensor_states(const Saved& saved, const std::string& tensor, rt::Site site,
                     std::uint32_t rank) {
   std::map<std::int64_t, Bytes> by_first;
@@ -96,7 +96,7 @@ Bytes tensor_states(const Saved& saved, const std::string& tensor, rt::Site site
 
 class StatesOfPlan : public ::testing::TestWithParam<std::string_view> {};
 
-// Bit for bit as if there had been no end in between.
+// Bit for bit as if the run had never ended.
 TEST_P(StatesOfPlan, GoesOnAsIfNothingHadHappened) {
   const SyncCase one_case = make_case({.plan = GetParam()});
   const Outcome whole = run(one_case, 0, 4);
@@ -156,7 +156,7 @@ bool has_note(const rt::RestoreReport& report, const std::string& text) {
 
 TEST(States, WhatCannotGoOnIsTold) {
   const Outcome before = run(make_case({}), 0, 2);
-  // A rank too many, a rank too few.
+  // One rank too many, one rank too few.
   const Outcome more = run(make_case({.world = 4}), 2, 1, before.saved);
   EXPECT_TRUE(has_note(more.reports[3], "@worker begins anew: nothing was saved"));
   EXPECT_EQ(more.reports[2].num_reset, 0u);
@@ -171,7 +171,7 @@ TEST(States, WhatCannotGoOnIsTold) {
   const Outcome longer = run(make_case({.elements = 50001}), 2, 1, before.saved);
   EXPECT_TRUE(has_note(longer.reports[0], "@worker begins anew: the tensor had another shape"));
   EXPECT_FALSE(has_note(longer.reports[0], "fc2"));
-  // A tensor that is no more, one whose program keeps nothing.
+  // A tensor that no longer exists, and one whose program keeps no states.
   Setting setting;
   SyncCase renamed = make_case(setting);
   rt::Plan plan = *renamed.plan;
@@ -224,7 +224,7 @@ TEST(States, DamagedBytesChangeNothing) {
   }
 }
 
-// A description that the checksum covers, but that says what cannot be.
+// A description with a valid checksum and impossible values.
 TEST(States, DescriptionsAreNotTrusted) {
   const auto checkpoint = *rt::read_checkpoint(run(make_case({.world = 1}), 0, 1).saved[0]);
   EXPECT_EQ(*rt::read_checkpoint(rt::write_checkpoint(checkpoint)), checkpoint);

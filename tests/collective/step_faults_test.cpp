@@ -1,5 +1,5 @@
 // Every fault of one rank in every kind of exchange, over every transport whose ranks are threads:
-// all ranks have an error in time, and fewer ranks go on in the same process. Over MPI:
+// all ranks get an error in time, and fewer ranks go on in the same process. Over MPI:
 // mpi/step_faults_test.cpp.
 #include <gtest/gtest.h>
 

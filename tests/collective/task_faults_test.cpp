@@ -1,5 +1,4 @@
-// Any task of a rank that computes fails, or takes too long, whatever it does: all ranks get an
-// error, in time.
+// Any computing task of a rank fails, or takes too long: all ranks get an error, in time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ constexpr std::chrono::milliseconds kStandstill{300}, kTooLong{1500}, kPatience{
 
 enum class TaskFault : std::uint8_t { Fails, Stalls };
 
-// Does what another does, but for the first task of a kind.
+// Forwards to another object, except for the first task of a kind.
 class FaultyTasks : public rt::RankTasks {
  public:
   FaultyTasks(rt::RankTasks& to, TaskKind kind, TaskFault fault)
@@ -75,7 +74,7 @@ SyncCase make_case(const FaultCase& of) {
   return make_sync_case(compiled_library(of.program), request);
 }
 
-// Errors by rank. What a session does around its runner is other tests' part.
+// Errors by rank. Other tests cover what a session does around its runner.
 std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
   const SyncCase one_case = make_case(of);
   const std::chrono::milliseconds timeout = fault == TaskFault::Stalls ? kStandstill : kPatience;
@@ -108,7 +107,7 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
       runner.make_ready(t);
     }
     rt::Status status = runner.run([&] { return compute.begin_step(0); });
-    // Every step ends with an exchange, in which those meet whose last tasks nobody waited for.
+    // Every step ends with an exchange in which ranks meet whose last tasks nobody waited for.
     double meeting = 0;
     if (status) status = rt::take_largest(own.transport, {&meeting, 1}, timeout);
     EXPECT_FALSE(status) << "rank " << own.rank;
@@ -140,7 +139,7 @@ TEST_P(EachTask, ThatStallsIsNotWaitedForLonger) {
     return error.kind == rt::ErrorKind::TimedOut || error.kind == rt::ErrorKind::Cancelled;
   };
   EXPECT_TRUE(std::ranges::all_of(errors, waits));
-  // One of those that waited says so.
+  // One of the waiting ranks reports it.
   EXPECT_GT(std::ranges::count(errors, rt::ErrorKind::TimedOut, &rt::Error::kind), 0)
       << errors[0].message;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(1));

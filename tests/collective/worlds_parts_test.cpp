@@ -1,5 +1,6 @@
 // Steps in parts and reduce-scatter over every transport whose ranks are threads: tensors become
-// ready in another order on each rank, and parts are uneven or empty; the sequential oracle's bits.
+// ready in a different order on each rank, and parts are uneven or empty; results have the
+// sequential oracle's bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void take_step(rt::SyncSession& session, const SyncCase& one_case, std::uint32_t
   ASSERT_TRUE(outcome) << outcome.error().message;
 }
 
-// What ranks hold, put together where each has a part.
+// The ranks' parts of the update, put together.
 Tensors whole_of(const SyncCase& one_case, const std::vector<std::vector<Tensors>>& found,
                  std::uint64_t step) {
   if (one_case.plan->name != "reduce_scatter") return found[0][step];

@@ -14,7 +14,7 @@ ABSENT = ["nvrtc", "torch-compile", "torch-sessions", "ncu-onebit", "ncu-minmax"
           "sanitizer-initcheck", "cub", "torch-eager", "ranks-nccl", "ranks-nccl-shared", "ranks-mpi", "nccl", "nccl-shared", "torch", "huge"]
 ENVIRONMENT = [f"PATH={empty_root.PATH}", "HOME=/root", "DEVICE=emulated", "LARGE=3000", "SMALL=200",
                "BENCH_OPTIONS=--tensors 3 --shrink 300000 --memory-mib 64 --seconds 0"]
-# Of the Python files that are taken along: what they import that is neither there nor part of Python.
+# Modules that the copied Python files import, but that are neither copied nor part of Python.
 IMPORTS = """
 import ast, pathlib, sys
 ours = {path.stem for path in pathlib.Path("/taken").glob("*.py")} | {"cinch"}
@@ -24,7 +24,7 @@ for path in sorted([*pathlib.Path("/taken").glob("*.py"), *pathlib.Path("/taken/
         for name in {name.split(".")[0] for name in names} - ours - sys.stdlib_module_names:
             print(name)
 """
-# Which of the libraries that our programs load come from the root, and which are not found.
+# Which of our programs' libraries come from the root, and which are missing.
 LIBRARIES = "ldd /taken/gpu_check /taken/gpu_bench /taken/gpu_ranks /taken/nccl_check /taken/gpu_compile_plain /taken/libcinch.so $(ls /taken/cinch/libcinch_ucx.so 2>/dev/null)"
 
 
@@ -67,7 +67,7 @@ def main():
     expect("steps that passed", [name for name in PASSED if not found.get(name, "").startswith("exit 0 ")], [])
     expect("steps that are absent", [name for name in ABSENT if not found.get(name, "").startswith("not done: ")], [])
     expect("other steps", sorted(found.keys() - {*PASSED, *ABSENT, "versions"}), [])
-    # Where there is no C++ library that will do, the one that was taken along does.
+    # If the machine's C++ library does not suffice, the copied one does.
     in_root("sh", "-ec", "rm /usr/lib/*/libstdc++.so.6*; mkdir /results/old; /taken/run /taken /results/old --only same-bits")
     expect("without a C++ library", endings(results / "old").get("same-bits", "")[:7], "exit 0 ")
     print(f"{len(PASSED)} steps passed, {len(ABSENT)} are absent")

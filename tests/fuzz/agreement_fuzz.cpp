@@ -1,6 +1,6 @@
-// libFuzzer target: ranks that say anything, to one that would open a session with them and take a
-// step. The first byte: how many exchanges are as they should be, in which others have what this
-// rank has; the second: the plan.
+// libFuzzer target: ranks that send anything to one that opens a session with them and takes a
+// step. The first byte is the number of correct exchanges, in which others send what this rank
+// sends; the second byte chooses the plan.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -57,7 +57,7 @@ class StrangeRanks : public Transport {
   std::uint64_t num_moves() const override { return 0; }
 
  private:
-  // From the input, over and over.
+  // Bytes of the input, repeated.
   void say(std::span<std::uint8_t> to) {
     for (std::uint8_t& byte : to) byte = says_.empty() ? 0 : says_[next_++ % says_.size()];
   }
@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   StrangeRanks ranks(says, 0);
   const auto status =
       agree_on({{"seed", "1"}, {"tensor", "fc of 3 x 4"}}, ranks, std::chrono::milliseconds(50));
-  // Two others: each says at most so much.
+  // Two other ranks; each sends at most this much.
   constexpr std::size_t kMost = 1000;
   if (!status && status.error().message.size() > kMost) std::abort();
   StrangeRanks others(says, data[0]);

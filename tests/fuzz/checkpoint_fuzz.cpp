@@ -1,5 +1,5 @@
-// libFuzzer target: what ranks keep of a synchronisation, behind a preamble that is made right; and
-// states of other pieces, put together anew. The first two bytes are the length of the description.
+// libFuzzer target: a rank's checkpoint after a corrected preamble, and states of other pieces that
+// are joined. The first two bytes are the length of the description.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

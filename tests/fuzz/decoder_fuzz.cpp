@@ -1,9 +1,10 @@
 // libFuzzer target: the decoder of one compressor, named by CINCH_FUZZ_PROGRAM: of the standard
 // library, or one of library_compositions(). Inputs are those of decoder_payload.h.
 //
-// Whatever the payload is: nothing outside the output is touched; what the reader refuses leaves
-// the output as it was; what is decoded has every element written, is what the interpreter decodes,
-// and is what decode_add adds; states stay; and the session decodes a good payload as before.
+// Whatever the payload is, nothing outside the output is accessed. If the reader rejects it, the
+// output is unchanged. A decoded output has every element written, equals what the interpreter
+// decodes, and is what decode_add adds. States stay, and the session decodes a good payload as
+// before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,8 +35,8 @@ using Bytes = std::vector<std::uint8_t>;
   std::abort();
 }
 
-/// An output with memory on both sides that nobody may write. It is not aligned to more than its
-/// element. A sanitizer sees what comes behind, reads as well, if there is nothing.
+/// An output with guard memory on both sides. It is aligned only to its element. If nothing follows
+/// it, a sanitizer also sees reads beyond it.
 class GuardedOutput {
  public:
   GuardedOutput(std::int64_t num_elems, float fill)
@@ -171,7 +172,7 @@ void Victim::attack_decode_add(const Bytes& payload,
   for (std::size_t i = 0; i < decoded->size(); ++i) {
     const float want = kFill + (*decoded)[i], got = sum.values()[i];
     const bool is_same = std::bit_cast<std::uint32_t>(want) == std::bit_cast<std::uint32_t>(got);
-    // Which NaN a sum gives is not said.
+    // The language does not define which NaN a sum gives.
     if (!is_same && (want == want || got == got)) {
       fail(fmt::format("element {}: decode gives {}, decode_add makes {} of {}", i, (*decoded)[i],
                        got, kFill));
@@ -247,8 +248,8 @@ Target& target() {
 
 }  // namespace
 
-// Before the first input, so that compiling is no part of its time. LLVM leaves handlers of signals
-// behind; libFuzzer, which writes down an input that fails, takes only signals that nobody has.
+// Runs before the first input, so that compiling does not count in its time. LLVM installs signal
+// handlers; libFuzzer, which saves failing inputs, handles only signals without one.
 extern "C" int LLVMFuzzerInitialize(int* /*num_args*/, char*** /*args*/) {
   constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM};
   struct sigaction before[std::size(kSignals)];

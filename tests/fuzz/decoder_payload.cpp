@@ -1,5 +1,5 @@
-// Counts are brought within their bounds, fields stand where the layout of these counts has them,
-// indices are made to ascend below their limit; the library's own writer does the rest.
+// Brings counts within their bounds, places fields by the layout for these counts, and makes
+// indices ascend below their limit; the library's own writer does the rest.
 #include "tests/fuzz/decoder_payload.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> counts_of(const rt::PayloadExpectation& expected,
   return counts;
 }
 
-// One more than the greatest index that a field may hold.
+// One more than the largest index that a field may hold.
 std::uint64_t index_limit(const rt::PayloadExpectation& expected, const rt::FieldInfo& field) {
   const DType dtype = field.type.dtype;
   const int bits = dtype.bits - (is_signed_int(dtype) ? 1 : 0);
@@ -55,14 +55,14 @@ std::uint64_t index_limit(const rt::PayloadExpectation& expected, const rt::Fiel
   return std::min(of_type, static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
 }
 
-// What ascends below the limit already stays as it is. `row` has at most `limit` elements.
+// Leaves rows that already ascend below the limit. `row` has at most `limit` elements.
 void make_ascending(std::span<std::uint64_t> row, std::uint64_t limit) {
   std::sort(row.begin(), row.end());
   for (std::size_t i = 1; i < row.size(); ++i) row[i] = std::max(row[i], row[i - 1] + 1);
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::min(row[i], limit - row.size() + i);
 }
 
-// Is every index one that a reader accepts? Not where a row has no room for them.
+// Would a reader accept every index? Not if a row is too long for its limit.
 bool mend_indices(const rt::PayloadExpectation& expected, const rt::FieldInfo& field,
                   const rt::FieldPlace& place, std::vector<std::uint64_t>& elements) {
   if (!field.ascending && !field.index_limit) return true;
@@ -76,7 +76,7 @@ bool mend_indices(const rt::PayloadExpectation& expected, const rt::FieldInfo& f
   return true;
 }
 
-// The fields as a reader accepts them, where that is wanted.
+// The fields as a reader accepts them, if that is wanted.
 void mend_fields(const rt::PayloadExpectation& expected, const rt::PayloadLayout& layout,
                  std::uint8_t way, BuiltPayload& built) {
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
@@ -94,7 +94,7 @@ void mend_fields(const rt::PayloadExpectation& expected, const rt::PayloadLayout
     } else {
       built.is_valid &= mend_indices(expected, field, place, elements);
     }
-    // Bits behind the last element become 0, too.
+    // Also clears the bits after the last element.
     const Bytes packed = rt::pack_elements(field.type.dtype, elements);
     std::copy(packed.begin(), packed.end(), bytes.begin());
   }

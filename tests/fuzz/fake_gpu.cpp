@@ -1,5 +1,5 @@
-// Bodies of fake_gpu.h. Device memory is the process's own, in one allocation for each piece, so
-// that a sanitizer watches it too.
+// Bodies of fake_gpu.h. Device memory is the process's own, with one allocation for each piece, so
+// that a sanitizer watches it, too.
 #include "tests/fuzz/fake_gpu.h"
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ struct FakeGpu {
 };
 FakeGpu g_fake;
 
-// A handle that only has to be one.
+// Any non-null handle.
 template <typename Handle>
 GpuCode give_handle(Handle* handle) {
   static int place = 0;

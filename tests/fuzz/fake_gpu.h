@@ -1,16 +1,17 @@
-// A GPU of memory and tables: copies and fills are done and held to the allocations, kernels are
-// not run. A launch is looked at instead: every buffer of every tensor lies within an allocation.
+// A fake GPU of memory and tables: it does copies and fills within allocations, and does not run
+// kernels. Instead it checks each launch: every buffer of every tensor must lie within an
+// allocation.
 #pragma once
 #include "runtime/gpu/driver.h"
 #include "runtime/image/image.h"
 
 namespace cinch::fuzz {
 
-/// Memory that it gives in all.
+/// Total memory of the device.
 inline constexpr std::size_t kFakeGpuBytes = std::size_t{16} << 20;
 
-/// The driver of a GPU that images for the image's target are for. One at a time; the image
-/// outlives it. What is out of bounds ends the process.
+/// The driver of a GPU that fits the image's target. One at a time; the image outlives it. An
+/// access out of bounds ends the process.
 const rt::GpuDriver& fake_gpu_driver(const rt::ProgramImage& image);
 
 }  // namespace cinch::fuzz

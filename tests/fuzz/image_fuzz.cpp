@@ -1,7 +1,7 @@
-// libFuzzer target: image files. The bytes stand behind a preamble that is made right, so that the
-// checksum does not hide the reader from the fuzzer. What is read must be written and read again,
-// and whatever a host does with its tables (image_use.h) ends well. An input: u32 bytes of JSON,
-// the JSON, and the rest of the file. Inputs are changed as JSON, so that most of them are some.
+// libFuzzer target: image files. The bytes follow a corrected preamble, so that the checksum does
+// not hide the reader from the fuzzer. An image that is read must be written and read again, and a
+// host may do anything with its tables (image_use.h). An input: u32 bytes of JSON, the JSON, and
+// the rest of the file. Inputs are mutated as JSON, so that most of them are JSON.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -48,8 +48,8 @@ std::vector<std::uint8_t> seal(const ImageInput& input) {
   return file;
 }
 
-// Changes one place of a tree; mostly to what another place of the same name has, so that the
-// result is an image.
+// Changes one place of a tree, mostly to the value of another place with the same name, so that the
+// result is still an image.
 class TreeChange {
  public:
   TreeChange(json& root, unsigned seed) : root_(root), random_(seed) {}
@@ -162,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Named as libFuzzer calls it.
+// libFuzzer's name.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {

@@ -18,7 +18,7 @@
 namespace cinch::fuzz {
 namespace {
 
-// Neither many elements nor a round number of them; a matrix has both dimensions.
+// A few elements, not a round number; a matrix has both dimensions.
 struct Shape {
   std::int64_t rows, cols;
 };
@@ -28,7 +28,8 @@ constexpr std::uint64_t kStep = 3;
 constexpr std::uint32_t kWorld = 2;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a session
 
-// Loops may take long: they end when they are told to. What else does not end is a finding.
+// Loops may take long, and end when they are cancelled. Anything else that does not end is a
+// finding.
 class Alarm {
  public:
   Alarm() : thread_([this] { run(); }) {}
@@ -64,7 +65,7 @@ class Alarm {
 
 const rt::ProgramImage* g_counting = nullptr;
 
-// In place of every kernel: sets what counts its entry has, which a kernel may do as it likes.
+// Replaces every kernel: sets the entry's counts, to values that a kernel may set.
 void count_three(const rt::KernelArgs* args, std::uint64_t, std::uint64_t) {
   constexpr std::uint32_t kThree = 3;
   for (std::size_t b = 0; b < g_counting->buffers.size(); ++b) {
@@ -88,7 +89,7 @@ void release(void*, void* memory, std::size_t size_bytes, rt::MemoryUse) {
   std::free(memory);
 }
 
-// What was refused leaves nothing behind.
+// A rejected call leaves nothing behind.
 void check(bool holds) {
   if (!holds) std::abort();
 }
@@ -207,7 +208,7 @@ void use_on_gpu(const rt::ProgramImage& image) {
   }
 }
 
-// What a plan of ranks asks of a program.
+// The facts that a plan needs of a program.
 void describe(const rt::ProgramImage& image) {
   const rt::CodecFacts facts =
       rt::codec_facts(std::make_shared<const rt::ProgramImage>(image), kWorld, kStep);

@@ -1,5 +1,5 @@
-// libFuzzer target: measurements of a network. What is read comes back from its own text, and
-// predictions made with it are times.
+// libFuzzer target: measurements of a network. A model that is read survives its own text, and its
+// predictions are valid times.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// libFuzzer target: the .npy reader. What is read must be written and read back the same.
+// libFuzzer target: the .npy reader. An array that is read must be written and read back the same.
 #include <cstdint>
 #include <cstdlib>
 

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (sink.has_errors()) return 0;
   const SourceBuffer& formatted = sources.add("formatted.cinch", format(source, module));
   const cinch::ast::Module again = parse(formatted, sink);
-  // The formatter may change the layout and nothing else; and it leaves its own output alone.
+  // The formatter may change only the layout, and leaves its own output unchanged.
   if (sink.has_errors() || dump(again) != dump(module)) std::abort();
   if (format(formatted, again) != formatted.text()) std::abort();
   return 0;

@@ -1,5 +1,5 @@
 // libFuzzer target: the payload reader, for a wire with a count, ascending indices with a limit,
-// packed fields and a matrix. The check word is made right, so that the rest is reached.
+// packed fields and a matrix. The check word is corrected, so that later checks are reached.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(bytes.data() + rt::kPayloadCheckOffset, &word, 4);
   const auto view = rt::read_payload(bytes, expected);
   if (!view || view->header.is_non_finite()) return 0;
-  // What was accepted keeps its promises.
+  // An accepted payload keeps its promises.
   for (std::size_t i = 0; i < view->counts[0]; ++i) {
     std::uint32_t index = 0;
     std::memcpy(&index, view->fields[0].data() + 4 * i, 4);

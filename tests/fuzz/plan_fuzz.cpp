@@ -1,6 +1,6 @@
-// libFuzzer target: plans from elsewhere. An input is the text of a plan, or, behind a zero byte,
-// says which numbers of a sound one are changed to what. All are checked; those that pass can be
-// shown, and those that were read come back from their own text.
+// libFuzzer target: untrusted plans. An input is the text of a plan or, after a zero byte, a list
+// of changes to the numbers of a sound plan. All plans are checked. Those that pass can be printed,
+// and those that were read survive their own text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

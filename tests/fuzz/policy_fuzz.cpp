@@ -1,4 +1,4 @@
-// libFuzzer target: policies. Whatever is read gives each tensor one fate.
+// libFuzzer target: policies. Every policy that is read gives each tensor exactly one choice.
 #include <cstdint>
 #include <cstdlib>
 #include <vector>

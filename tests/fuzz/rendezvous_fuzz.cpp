@@ -1,5 +1,5 @@
-// libFuzzer target: bytes of strangers where ranks meet over sockets, and headers of messages that
-// no rank has sent.
+// libFuzzer target: bytes of strangers at the sockets where ranks meet, and headers of messages
+// that no rank has sent.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Runs a fuzz target over files: the kept corpus as an ordinary test, with no libFuzzer linked.
-// Arguments: files and folders. Fails where one of them holds nothing to run.
+// Runs a fuzz target over files: the kept corpus as an ordinary test, without libFuzzer. Arguments:
+// files and folders. Fails if one of them contains nothing to run.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// libFuzzer target: files of states, behind a preamble that is made right.
+// libFuzzer target: state files, after a corrected preamble.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
-// What every fuzz target defines, by libFuzzer's name: takes one input, aborts where a promise is
-// broken, returns 0. What takes long and is done once goes before the first input.
+// The function of every fuzz target, by libFuzzer's name: takes one input, aborts if a promise is
+// broken, returns 0. Slow one-time work comes before the first input.
 #pragma once
 #include <cstddef>
 #include <cstdint>

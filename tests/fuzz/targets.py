@@ -47,5 +47,5 @@ TARGETS = {
         ("rendezvous", 1024, []),
     ]
 }
-# Inputs as long as most payloads of 1027 elements are; the rest of longer ones is drawn.
+# Inputs as long as most payloads of 1027 elements; the rest of longer ones is random.
 TARGETS |= {f"decoder:{name}": Target("decoder_fuzz", f"decoder_{name}", 4096, program=name, start_seconds=3) for name in PROGRAMS}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ELEMENTS = 1 << 20
-# What measures are taken of.
+# The gradient on which measures are taken.
 GRADIENT = "examples/data/resnet-step40.npy"
 BENCH_ELEMENTS = 1 << 24
 GPU = "cuda:sm_90"

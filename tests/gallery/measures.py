@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 from facts import BENCH_ELEMENTS, GPU, GRADIENT, ROOT
 
-# Tried of every program; what else is found was claimed.
+# Tried for every program; other laws were claimed.
 COMMON_LAWS = {"round_trip", "size_bound", "threads", "vector_widths", "devices", "ranks", "non_finite", "hostile_payloads", "sums_fit"}
 
 

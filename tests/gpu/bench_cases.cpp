@@ -21,7 +21,7 @@ constexpr double kDeviation = 0.01;
 constexpr double kTurnMs = 2;
 constexpr double kMostReplays = 200;
 
-// Values of element `begin` to `end`, the same whatever the number of threads.
+// Values of elements `begin` to `end`, the same for any number of threads.
 void make_values(std::span<float> values, std::size_t begin, std::size_t end) {
   const auto part =
       make_gradient(DataKind::Normal, static_cast<std::int64_t>(end - begin), 1 + begin);
@@ -100,7 +100,7 @@ class Calls {
     return {stream_, [&] { call == "encode" ? encode() : decode(); }};
   }
 
-  /// Were all calls as they should be? Gives the payload of the first tensor.
+  /// Did all calls succeed? Returns the payload of the first tensor.
   std::int64_t check() {
     const auto outcomes = value_or_throw(session_.collect(stream_.get()), "the calls");
     for (const rt::TensorOutcome& outcome : outcomes) {
@@ -127,7 +127,7 @@ class Calls {
   std::vector<rt::GpuPayload> payloads_;
 };
 
-// Costs count a payload at its bound; what it does not reach is neither written nor read.
+// Costs count a payload at its bound; the part beyond its real size is neither written nor read.
 Traffic without_excess(Traffic traffic, const std::string& call, std::int64_t excess) {
   std::int64_t& bytes = call == "encode" ? traffic.written : traffic.read;
   bytes = std::max<std::int64_t>(bytes - excess, 0);

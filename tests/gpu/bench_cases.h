@@ -1,5 +1,5 @@
-// What gpu_bench measures: calls of programs, replayed from CUDA graphs, in turns with plain loops
-// over as many bytes; and a list of tensors beside one tensor of the same size.
+// The measurements of gpu_bench: calls of programs, replayed from CUDA graphs, in turns with plain
+// loops over as many bytes; and a list of tensors compared with one tensor of the same size.
 #pragma once
 #include <map>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace cinch::testing {
 
-/// How gradients and outputs lie in memory.
+/// Placement of gradients and outputs in memory.
 struct Lying {
   DType dtype = kF32;
-  std::int64_t shift = 0;  // they begin so many elements behind an aligned place
+  std::int64_t shift = 0;  // number of elements by which they begin after an aligned place
 };
 
 /// A normal gradient in device memory, of deviation 0.01.
@@ -24,7 +24,7 @@ struct GradientOnDevice {
   std::int64_t num_elems = 0;
   Lying lying;
 };
-/// Of the largest of `sizes` for which the device has memory; `sizes` ascend.
+/// A gradient of the largest of `sizes` that fits the device's memory; `sizes` ascend.
 GradientOnDevice make_gradient_on_device(std::span<const std::int64_t> sizes, const Lying& lying,
                                          Memory& memory);
 
@@ -42,7 +42,7 @@ struct Case {
 struct CallTimes {
   std::string call;
   double ms = 0, floor_ms = 0;  // medians
-  Traffic floor, moved;         // of the payload that there was
+  Traffic floor, moved;         // for the actual payload
   std::int64_t payload_bytes = 0;
   std::size_t num_launches = 0;
   int rounds = 0;
@@ -55,13 +55,13 @@ struct ListTimes {
 
 class Bench {
  public:
-  /// All outlive the bench.
+  /// All arguments outlive the bench.
   Bench(const Stream& stream, const PlainLoops& loops, GradientOnDevice gradient,
         const bench::RoundLimits& limits);
 
-  /// Has the device at work for so long, so that its clocks are as they will be.
+  /// Keeps the device busy for this long, so that its clocks reach their normal rate.
   void warm_up(double seconds) const;
-  /// Milliseconds of the traffic by plain loops.
+  /// Milliseconds that plain loops need for the traffic.
   double plain_ms(const Traffic& traffic) const;
   std::vector<CallTimes> measure(const std::shared_ptr<const rt::GpuProgram>& program,
                                  const Case& wanted) const;

@@ -280,7 +280,7 @@ Programs load(const fs::path& gpu_image, const std::shared_ptr<const rt::GpuDevi
   return programs;
 }
 
-// A failure that is none of the program's bits is told of like one.
+// A failure for reasons other than the program's bits is reported in the same way.
 std::string check_image(const fs::path& image, const std::shared_ptr<const rt::GpuDevice>& device,
                         const Options& options) {
   try {
@@ -321,8 +321,8 @@ int run(const Options& options, std::span<const fs::path> images) {
   return failed > 0 || passed == 0 ? 1 : 0;
 }
 
-// A process for each program: one whose kernels fault takes the device from no other. Each opens
-// it for itself: no driver is open yet when they part.
+// A process for each program, so that a faulting kernel does not take the device away from the
+// others. Each opens the device itself: no driver is open yet when they fork.
 int run_apart(const Options& options, const std::vector<fs::path>& images) {
   int failed = 0, running = 0;
   const auto wait_for_one = [&] {

@@ -1,5 +1,6 @@
-// compile_plain TEXT ARCH OUTPUT: the plain loops of gpu_bench (plain_loops.cu) as a binary for an
-// architecture, "sm_90" or "emulated"; part of what is taken along to a machine with a GPU.
+// compile_plain TEXT ARCH OUTPUT: compiles the plain loops of gpu_bench (plain_loops.cu) to a
+// binary for an architecture, "sm_90" or "emulated"; it belongs to the files for a machine with a
+// GPU.
 #include <fmt/format.h>
 
 #include <fstream>

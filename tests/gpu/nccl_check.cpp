@@ -49,7 +49,7 @@ TEST(NcclOnGpus, ExchangesMemoryOfTheHost) {
 
 TEST(NcclOnGpus, ExchangesMemoryOfDevices) {
   run_ranks({}, [](Transport& transport, const auto& device) {
-    // Something that takes time, before what is exchanged is written.
+    // Delays the write of the exchanged data.
     auto filled = GpuMemory::allocate(device, std::size_t{64} << 20);
     ASSERT_TRUE(filled) << filled.error().message;
     testing::OnDeviceTransport moved(transport, device, [&](GpuStream stream) {
@@ -70,7 +70,7 @@ TEST(NcclOnGpus, AddsInRankOrder) {
   });
 }
 
-// Nobody waits longer than he wants to, and a new world works.
+// Nobody waits longer than its time-out, and a new world works.
 TEST(NcclOnGpus, GivesUpInTime) {
   if (g_machine.world == 1) GTEST_SKIP() << "one rank";
   run_ranks({}, [](Transport& transport, const auto&) {
@@ -102,7 +102,7 @@ TEST(NcclOnGpus, GivesUpInTime) {
   });
 }
 
-// What is there; or what is missing.
+// What is there, or what is missing.
 Result<std::string> look_at_machine(bool shares) {
   const auto version = nccl_library_version();
   if (!version) return tl::unexpected<Error>(version.error());

@@ -1,6 +1,6 @@
-// What the programs for a machine with a GPU share: the device, memory on it, captured graphs, and
-// images from a folder that prepare.py made. What fails throws std::runtime_error; too little
-// memory on the device throws OutOfMemory.
+// What programs for a machine with a GPU share: the device, memory on it, captured graphs, and
+// images from a folder that prepare.py made. Failures throw std::runtime_error; too little memory
+// on the device throws OutOfMemory.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -33,7 +33,7 @@ inline void ok_or_throw(const rt::Status& status, const std::string& what) {
 /// "a,b" as a and b; nothing for an empty text.
 std::vector<std::string> comma_separated(std::string_view text);
 
-/// `name`: cuda, or emulated with so much memory.
+/// `name`: cuda, or emulated with this much memory.
 std::shared_ptr<const rt::GpuDevice> open_device(std::string_view name,
                                                  std::size_t emulated_memory_bytes);
 
@@ -44,7 +44,7 @@ std::shared_ptr<const rt::GpuProgram> load_gpu_program(
 class Memory {
  public:
   explicit Memory(std::shared_ptr<const rt::GpuDevice> device) : device_(std::move(device)) {}
-  /// With a copy of `bytes`, where given.
+  /// Allocates memory; copies `bytes` to it unless null.
   rt::GpuAddress hold(const void* bytes, std::size_t size_bytes);
   void write(rt::GpuAddress at, const void* bytes, std::size_t size_bytes) const;
   std::vector<std::uint8_t> read(rt::GpuAddress at, std::size_t size_bytes) const;
@@ -69,7 +69,7 @@ class Stream {
   rt::GpuStream stream_ = nullptr;
 };
 
-/// What a call enqueues, captured to be replayed on the same stream, which outlives this.
+/// The captured work of a call, for replays on the same stream, which outlives this.
 class Graph {
  public:
   Graph(const Stream& stream, const std::function<void()>& enqueue);

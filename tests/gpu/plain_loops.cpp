@@ -83,7 +83,7 @@ void PlainLoops::enqueue(const Way& way, const Traffic& sweep, rt::GpuAddress fr
                         static_cast<std::uint64_t>(steps),
                         share(read, steps),
                         share(written, steps),
-                        0x12345678};  // no combination of what is in memory
+                        0x12345678};  // a value that memory does not contain
   // The emulated driver takes the parameter of any kernel for a GpuLaunch, which is larger.
   static_assert(sizeof(PlainSweep) <= sizeof(rt::GpuLaunch));
   rt::GpuLaunch launch;

@@ -1,4 +1,4 @@
-// Plain loops over a device's memory (plain_loops.cu): what it gives at best.
+// Plain loops over a device's memory (plain_loops.cu): the best that it can do.
 #pragma once
 #include <filesystem>
 #include <vector>
@@ -7,21 +7,21 @@
 
 namespace cinch::testing {
 
-/// Bytes that a call has to move, and in how many sweeps.
+/// The bytes that a call must move, and the number of sweeps.
 struct Traffic {
   std::int64_t sweeps = 1, read = 0, written = 0;
 };
 
 class PlainLoops {
  public:
-  /// `binary`: as compile_plain makes it.
+  /// `binary`: from compile_plain.
   PlainLoops(const std::filesystem::path& binary, const Stream& stream);
   ~PlainLoops();
   PlainLoops(const PlainLoops&) = delete;
   PlainLoops& operator=(const PlainLoops&) = delete;
 
-  /// The traffic as one graph, in equal sweeps, by each way of spreading the loop over the device:
-  /// the fastest is the floor. Memory is of `memory`.
+  /// The traffic as one graph, in equal sweeps, for each way to spread the loop over the device;
+  /// the fastest is the floor. Memory comes from `memory`.
   std::vector<Graph> capture(const Traffic& traffic, Memory& memory) const;
 
  private:
@@ -29,7 +29,7 @@ class PlainLoops {
     rt::GpuFunction function;
     std::int64_t vectors_per_thread, most_blocks;
   };
-  /// Throws where a loop writes less or more than asked for.
+  /// Throws if a loop writes more or less than requested.
   void check() const;
   void enqueue(const Way& way, const Traffic& sweep, rt::GpuAddress from, rt::GpuAddress to) const;
 

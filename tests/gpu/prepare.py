@@ -22,9 +22,9 @@ SIZES = "65536,1048576,16777216,134217728"
 TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
          "tests/gpu/torch_sessions.py", "tests/gpu/torch_training.py", "tests/gpu/plain_loops.cu", "tests/bench/cinch_abi.py", "tests/bench/peer.py", "tests/bench/programs.py",
          *(f"tests/bench/torch_{part}.py" for part in ("bits", "peers", "quantize", "select", "transform"))]
-# What every Linux has, or must have its own of.
+# Libraries that every Linux has, or must provide itself.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
-# The machine's own modules may need a newer one than ours, and a process has one: tests/gpu/run takes ours where the machine's will not do.
+# The machine's own modules may need a newer one than ours, and a process has only one: tests/gpu/run uses ours if the machine's does not suffice.
 FALLBACK = "fallback"
 OF_CPP = re.compile(r"^lib(stdc\+\+|gcc_s)\.so")
 
@@ -132,7 +132,7 @@ def main():
         pack_images(options.folder)
     size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
     print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")
-    # What is made for an emulated GPU stays here; with sanitizers it is larger.
+    # Files for an emulated GPU stay here; with sanitizers it is larger.
     if options.arch != "emulated" and size > MOST_BYTES:
         sys.exit(f"at most {MOST_BYTES >> 20} MiB can be taken along")
 

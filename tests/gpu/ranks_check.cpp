@@ -162,7 +162,7 @@ class RanksCheck {
     return value_or_throw(rt::GpuDevice::open(driver, static_cast<int>(rank) % count), "a GPU");
   }
 
-  // Of NCCL, which may have others than the ranks compute on.
+  // NCCL's GPUs, which may differ from those on which ranks compute.
   void find_gpus() {
     driver_ = value_or_throw(rt::open_cuda_driver(), "NCCL");
     const int count = count_gpus(*driver_);
@@ -322,7 +322,7 @@ int run(const Options& options) {
 }  // namespace cinch::testing
 
 int main(int argc, char** argv) {
-  // What was checked is told of, though the time may be over before the end.
+  // Prints what was checked, even if time runs out before the end.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   cinch::testing::Options options;
   if (!cinch::testing::parse(argc, argv, options)) {

@@ -22,7 +22,7 @@ def read(results):
     own = results / "bench-all.jsonl"
     for path in [own if own.exists() else results / "bench.jsonl", *sorted(results.glob("torch*.jsonl")), results / "cub.jsonl"]:
         if path.exists():
-            # A run that was cut off may have left half a line.
+            # An interrupted run may have left half a line.
             whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
             lines += [json.loads(line) for line in whole.splitlines()]
     return lines

@@ -70,7 +70,7 @@ def check_calls(folder, results, doubles):
     check_ended(results, [*benches, "same-bits", "same-bits-rest"], ["ncu-onebit", "ncu-threshold"])
     expect("call 1 leaves", {"nvrtc.txt", "torch-compile.txt", "machine.txt", *(f"{name}.jsonl" for name in benches)} - names_in(results), set())
     expect("rows of the report", (results / "report.md").read_text().count("| `onebit` |"), 4)
-    # The next call adds to what is there. What fails is told of, and the others are done.
+    # The next call adds to the results. A failure is reported, and the others run.
     code = subprocess.run(command(folder, results, "--call", "2"), env=environment(doubles)).returncode
     sanitizers = [f"sanitizer-{name}" for name in ("memcheck", "racecheck", "synccheck", "initcheck")]
     check_ended(results, [*benches, *sanitizers, "ranks"], ["cub", "nccl", "nccl-shared", "ranks-mpi"], ["cub-build"])

@@ -1,5 +1,5 @@
-// An entry is locked (flock) while it is read or made, and begins with size and hash of the rest:
-// what a process left that was killed while it wrote does not match them and is made again.
+// An entry is locked (flock) while it is read or made, and begins with size and hash of the rest.
+// If a process was killed while it wrote, these do not match and the entry is made again.
 #include "tests/kept_code/entry_file.h"
 
 #include <sys/file.h>

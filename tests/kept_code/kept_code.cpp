@@ -1,6 +1,7 @@
-// The door of cinch_clang (codegen/jit/clang_backend.h) before the real one. A request that was
-// compiled before, by any process, is answered from a file; the key is all of the request and the
-// real library's build ID, so an answer is never that of another compiler. Failures are not kept.
+// A replacement for the interface of cinch_clang (codegen/jit/clang_backend.h) in front of the real
+// one. A request that any process has compiled before is answered from a file. The key is the whole
+// request and the real library's build ID, so an answer is never that of another compiler. Failures
+// are not kept.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -63,7 +64,7 @@ std::string path_of(const CinchClangRequest& request) {
   return folder() + "/" + to_hex(hasher.finish128());
 }
 
-// A reply and what it points to. What was not kept is the real library's.
+// A reply and what it points to. A reply that was not kept is the real library's.
 struct OwnReply : CinchClangReply {
   Bytes kept;
   CinchClangReply* theirs = nullptr;
@@ -101,7 +102,7 @@ CinchClangReply* compile(const CinchClangRequest* request) {
   return own.release();
 }
 
-// A reply that is the real library's to release.
+// A reply that the real library must release.
 CinchClangReply* passed_on(CinchClangReply* theirs) {
   auto own = std::make_unique<OwnReply>();
   own->theirs = theirs;
@@ -135,7 +136,8 @@ void release(CinchClangReply* reply) {
 
 CinchClangBackend make_backend() {
   CinchClangBackend backend{};
-  if (real().functions == nullptr) return backend;  // of no version: refused by who opens it
+  // Without a version, so that whoever opens it rejects it
+  if (real().functions == nullptr) return backend;
   std::error_code ignored;
   std::filesystem::create_directories(folder(), ignored);
   backend = *real().functions;

@@ -1,4 +1,4 @@
-// The store of compiled code that other tests run over, over the same door as they.
+// The store of compiled code that other tests use, through the same interface.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

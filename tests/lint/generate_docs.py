@@ -69,7 +69,7 @@ GROUP_NOTES = {
               "[Random numbers](language/random.md) says what a draw depends on.",
     "Collective": "In the examples there are two ranks. `x` is `[1.0, 2.0]` on rank 0 and `[3.0, 4.0]` on rank 1. [Collectives](language/collectives.md) has the rules.",
 }
-# How operations are written, and what the table's `x + y` is in words.
+# How operations are written, and the meaning of the table's `x + y` in words.
 FORMS = {
     "neg": ("-x", "opposite"), "bit_not": ("!x", "not"), "add": ("x + y", "sum"), "sub": ("x - y", "difference"), "mul": ("x * y", "product"),
     "div": ("x / y", "quotient"), "mod": ("x % y", "remainder"), "bit_and": ("x & y", "bitwise and"), "bit_or": ("x | y", "bitwise or"),

@@ -59,7 +59,7 @@ def runtime_rooms():
 
 
 DSL = ["dsl", "runtime/core"]
-# Folder: what its files may include beside their own folder. A longer path is the more exact rule.
+# By folder: what its files may include besides their own folder. A longer path takes precedence.
 LAYERS = {
     **runtime_rooms(),
     "dsl/source": ["runtime/core"],
@@ -92,7 +92,7 @@ PUBLIC_HEADERS = "runtime/c_api/cinch"
 EXCEPTIONS = {
     ("codegen/jit/compile_program.h", "codegen/kir/kir.h"): "joins emitter, compiler and image",
 }
-# Foreign headers by the start of their path: the places that may include them (a file, or a folder with /).
+# Foreign headers by the begin of their path: the places that may include them (a file, or a folder with /).
 FENCES = {
     "boost/spirit": ["dsl/syntax/grammar", "dsl/syntax/parser", "dsl/syntax/"],
     "boost/context": ["codegen/emulator/"],

@@ -37,7 +37,7 @@ void print_joined(llvm::StringRef token) {
   for (const llvm::StringRef line : lines) llvm::outs() << line;
 }
 
-// Tokens are `#`, the directive's name, those of what is included (one, unless it is a macro), and
+// Tokens are `#`, the directive's name, the included name (one token, unless it is a macro), and
 // the end of the line.
 void print_included(llvm::StringRef text, const scan::Directive& directive) {
   for (const scan::Token& token : directive.Tokens.drop_front(2)) {
@@ -58,7 +58,7 @@ bool list_file(const char* path) {
     llvm::errs() << path << ": its preprocessor directives cannot be read\n";
     return false;
   }
-  std::size_t line = 1, counted = 0;  // `line` is that of the character `counted`
+  std::size_t line = 1, counted = 0;  // `line` is the line of the character `counted`
   for (const scan::Directive& directive : directives) {
     const std::string_view name = directive_name(directive.Kind);
     if (name.empty()) continue;

@@ -23,7 +23,7 @@ class OwnDeclarations : public clang::ASTConsumer {
   }
 };
 
-// Named and declared by Clang: it runs in front of clang-tidy's own action.
+// Clang's naming and declarations: it runs before clang-tidy's own action.
 class Plugin : public clang::PluginASTAction {
  protected:
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& /*instance*/,

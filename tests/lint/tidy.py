@@ -34,8 +34,8 @@ CONFIG = ROOT / ".clang-tidy"
 PLUGIN = "libown_declarations.so"
 PLUGIN_SOURCES = ["own_declarations.cpp", "function_length.cpp"]
 SOURCES_PER_UNIT = 16
-# In tests an empty optional is a failed test, and a vector that grows costs nothing; made-up values have names that
-# happen to be like those of parameters.
+# In tests an empty optional is a failed test, and a growing vector costs nothing; values may have names similar to
+# those of parameters.
 OFF_IN_TESTS = ("-bugprone-unchecked-optional-access,-performance-inefficient-vector-operation,"
                 "-readability-suspicious-call-argument")
 # Folders that includes of ours start from: the root, and where headers for users lie.

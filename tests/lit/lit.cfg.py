@@ -37,7 +37,7 @@ with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
         config.available_features.add("no-sanitizer")
 if shutil.which("mpirun") and glob.glob(os.path.join(build, "lib", "libcinch_mpi.*")):
     config.available_features.add("mpi")
-    # More ranks than cores, by root, on one machine whose kernel may refuse reads of another process; leaks of MPI's own are its own.
+    # More ranks than cores, by root, on one machine whose kernel may refuse reads of another process; leaks of MPI are not ours.
     config.environment.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
                                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "ASAN_OPTIONS": "detect_leaks=0"})
@@ -45,7 +45,7 @@ if glob.glob(os.path.join(build, "lib", "libcinch_ucx.*")):
     config.available_features.add("ucx")
     if "UCX_MEM_EVENTS" in os.environ:
         config.environment["UCX_MEM_EVENTS"] = os.environ["UCX_MEM_EVENTS"]
-# A driver and NCCL that are doubles (tests/collective/nccl/double).
+# A fake driver and a fake NCCL (tests/collective/nccl/double).
 if os.path.exists(os.path.join(build, "tests", "double_gpus", "libnccl.so.2")):
     config.available_features.add("double-gpus")
 for program in ("zsh", "fish", "groff", "mandoc"):

@@ -1,7 +1,7 @@
-// The bytes that `cinch explain` states against the bytes that a run counts, for the standard
-// library, error feedback around it and every program of this folder: kernel by kernel and for each
-// entry. A figure that data does not decide must be met exactly; else the count must lie between
-// the least and the most.
+// Compares the bytes that `cinch explain` states with those that a run counts, for the standard
+// library, error feedback around it and every program of this folder, by kernel and by entry. A
+// figure that does not depend on data must be exact; otherwise the count must lie between the
+// minimum and the maximum.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class Comparison {
     step_ = step;
     const auto gradient = make_gradient(data, options_.rows * options_.cols, step + 3);
     const auto view = session_->encode(gradient, step);
-    if (!view && view.error().kind == rt::ErrorKind::CheckFailed) return;  // as the program asks
+    if (!view && view.error().kind == rt::ErrorKind::CheckFailed) return;  // as the program demands
     ASSERT_TRUE(view) << view.error().message;
     check(rt::EntryKind::Encode);
     const std::vector<std::uint8_t> payload(view->begin(), view->end());
@@ -64,7 +64,7 @@ class Comparison {
     if (has(rt::EntryKind::Finish)) {
       std::vector<float> update(out.size());
       ASSERT_TRUE(session_->finish(out, update, step));
-      // One that meets a number that is not finite ends early.
+      // A run with a value that is not finite ends early.
       if (std::ranges::all_of(out, [](float x) { return std::isfinite(x); }))
         check(rt::EntryKind::Finish);
     }
@@ -141,7 +141,7 @@ class AccessCheck : public ::testing::Test {
       options.rows = rows;
       options.cols = cols;
       for (DataKind data : kData) {
-        // Counts do not depend on how kernels are cut into tasks.
+        // Counts do not depend on how kernels are divided into tasks.
         options.threads = data == DataKind::Normal ? 2 : 1;
         options.groups_per_task = data == DataKind::Normal ? 3 : 0;
         Comparison(compiled->kernels, *loaded, options).run(data);
@@ -153,8 +153,8 @@ class AccessCheck : public ::testing::Test {
   ProgramFile program_;
 };
 
-// What data decides in a library program, by its formulas: "encode writes". Everything else of the
-// library is exact.
+// The library's accesses that depend on data, by their formulas: "encode writes". All others of the
+// library are exact.
 std::vector<std::string> decided_by_data(kir::KernelProgram& kernels) {
   HostEnv env{.n = 100003, .rows = 100003, .cols = 1};
   const rt::ParameterValues parameters(kernels.info);

@@ -1,4 +1,4 @@
-// What functions of an `extern fn` may do, for cpp_functions.cinch.
+// Features that functions of an `extern fn` may use, for cpp_functions.cinch.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace cpp_functions {
 
-// Tables: of two dimensions, of a standard array, made by a function that runs when compiled.
+// Tables: two-dimensional, a standard array, and one that a function computes at compile time.
 constexpr float kWeights[3][4] = {{0.5f, 1, 2, 4}, {-1, -2, -3}, {0.25f, 0.125f}};
 
 constexpr std::array<std::uint16_t, 64> make_squares() {
@@ -61,7 +61,7 @@ inline float weight(std::int32_t row, std::int32_t column) {
   return kWeights[row][column];
 }
 
-// Every index is one of the table's, NaN and all.
+// Every index, even from NaN, lies in the table.
 inline std::uint16_t square(float x) {
   return kSquares[static_cast<std::int64_t>(x * 8)];
 }
@@ -74,7 +74,7 @@ inline float of_bits(std::uint32_t x) {
   return std::bit_cast<float>(x & 0x7f7fffffu);
 }
 
-// What C++ leaves undefined has one meaning.
+// Cases that C++ leaves undefined have one meaning here.
 inline std::int32_t undefined(std::int32_t a, std::int32_t b) {
   const int sum = a * 65537 + (a << b) - (a >> (b - 40));
   return sum / (b % 3) + a % (b % 5) + std::abs(a) - -sum + ~b;

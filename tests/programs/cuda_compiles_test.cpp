@@ -37,7 +37,7 @@ bool is_of_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Names of what is called, or made from a template.
+// Names that are called, or instantiated from a template.
 Words called_names(std::string_view text) {
   Words names;
   for (auto it = text.begin(); it != text.end();) {
@@ -51,7 +51,7 @@ Words called_names(std::string_view text) {
   return names;
 }
 
-// A program's text: a comment, the prelude, and what is its own.
+// The parts of a program's text: a comment, the prelude, and its own code.
 struct Parts {
   std::string_view prelude, own;
 };
@@ -63,8 +63,8 @@ Parts parts_of(std::string_view text) {
   return {text.substr(prelude, own - prelude), text.substr(own)};
 }
 
-// Little text that calls all that any of the programs calls of the prelude: always the program that
-// adds most for its length.
+// A small set of programs that together call everything of the prelude that any program calls:
+// repeatedly takes the program that adds most for its length.
 std::vector<ProgramFile> covering(const std::vector<ProgramFile>& programs) {
   struct Candidate {
     const ProgramFile* program;

@@ -1,4 +1,4 @@
-// What is done to arrays of a device gives the bits that the host's functions give.
+// Arithmetic on arrays of a device gives the bits of the host's functions.
 #include "runtime/gpu/arrays.h"
 
 #include <limits>

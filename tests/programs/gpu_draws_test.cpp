@@ -19,8 +19,8 @@ class GpuDrawsTest : public GpuSessionTest, public ::testing::WithParamInterface
     return out;
   }
 
-  // The 16 bits that each element is rounded with, by bisection: from 0 it goes up to 1 where they
-  // are below its fraction.
+  // The 16 bits with which each element is rounded, by bisection: a value from 0 goes up to 1 if
+  // the bits are below its fraction.
   std::vector<std::uint32_t> halves() {
     std::vector<std::uint32_t> least(kElems), most(kElems, 65535);
     for (int i = 0; i < 16; ++i) {
@@ -48,7 +48,7 @@ TEST_P(GpuDrawsTest, ties_are_broken_alike) {
   const auto ups = std::ranges::count(on_cpu, 1.0f);
   EXPECT_GT(ups, kElems / 3);
   EXPECT_LT(ups, 2 * kElems / 3);
-  // One tie in a tile has all of it done again: one at a time, and all.
+  // One tie in a tile repeats all of it: one at a time, and all.
   for (const std::size_t spared : {std::size_t{0}, std::size_t{1500}}) {
     for (std::size_t e = 0; e < spared; ++e) {
       if (e != 700) values[e] = 1;

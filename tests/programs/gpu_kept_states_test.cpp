@@ -1,5 +1,5 @@
-// A step of a session on a GPU is taken back: the states are those before it, and the next step
-// gives what it would have given.
+// A step of a session on a GPU is undone: the states are those before it, and repeating the step
+// gives the same results.
 #include "codegen/jit/compile_program.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_session_fixture.h"

@@ -1,5 +1,5 @@
-// Sessions on the emulated GPU whose memory, shapes, images, streams or drivers fail: each an error
-// that says what to do, and the session works on.
+// Sessions on the emulated GPU whose memory, shapes, images, streams or drivers fail: each gives an
+// error that says what to do, and the session still works.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST_F(GpuSessionTest, refuses_memory_that_cannot_be_right) {
   EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
 }
 
-// What a driver says of one address.
+// The driver's answers about one address.
 struct Whose {
   unsigned type = 2, is_managed = 0;
   int ordinal = 0;
@@ -81,7 +81,7 @@ TEST_F(GpuSessionTest, says_whose_memory_it_is_that_is_not_the_devices) {
                                    "(emulated GPU)");
   g_whose.is_managed = 1;
   EXPECT_TRUE(host_device->check_memory(host));
-  // The session works on, and does not ask again about what it knows.
+  // The session works on, and does not ask again about known addresses.
   g_whose = {};
   EXPECT_EQ(message(from, to), "");
   driver.pointer_attribute = nullptr;
@@ -89,7 +89,7 @@ TEST_F(GpuSessionTest, says_whose_memory_it_is_that_is_not_the_devices) {
   EXPECT_TRUE(collect(session).status);
 }
 
-// Of a device newer than NVRTC: PTX goes to the driver as it is, and an old driver refuses it.
+// For a device newer than NVRTC: PTX goes to the driver unchanged, and an old driver rejects it.
 TEST_F(GpuSessionTest, ptx_goes_to_the_driver_and_one_that_is_too_old_says_what_to_do) {
   static std::string loaded;
   rt::GpuDriver driver = emulator::start_driver();
@@ -144,8 +144,8 @@ TEST_F(GpuSessionTest, says_when_the_device_has_too_little_memory) {
   EXPECT_TRUE(rt::GpuSession::open(load("dgc"), options));
 }
 
-// Whichever of the driver's calls fails, it is an error, and the same call again gives what it
-// would have given.
+// If any call of the driver fails, the session returns an error, and repeating its call gives the
+// correct result.
 TEST_F(GpuSessionTest, survives_every_failing_call_of_the_driver) {
   auto cpu = open_on_cpu("threshold", 1500);
   const Bytes expected = encode_on_cpu(cpu, gradient(1500), 0);

@@ -43,7 +43,8 @@ TEST_F(GpuStreamsTest, states_are_there_for_the_first_call_on_any_stream) {
     auto cpu = open_on_cpu(name, kElems);
     const GpuAddress from = upload(gradient(kElems));
     const GpuPayload to = payload_for(*other);
-    // Last: copies of the fixture, and the end of a session, run what waits on the default stream.
+    // Comes last: copies of the fixture, and the end of a session, run the waiting work of the
+    // default stream.
     auto session = open_on(nullptr, name);
     ASSERT_TRUE(session->encode({&from, 1}, {&to, 1}, 0, stream));
     EXPECT_EQ(payload_after(*session, to, stream), encode_on_cpu(cpu, gradient(kElems), 0)) << name;
@@ -63,7 +64,7 @@ TEST_F(GpuStreamsTest, calls_on_several_streams_run_in_their_order) {
     expected = encode_on_cpu(cpu, gradient(kElems, step), step);
   };
   for (std::uint64_t step = 0; step < 5; ++step) encode(step, streams[step % 4]);
-  // Taken back and made again.
+  // Undone and repeated.
   ASSERT_TRUE(session->keep_states(streams[2]));
   ASSERT_TRUE(session->encode({from.data(), 1}, {&to, 1}, 5, streams[0]));
   ASSERT_TRUE(session->take_back_states(streams[3]));
@@ -93,7 +94,7 @@ TEST_F(GpuStreamsTest, a_session_closes_beside_a_capture_when_its_own_work_is_do
   EXPECT_EQ(download<std::uint8_t>(to.address, expected.size()), expected);
 }
 
-// Where a graph may still run, nobody knows on which stream.
+// If a graph may still run, nobody knows on which stream.
 TEST_F(GpuStreamsTest, what_a_graph_uses_is_kept_until_the_device_can_be_waited_for) {
   auto session = open_on(nullptr, "ef_sign");
   const rt::GpuStream stream = make_stream(), captured = make_stream();

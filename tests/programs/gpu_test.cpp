@@ -133,7 +133,7 @@ class GpuCheck : public ::testing::Test {
   }
 
   std::vector<std::vector<Case>> lists(bool is_matrix) const {
-    // Of random programs there are many: few cases each.
+    // There are many random programs: few cases each.
     if (is_random_) {
       return {{{1, 1, DataKind::Normal, 2},
                {33, 1, DataKind::HeavyTailed, 2},

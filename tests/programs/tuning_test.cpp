@@ -83,7 +83,7 @@ class TuningBits : public ::testing::TestWithParam<const char*> {
     return results;
   }
 
-  // Of the smaller tensors: emulated threads take their time.
+  // Only smaller tensors: emulated threads are slow.
   Results on_gpu(const rt::GpuTuning& tuning) const {
     Results results;
     const std::vector<rt::SessionOptions> tensors(all_tensors.begin(), all_tensors.end() - 1);

@@ -1,6 +1,6 @@
-// The checker of what lies where (codegen/kir/check_versions.h) against plans that are wrong: each
-// is made from a right one, which it accepts, by one mistake that fusion, or whoever gives out
-// buffers, might make.
+// Tests the checker of buffer contents (codegen/kir/check_versions.h) with wrong plans. Each is
+// made from a right plan, which the checker accepts, by one error that fusion or the assignment of
+// buffers might make.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ using Steps = std::vector<rt::Step>;
 struct Plant {
   const char* name;
   const char* program;
-  // Whether there was a place for the mistake.
+  // Was there a place for the error?
   std::function<bool(KernelProgram&)> mistake;
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
 };
 
-// The first two are those that fusion once got wrong.
+// Fusion once had the first two errors.
 constexpr const char* kRace = R"(compressor planted {
   size k = clamp(n / 4, 1, n)
   wire { w: [f32; n], t: f32, b: [f32; n] }
@@ -217,7 +217,7 @@ void rename(KernelProgram& program, BufferIndex from, BufferIndex to) {
   for (auto& results : program.results) in_touches(results);
 }
 
-// Two arrays of workspace that are both wanted get one place.
+// Gives two workspace arrays that are both in use one place.
 bool share_workspace(KernelProgram& program) {
   std::vector<BufferIndex> found;
   for (BufferIndex b = 0; b < program.buffers.size(); ++b) {
@@ -231,7 +231,7 @@ bool share_workspace(KernelProgram& program) {
   return true;
 }
 
-// The new state lies where the old one is, whoever still reads that.
+// Puts the new state where the old one is, although kernels still read that.
 bool update_in_place(KernelProgram& program) {
   for (BufferIndex b = 0; b < program.buffers.size(); ++b) {
     if (program.buffers[b].role != rt::BufferRole::StateNext) continue;
@@ -241,7 +241,7 @@ bool update_in_place(KernelProgram& program) {
   return false;
 }
 
-// A kernel that reads the state again after it has changed.
+// Adds a kernel that reads the state again after it has changed.
 bool read_again(KernelProgram& program) {
   Steps& steps = steps_of(program);
   const BufferIndex state = buffer_called(program, "m");
@@ -257,7 +257,7 @@ bool read_again(KernelProgram& program) {
   return false;
 }
 
-// In the kernel that changes the state, loads of it go behind its store, or to other elements.
+// In the kernel that changes the state, moves its loads behind the store, or to other elements.
 bool spoil_lanes(KernelProgram& program, bool moves_behind) {
   const BufferIndex state = buffer_called(program, "m");
   for (kir::Kernel& kernel : program.kernels) {

@@ -49,7 +49,7 @@ TEST(Dgc, AllElementsWithoutMaskingAreMomentumSgd) {
   expect_momentum_sgd(dgc_sampled({{"ratio", 1}, {"masking", 0}, {"sample", 1}}, 1000), false);
 }
 
-// With masking the velocity of what is sent begins anew: plain SGD.
+// With masking the velocity of sent elements starts again: plain SGD.
 TEST(Dgc, AllElementsWithMaskingArePlainSgd) {
   Golden program = dgc({{"ratio", 1}}, 1000);
   for (std::uint64_t step = 0; step < 5; ++step) {
@@ -100,7 +100,7 @@ TEST(Dgc, WarmUpLowersTheRatioByEpochs) {
   }
 }
 
-// What is sent and what is pending add up to what was; nothing larger than what is sent waits,
+// Sent and pending values add up to the old ones. No waiting value is larger than a sent one,
 // unless the cap cut among equals.
 void expect_largest_sent(const std::vector<float>& gradient, std::size_t k, bool has_ties = false) {
   Golden program = dgc_sampled({{"ratio", 0.001}, {"momentum", 0}}, gradient.size());
@@ -138,7 +138,7 @@ TEST(Dgc, MisledSamplesAreCorrected) {
   auto few = make_gradient(DataKind::Normal, kSize, 4);
   for (std::size_t i = 0; i < 500; ++i) few[7 * i] *= 100;
   expect_largest_sent(few, 201);
-  // Of four hundred nonzeros a sample of a hundredth sees about four, of which it wants two.
+  // A sample of a hundredth of four hundred nonzeros contains about four, of which two are wanted.
   std::vector<float> sparse(kSize, 0.0f);
   for (std::size_t i = 0; i < 400; ++i) sparse[500 * i] = static_cast<float>(1 + i);
   Golden program = dgc_sampled({{"ratio", 0.001}, {"momentum", 0}}, kSize);
@@ -158,7 +158,7 @@ Golden dgc_half(Bindings bindings, std::size_t num_elems = kV.size()) {
   return {"dgc_half", library_text("sparsify/dgc_half.cinch"), std::move(bindings), num_elems};
 }
 
-// The nearest f16 is sent, and what it lacks is pending.
+// The nearest f16 is sent, and the difference is pending.
 TEST(DgcHalf, WhatRoundingLosesIsSentLater) {
   Golden program = dgc_half({{"ratio", 1.0 / 16}});
   std::vector<float> gradient(kV.size(), 0.0f), nothing = gradient;

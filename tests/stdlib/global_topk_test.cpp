@@ -70,7 +70,7 @@ class Reference {
   ByRank residuals;
 
  protected:
-  // `own`: by rank, what it selects itself.
+  // `own`: by rank, its own selection.
   virtual Sparse exchange(const ByRank& x, std::vector<Sparse>& own) = 0;
 
   const std::size_t world, n, k;

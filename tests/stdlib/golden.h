@@ -1,4 +1,5 @@
-// A program on one small gradient, its payload read by field: for tests against known vectors.
+// Runs a program on one small gradient and reads its payload by field, for tests against known
+// vectors.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ inline const std::vector<float> kV = {1,       -2,     0.5f,    -0.25f, 3,      
                                       -0.125f, 2.5f,   -1.5f,   0.75f,  -0.0625f, 4,
                                       -3.5f,   0.375f, -0.875f, 0.1875f};
 
-// u = 1/2 in every draw: away from zero where the fraction exceeds a half.
+// u = 1/2 in every draw: rounds away from zero if the fraction exceeds a half.
 inline constexpr const char* kHalfRounding = R"(
 fn stochastic_round(x: [f32; m]) -> [f32; m] {
   let low = floor(abs(x))
@@ -33,7 +34,7 @@ inline std::string library_text(const std::string& path) {
   return library_program(path).text;
 }
 
-// A program on kV (or another gradient); payload's parts by field.
+// A program on kV (or another gradient), with the fields of its payload.
 class Golden {
  public:
   Golden(const std::string& name, const std::string& text,
@@ -44,8 +45,8 @@ class Golden {
     session_ = open(load(*program), num_elems);
   }
 
-  // The payload's fields begin at the multiples of 16 that follow from their sizes: read through
-  // its layout.
+  // Fields begin at multiples of 16 that follow from their sizes, so they are read through the
+  // payload's layout.
   void encode(std::uint64_t step = 0, const std::vector<float>& gradient = kV) {
     ASSERT_NE(session_, nullptr);
     const auto payload = session_->encode(gradient, step);
@@ -72,7 +73,7 @@ class Golden {
     return {payload_.begin() + place.offset, payload_.begin() + place.offset + place.size_bytes};
   }
   std::vector<float> floats(std::size_t field) const { return values_of<float>(bytes(field)); }
-  // Integers of any width, sign-extended where the type is signed.
+  // Integers of any width, sign-extended if the type is signed.
   std::vector<int> integers(std::size_t field) const {
     if (field >= layout_.fields.size()) return {};
     const DType dtype = session_->info().wire.fields[field].type.dtype;
@@ -84,7 +85,7 @@ class Golden {
     }
     return values;
   }
-  // Of a field packed as ascending, one index for each element of field `like`.
+  // Indices of a field packed as ascending, one for each element of field `like`.
   std::vector<int> indices(std::size_t field, std::size_t like) const {
     if (std::max(field, like) >= layout_.fields.size()) return {};
     const auto num = static_cast<std::size_t>(layout_.fields[like].num_elems);
@@ -96,7 +97,7 @@ class Golden {
     EXPECT_TRUE(status) << (status ? "" : status.error().message);
     return out;
   }
-  // The update that a sum of decoded payloads gives.
+  // The update for a sum of decoded payloads.
   std::vector<float> finished(const std::vector<float>& sum, std::uint64_t step = 0) {
     std::vector<float> update(sum.size());
     const auto status = session_->finish(sum, update, step);

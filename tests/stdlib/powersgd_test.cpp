@@ -93,7 +93,7 @@ class PowerSgd : public ::testing::Test {
     delete loaded_program;
     delete compiled_program;
   }
-  // What the update of the last step misses of its gradient.
+  // The part of the gradient that the update of the last step misses.
   static double error_of(const std::vector<Matrix>& steps) {
     const RankCase one_case = steps_of_one_rank(steps);
     const RankResults results = run_ranks_on_cpu(*loaded_program, one_case);

@@ -1,4 +1,4 @@
-// Programs of the library with a `sync`, run by several ranks on made-up gradients.
+// Runs library programs with a `sync` on several ranks with synthetic gradients.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -16,7 +16,8 @@ using ByRank = std::vector<Values>;
 /// `file` within the library: "sparsify/gtopk.cinch".
 Loaded load_library(const std::string& file, const Bindings& bindings);
 
-/// On CPUs; as many ranks as the first step has gradients, as many elements as the first of them.
+/// On CPUs, with as many ranks as the first step has gradients, and as many elements as the first
+/// gradient.
 RankResults results_of(const Loaded& program, RankCase one_case);
 
 RankCase steps_of(std::size_t world, std::size_t n, std::size_t steps, DataKind kind);

@@ -8,7 +8,7 @@
 
 namespace cinch::testing {
 
-// `num` ascending indices below `below` from the bytes of their field; fewer where bits are
+// Reads `num` ascending indices below `below` from the bytes of their field; fewer if bits are
 // missing.
 inline std::vector<int> rice_indices(std::span<const std::uint8_t> bytes, std::size_t num,
                                      std::size_t below) {

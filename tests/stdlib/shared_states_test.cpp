@@ -67,7 +67,7 @@ class OneBitAdam {
     }
   }
 
-  // What ranks send to owners, and these to all.
+  // Messages from ranks to owners, and from these to all.
   Doubles exchange(const ByRank& gradients) {
     std::vector<Doubles> sent;
     for (std::size_t rank = 0; rank < world_; ++rank) sent.push_back(send(rank, gradients[rank]));
@@ -117,7 +117,7 @@ class OneBitAdam {
 constexpr std::array<std::uint32_t, 5> kKeys = {0x2545f491, 0x9e3779b9, 0xb5297a4d, 0x68e31da4,
                                                 0x1b56c4e9};
 
-// Where an element is counted in one row of a sketch, and with which sign.
+// The cell for an element in one row of a sketch, and the sign with which it is counted.
 struct Cell {
   std::size_t index;
   double sign;

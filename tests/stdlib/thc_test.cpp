@@ -1,6 +1,6 @@
-// What ranks add up loses nothing over steps, and THC's lookup tables are what a dynamic program
-// finds: of all tables with so many places on a grid, the one whose unbiased rounding of a clipped
-// normal number has the least variance.
+// Sums over ranks lose nothing over steps. THC's lookup tables are those that dynamic programming
+// finds: of all tables with this many places on a grid, the one whose unbiased rounding of a
+// clipped normal number has the least variance.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ std::vector<int> best_table(int grid, int bits, double exceeded) {
   return table;
 }
 
-// What the authors of THC (arXiv 2302.08545) ship with their program.
+// The tables in the program of THC's authors (arXiv 2302.08545).
 TEST(Thc, TablesAreOptimal) {
   EXPECT_NEAR(clipped_at(1.0 / 32), 2.153875, 1e-6);
   EXPECT_THAT(best_table(16, 3, 1.0 / 32), ElementsAreArray({0, 3, 5, 7, 9, 11, 13, 16}));
@@ -131,7 +131,8 @@ RankResults results_of(const RankCase& one_case,
   return loaded == nullptr ? RankResults() : run_ranks_on_cpu(loaded, one_case);
 }
 
-// All updates and what ranks still keep are all gradients: element by element, in means over ranks.
+// All updates plus what ranks still keep equal all gradients: element by element, in means over
+// ranks.
 void expect_nothing_lost(const RankCase& one_case, const RankResults& results) {
   ASSERT_EQ(results.size(), kSteps);
   double squares = 0, lost = 0, kept = 0;

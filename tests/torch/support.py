@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 SECONDS = 60.0  # that a case may take
-TIMEOUT = 3.0  # seconds in which something must move, where a case is about ranks that do not come
+TIMEOUT = 3.0  # seconds without progress before a failure, for cases about missing ranks
 
 
 @dataclass

@@ -7,7 +7,7 @@
 namespace cinch::emulator {
 namespace {
 
-// The bits that all states of a range have.
+// The bits that all bytes of a range have set.
 std::uint8_t common_state(const std::uint8_t* state, std::uint64_t size) {
   std::uint64_t all = ~std::uint64_t{0};
   for (; size >= 8; size -= 8, state += 8) {
@@ -48,7 +48,7 @@ std::int64_t signed_word(std::uint64_t x, std::uint32_t size) {
   return static_cast<std::int64_t>(x << shift) >> shift;
 }
 
-// What an update leaves; words of `size` bytes, upper bits to be ignored.
+// The result of an atomic update; words of `size` bytes, upper bits are ignored.
 std::uint64_t updated(AtomicOp op, std::uint64_t old, std::uint64_t value, std::uint64_t compare,
                       std::uint32_t size) {
   switch (op) {
@@ -95,7 +95,7 @@ void Launch::access(const void* at, std::uint64_t size, std::uint64_t align, std
   order_access(offset, size, site, is_strong, is_write);
 }
 
-// False for memory that is the thread's own or the module's.
+// Returns false for memory that is the thread's own or the module's.
 bool Launch::find_place(const void* at, std::uint64_t size, std::uint64_t align, std::uint32_t site,
                         bool is_write) {
   const std::uint64_t offset = arena_.offset_of(at);
@@ -119,7 +119,7 @@ bool Launch::find_place(const void* at, std::uint64_t size, std::uint64_t align,
   return true;
 }
 
-// A thread's own stack; constants of the module.
+// Is it in the thread's own stack, or a constant of the module?
 bool Launch::is_elsewhere(const void* at, std::uint64_t size, bool is_write) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   const auto lies_in = [&](const void* place, std::uint64_t bytes) {
@@ -180,7 +180,7 @@ void Launch::order_read(Cell& cell, const Access& own, std::uint64_t offset) {
   }
   Access& last = cell.read[0];
   if (last && last.thread() != own.thread() && !is_known(last)) {
-    // Of readers that nothing orders, one of another warp says more.
+    // Of unordered readers, one of another warp makes the better report.
     const bool is_other = last.thread() / kWarpLanes != own.thread() / kWarpLanes;
     if (is_other || !cell.read[1]) cell.read[1] = last;
   }
@@ -199,7 +199,7 @@ void Launch::order_write(Cell& cell, const Access& own, std::uint64_t offset) {
   cell.write = own;
 }
 
-// Other threads may run in between: before the access, never between its report and itself.
+// Other threads may run before the access, but never between its report and the access itself.
 void Launch::strong_access(const void* at, std::uint64_t size, std::uint64_t align,
                            std::uint32_t site, bool is_write) {
   current_->site = site;
@@ -230,8 +230,8 @@ void Launch::order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::
   release_to(at, op != AtomicOp::Store);
 }
 
-// The history that an atomic reads or goes on with. An update alone makes none: it finds what is
-// newest. Nor does a store where nothing was written before.
+// The history that an atomic reads or continues. An update alone makes none: it reads the newest
+// value. Nor does a store to memory that was never written.
 History* Launch::history_before(AtomicOp op, const void* at, std::uint32_t size) {
   const bool is_written =
       (common_state(arena_.state() + arena_.offset_of(at), size) & kWritten) != 0;

@@ -1,4 +1,4 @@
-// Bodies of history.h, and what loads and writes of atomics do with histories.
+// Bodies of history.h, and how atomic loads and writes use histories.
 #include "codegen/emulator/races/history.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void History::add(Held now) {
 
 const History::Held& History::see(std::uint64_t age, const Access& load, std::uint64_t time) {
   const std::uint64_t number = oldest_ + held_.size() - 1 - age;
-  // Of a thread's loads that the same orders follow, the last says all.
+  // Of a thread's loads that are ordered in the same way, only the last one matters.
   const auto before = std::ranges::find_if(seen_, [&](const Seen& seen) {
     return seen.load.thread() == load.thread() && seen.load.clock() == load.clock();
   });
@@ -28,7 +28,7 @@ const History::Held& History::see(std::uint64_t age, const Access& load, std::ui
     seen_.push_back({load, time, number});
   }
   if (seen_.size() > kMostSeen) {
-    // Whom it concerns is forgotten, so it concerns everybody.
+    // It is forgotten whom this load concerns, so it concerns everybody.
     const std::uint64_t bound = seen_.front().number;
     seen_.erase(seen_.begin());
     while (oldest_ < bound) {
@@ -40,9 +40,9 @@ const History::Held& History::see(std::uint64_t age, const Access& load, std::ui
   return held_[std::max(number, oldest_) - oldest_];
 }
 
-// Does the current thread know that the access lies behind it? Beside what is ordered: two fences
-// have an order, so that what lies before the first is not news behind the second. Here a fence
-// speaks for its whole block, which is more than it need say.
+// Does the current thread know that the access came before? Besides ordered accesses: two fences
+// have an order, so an access before the first is known after the second. Here a fence counts for
+// its whole block, which is more than the language guarantees.
 bool Launch::is_behind(const Access& access, std::uint64_t time) const {
   if (is_known(access)) return true;
   if (time > slots_[current_->slot].fence_time) return false;
@@ -50,8 +50,8 @@ bool Launch::is_behind(const Access& access, std::uint64_t time) const {
   return fenced != last_fences_.end() && access.clock() < fenced->second;
 }
 
-// The history of a word of global memory as it is now; null for others, and where there is none and
-// none is to be made. What was written without an atomic is what everybody sees.
+// The history of a word of global memory as it is now. Null for other memory, and if there is none
+// and none is to be made. Everybody sees a value that was not written by an atomic.
 History* Launch::history_of(const void* at, std::uint32_t size, bool makes) {
   const std::uint64_t offset = arena_.offset_of(at);
   if (offset >= arena_.shared_begin()) return nullptr;
@@ -78,7 +78,7 @@ std::uint64_t Launch::load_held(History& history, std::uint32_t site) {
   return held.value;
 }
 
-// `at` was just written, and order_atomic knows.
+// `at` was just written; order_atomic has run.
 void Launch::add_held(History& history, const void* at, std::uint32_t site) {
   History::Held now;
   now.write = Access(current_->id, current_->clock, site, true);

@@ -1,5 +1,5 @@
-// Which accesses are known to lie behind which: floors of blocks and warps for what barriers and
-// __syncwarp order, knowledge for what fences with strong accesses do.
+// Which accesses are known to come before which: floors of blocks and warps for barriers and
+// __syncwarp, knowledge for fences with strong accesses.
 #include <algorithm>
 #include <bit>
 
@@ -25,7 +25,7 @@ void Launch::check_clock(const Thread& thread) {
   cut_off();
 }
 
-// All threads of the block know what any of them knew or did.
+// Afterwards all threads of the block know what any of them knew or did.
 void Launch::order_block(Slot& slot, Thread* threads) {
   std::uint32_t latest = 0;
   KnowledgePtr knowledge;
@@ -99,14 +99,14 @@ const KnowledgePtr& Launch::release_of(Thread& thread) const {
   return fence.release;
 }
 
-// What a read of the newest value acquires.
+// The knowledge that a read of the newest value acquires.
 KnowledgePtr Launch::release_at(const void* at) const {
   if (releases_.empty()) return nullptr;
   const auto found = releases_.find(at);
   return found == releases_.end() ? nullptr : found->second;
 }
 
-// An update goes on with what it found there.
+// An update continues the release sequence of the value that it found.
 void Launch::release_to(const void* at, bool is_update) {
   Thread& me = *current_;
   if (me.fence.clock == 0) {

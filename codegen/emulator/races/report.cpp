@@ -93,7 +93,7 @@ std::string Launch::place_text(std::uint64_t offset, std::uint64_t size) const {
                            " allocation of " + bytes_text(allocation->size_bytes);
   const std::uint64_t at = offset - allocation->offset;
   if (at + size <= allocation->size_bytes) return "byte " + std::to_string(at) + " of " + what;
-  // The next allocation may be meant.
+  // The access may have been meant for the next allocation.
   const std::optional<Allocation> next = arena_.next(offset);
   if (next && next->offset - offset < at - std::min(at, allocation->size_bytes)) {
     return bytes_text(next->offset - offset) + " before an allocation of " +
@@ -147,7 +147,7 @@ void Launch::report_race(const Access& before, const Access& now, std::uint64_t 
                   line_text(before.site()) + "; nothing orders the two");
 }
 
-// Nobody can go on, or all that can only look whether others have written.
+// Reports that nobody can go on, or that all others can only poll for writes.
 void Launch::report_stuck() {
   std::map<std::pair<bool, std::uint32_t>, std::uint64_t> places;  // (waits in a meeting, site)
   for (const Thread& thread : threads_) {
@@ -162,7 +162,7 @@ void Launch::report_stuck() {
     what += std::to_string(count) +
             (place.first ? " threads wait in " : " threads look again at ") +
             line_text(place.second);
-    // Those that look say more than those that only wait for them.
+    // Threads that poll are more telling than those that only wait for them.
     const std::uint64_t weight = place.first ? count : count << 32;
     if (weight > most) {
       most = weight;

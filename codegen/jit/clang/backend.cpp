@@ -1,4 +1,5 @@
-// The exported door of cinch_clang: sources to objects to one shared object. See clang_backend.h.
+// The exported interface of cinch_clang: sources to objects to one shared object. See
+// clang_backend.h.
 #include "codegen/jit/clang_backend.h"
 
 #include <clang/Basic/Version.h>
@@ -20,9 +21,9 @@ struct Reply : CinchClangReply {
   std::string log_text;
 };
 
-// Clang uses some blocks without a look at whether it got them, and the loader ends the process
-// where a thread has no room for its variables: with less room (of address space) than programs
-// take, two threads' heaps of 128 MiB among it, none is begun.
+// Clang uses some blocks without checking that it got them, and the loader ends the process if a
+// thread has no room for its variables. So nothing is begun with less address space than programs
+// need, including two threads' heaps of 128 MiB.
 constexpr std::size_t kRoomBytes = std::size_t{384} << 20;
 
 bool has_room() {
@@ -31,7 +32,7 @@ bool has_room() {
   return room != MAP_FAILED && ::munmap(room, kRoomBytes) == 0;
 }
 
-// LLVM's own way out is to end the process.
+// LLVM itself would end the process.
 void throw_no_memory(void*, const char*, bool) {
   throw std::bad_alloc();
 }
@@ -71,7 +72,7 @@ CinchClangReply* close_reply(Reply* reply, bool ok) {
   return reply;
 }
 
-// Calls `work`, which is true where it succeeded, as long as there is memory.
+// Calls `work`, which returns success, unless memory has run out.
 template <typename Work>
 CinchClangReply* with_memory(const Work& work) {
   auto* reply = new Reply{};

@@ -1,6 +1,6 @@
-// One source through the stages, timed. As LLVM itself, the stages are compiled without exceptions:
-// where memory runs out within LLVM, what is thrown passes them and leaves its half-made objects as
-// they are, since their destructors may not run then.
+// Runs one source through the stages and measures them. Like LLVM, the stages are compiled without
+// exceptions: an exception from exhausted memory passes through them and leaves half-made objects,
+// whose destructors must not run.
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
@@ -12,7 +12,7 @@
 namespace cinch::clang_backend {
 namespace {
 
-// Milliseconds since it was last asked.
+// Milliseconds since the last call.
 class Lap {
  public:
   double take() {

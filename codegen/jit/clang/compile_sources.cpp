@@ -1,7 +1,6 @@
-// The sources of a request on threads of their own. A thread in which memory runs out within LLVM
-// may leave a lock of LLVM's behind, and others then wait for it for ever: so the caller only
-// waits, with patience that ends once memory has run out, and all that a thread touches lives as
-// long as it.
+// Compiles the sources of a request on threads. A thread that runs out of memory within LLVM may
+// leave a lock of LLVM held, and others then wait for ever. So the caller only waits, with a limit
+// once memory has run out, and everything that a thread uses lives as long as the thread.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +18,7 @@ constexpr std::chrono::seconds kPatience{2};
 
 std::atomic<bool> ran_out_of_memory{false};
 
-// A request with its texts.
+// A request with copies of its texts.
 class Job {
  public:
   explicit Job(const CinchClangRequest& given)

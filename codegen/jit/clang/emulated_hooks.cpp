@@ -1,4 +1,4 @@
-// Calls into the emulator: for what CUDA's threads do together, for accesses, for loops.
+// Inserts calls into the emulator: for CUDA's cooperative operations, for accesses, and for loops.
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -39,7 +39,7 @@ std::uint64_t offset_of_hook(llvm::StringRef name) {
   llvm_unreachable("a function of the prelude that has no hook");
 }
 
-// Threads meet in these: no pass may make two of one.
+// Threads meet in these calls: no pass may duplicate them.
 llvm::CallInst* call_hook(llvm::IRBuilder<>& builder, llvm::StringRef name,
                           llvm::FunctionType* type, llvm::ArrayRef<llvm::Value*> args) {
   llvm::Value* hooks = hooks_of(*builder.GetInsertBlock()->getParent());
@@ -52,7 +52,7 @@ llvm::CallInst* call_hook(llvm::IRBuilder<>& builder, llvm::StringRef name,
   return call;
 }
 
-// The table of hooks, which holds where a thread stands.
+// Is it the table of hooks, which holds the thread's state?
 bool is_state(const llvm::Value* object) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
     const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand());
@@ -63,7 +63,7 @@ bool is_state(const llvm::Value* object) {
          call->getCalledFunction()->getName() == kStateFunction;
 }
 
-// A thread's own memory, or data of the module: nothing to look at.
+// Is it a thread's own memory, or data of the module? Such accesses need no report.
 bool is_private(const llvm::Value* pointer) {
   const llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
   if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::GlobalVariable>(object)) return true;
@@ -72,7 +72,7 @@ bool is_private(const llvm::Value* pointer) {
   return argument && argument->hasByValAttr();
 }
 
-// Inserts what one function needs.
+// Inserts the calls that one function needs.
 class FunctionHooks {
  public:
   FunctionHooks(llvm::Function& function, bool checks, SiteTable& sites)
@@ -146,7 +146,7 @@ class FunctionHooks {
     if (callee.getName() != kStateFunction) {
       llvm::IRBuilder<> builder(&call);
       llvm::SmallVector<llvm::Value*> args(call.args());
-      // The last parameter that is a word and left 0 by the prelude.
+      // The last parameter, a word that the prelude left 0.
       auto* last = llvm::dyn_cast<llvm::ConstantInt>(args.back());
       if (last) args.back() = builder.getInt32(sites_.site_of(call));
       replacement = call_hook(builder, callee.getName().drop_front(kHookPrefix.size()),
@@ -222,7 +222,8 @@ llvm::Value* hooks_of(llvm::Function& function) {
 
 void insert_hooks(llvm::Module& module, bool checks, SiteTable& sites) {
   for (llvm::Function& function : module) {
-    // Entries read what the host gave; memcpy and memset stand for accesses that are reported.
+    // Entries only read what the host passed; memcpy and memset implement accesses that are
+    // reported themselves.
     const llvm::StringRef name = function.getName();
     const bool is_ours =
         name.starts_with(kEmulatedEntryPrefix) || name == "memcpy" || name == "memset";

@@ -1,4 +1,4 @@
-// The description of a module for the emulated GPU, and the order of the passes that make one.
+// The description of a module for the emulated GPU, and the order of its passes.
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/DebugInfo.h>
@@ -17,13 +17,13 @@ namespace {
 // LangAS::cuda_device and cuda_constant under -ffake-address-space-map.
 constexpr unsigned kDeviceSpace = 7, kConstantSpace = 8;
 
-// In front of the hooks: what makes the functions that are inlined small, and takes no access
-// apart. Behind them: what keeps frames small. Machine code is made without optimisation.
+// Passes before the hooks are inserted shrink the inlined functions and split no access. Passes
+// after them keep frames small. Machine code is generated without optimisation.
 constexpr const char* kBefore = "function(mem2reg,early-cse),always-inline,globaldce";
 constexpr const char* kBehind = "function(sroa)";
 constexpr const char* kAtLast = "function(sroa,early-cse,simplifycfg),globaldce";
 
-// Constants of struct hooks.h, word by word.
+// Builds the constants of the structs in hooks.h, word by word.
 class Describer {
  public:
   explicit Describer(llvm::Module& module) : module_(module), builder_(module.getContext()) {}
@@ -35,7 +35,7 @@ class Describer {
   llvm::Constant* record(llvm::ArrayRef<llvm::Constant*> fields) {
     return llvm::ConstantStruct::getAnon(module_.getContext(), fields);
   }
-  // The address of as many records; null for none.
+  // The address of an array of records; null if it is empty.
   llvm::Constant* array(llvm::ArrayRef<llvm::Constant*> records) {
     if (records.empty()) return llvm::ConstantPointerNull::get(builder_.getPtrTy());
     auto* type = llvm::ArrayType::get(records[0]->getType(), records.size());
@@ -87,7 +87,7 @@ llvm::Constant* describe_kernel(Describer& describer, llvm::Module& module,
                            describer.word(arrays.size()), describer.word(layout.dynamic_offset)});
 }
 
-// Kernels by the entries that were generated for them.
+// Finds kernels by the entries that were generated for them.
 std::vector<llvm::Function*> find_kernels(llvm::Module& module) {
   std::vector<llvm::Function*> kernels;
   for (const llvm::Function& function : module) {
@@ -98,7 +98,8 @@ std::vector<llvm::Function*> find_kernels(llvm::Module& module) {
   return kernels;
 }
 
-// A launch would have to begin with its initial value, for every emulated device by itself.
+// Device variables are not supported: every emulated device would have to initialise them at each
+// launch.
 bool has_device_variables(const llvm::Module& module, std::string& log) {
   for (const llvm::GlobalVariable& variable : module.globals()) {
     const unsigned space = variable.getAddressSpace();
@@ -110,7 +111,8 @@ bool has_device_variables(const llvm::Module& module, std::string& log) {
   return false;
 }
 
-// As compilers for GPUs do: lambdas, above all, whose captured arrays are a thread's own then.
+// Inlines as compilers for GPUs do. This matters most for lambdas, whose captured arrays then
+// become a thread's own.
 void inline_everything(llvm::Module& module) {
   for (llvm::Function& function : module) {
     const bool is_local = function.hasLocalLinkage() || function.hasLinkOnceLinkage();

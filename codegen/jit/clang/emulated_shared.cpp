@@ -1,6 +1,6 @@
 // Shared memory of the emulated GPU. Clang puts shared variables into an address space of their
 // own; here each becomes an offset from the running block's memory. A variable that several kernels
-// reach lies at the same place in all of them; others share places.
+// use has the same place in all of them; others share places.
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
@@ -18,7 +18,7 @@ namespace {
 
 // LangAS::cuda_shared under -ffake-address-space-map.
 constexpr unsigned kSharedSpace = 9;
-// Between arrays, and in front of the first: what runs over an end is seen.
+// Between arrays, and before the first, to find overruns.
 constexpr std::uint64_t kRedZoneBytes = 64;
 constexpr std::uint64_t kDynamicAlign = 16;
 
@@ -36,7 +36,8 @@ bool is_dynamic(const llvm::GlobalVariable& variable) {
   return variable.isDeclaration();
 }
 
-// What every function names itself; constants around variables are instructions by now.
+// The variables that each function names itself; constants around variables are instructions by
+// now.
 Reached named_by_functions(const std::vector<llvm::GlobalVariable*>& variables) {
   Reached named;
   for (const llvm::GlobalVariable* variable : variables) {

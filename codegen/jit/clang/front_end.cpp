@@ -1,4 +1,4 @@
-// Clang's front end on buffers in memory: no file is read, no header is searched.
+// Clang's front end on buffers in memory: it reads no files and searches no headers.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/Basic/Version.h>
 #include <clang/CodeGen/CodeGenAction.h>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kPreludeFile = "/prelude.pch";
 
-// Contraction off: the language rounds every operation. 512-bit vectors are asked for by name,
-// since x86-64-v4's own tuning would split them.
+// Contraction is off, since the language rounds every operation. 512-bit vectors are requested
+// explicitly: x86-64-v4's own tuning would split them.
 std::vector<std::string> compiler_args(const CinchClangRequest& request) {
   const Processor processor = processor_of(request);
   std::vector<std::string> args = {
@@ -51,8 +51,8 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       "-DCINCH_LANES=" + std::to_string(request.lanes),
       request.address_sanitizer ? "-mframe-pointer=all" : "-mframe-pointer=none"};
   if (request.emulation != kCinchNotEmulated) {
-    // CUDA's own rules hold, and shared variables get an address space of their own. At level 0
-    // functions that may be inlined would look like those that may not.
+    // CUDA's rules apply, and shared variables get an address space of their own. At level 0,
+    // functions that may be inlined could not be told from those that may not.
     args.insert(args.end(),
                 {"-fcuda-is-device", "-ffake-address-space-map", "-O1", "-disable-lifetime-markers",
                  "-relaxed-aliasing", "-debug-info-kind=line-tables-only"});
@@ -63,7 +63,7 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
   return args;
 }
 
-// Null with a message for `engine` where Clang does not know an argument.
+// Null with a message for `engine` if Clang does not know an argument.
 std::shared_ptr<clang::CompilerInvocation> make_invocation(
     const CinchClangRequest& request, const CinchClangText& source,
     const std::vector<std::string>& more_args, clang::DiagnosticsEngine& engine) {
@@ -81,7 +81,7 @@ std::shared_ptr<clang::CompilerInvocation> make_invocation(
   return invocation;
 }
 
-// Runs on the source and `prelude`, where there is one: Clang finds no other file.
+// Runs the action on the source and, if there is one, `prelude`: Clang finds no other file.
 bool run(clang::FrontendAction& action, const CinchClangRequest& request,
          const CinchClangText& source, const std::vector<std::string>& more_args,
          std::string_view prelude, std::string& log) {
@@ -106,7 +106,7 @@ bool run(clang::FrontendAction& action, const CinchClangRequest& request,
   return compiler.ExecuteAction(action);
 }
 
-// Into memory.
+// Writes to memory.
 class PrecompileAction : public clang::GeneratePCHAction {
  public:
   std::shared_ptr<clang::PCHBuffer> buffer = std::make_shared<clang::PCHBuffer>();

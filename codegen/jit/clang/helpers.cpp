@@ -1,7 +1,7 @@
-// What make_helpers wrote, as part of this library.
+// Includes the output of make_helpers in this library.
 #include "codegen/jit/clang/stages.h"
 
-// name: a symbol; file: in the folder that the assembler is told to search. A zero follows.
+// name: a symbol; file: in the folder that the assembler searches. A zero byte follows.
 #define CINCH_FILE(name, file)                                                        \
   __asm__(".section .rodata\n.balign 16\n.globl " #name "\n.hidden " #name "\n" #name \
           ":\n.incbin \"" file "\"\n" #name "End:\n.byte 0\n.previous\n");            \

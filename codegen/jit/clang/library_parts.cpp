@@ -1,4 +1,4 @@
-// What a library is made of beside kernels: names of its own, data, archives.
+// The parts of a library besides kernels: private names, data, archives.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -23,7 +23,7 @@ void make_private(llvm::Module& module, std::string_view prefix) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     if (is_memory_function(function.getName())) {
-      // In a static library, ours would serve all of the program that links it.
+      // In a static library, ours would be used by the whole program that links it.
       function.deleteBody();
       function.setComdat(nullptr);
       function.setVisibility(llvm::GlobalValue::DefaultVisibility);

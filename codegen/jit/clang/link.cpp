@@ -1,5 +1,5 @@
-// LLD in process. Objects come from memory files; LLD insists on making its output by
-// renaming, so that goes through a folder of its own. LLD keeps global state: one link at a time.
+// LLD in process. Objects are memory files. LLD insists on renaming its output into place, so that
+// goes through a folder of its own. LLD has global state: one link at a time.
 #include <lld/Common/Driver.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/Twine.h>
@@ -49,12 +49,12 @@ class MemoryFile {
   int fd_;
 };
 
-// A fresh folder, removed with what is in it at the end of its scope.
+// A new folder, removed with its contents at the end of its scope.
 class OutputFolder {
  public:
   OutputFolder() : error_(llvm::sys::fs::createUniqueDirectory("cinch-link", path_)) {}
   ~OutputFolder() {
-    // What cannot be removed stays in the folder of temporary files.
+    // If it cannot be removed, it stays in the folder for temporary files.
     if (!error_) static_cast<void>(llvm::sys::fs::remove_directories(path_));
   }
   OutputFolder(const OutputFolder&) = delete;

@@ -1,6 +1,6 @@
 // make_helpers FOLDER: compiles the prelude's helpers for each CPU architecture into FOLDER,
-// precompiles the prelude that kernels then are compiled with, and writes there what both were made
-// from and by. Runs while Cinch is built.
+// precompiles the prelude for compiling kernels, and records their sources and compiler. Runs while
+// Cinch is built.
 #include <cstdio>
 #include <fstream>
 #include <string>

@@ -14,7 +14,7 @@ namespace cinch::driver {
 
 namespace {
 
-// CLI11 indents the lines of a description and breaks none.
+// CLI11 only indents the lines of a description; this also breaks them.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
@@ -80,7 +80,7 @@ const Topic* find_topic(const std::string& name) {
   return topic == std::end(kTopics) ? nullptr : topic;
 }
 
-// One page behind the other.
+// Prints the pages one after the other.
 ExitCode print_pages(const std::vector<std::string>& names) {
   std::vector<const Topic*> pages;
   for (const std::string& name : names) {

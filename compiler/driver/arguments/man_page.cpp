@@ -13,7 +13,7 @@ namespace cinch::driver {
 
 namespace {
 
-// As text of a page: no character has a meaning to the formatter.
+// Escapes text, so that no character has a meaning for the formatter.
 std::string escaped(std::string_view text) {
   std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   for (const char c : text) {
@@ -55,7 +55,7 @@ std::string section(std::string_view title) {
   return fmt::format(".SH {}\n", title);
 }
 
-// A term and, indented, what is said of it.
+// A term and, indented, its description.
 std::string entry(const std::string& term, const std::string& text) {
   return fmt::format(".TP\n{}\n{}\n", term, text);
 }

@@ -27,7 +27,7 @@ void add_ucx(CLI::App* command, TransportOptions& options) {
 
 void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
   options.words = registry.words;
-  // What mpirun starts is a rank of its world.
+  // A process that mpirun starts is a rank of its world.
   if (is_started_by_mpirun()) options.transport = "mpi";
   command
       ->add_option("--transport", options.transport,

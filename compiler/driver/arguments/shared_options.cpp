@@ -15,7 +15,7 @@ namespace cinch::driver {
 
 namespace {
 
-// Replaces `text` by plain digits. What is wrong with it; empty where nothing is.
+// Replaces `text` by plain digits. Returns the error; empty if there is none.
 std::string read_count(std::string& text, std::int64_t least, std::uint64_t most,
                        std::string_view unit) {
   const ParsedCount count = parse_count(text, unit);

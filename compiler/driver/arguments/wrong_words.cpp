@@ -29,7 +29,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The innermost command that the parser went into.
+// The innermost command that the parser entered.
 const CLI::App& parsed_command(const CLI::App& app) {
   const std::vector<CLI::App*> inner = app.get_subcommands();
   return inner.empty() ? app : parsed_command(*inner.back());
@@ -40,7 +40,7 @@ struct UnknownWord {
   std::string word;
 };
 
-// The first word that no command took, and in which command that was.
+// The first word that no command accepted, and the command that should have.
 std::optional<UnknownWord> find_unknown(const CLI::App& app, bool wants_option) {
   for (const std::string& word : app.remaining()) {
     const bool is_option = word.starts_with('-') && word != "-" && word != "--";
@@ -52,7 +52,7 @@ std::optional<UnknownWord> find_unknown(const CLI::App& app, bool wants_option) 
   return std::nullopt;
 }
 
-// Without their dashes, which would make any two of them alike.
+// Names without dashes, since dashes would make any two names similar.
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -61,19 +61,19 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// Also the word itself, which may be known in another place.
+// May return the word itself, which may be valid in another place.
 std::string nearest(const std::string& word, const std::vector<std::string>& names) {
   if (std::ranges::find(names, word) != names.end()) return word;
   return std::string(nearest_name(word, {names.begin(), names.end()}));
 }
 
-// The name as it was given; empty where there is none.
+// The name as given; empty if there is none.
 std::string given_program(const CLI::App& command) {
   const CLI::Option* const option = command.get_option_no_throw("program");
   return option == nullptr || option->count() == 0 ? std::string() : option->results().front();
 }
 
-// What may have been meant: another option, or a parameter of a program. Empty: no idea.
+// What the user may have meant: another option, or a parameter of a program. Empty if unknown.
 std::string meant_instead(const CLI::App& command, const std::string& option) {
   const std::string plain = option.substr(option.find_first_not_of('-'));
   const std::string near = nearest(plain, option_names(command));
@@ -83,7 +83,7 @@ std::string meant_instead(const CLI::App& command, const std::string& option) {
   return parameter.empty() ? std::string() : "--set " + parameter + "=VALUE";
 }
 
-// An option of one value that was given several times.
+// An option with one value that was given several times.
 const CLI::Option* find_repeated(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     const bool has_one = option->get_items_expected_max() == 1 && !option->get_positional();

@@ -1,4 +1,4 @@
-// Programs made ready, and what a codec of theirs computes on.
+// Prepares programs, and chooses what their codecs compute on.
 #include "compiler/driver/codecs/codec.h"
 
 #include <fmt/format.h>
@@ -21,13 +21,13 @@ namespace cinch::driver {
 
 namespace {
 
-// Ranks of one process share the device, one at a time: an emulated one runs on one thread.
+// Ranks of one process use the device one at a time: an emulated device runs on one thread.
 std::mutex& device_turns() {
   static std::mutex one;
   return one;
 }
 
-// Throws CommandError for parameters that the program does not have, or not with such values.
+// Throws CommandError for parameters or values that the program does not have.
 rt::ParameterValues parameters_of(const rt::ProgramInfo& info,
                                   const std::vector<sema::Binding>& bindings) {
   rt::ParameterValues parameters(info);

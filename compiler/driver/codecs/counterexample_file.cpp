@@ -19,7 +19,7 @@ std::string stem_of(const std::string& path) {
   return path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path;
 }
 
-// As a shell takes it back.
+// Quotes a word for the shell.
 std::string quoted(const std::string& word) {
   const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) != 0 ||

@@ -1,5 +1,5 @@
-// A codec over a session on a device: CPUs take the caller's memory, to a GPU gradients go and
-// payloads come back, and only what happens between is timed.
+// A codec over a session on a device. CPUs use the caller's memory. For a GPU gradients are copied
+// there and payloads back; only the work in between is timed.
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -16,20 +16,20 @@ namespace cinch::driver {
 
 namespace {
 
-// Of a list of one tensor.
+// For a list of one tensor.
 template <typename T>
 T list_or_throw(rt::ListResult<T> result) {
   if (!result) throw_error(result.error().error);
   return std::move(*result);
 }
 
-// Device memory that grows when more is asked for.
+// Device memory that grows on demand.
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(rt::ComputeDevice& device) : device_(device) {}
 
   std::uint8_t* reserve(std::size_t size_bytes) {
-    // Of no bytes there still is an address.
+    // Even 0 bytes need an address.
     size_bytes = std::max<std::size_t>(size_bytes, 16);
     if (size_bytes_ < size_bytes) {
       memory_ = {};
@@ -122,7 +122,7 @@ class DeviceCodec : public Codec {
   std::optional<double> device_ms() const override { return device_ms_; }
 
  private:
-  // What runs here ends early where the user asks for it; what runs elsewhere is timed.
+  // Makes a call. Work in this process can be cancelled by the user; work on a device is timed.
   template <typename Call>
   void run(const Call& call) {
     if (device_->is_host()) {
@@ -142,13 +142,13 @@ class DeviceCodec : public Codec {
     return outcome;
   }
 
-  // The tensor where the device has it, as f32 on a GPU.
+  // The tensor in the device's memory, as f32 on a GPU.
   rt::ConstTensorView bring(rt::ConstTensorView tensor) {
     if (device_->is_host()) return tensor;
     std::vector<float> values = to_f32(tensor);
     return {tensor_.copy_in(bytes_of(values)), kF32, tensor.num_elems};
   }
-  // Where a result goes that `values` are to have, and from there to them.
+  // Memory on the device for a result, which is then copied to `values`.
   rt::TensorView room_for(std::span<float> values) {
     rt::TensorView room(values);
     if (!device_->is_host()) room.data = other_.reserve(values.size_bytes());

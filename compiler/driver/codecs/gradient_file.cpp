@@ -14,7 +14,7 @@ namespace cinch::driver {
 
 namespace {
 
-// NumPy has no bfloat16: whoever stored one as uint16 says so, else it is a mistake.
+// NumPy has no bfloat16. A user who stored one as uint16 says so; otherwise uint16 is an error.
 bool is_stored_as_uint16(std::span<const std::uint8_t> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   return text.substr(0, text.find('\n')).find("'<u2'") != std::string_view::npos;

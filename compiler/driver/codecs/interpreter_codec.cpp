@@ -1,4 +1,4 @@
-// A codec over the IR's interpreter: the oracle behind the same payloads. For tests (run
+// A codec over the IR's interpreter: the oracle, with the same payloads. For tests (run
 // --interpret).
 #include <algorithm>
 #include <bit>
@@ -29,7 +29,7 @@ void extend_signs(DType dtype, std::vector<std::uint64_t>& elements) {
   }
 }
 
-// Every collective of the interpreter is all ranks' arrays, gathered.
+// Gathers all ranks' arrays for every collective of the interpreter.
 class MeetingOverRanks : public interp::Meeting {
  public:
   MeetingOverRanks(rt::RankExchange& ranks, std::uint32_t world) : ranks_(ranks), world_(world) {}
@@ -157,7 +157,7 @@ class InterpreterCodec : public Codec {
   }
 
  private:
-  // Of no elements: nothing runs, so that no program has to mind them.
+  // For tensors without elements: nothing runs, so that programs need not handle them.
   std::vector<std::uint8_t> header_alone(std::uint64_t step) const {
     rt::EncodedFields nothing;
     nothing.counts.assign(program_->info.wire.counts.size(), 0);
@@ -217,7 +217,7 @@ class InterpreterCodec : public Codec {
 
   std::shared_ptr<const ir::Program> program_;
   rt::ParameterValues parameters_;
-  interp::Inputs inputs_;  // what is the same in every call
+  interp::Inputs inputs_;  // the same for every call
   std::vector<interp::Array> states_;
 };
 

@@ -27,7 +27,7 @@ struct SurveyCall {
   double encode_seconds = 0, decode_seconds = 0;
 };
 
-// One step of one tensor by a session of its own.
+// Runs one step of one tensor in a session of its own.
 class SurveySession {
  public:
   SurveySession(const CodecFactory& factory, const SurveyTensor& tensor)
@@ -70,8 +70,8 @@ double middle_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Later steps of a warm session, until there are enough or time is up; a check of the program may
-// end them.
+// Times later steps of a warm session, until there are enough or time is up. A failing check of the
+// program may end them early.
 void time_tensor(SurveySession& session, SurveyCall& first, double seconds) {
   std::vector<double> encode, decode;
   const auto start = SurveyClock::now();
@@ -89,7 +89,7 @@ void time_tensor(SurveySession& session, SurveyCall& first, double seconds) {
   first.decode_seconds = middle_of(decode);
 }
 
-// ‖x - y‖² and ‖x‖², of all tensors.
+// ‖x - y‖² and ‖x‖², over all tensors.
 struct SquaredSums {
   double difference = 0, original = 0;
 

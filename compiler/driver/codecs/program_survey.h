@@ -23,8 +23,8 @@ struct SurveyTensor {
 
 struct SurveyFigures {
   std::shared_ptr<const rt::LoadedProgram> program;
-  // Of all tensors. Tensors that the program does not take, since they are not matrices, count as
-  // f32.
+  // Sum over all tensors. Tensors that the program does not take, since they are not matrices,
+  // count as f32.
   std::int64_t payload_bytes = 0;
   std::size_t num_exact = 0;
   double relative_error = 0;  // of one step; not finite if the gradient is zero

@@ -1,7 +1,7 @@
-// Workloads of `cinch tune`. On a CPU all contestants of a workload share one session: where memory
-// lies makes a larger difference than most numbers. On a GPU they share the caller's memory; each
-// has a session of its own, as launches are planned and code is compiled for its numbers, but
-// states and workspace lie at the same offsets of its one allocation.
+// Workloads of `cinch tune`. On a CPU all contestants of a workload share one session, since the
+// place of memory matters more than most numbers. On a GPU they share the caller's memory. Each has
+// a session of its own, since launches are planned and code is compiled for its numbers, but states
+// and workspace lie at the same offsets of its one allocation.
 #include "compiler/driver/codecs/tune_workloads.h"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace cinch::driver {
 
 namespace {
 
-// Dense, random and selecting; the last has kernels that go in order.
+// A dense, a random and a selecting program; the last one has sequential kernels.
 constexpr const char* kPrograms[] = {"onebit", "qsgd", "topk"};
 constexpr std::int64_t kCpuSizes[] = {1 << 14, 1 << 17, 1 << 20, 1 << 22};
 constexpr std::int64_t kGpuSizes[] = {1 << 16, 1 << 20, 1 << 24};
 constexpr std::int64_t kEmulatedSizes[] = {1 << 12};
-// A turn is about so many elements long, in as many calls as that takes.
+// A turn handles about this many elements, in as many calls as that takes.
 constexpr std::int64_t kTurnElems = 1 << 18;
 
 int calls_per_turn(std::int64_t num_elems) {
@@ -60,7 +60,7 @@ class CpuCalls {
 
 // ---- GPU ----
 
-// A program of the library for one device, compiled when a number of warps is asked for.
+// A program of the library on one device, compiled at the first use of a number of warps.
 class GpuPrograms {
  public:
   GpuPrograms(std::string name, std::shared_ptr<const rt::GpuDevice> device)
@@ -84,7 +84,7 @@ class GpuPrograms {
   std::map<std::int64_t, std::shared_ptr<const rt::GpuProgram>> programs_;
 };
 
-// What a caller holds on the device: gradient, payload and output of one tensor.
+// A caller's memory on the device: gradient, payload and output of one tensor.
 class GpuTensors {
  public:
   GpuTensors(const std::shared_ptr<const rt::GpuDevice>& device, std::span<const float> gradient,
@@ -136,7 +136,7 @@ class GpuCalls {
   int num_calls_;
 };
 
-// A program and a size. Contestants share a caller's memory as long as there is one of them.
+// A program and a size. Contestants share a caller's memory while one of them lives.
 class GpuWorkload {
  public:
   GpuWorkload(std::shared_ptr<GpuPrograms> programs, std::int64_t num_elems, int num_calls)

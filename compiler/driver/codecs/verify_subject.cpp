@@ -20,10 +20,10 @@ namespace cinch::driver {
 
 namespace {
 
-// What the interpreter and the emulator do in some hundredths of a second.
+// The interpreter and the emulator handle this many in some hundredths of a second.
 constexpr std::int64_t kMostSlowElements = 5000;
 
-// What a call of a codec gives, its errors as values.
+// Makes a call of a codec and returns its errors as values.
 template <typename Call>
 auto as_result(const Call& call) -> rt::Result<decltype(call())> {
   try {
@@ -78,7 +78,7 @@ class CodecTensor : public verify::Tensor {
   std::unique_ptr<Codec> codec_;
 };
 
-// A program with a `sync` body in a world of one: its update stands for a payload.
+// A program with a `sync` body in a world of one rank; its update is used as the payload.
 class LoneTensor : public CodecTensor {
  public:
   using CodecTensor::CodecTensor;
@@ -124,7 +124,7 @@ class CodecRanks : public verify::Ranks {
   RankGroup group_;
 };
 
-// A compiled program and the options that its factory reads when it opens a codec.
+// A compiled program, and the options that its factory reads when it opens a codec.
 struct Machine {
   explicit Machine(RunOptions wanted) : options(std::move(wanted)), factory(options) {}
   RunOptions options;
@@ -228,7 +228,7 @@ sema::CheckedProgram check(const ProgramOptions& program) {
 
 VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
     : checked(check(options.program)), ir(service::make_ir(silent, options.program)) {
-  // What no pass but the last knows.
+  // Only the last pass knows this.
   checked.info.aggregation = ir.info.aggregation;
   subject.checked = &checked;
   subject.ir = &ir;
@@ -240,7 +240,7 @@ VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
         make_target(main, 1, options.execution.device, "--device " + options.execution.device);
   } else {
     const std::string arch = find_target(options.execution, true).arch;
-    // Many tensors are opened; threads of their own would cost more than they save.
+    // Many tensors are opened; a thread pool for each would cost more than it saves.
     const std::uint32_t threads = std::max(options.execution.threads, 1u);
     subject.main = make_target(main, threads, arch, on_cpu(arch, threads));
     add_cpu_targets(options, main, arch, threads, subject);

@@ -1,5 +1,5 @@
-// cinch bench: calls of programs beside the floor that this machine sets them, and what compiling
-// them costs.
+// cinch bench: measures calls of programs, this machine's floor for them, and the cost of
+// compiling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct CompileTimes {
   double cold_ms = 0, cached_ms = 0;
 };
 
-// From source to callable, without and with an entry of the cache.
+// Compiles from source to a callable program, without and with an entry in the cache.
 std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& program,
                                                        const codegen::Target& target,
                                                        CompileTimes& times) {
@@ -66,7 +66,7 @@ json call_report(const bench::CallFigures& call, std::size_t elements) {
           {"rounds", call.rounds}};
 }
 
-// Plain reading of an array as long as the gradient.
+// Bandwidth of reading an array as long as the gradient.
 double read_bandwidth(std::size_t elements, const BenchOptions& options) {
   rt::TaskRunner runner(options.execution.threads);
   analysis::ForcedSweeps reading;
@@ -108,7 +108,7 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   return report;
 }
 
-// Programs of one kind, which have the same calls: `encode` and `decode`, or `sync`.
+// Prints programs with the same calls: `encode` and `decode`, or `sync`.
 void print_table(const json& list, const std::vector<std::string>& calls) {
   std::vector<TableColumn> columns = {{"", "compressor", true}, {"payload", "bytes"}};
   for (const std::string& call : calls) {
@@ -134,7 +134,7 @@ void print_table(const json& list, const std::vector<std::string>& calls) {
   fmt::print("{}", table.text(text_width()));
 }
 
-// What --sort compares of a report: smaller numbers come first.
+// The number of a report by which --sort orders; smaller ones come first.
 double sort_key(const json& report, const std::string& by) {
   if (by == "payload") return report["payload_bytes"].get<double>();
   if (by == "compile") return report["compile_cold_ms"].get<double>();
@@ -166,7 +166,8 @@ ExitCode run_bench(const BenchOptions& options) {
         "device '" + options.execution.device +
             "': calls and their floors are measured on CPUs only; leave --device out");
   }
-  // A cache of its own: cold is cold, and what is kept for work stays.
+  // Uses a cache of its own, so that the first compilation is cold and the user's cache is not
+  // touched.
   const TemporaryFolder cache("cinch-bench");
   setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
   setenv("CINCH_CACHE", "on", 1);

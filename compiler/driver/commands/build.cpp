@@ -1,4 +1,4 @@
-// cinch build: a library, or a stage that --emit prints.
+// cinch build: makes a library, or prints a stage with --emit.
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu.h"
@@ -74,7 +74,7 @@ Bytes emit_image(const BuildOptions& options) {
   return rt::write_image(service::make_program_image(front_end, program, target));
 }
 
-// Laid out by Clang's format library where that is here, else as emitted.
+// Formatted by Clang's format library if that is available, else as emitted.
 std::string emit_source(const BuildOptions& options) {
   const codegen::KernelSource source = make_source(options, target_of(options));
   const rt::Result<std::string> formatted = codegen::format_source(source.text);
@@ -105,7 +105,7 @@ codegen::Target cuda_target_of(const BuildOptions& options) {
   throw CommandError(ExitCode::Usage, "--emit=cu, ptx and cubin need --target cuda:sm_NN");
 }
 
-// As it goes to the compiler, to the byte.
+// The exact text that the compiler gets.
 std::string emit_cuda_text(const BuildOptions& options) {
   return make_source(options, cuda_target_of(options)).text;
 }

@@ -1,4 +1,4 @@
-// cinch cache: what was compiled before, and compiling ahead of time.
+// cinch cache: shows compiled programs, and compiles ahead of time.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -72,10 +72,10 @@ void print_for_people(const json& report) {
              report["max_bytes"].get<std::uint64_t>());
 }
 
-// What compiles longer than this in the background is given up, so that others have their turn.
+// A background compilation that takes longer is given up, so that others have their turn.
 constexpr unsigned kMostSeconds = 1800;
 
-// In a process that outlives this one, and keeps nothing of who started it.
+// Continues in a process that outlives this one, and keeps nothing of the process that started it.
 bool goes_on_alone() {
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   if (::fork() != 0) return false;
@@ -84,8 +84,8 @@ bool goes_on_alone() {
   return true;
 }
 
-// One such process compiles at a time, for the same GPUs' ranks begin with the same programs. Where
-// files cannot be locked, several do.
+// Only one such process compiles at a time, since ranks on equal GPUs begin with the same programs.
+// If files cannot be locked, several do.
 void wait_for_turn(const std::filesystem::path& folder) {
   const int lock = ::open((folder / "improving").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                           S_IRUSR | S_IWUSR);
@@ -116,11 +116,11 @@ std::vector<WarmProgram> programs_to_warm(const CacheOptions& options) {
 
 bool is_kept(const WarmProgram& program) {
   FrontEnd front_end;
-  front_end.show = {};  // warnings were shown
+  front_end.show = {};  // warnings were shown already
   return service::is_kept(front_end, program.request, program.target);
 }
 
-// `compiled`: what the program was compiled by.
+// `compiled`: the front end that compiled the program.
 [[noreturn]] void refuse_not_kept(const WarmProgram& program, const FrontEnd& compiled,
                                   const rt::ImageCache& cache) {
   value_or_throw(cache.check_writable(), "nothing is kept");
@@ -179,7 +179,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     if (!is_kept(program)) refuse_not_kept(program, front_end, cache);
     fmt::print("{} for {}\n", program.request.program, program.target.arch);
   }
-  // What is kept last may take the room of what was kept first.
+  // Entries that are written last may have pushed out the first ones.
   for (const WarmProgram& program : programs) {
     if (!is_kept(program)) refuse_not_kept(program, {}, cache);
   }

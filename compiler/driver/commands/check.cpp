@@ -9,7 +9,7 @@ namespace cinch::driver {
 ExitCode run_check(const CheckOptions& options) {
   FrontEnd front_end;
   for (const std::string& path : options.files) {
-    // A file that another one imported was checked with it.
+    // A file that another one imports was already checked with it.
     const dsl::SourceBuffer* known = front_end.sources.find_name(path);
     const dsl::FileId file = known != nullptr ? known->id() : front_end.load(path).id();
     sema::check_module(front_end.sources, file, load_import, front_end.sink,

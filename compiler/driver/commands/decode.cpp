@@ -1,4 +1,4 @@
-// cinch decode: a payload to a gradient. The tensor's shape is the one that the payload names.
+// cinch decode: decodes a payload to a gradient. The payload gives the tensor's shape.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 32) - 1;
 
-// The header is anyone's: sizes are bounded before memory is taken for them.
+// The header is untrusted: its sizes are limited before memory is allocated.
 void check_shape(Shape shape, const std::string& path) {
   const bool fits = shape.rows >= 0 && shape.cols >= 0 && shape.rows <= kMostElements &&
                     shape.cols <= kMostElements &&

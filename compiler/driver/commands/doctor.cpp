@@ -1,4 +1,4 @@
-// cinch doctor: what this machine has, and where it was found.
+// cinch doctor: lists what this machine has, and where.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ json item(const std::string& name, bool is_found, const std::string& where,
   return {{"name", name}, {"found", is_found}, {"where", where}, {"needed_for", needed_for}};
 }
 
-// A library that is opened when it is needed: tried here, and closed again.
+// A library that is opened on demand: opens it here, and closes it again.
 json library(const std::string& name, const char* file, const std::string& needed_for) {
   void* handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -58,7 +58,7 @@ json nvrtc_item() {
   return item("NVRTC", report.is_found, codegen::describe(report), "compiling for CUDA");
 }
 
-// The driver, and for each device what it is and whether it can be opened.
+// The driver, and each device with its properties and whether it can be opened.
 json driver_item() {
   constexpr const char* kNeededFor = "running on a GPU";
   const auto driver = rt::open_cuda_driver();
@@ -81,7 +81,7 @@ json driver_item() {
   return item("CUDA driver", true, where, kNeededFor);
 }
 
-// Of whom the numbers in use are.
+// Tells whose numbers are in use.
 std::string numbers_origin(const rt::TuningTable& table) {
   std::string text;
   for (const rt::TuningEntry& entry : table.entries) {
@@ -108,7 +108,8 @@ json tuning_item() {
   return item("tuning table", true, user.path + numbers_origin(user.table), kNeededFor);
 }
 
-// What of the cache is not used, as somebody else may have written it, say: as many lines as help.
+// Parts of the cache that are not used, for example because somebody else may have written them;
+// limited to as many lines as help.
 std::string cache_problems(const rt::CacheSettings& settings) {
   constexpr std::size_t kMostLines = 8;
   const std::vector<std::string> problems = rt::ImageCache(settings).problems();

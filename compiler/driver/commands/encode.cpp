@@ -1,4 +1,4 @@
-// cinch encode: a gradient to a payload.
+// cinch encode: encodes a gradient to a payload.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

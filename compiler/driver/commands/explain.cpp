@@ -1,4 +1,4 @@
-// cinch explain: what a program stores and what it costs, from its kernels' formulas; nothing is
+// cinch explain: shows what a program stores and costs, by its kernels' formulas; nothing is
 // compiled to machine code.
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// Tables have no room in less, and lines are hard to read in more.
+// Tables need the smaller width; lines beyond the larger one are hard to read.
 constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 
 void print_explained(const json& report, const ExplainOptions& options) {
@@ -45,7 +45,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   std::vector<codegen::SweepsApart> apart;
   kir::KernelProgram kernels =
       service::make_kernels(program, {options.program.states, &steps, &apart});
-  service::FrontEnd silent;  // what there is to say was said
+  service::FrontEnd silent;  // shows nothing: diagnostics were shown already
   const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
   const sema::CheckedProgram checked = service::check_program(
       silent, service::find_program(options.program), options.program.bindings);

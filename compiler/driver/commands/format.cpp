@@ -1,4 +1,4 @@
-// cinch fmt: files in the canonical layout.
+// cinch fmt: rewrites files in the canonical layout.
 #include <fmt/format.h>
 
 #include "compiler/driver/commands/commands.h"
@@ -10,7 +10,7 @@ namespace cinch::driver {
 
 namespace {
 
-// Whether the file changes; nothing is written where it has syntax errors.
+// Returns whether the file changes; writes nothing if it has syntax errors.
 bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
   const bool is_input = path == kStandardInput;
   const dsl::SourceBuffer& source =

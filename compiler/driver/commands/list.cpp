@@ -1,5 +1,5 @@
-// cinch list: the standard library, a line for each compressor; of some of them all there is to
-// say.
+// cinch list: lists the standard library with one line for each compressor, or some compressors in
+// full.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string adds_up_text(const json& item) {
   return aggregation == "as the wrapped one" ? "-" : aggregation;
 }
 
-// By family as the library has them, by name, or by bits with unknown ones last.
+// Sorted by family in the library's order, by name, or by bits with unknown ones last.
 json sorted(json list, const std::string& by) {
   const auto bits = [](const json& item) {
     const json& known = item["payload_bits_per_element"];
@@ -45,7 +45,7 @@ json sorted(json list, const std::string& by) {
   return list;
 }
 
-// Names of one width, so that all families have the same columns.
+// Pads names to one width, so that all families have the same columns.
 void print_list(const json& list, bool has_families) {
   const std::size_t width = text_width();
   std::size_t longest = 0;
@@ -122,7 +122,7 @@ class Card {
     }
   }
 
-  // As it is, to be pasted.
+  // Printed unchanged, for pasting.
   static void print_example(const json& example) {
     fmt::print("\n{}\n\n", example["command"].get<std::string>());
     for (const json& line : example["python"]) fmt::print("{}\n", line.get<std::string>());
@@ -131,7 +131,7 @@ class Card {
   std::size_t width_;
 };
 
-// The command as it was given, and a mark below the name that there is not.
+// The command as given, with a mark below the unknown name.
 std::string marked(const std::vector<std::string>& words, const std::string& name) {
   const auto wrong = std::find(words.begin() + 1, words.end(), name);
   const std::string before = fmt::format("  cinch {} ", fmt::join(words.begin() + 1, wrong, " "));

@@ -9,7 +9,7 @@
 namespace cinch::driver {
 
 ExitCode run_lsp(const LspOptions& options) {
-  // An editor that has gone is an error of the write.
+  // A closed editor then shows as an error of the write.
   std::signal(SIGPIPE, SIG_IGN);
   lsp::ServerOptions server;
   server.version = kVersion;

@@ -1,4 +1,4 @@
-// cinch probe: how long exchanges between ranks take.
+// cinch probe: measures exchanges between ranks.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -49,7 +49,7 @@ rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
   return std::move(models[0]);
 }
 
-// Nothing on ranks that do not report.
+// Returns nothing on ranks that do not report.
 std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   const rt::ProbeOptions probe = probe_options(options);
   auto transport = value_or_throw(

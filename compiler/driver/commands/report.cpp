@@ -1,4 +1,4 @@
-// cinch report: programs beside each other on a folder of gradients, and what a step would take.
+// cinch report: compares programs on a folder of gradients, and predicts the time of a step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using nlohmann::json;
 
 constexpr const char* kPlainName = "none (f32)";
 
-// A program to try: what it is asked for as, and what it is called.
+// A program to try: how to request it, and its name.
 struct Candidate {
   std::string request, name, family;
 };
@@ -59,7 +59,7 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   return tensors;
 }
 
-// "onebit,topk(ratio: 0.1, a: 2)" is two: commas within brackets are a program's own.
+// Splits "onebit,topk(ratio: 0.1, a: 2)" into two: commas within brackets belong to a program.
 std::vector<std::string> split_programs(const std::vector<std::string>& words) {
   std::vector<std::string> programs;
   for (const std::string& word : words) {
@@ -79,7 +79,7 @@ std::vector<std::string> split_programs(const std::vector<std::string>& words) {
   return programs;
 }
 
-// Those asked for, else all of the library that stand alone.
+// The requested programs, else all of the library that work alone.
 std::vector<Candidate> candidates_of(const SurveyOptions& options) {
   const std::vector<StdlibFile> files = stdlib_files();
   std::vector<Candidate> candidates;

@@ -1,4 +1,4 @@
-// cinch run: gradients encoded and decoded, with what that cost and how near the result is.
+// cinch run: encodes and decodes gradients, and reports cost and error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Calls that are timed besides the first: until there are this many or this much time is spent.
+// The most calls to time besides the first, and the most time to spend on them.
 constexpr int kMostTimedCalls = 15;
 constexpr double kTimingSeconds = 1.0;
 
@@ -39,7 +39,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What the steps (or ranks) gave: the last payload, what came out, and what it is compared with.
+// Results of the steps (or ranks): the last payload, the output, and what it is compared with.
 struct Outcome {
   std::int64_t bound_bytes = 0, payload_bytes = 0;
   std::vector<std::uint8_t> payload;
@@ -88,7 +88,7 @@ Outcome run_steps(const CodecFactory& factory, const RunOptions& options,
   return outcome;
 }
 
-// The mean over ranks, which the update is compared with.
+// The mean over ranks, with which the update is compared.
 std::vector<float> mean_of(const std::vector<rt::NpyArray>& inputs) {
   std::vector<float> mean = to_f32(view_of(inputs.front()));
   for (const rt::NpyArray& input : std::span(inputs).subspan(1)) {
@@ -111,8 +111,7 @@ void sync_once(RankGroup& group, std::span<const rt::ConstTensorView> gradients,
   outcome.payload_bytes = outcome.bound_bytes = static_cast<std::int64_t>(group.sent_bytes());
 }
 
-// Programs that synchronise by a protocol of their own. Without --ranks the inputs are the steps of
-// a world of one.
+// For programs with a `sync`. Without --ranks the inputs are the steps of a world of one rank.
 Outcome run_sync(const CodecFactory& factory, const RunOptions& options,
                  const std::vector<rt::NpyArray>& inputs, Shape shape) {
   Outcome outcome;
@@ -134,8 +133,8 @@ Outcome run_sync(const CodecFactory& factory, const RunOptions& options,
   return outcome;
 }
 
-// The ranks of one step: payloads decoded and added in rank order (or added and then decoded), then
-// the update.
+// The ranks of one step: decodes payloads and adds them in rank order (or adds and then decodes),
+// then computes the update.
 Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
                   const std::vector<rt::NpyArray>& inputs, Shape shape) {
   Outcome outcome;
@@ -163,8 +162,8 @@ Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
   return outcome;
 }
 
-// The next steps, until one fails, as a check of the program may in some steps alone, or time is
-// up.
+// Runs the next steps until time is up, or until one fails, since a check of the program may fail
+// only in some steps.
 void time_steps(Codec& codec, const RunOptions& options, const rt::NpyArray& input,
                 Outcome& timed) {
   Progress progress("timing");
@@ -176,12 +175,13 @@ void time_steps(Codec& codec, const RunOptions& options, const rt::NpyArray& inp
   }
 }
 
-// More calls of a warm codec of their own, so that states and results stay those of the steps.
+// Times further calls with a warm codec of their own, so that states and results stay those of the
+// steps.
 void time_more(const CodecFactory& factory, const RunOptions& options, const rt::NpyArray& input,
                Shape shape, Outcome& outcome) {
-  // How long an interpreter or an emulator takes is no speed: the steps' own times do.
+  // Times of an interpreter or an emulator mean little: those of the steps suffice.
   if (options.interpret || options.execution.device == "emulated") return;
-  // What ranks do at the same time is timed as it is.
+  // Simultaneous work of ranks is timed as it is.
   if (factory.info().has_sync) return;
   const auto codec = factory.open(shape, options.worker, options.world);
   Outcome warm_up, timed;

@@ -1,4 +1,4 @@
-// cinch sync: gradients of ranks, averaged by a plan over a transport.
+// cinch sync: averages the ranks' gradients by a plan over a transport.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,7 +96,7 @@ class SyncCommand {
     const Cancellable scope;
     const std::vector<SyncRankOptions> ranks_of_plan = options_by_rank();
     run_on_rank_threads(world, [&](std::uint32_t r) {
-      // All at once: NCCL waits for the others, also where a rank has thrown.
+      // Closes all at once: NCCL waits for the others, even if a rank has thrown.
       const auto close = [&](std::unique_ptr<rt::Transport>* transport) { transport->reset(); };
       const std::unique_ptr<std::unique_ptr<rt::Transport>, decltype(close)> closing(&transports[r],
                                                                                      close);
@@ -109,7 +109,7 @@ class SyncCommand {
     return report(reports[0], gradients[0]);
   }
 
-  // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
+  // Runs one of the ranks that a launcher started: it reads its own gradient, and rank 0 reports.
   ExitCode run_on_mpi() {
     if (const std::uint32_t world = asked_ranks(); world > 1 && !is_launched_rank()) {
       check_num_inputs(world);
@@ -124,7 +124,7 @@ class SyncCommand {
     return code;
   }
 
-  // One of the ranks that this command, or something else, has started.
+  // Runs one of the ranks that this command, or another program, started.
   ExitCode run_on_ucx() {
     const std::uint32_t world = asked_ranks();
     if (world > 1 && !is_ucx_rank(options_)) {
@@ -159,8 +159,8 @@ class SyncCommand {
     SyncReport result =
         run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
     write_saved_states(options_, transport->rank(), result.saved_states);
-    // Ranks end by the signal, and mpirun ends the others when one does: first, all have written,
-    // and none waits in MPI_Finalize for one that has ended.
+    // The signal ends ranks, and mpirun ends the others when one ends. So all write their results
+    // first, and none waits in MPI_Finalize for one that has ended.
     if (result.was_stopped) {
       meet_all(*transport);
       leave(transport);
@@ -170,7 +170,7 @@ class SyncCommand {
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
   }
 
-  // Once; a rank that has gone is waited for as long as in a step.
+  // Call it once. Waits for a missing rank as long as in a step.
   void leave(std::unique_ptr<rt::Transport>& transport) const {
     if (transport == nullptr) return;
     const bool is_of_mpi = transport->name() == "mpi";
@@ -182,7 +182,7 @@ class SyncCommand {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
   }
 
-  // What no session compares, and without which ranks would wait for each other.
+  // Compares options that no session compares, but that would make ranks wait for each other.
   void agree_on_options(rt::Transport& transport) const {
     const auto text = [](bool flag) { return flag ? "yes" : "no"; };
     const rt::Status status = rt::agree_on({{"--steps", std::to_string(options_.num_steps)},
@@ -200,7 +200,7 @@ class SyncCommand {
     value_or_throw(rt::exchange_now(transport, exchange, timeout(), "leaving"));
   }
 
-  // 0: as many as there are GPUs.
+  // 0: one for each GPU.
   std::uint32_t asked_ranks() const {
     const bool is_counted = options_.inputs.size() > 1 || options_.transport != "nccl";
     return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
@@ -256,7 +256,7 @@ class SyncCommand {
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
 
-  // Without a plan.
+  // The options without a plan.
   rt::SyncOptions session_options(std::uint32_t rank, std::uint32_t world) {
     rt::SyncOptions session;
     if (devices_) session.device = devices_->of(rank);
@@ -302,7 +302,7 @@ class SyncCommand {
     return rank;
   }
 
-  // Before ranks are threads. Nothing computes where a plan is only explained.
+  // Runs before ranks become threads. If a plan is only explained, nothing computes.
   std::vector<SyncRankOptions> options_by_rank() {
     std::vector<SyncRankOptions> all;
     for (std::uint32_t rank = 0; rank < plan_->world() && !options_.explain; ++rank) {
@@ -357,7 +357,7 @@ class SyncCommand {
     if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
     json written = report_of(options_, subject_, *plan_, report);
     if (choice_) written["auto"] = choice_json(*choice_);
-    // The command that has started the ranks prints an error where this one does not.
+    // The command that started the ranks prints an error if this one does not.
     const bool is_error = !report.same_bits && !output_settings().prints_json_errors;
     if (options_.json && !is_error) print_result(written);
     if (!options_.json) print_sync_report(written);
@@ -369,9 +369,10 @@ class SyncCommand {
   SyncSubject subject_;
   std::optional<SyncDevices> devices_;
   std::shared_ptr<const rt::Plan> plan_;
-  std::optional<rt::PlanChoice> choice_;          // of plan auto
-  std::vector<double> ready_;                     // by tensor of the input; empty: all at once
-  std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
+  std::optional<rt::PlanChoice> choice_;  // for plan auto
+  // By tensor of the input; empty: all are ready at once
+  std::vector<double> ready_;
+  std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by rank
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-// Where the table goes; empty: nowhere. Throws CommandError where that is clear beforehand.
+// The file for the table; empty: none. Throws CommandError if it is known now that it cannot be
+// written.
 std::string find_output(const TuneOptions& options) {
   std::string path = options.output;
   if (path.empty() && options.execution.device == "emulated") return {};
@@ -30,7 +31,7 @@ std::string find_output(const TuneOptions& options) {
                        "there is no place for the table (CINCH_TUNING is off, or HOME is not "
                        "set): give --output FILE");
   }
-  // A table that cannot be read would be lost.
+  // An unreadable table would be overwritten.
   const auto held = rt::load_tuning_if_there(path);
   if (!held) throw_error(held.error(), "mend or remove it, or give --output FILE");
   return path;

@@ -1,4 +1,4 @@
-// cinch verify: the laws of a program, one line each, with figure and bound.
+// cinch verify: prints the laws of a program, one line each, with figure and bound.
 #include "compiler/verify/verify.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::vector<verify::Input> read_inputs(const VerifyOptions& options, bool is_mat
   return inputs;
 }
 
-// Other files go beside it, which a device has no place for.
+// Other files are written next to it, which a device does not allow.
 void check_counterexample(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_type type = std::filesystem::status(path, error).type();
@@ -54,7 +54,7 @@ void check_counterexample(const std::string& path) {
       fmt::format("--counterexample {}: is no file that others can go beside", path));
 }
 
-// What a law that does not hold left on disk, by the order of the findings.
+// Files that failing laws have written, in the order of the findings.
 std::vector<std::optional<CounterexampleFiles>> write_counterexamples(
     const VerifyOptions& options, const rt::ProgramInfo& info, const verify::Report& report) {
   std::vector<std::optional<CounterexampleFiles>> files;

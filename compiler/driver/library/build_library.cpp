@@ -60,7 +60,7 @@ std::vector<LibraryTarget> parse_library_target(const std::string& text) {
   return {gpu_target(name, false)};
 }
 
-// Each once; CPU levels from the lowest to the highest.
+// Each target once; CPU levels from lowest to highest.
 std::vector<LibraryTarget> library_targets(std::vector<std::string> names) {
   if (names.empty()) names = {"cpu"};
   std::vector<LibraryTarget> targets;
@@ -82,7 +82,7 @@ std::vector<LibraryTarget> library_targets(std::vector<std::string> names) {
   return targets;
 }
 
-// A path as rules of make have it.
+// A path in the syntax of make.
 std::string in_rule(const std::string& path) {
   std::string text;
   for (const char c : path) {
@@ -93,7 +93,7 @@ std::string in_rule(const std::string& path) {
   return text;
 }
 
-// NAME.d, for make, Ninja and CMake: the libraries are made again when a file has changed.
+// NAME.d, for make, Ninja and CMake: a changed file causes the libraries to be rebuilt.
 std::string dependencies(const std::string& name, const std::string& output,
                          const std::set<std::string>& read) {
   const fs::path folder = fs::absolute(output).lexically_normal();
@@ -104,7 +104,7 @@ std::string dependencies(const std::string& name, const std::string& output,
   return text + "\n";
 }
 
-// All files or none: written into a folder beside their places, then renamed.
+// Writes all files or none: into a temporary folder next to their places, then renames them.
 class FileSet {
  public:
   explicit FileSet(fs::path folder) : folder_(std::move(folder)) {
@@ -166,7 +166,7 @@ void write_library(const codegen::LibraryRequest& request, LibraryFrontEnds& pro
   const std::string rule = dependencies(request.name, output, programs.files());
   files.push_back({request.name + ".d", {rule.begin(), rule.end()}});
   {
-    const Cancellable until_all_are_there;  // a signal waits: all files or none
+    const Cancellable until_all_are_there;  // delays signals: all files or none
     FileSet set(output);
     for (const codegen::NamedBytes& file : files) set.add(file);
     set.put_in_place();

@@ -91,7 +91,7 @@ class ExplainPage {
     body_ += html_figures(shown);
   }
 
-  // The parts of the longest payload: what is between fields aligns them.
+  // The parts of the longest payload; gaps between fields are alignment.
   std::vector<StripPart> payload_parts() const {
     const json& payload = report_["payload"];
     const auto header = payload["header_bytes"].get<std::int64_t>();

@@ -10,7 +10,7 @@ namespace cinch::driver {
 
 namespace {
 
-// Those of docs/gallery's pictures (examples/pytorch/chart.py).
+// The colours of docs/gallery's pictures (examples/pytorch/chart.py).
 constexpr std::array kPageColours = {"#4f7fe0", "#e0a100", "#f2644b", "#3ca951",
                                      "#b07552", "#a463f2", "#45b09b", "#ee77a8",
                                      "#8a8f98", "#8f9c00", "#5fa3d9", "#c76a1a"};
@@ -36,7 +36,7 @@ svg text.strong{font-weight:600}svg text.small{font-size:11px;paint-order:stroke
 details{margin:8px 0}summary{cursor:pointer;color:var(--soft)}
 )";
 
-// How many bytes the character at `at` has; 0 where there is none that HTML takes.
+// The number of bytes of the character at `at`; 0 if HTML does not allow it.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(at);

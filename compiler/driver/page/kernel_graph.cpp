@@ -43,11 +43,11 @@ struct GraphKernel {
 
 struct GraphArray {
   std::string name, kind;
-  std::vector<double> touches;  // heights of the lines that end here
+  std::vector<double> touches;  // heights at which lines end
   double top = 0;
 };
 
-// Scalars that sweeps leave to one another are no arrays.
+// Skips scalars that sweeps pass to one another.
 std::vector<GraphStream> streams_of(const json& list) {
   constexpr std::int64_t kScalarBytes = 64;
   std::vector<GraphStream> streams;
@@ -88,7 +88,7 @@ GraphKernel kernel_box(const json& kernel) {
           streams_of(kernel["reads"]), streams_of(kernel["writes"])};
 }
 
-// What is no sweep lies in one box behind the sweeps.
+// Kernels that are not sweeps share one box after the sweeps.
 std::vector<GraphKernel> kernel_boxes(const json& kernels) {
   std::vector<GraphKernel> boxes;
   GraphKernel small;
@@ -102,7 +102,7 @@ std::vector<GraphKernel> kernel_boxes(const json& kernels) {
     join(small.reads, streams_of(kernel["reads"]));
     join(small.writes, streams_of(kernel["writes"]));
   }
-  // What they alone touch says nothing to a reader.
+  // Arrays that only these kernels use are of no interest to readers.
   const auto is_of_sweeps = [&](const GraphStream& stream) {
     return std::ranges::any_of(boxes, [&](const GraphKernel& box) {
       const auto has = [&](const std::vector<GraphStream>& streams) {
@@ -124,7 +124,7 @@ std::vector<GraphKernel> kernel_boxes(const json& kernels) {
   return boxes;
 }
 
-// Which kernels read and write each buffer, and what it is: buffers of one key are drawn as one.
+// The key of each buffer: its kernels and its name. Buffers with one key are drawn as one.
 using GraphKeys = std::map<std::int64_t, std::string>;
 
 GraphKeys keys_of(const std::vector<GraphKernel>& kernels) {
@@ -141,7 +141,7 @@ GraphKeys keys_of(const std::vector<GraphKernel>& kernels) {
   return keys;
 }
 
-// Arrays of one name that the same kernels touch are one array: "partial ×4".
+// Arrays with one name that the same kernels use are drawn as one: "partial ×4".
 void join_alike(std::vector<GraphKernel>& kernels) {
   const GraphKeys keys = keys_of(kernels);
   std::map<std::string, std::vector<std::int64_t>> by_key;
@@ -169,7 +169,7 @@ double stream_width(const GraphStream& stream) {
   return std::clamp(std::log10(static_cast<double>(stream.most) + 1) - 2, 0.7, 7.0);
 }
 
-// Arrays that somebody writes are on the right, all others on the left.
+// Arrays that a kernel writes are on the right, all others on the left.
 class Graph {
  public:
   explicit Graph(const json& kernels) : kernels_(kernel_boxes(kernels)), drawing_(kGraphWidth) {
@@ -243,8 +243,8 @@ class Graph {
     }
   }
 
-  // Near the kernels that they belong to, in the order of the first, none over another; gives where
-  // the last ends.
+  // Places arrays near their kernels, in the order of the first kernel, without overlaps. Returns
+  // where the last ends.
   static double place(Arrays& arrays) {
     std::vector<GraphArray*> order;
     for (auto& [buffer, array] : arrays) order.push_back(&array);
@@ -268,7 +268,7 @@ class Graph {
     const double kernel_x = is_left ? kKernelLeft : kKernelLeft + kKernelWidth;
     const double array_x = is_left ? kArrayWidth + 1 : kGraphWidth - kArrayWidth - 1;
     const double array_y = array.top + kArrayHeight / 2;
-    const double head = is_left ? -6 : 6;  // of the arrow, away from where it points
+    const double head = is_left ? -6 : 6;  // of the arrow, opposite to its direction
     const double begin = is_read ? kernel_x + head : kernel_x;
     const double end = is_read ? array_x : array_x - head;
     const double bend = (begin + end) / 2;
@@ -285,7 +285,7 @@ class Graph {
                   "arrow", 0);
   }
 
-  // Over all lines.
+  // Drawn on top of all lines.
   void draw_labels(const GraphKernel& kernel) {
     each_line(kernel, [&](const GraphStream& stream, GraphArray&, double at, bool) {
       const bool is_left = left_.contains(stream.buffer);

@@ -26,7 +26,7 @@ struct TextBox {
   }
 };
 
-// Powers of ten that hold all values; what is hardly below one of them is drawn beside its line.
+// Powers of ten around all values; a value slightly below one of them is drawn beside its line.
 struct RatioAxis {
   int first = 0, last = 1;
 
@@ -48,7 +48,7 @@ double error_place(double y) {
   return y > kHighest ? kBeyondTop : kFieldBottom - y / kHighest * (kFieldBottom - kFieldTop);
 }
 
-// Where a name may be, beside its point: the nearest free place.
+// The nearest free place for a name beside its point.
 std::optional<TextBox> free_place(double x, double y, double width,
                                   const std::vector<TextBox>& taken) {
   constexpr std::array kAways = {8.0, 15.0, 23.0, 32.0};

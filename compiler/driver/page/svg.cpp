@@ -22,7 +22,7 @@ const char* anchor_name(Anchor anchor) {
   return "end";
 }
 
-// Shapes end in this until something is put within them.
+// A shape ends with this until something is put into it.
 constexpr std::string_view kShapeEnd = "/>\n";
 
 }  // namespace

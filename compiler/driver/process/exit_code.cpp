@@ -1,4 +1,4 @@
-// What exit codes mean, and from errors of runtime and service to them; see exit_code.h.
+// The meanings of exit codes, and the codes of errors of runtime and service; see exit_code.h.
 #include "compiler/driver/process/exit_code.h"
 
 #include <iterator>

@@ -33,8 +33,8 @@ void handle(int signal) {
   if (num_scopes == 0 || !is_first) end_by(signal);
 }
 
-// What mpirun, or the command that starts ranks, hands on, and may come more than once: it never
-// ends work that looks. (A compiler in the process takes SIGUSR1 for itself.)
+// A request that mpirun, or the command that starts ranks, passes on, perhaps several times. It
+// never ends work that reads the flag. (A compiler in the process uses SIGUSR1 itself.)
 void handle_request(int signal) {
   signal_seen = signal;
   is_cancelled = true;
@@ -52,7 +52,7 @@ void install_interrupt_handler() {
   action.sa_handler = handle_request;
   const bool is_rank = is_started_by_mpirun() || is_started_by_command();
   if (is_rank) sigaction(SIGUSR2, &action, nullptr);
-  // A file that grows above the limit of the process is an error of the write instead.
+  // A file that exceeds the process's limit then shows as an error of the write.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

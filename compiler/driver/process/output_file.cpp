@@ -30,7 +30,7 @@ void write_file(const std::string& path, std::string_view text) {
 
 namespace {
 
-// Where a path leads, also through a link to what is not there yet.
+// Where a path leads, even through a link to a file that does not exist yet.
 std::filesystem::path place_of(const std::string& path) {
   constexpr int kMostLinks = 40;
   std::error_code error;

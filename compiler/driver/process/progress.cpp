@@ -1,4 +1,4 @@
-// A thread draws the line while there is work; see progress.h.
+// A thread draws the line while work runs; see progress.h.
 #include "compiler/driver/process/progress.h"
 
 #include <fmt/format.h>
@@ -126,11 +126,11 @@ class ProgressLine {
     std::fflush(stderr);
   }
 
-  std::mutex lifetime_;  // of the thread
-  std::mutex mutex_;     // of all that follows
+  std::mutex lifetime_;  // guards the thread
+  std::mutex mutex_;     // guards all members below
   std::condition_variable wake_;
   std::thread thread_;
-  std::vector<Progress::Task*> tasks_;  // the innermost last
+  std::vector<Progress::Task*> tasks_;  // the innermost is last
   std::string text_;
   int num_pauses_ = 0;
   bool is_ending_ = false;

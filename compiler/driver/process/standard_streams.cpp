@@ -12,7 +12,7 @@ namespace cinch::driver {
 
 void hold_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-    // The lowest free descriptor is this one.
+    // open() takes the lowest free descriptor, which is this one.
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) ::open("/", O_PATH);
   }
 }

@@ -60,7 +60,8 @@ std::size_t sentence_width() {
 std::string fit_to_width(const std::string& line, std::size_t width) {
   std::size_t num_chars = 0, last = 0;  // `last`: where the character at `width - 1` begins
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if ((static_cast<unsigned char>(line[i]) & 0xc0u) == 0x80u) continue;  // within a character
+    // In the middle of a character
+    if ((static_cast<unsigned char>(line[i]) & 0xc0u) == 0x80u) continue;
     if (++num_chars == width) last = i;
   }
   return width == 0 || num_chars <= width ? line : line.substr(0, last) + "…";

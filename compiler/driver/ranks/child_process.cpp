@@ -28,7 +28,7 @@ bool is_first_rank() {
   };
   if (is_other("OMPI_COMM_WORLD_RANK") || is_other("PMIX_RANK") || is_other("PMI_RANK"))
     return false;
-  // Launchers of other programs set it, too.
+  // Launchers of other programs set RANK, too.
   return !is_started_by_command() || !is_other("RANK");
 }
 

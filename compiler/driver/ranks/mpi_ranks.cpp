@@ -30,7 +30,7 @@ bool can_be_run(const std::filesystem::path& file) {
   return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
 }
 
-// The library that the transport has opened; empty where it cannot be told.
+// The library that the transport has opened; empty if unknown.
 std::filesystem::path mpi_file() {
   void* const entry = ::dlsym(RTLD_DEFAULT, "MPI_Init_thread");
   Dl_info info{};
@@ -61,9 +61,9 @@ std::filesystem::path find_mpirun() {
                                  library.empty() ? "the MPI library" : library.string()));
 }
 
-// What the user has set stays. Ranks may be more than the machine has cores, as those of loopback
-// may, and each has its share of all cores for its threads. Whoever runs this command may run it as
-// ranks, too. Their errors are told by themselves.
+// Keeps what the user has set. There may be more ranks than cores, as with loopback, and each uses
+// its share of all cores for its threads. The user of this command, even root, may also run it as
+// ranks. Ranks report their own errors.
 void set_environment() {
   constexpr std::array<std::pair<const char*, const char*>, 8> kVariables = {
       {{kLaunched, "1"},
@@ -77,8 +77,8 @@ void set_environment() {
   for (const auto& [name, value] : kVariables) ::setenv(name, value, 0);
 }
 
-// mpirun would end the ranks a second after SIGTERM; SIGUSR2 it hands on, once they are there. So
-// that is sent until they have ended.
+// mpirun would kill the ranks a second after SIGTERM, but passes on SIGUSR2 once they have started.
+// So SIGUSR2 is sent repeatedly until they have ended.
 int wait_for(pid_t child) {
   constexpr std::chrono::milliseconds kLook{10};
   constexpr int kLooksBetween = 25;
@@ -94,7 +94,7 @@ int wait_for(pid_t child) {
 }  // namespace
 
 bool is_launched_rank() {
-  // Of Open MPI, of PMIx (srun, prun), of MPICH and srun's PMI.
+  // Set by Open MPI, by PMIx (srun, prun), by MPICH and by srun's PMI.
   return std::ranges::any_of(std::array{kLaunched, "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"},
                              [](const char* name) { return std::getenv(name) != nullptr; });
 }

@@ -12,7 +12,7 @@ namespace cinch::driver {
 namespace {
 
 constexpr const char* kPlace = "transport 'nccl'";
-// From 2.30 on NCCL takes several ranks on a GPU, if it is told so.
+// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
 constexpr int kFirstWithSharedGpus = 23000;
 constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
 

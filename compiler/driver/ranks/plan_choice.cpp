@@ -25,7 +25,8 @@ namespace {
 
 using nlohmann::json;
 
-// What threads take to meet and copy, on links that have a shape, and where nothing else is known.
+// Seconds to measure: how threads meet and copy, if links have a shape; whole exchanges, if nothing
+// else is known.
 constexpr double kOverheadSeconds = 0.2, kNetworkSeconds = 1;
 constexpr std::uint64_t kLargestBytes = 4 << 20;
 
@@ -43,7 +44,7 @@ rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t w
                   model.transport, model.world, options.transport, world));
 }
 
-// Ranks on links without a shape.
+// For ranks on links without a shape.
 rt::NetworkModel measure_loopback(const rt::ProbeOptions& probe, std::uint32_t ranks) {
   rt::LoopbackWorld world(ranks);
   std::vector<rt::NetworkModel> models(ranks);
@@ -59,7 +60,7 @@ rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
   const std::uint32_t world = inputs.request.world;
   if (!options.probe.empty()) return {read_network(options, world), {}};
   const rt::LinkShape shape = shape_of(options);
-  // On links without a shape threads meet and copy: all of it is work.
+  // On links without a shape threads meet and copy, so all of the time is work.
   const rt::NetworkModel threads =
       measure_loopback({kLargestBytes, shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds,
                         inputs.session.timeout},

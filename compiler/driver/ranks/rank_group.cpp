@@ -24,7 +24,7 @@ class CountingExchange : public rt::RankExchange {
     return note(ranks_.agree(own));
   }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
-  // Did the call fail because of others?
+  // Did the call fail only because of others?
   bool others_failed() const { return others_failed_ && !is_own_fault_; }
 
  private:
@@ -44,7 +44,7 @@ struct RankOutcome {
   std::uint64_t sent_bytes = 0;
 };
 
-// A rank that failed because of others is named only where no rank failed by itself.
+// Names a rank that failed because of others only if no rank failed by itself.
 void rethrow_first(const std::vector<RankOutcome>& outcomes) {
   const auto has_failed = [](const RankOutcome& o) { return o.error != nullptr; };
   const auto is_to_blame = [](const RankOutcome& o) { return o.error && o.is_own_fault; };

@@ -12,7 +12,8 @@ namespace cinch::driver {
 
 namespace {
 
-// How near the error is to what went wrong: ranks that were told of it, or waited in vain, follow.
+// How close the error is to the cause: errors of ranks that were told of it, or waited in vain,
+// come later.
 int nearness(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -23,10 +23,10 @@ namespace {
 using nlohmann::json;
 constexpr double kMicroseconds = 1e-6, kMostMicroseconds = 3600e6;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-// What a plan's tensors have at most.
+// The most elements of a plan's tensor.
 constexpr double kMostElems = 4294967295.0;
 
-// One tensor as the file says it.
+// One tensor of the file.
 struct Row {
   std::string where, name;
   std::optional<double> num_elems, gap_us, ready_us;
@@ -117,7 +117,7 @@ std::vector<Row> rows_of_json(const std::string& path, const std::string& text) 
   return rows;
 }
 
-// When the tensor is ready, `before` of the one ahead of it.
+// When the tensor is ready, given that the one before it was ready at `before`.
 double ready_us(const Row& row, double before) {
   const double ready = row.gap_us ? before + *row.gap_us : row.ready_us.value_or(NAN);
   const bool falls = !(ready >= before) || (row.ready_us && !(*row.ready_us >= before - 1));

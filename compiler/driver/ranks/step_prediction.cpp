@@ -17,7 +17,7 @@ namespace cinch::driver {
 
 namespace {
 
-// Of measuring what plain f32 takes.
+// Time for measuring plain f32.
 constexpr double kPlainSeconds = 0.1;
 
 struct LinkUnit {
@@ -75,8 +75,8 @@ rt::PlanRequest StepPredictor::request(bool is_compressed, bool takes_matrices) 
 StepPrediction StepPredictor::best(const rt::PlanRequest& request,
                                    const rt::CostInputs& costs) const {
   rt::ChoiceSpace space;
-  space.may_be_dense = false;  // a program that is asked about is used
-  // Plans of many ranks in small pieces take seconds to look at, each.
+  space.may_be_dense = false;  // the program in question must be used
+  // With many ranks in small pieces, each plan takes seconds to examine.
   constexpr std::uint32_t kManyRanks = 16;
   if (options_.ranks > kManyRanks) space.piece_bytes = {16 << 20, 4 << 20};
   const rt::PlanChoice choice = value_or_throw(rt::choose_plan(request, costs, space));

@@ -9,7 +9,7 @@ namespace cinch::driver {
 
 namespace {
 
-// Whatever is compiled: of it nothing but what every image holds is used.
+// Any program: only the services that every image holds are used.
 ProgramOptions any_program() {
   ProgramOptions any;
   any.program = "fp16";

@@ -1,5 +1,4 @@
-// Bodies of sync_rank.h. What the ranks tell each other besides the plan goes over the same
-// transport, between steps.
+// Bodies of sync_rank.h. Other data that ranks exchange use the same transport, between steps.
 #include "compiler/driver/ranks/sync_rank.h"
 
 #include <algorithm>
@@ -62,7 +61,7 @@ class SyncRank {
     sent_bytes_ = transport_.sent_bytes() - before;
     report_.was_stopped = session_->is_asked_to_stop();
     const rt::TaskTimes& times = session_->times();
-    // A digest in halves, which doubles hold exactly.
+    // A digest as two halves, which doubles hold exactly.
     std::uint64_t digest = 0;
     for (const auto& update : report_.updates) {
       digest = hash64(update.data(), 4 * update.size(), digest);
@@ -79,7 +78,7 @@ class SyncRank {
     report_.step_ms.push_back(longest);
   }
 
-  // Less where the step has failed, or somebody wants the command to end.
+  // Waits, but returns early if the step has failed or somebody wants the command to end.
   void compute_until(Clock::time_point time) const {
     constexpr std::chrono::milliseconds kLook{20};
     for (auto now = Clock::now(); now < time; now = Clock::now()) {
@@ -88,7 +87,7 @@ class SyncRank {
     }
   }
 
-  // The backward pass is time that goes by.
+  // Simulates the backward pass by waiting.
   void step_behind_backward(std::uint64_t step) {
     const auto& ready = options_.ready_seconds;
     std::vector<std::uint32_t> order(ready.size());
@@ -109,7 +108,7 @@ class SyncRank {
     value_or_throw(rt::exchange_now(transport_, exchange, options_.session.timeout, "comparing"));
   }
 
-  // So many values of each rank, `sizes` by rank.
+  // Gathers several values from each rank, `sizes` by rank.
   std::vector<double> gather(std::span<const double> own, const std::vector<std::size_t>& sizes) {
     std::vector<rt::ByteRange> parts;
     std::uint64_t end = 0;
@@ -132,7 +131,7 @@ class SyncRank {
   void share_times() {
     constexpr std::size_t kPerTask = 3, kPerStep = 4;
     const rt::TaskTimes& times = session_->times();
-    // A signal since the last step: all ranks learn of it here.
+    // Tells all ranks about a signal since the last step.
     const double is_stopped = *Cancellable::flag() ? 1 : 0;
     std::vector<double> own = {times.begin, times.end, static_cast<double>(sent_bytes_),
                                is_stopped};
@@ -175,7 +174,7 @@ class SyncRank {
     return all;
   }
 
-  // The exact mean, as near as f32 comes to it; in parts, so that something moves.
+  // The exact mean, as closely as f32 allows; computed in parts, so that time-outs do not expire.
   std::vector<float> mean() {
     constexpr std::size_t kPartBytes = 4 << 20;
     std::vector<float> sum = joined(gradients_);
@@ -196,7 +195,7 @@ class SyncRank {
   std::unique_ptr<rt::SyncSession> session_;
   std::uint64_t sent_bytes_ = 0;
   SyncReport report_;
-  std::vector<rt::TensorView> updates_;  // the report's
+  std::vector<rt::TensorView> updates_;  // the report's updates
 };
 
 }  // namespace

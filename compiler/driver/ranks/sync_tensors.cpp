@@ -25,10 +25,10 @@ namespace cinch::driver {
 
 namespace {
 
-// What stands for no program: gradients travel as they are.
+// Stands for no program: gradients are sent uncompressed.
 constexpr const char* kNoProgram = "none";
 
-// For the CPU, also where ranks compute on a GPU (SyncDevices): plans are made from it.
+// Loads for the CPU even if ranks compute on a GPU (SyncDevices): plans are made from it.
 Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   FrontEnd front_end;
   const std::string device = std::exchange(execution.device, "cpu");
@@ -58,7 +58,7 @@ rt::Policy policy_of(const SyncCommandOptions& options, bool is_folder) {
   return is_folder ? rt::usual_policy() : rt::Policy{{rt::PolicyRule{}}};
 }
 
-// Of a rule that names none, the command's program with the command's values.
+// If a rule names no program, the command's program with the command's values.
 ProgramOptions program_of(const SyncCommandOptions& options, const rt::PolicyCodec& codec) {
   ProgramOptions program = options.program;
   if (!codec.program.empty()) {
@@ -102,7 +102,8 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   return tensors;
 }
 
-// A profile says no shapes: tensors that are not small are matrices, as nearly square as can be.
+// A profile has no shapes: tensors that are not small become matrices, as nearly square as
+// possible.
 std::vector<std::int64_t> made_up_shape(std::int64_t num_elems) {
   if (num_elems < rt::kSmallElements) return {num_elems};
   auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(num_elems)));
@@ -110,7 +111,7 @@ std::vector<std::int64_t> made_up_shape(std::int64_t num_elems) {
   return {rows, num_elems / rows};
 }
 
-// Without an input: other numbers on every rank.
+// Without an input: different numbers on every rank.
 RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
   constexpr std::size_t kShift = 104729;  // a prime
   RankTensors tensors;
@@ -177,7 +178,7 @@ std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
   if (options.inputs.size() > 1 || !has_rank(options.inputs[0])) {
     return static_cast<std::uint32_t>(options.inputs.size());
   }
-  std::error_code ignored;  // what cannot be looked at is told of by who reads it
+  std::error_code ignored;  // whoever reads the file reports the error
   std::uint32_t num = 1;
   while (num < kMaxRanks && std::filesystem::exists(input_of(options, num), ignored)) ++num;
   return num;
@@ -189,7 +190,8 @@ RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) 
     throw CommandError(ExitCode::Usage, "--input is required, or --profile");
   }
   const std::string input = input_of(options, rank);
-  std::error_code ignored;  // what cannot be looked at cannot be read, which is told of below
+  // A file that cannot be examined cannot be read either, which is reported below
+  std::error_code ignored;
   if (std::filesystem::is_directory(input, ignored)) return read_folder(options, input);
   RankTensors tensors;
   tensors.names = {"gradient"};

@@ -39,7 +39,7 @@ std::string from_environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// As torchrun sets them.
+// Variables that torchrun sets.
 std::optional<std::uint32_t> number_from_environment(const char* name) {
   const std::string text = from_environment(name);
   if (text.empty()) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<std::uint32_t> number_from_environment(const char* name) {
   throw CommandError(ExitCode::Usage, fmt::format("{} is '{}', which is no number", name, text));
 }
 
-// Without the end of the line, which editors add.
+// Without the final line end, which editors add.
 std::string read_secret(const std::string& file) {
   if (file.empty()) return from_environment(kSecret);
   std::ifstream stream(file, std::ios::binary);
@@ -61,7 +61,7 @@ std::string read_secret(const std::string& file) {
   return secret;
 }
 
-// Nobody listens there now.
+// An address where nobody listens now.
 std::string free_rendezvous() {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -109,7 +109,8 @@ class LaunchedRanks {
     }
   }
 
-  // The exit status of the first rank that failed, as waitpid tells it, and which that is.
+  // Waits for all ranks. Returns the status of the first that failed, in waitpid's form, and its
+  // number.
   std::pair<int, std::uint32_t> wait() {
     constexpr std::chrono::milliseconds kLook{10};
     constexpr int kLooksBetween = 25;
@@ -118,7 +119,7 @@ class LaunchedRanks {
     std::optional<Clock::time_point> end;
     for (int num_looks = 0; look(first); ++num_looks) {
       if (*Cancellable::flag() && num_looks % kLooksBetween == 0) signal_all(SIGUSR2);
-      // The others learn of it, or wait in vain as long as they may.
+      // The others learn of it, or wait in vain until their time-out.
       if (first.first != 0 && !end) end = Clock::now() + time_to_end();
       if (end && Clock::now() >= *end) signal_all(SIGKILL);
       std::this_thread::sleep_for(kLook);
@@ -131,7 +132,7 @@ class LaunchedRanks {
     return std::chrono::milliseconds(static_cast<std::int64_t>(2e3 * options_.timeout_seconds)) +
            std::chrono::seconds(10);
   }
-  // Has some rank not ended?
+  // Is some rank still running?
   bool look(std::pair<int, std::uint32_t>& first) {
     bool is_running = false;
     for (std::uint32_t rank = 0; rank < children_.size(); ++rank) {

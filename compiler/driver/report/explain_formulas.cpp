@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a packed field what it is to the program, and the words that it becomes.
+// For a packed field: its type in the program, and its words on the wire.
 std::string field_type(const json& field) {
   const auto type = field["type"].get<std::string>();
   return field["packs"].is_null() ? type : field["packs"].get<std::string>() + ", in " + type;
@@ -62,7 +62,7 @@ std::string sweeps(const json& number) {
   return plainly_counted(number.get<std::uint64_t>(), "sweep");
 }
 
-// Where branches decide how often memory is swept.
+// Printed if branches decide how often memory is swept.
 void print_worst_case(const json& entry) {
   const auto print = [&](const char* name, const char* end) {
     const std::string suffix = std::string("_per_element") + end;
@@ -74,7 +74,7 @@ void print_worst_case(const json& entry) {
   print("worst case", "");
 }
 
-// What no fusion can save; `cinch bench` measures how long that takes.
+// The bytes that no fusion can save; `cinch bench` measures how long they take.
 void print_floor(const json& entry) {
   const double words = entry["random_words_per_element"].get<double>();
   fmt::print("  {:<10}  {}, {:.3f} B read and {:.3f} B written per element{}\n", "floor",

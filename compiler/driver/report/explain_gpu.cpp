@@ -67,13 +67,13 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   const auto resources = value_or_throw(codegen::cubin_resources(image.binary));
   report["arch"] = target.arch;
   report["gpu_kernels"] = json::array();
-  std::set<std::string_view> shown;  // kernels that do the same are one function
+  std::set<std::string_view> shown;  // kernels that do the same share one function
   const auto add = [&](std::string_view symbol, std::uint32_t threads, std::uint32_t shared_bytes) {
     const auto found = std::ranges::find(resources, symbol, &codegen::KernelResources::symbol);
     if (found == resources.end() || !shown.insert(symbol).second) return;
     report["gpu_kernels"].push_back(kernel_report(*found, threads, shared_bytes, *limits));
   };
-  // Those of a single block are steps of the last.
+  // Kernels of a single block are steps of the last function.
   for (const rt::KernelInfo& info : image.kernels) {
     add(info.symbol, info.cuda.block_threads, info.cuda.shared_bytes);
   }

@@ -40,7 +40,7 @@ const char* role_name(rt::BufferRole role) {
   return "workspace";
 }
 
-// Words for what reductions join by.
+// Words for the operations of reductions.
 const std::map<std::string_view, std::string_view> kReductions = {
     {"reduce.add", "sum"},      {"reduce.mul", "product"}, {"reduce.min", "min"},
     {"reduce.max", "max"},      {"reduce.bit_or", "any"},  {"reduce.bit_and", "all"},
@@ -80,7 +80,7 @@ std::int64_t value_of(kir::KernelProgram& program, HostExprId id, const HostEnv&
   return value_or_throw(program.info.exprs.eval_int(program.info.exprs.upper_bound(id), env));
 }
 
-// Nothing where the text has no such place.
+// Null if the text has no such place.
 json place_of(const dsl::Span& span, const dsl::SourceSet& sources) {
   const dsl::SourceBuffer* file = span.has_file() ? sources.find(span.file) : nullptr;
   if (file == nullptr) return nullptr;
@@ -191,7 +191,7 @@ void EntryKernels::add_streams(const kir::Kernel& kernel, json& to) {
   to["writes"] = std::move(writes);
 }
 
-// Does the kernel go over the tensor, or only over a part, as over what was selected?
+// Does the kernel sweep the whole tensor, or only a part, such as selected elements?
 bool EntryKernels::is_sweep(const kir::Kernel& kernel) {
   return kernel.info.role == rt::KernelRole::Sweep && 2 * value(kernel.extent) > env_.n;
 }

@@ -1,4 +1,4 @@
-// Gathers the report of `cinch explain`; see explain_report.h.
+// Collects the report of `cinch explain`; see explain_report.h.
 #include "compiler/driver/report/explain_report.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::string narrow_sums_text(const rt::ProgramInfo& info) {
                   : "";
 }
 
-// What the value is called; null for numbers.
+// The word for the value; null for numbers.
 json word_of_value(const rt::ParamInfo& param) {
   if (param.dtype == kBool) return param.default_value != 0 ? "true" : "false";
   const double value = param.default_value;
@@ -141,7 +141,7 @@ class Report {
     return list;
   }
 
-  // Sizes with a name, at their bounds where counts are in them.
+  // Named sizes, at their bounds if they contain counts.
   json sizes() {
     json list = json::array();
     for (const rt::SizeInfo& size : info_.sizes) {
@@ -260,7 +260,7 @@ class Report {
     return packed_bytes(type.dtype, elements);
   }
 
-  // What a `sync` body hands to the other ranks, in the order of its text.
+  // The collectives of a `sync` body, in the order of its text.
   json collectives() {
     json list = json::array();
     const ir::Function& sync = *program_.find(ir::FunctionKind::Sync);
@@ -276,7 +276,7 @@ class Report {
                       {"type", ir::print_type(info_, type)},
                       {"bytes", sent_bytes(sent, 1)}});
       if (has_counts(sent)) list.back()["is_most"] = true;
-      // Words of integers of 64 bits have their type.
+      // For 64-bit integers the words have the same type, so the sizes are compared, too.
       const bool is_packed = type.dtype != sent.dtype || sent_bytes(type, 1) != sent_bytes(sent, 1);
       if (is_packed) list.back()["packed"] = packed(type, sent);
     }
@@ -292,8 +292,7 @@ class Report {
     return found;
   }
 
-  // The collective as it was written: of several from one place in the text, the one that has as
-  // many before it.
+  // The collective in the text: of several at one place, the one with the same number before it.
   const ir::Op* written_collective(const ir::Op& op,
                                    const std::vector<const ir::Op*>& before) const {
     const auto is_same = [&](const ir::Op* other) {
@@ -314,7 +313,7 @@ class Report {
                        [&](HostExprId dim) { return info_.exprs.has_count(dim); });
   }
 
-  // As elements lie in memory, whole bytes each.
+  // Bytes of the elements in memory, at least a whole byte each.
   std::int64_t sent_bytes(const rt::ArrayType& type, std::int64_t world) {
     HostEnv env = env_;
     env.world = world;
@@ -325,7 +324,7 @@ class Report {
     return elements * (kir::whole_element_bits(type.dtype) / 8);
   }
 
-  // What ranks add up has more bits the more ranks there are.
+  // A sum over more ranks needs more bits.
   json packed(const rt::ArrayType& type, const rt::ArrayType& sent) {
     json list = json::array();
     for (const std::int64_t world : {2, 4, 8}) {
@@ -338,7 +337,7 @@ class Report {
     return list;
   }
 
-  // What is looked at while running, since it was not proved.
+  // Checks that run because they could not be proved.
   json checks() {
     std::set<std::string> texts;
     for (const ir::Function& function : program_.functions) {
@@ -351,7 +350,7 @@ class Report {
     return texts;
   }
 
-  // Every access, store and loop of the program as it was written, and what makes it safe.
+  // Every access, store and loop of the program in its text, and what makes it safe.
   json safety() {
     json list = json::array();
     for (const analysis::SafetyFact& fact : analysis::find_safety(lowered_)) {

@@ -52,7 +52,7 @@ class Explanation {
   }
 
  private:
-  // The heading, and behind it the text, on as many lines as it takes.
+  // Adds the heading, followed by the text on as many lines as it needs.
   void add(const std::string& heading, const std::string& text) {
     text_ += padded(heading, kHeadingWidth) + wrapped(text, kHeadingWidth, width_) + "\n";
   }
@@ -74,7 +74,7 @@ class Explanation {
              "\n\n";
   }
 
-  // "payload    8,544 bytes, ratio 491", or from the shortest to the longest.
+  // "payload    8,544 bytes, ratio 491", or a range from the shortest to the longest.
   void add_payload() {
     const json& payload = report_["payload"];
     const std::string most = number_of_bytes(payload["bound_bytes"]);
@@ -149,7 +149,8 @@ class Explanation {
     return counted(sweeps.get<std::int64_t>(), "sweep") + "; " + text;
   }
 
-  // What moves beside what must move; where branches decide, the best and the worst case.
+  // Bytes that move compared with those that must move; if branches decide, the best and the worst
+  // case.
   void add_cases(const json& entry) {
     const auto per_element = [&](const std::string& key) { return entry[key].get<double>(); };
     const auto add_case = [&](const char* name, const std::string& text) {

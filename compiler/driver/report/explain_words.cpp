@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-// A stream of workspace of fewer bytes is a scalar: a partial result or count that a sweep leaves
-// or takes.
+// A smaller stream of workspace is a scalar: a partial result or count that a sweep writes or
+// reads.
 constexpr std::int64_t kSmallBytes = 64;
 
 // "needs `low` first", "they go over 1000 and 4 x 1000 elements".
@@ -109,7 +109,8 @@ std::vector<Apart> apart_in_words(const json& fusion, const json& kernels, Place
   for (const json& kernel : kernels) {
     if (!kernel["number"].is_null()) numbers[kernel["name"]] = kernel["number"];
   }
-  std::map<std::pair<int, int>, std::string> reasons;  // by the second of both, then the first
+  // Keyed by the second of both, then the first
+  std::map<std::pair<int, int>, std::string> reasons;
   for (const json& pair : fusion["apart"]) {
     const auto first = numbers.find(pair["first"].get<std::string>());
     const auto second = numbers.find(pair["second"].get<std::string>());

@@ -36,7 +36,7 @@ json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
   return list;
 }
 
-// Until the last tensor of the slowest rank is ready.
+// Time until the last tensor of the slowest rank is ready.
 double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
   double longest = 0;
   for (const rt::TaskTimes& times : by_rank) {
@@ -45,7 +45,7 @@ double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
   return longest * 1e3;
 }
 
-// How the plan sends each tensor: its program's name, or f32.
+// For each tensor its program's name, or f32.
 json tensors_json(const SyncSubject& subject, const rt::Plan& plan) {
   json list = json::array();
   for (const rt::PlanTensor& tensor : plan.tensors) {
@@ -65,7 +65,7 @@ json restored_json(const rt::RestoreReport& report) {
           {"notes", report.notes}};
 }
 
-// What the plan sent: "topk", or "topk and uncompressed" where some tensors went as f32.
+// What the plan sent: "topk", or "topk and uncompressed" if some tensors were sent as f32.
 std::string programs_text(const json& tensors) {
   std::set<std::string> names;
   for (const json& tensor : tensors) {

@@ -48,7 +48,7 @@ std::string shortened_in_middle(const std::string& text, std::size_t width) {
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   std::istringstream words(text);
   std::string lines;
-  std::size_t at = indent;  // where the line at hand ends
+  std::size_t at = indent;  // the end of the current line
   for (std::string word; words >> word;) {
     const std::size_t length = num_characters(word);
     if (at > indent && at + 1 + length > width) {

@@ -1,4 +1,4 @@
-// Recursive descent over host expressions; depth is bounded, since the text may be hostile.
+// Recursive descent over host expressions; depth is limited, since the text may be untrusted.
 #include "compiler/ir/text/host_parser.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ HostExprId HostParser::parse_number() {
   const bool is_hex = text.substr(0, 2) == "0x";
   if (!is_hex && text.ends_with('f')) {
     text.remove_suffix(1);
-    float value = 0;  // read as f32 at once: reading as f64 first would round twice
+    float value = 0;  // parsed as f32 directly: parsing as f64 first would round twice
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || stop != text.data() + text.size()) lexer_.fail("expected an f32");
     result = exprs.const_f32(is_negative ? -value : value);

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",
                                           "worker", "true", "false", "param", "count", "bits"};
 
-// A formula is a graph, and may be exponentially long as text. What is longer ends in "…", and
-// cannot be read again.
+// A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
+// be parsed.
 constexpr std::size_t kMostParts = 10000;
 
 const char* infix(HostOp op) {
@@ -134,7 +134,7 @@ std::string HostPrinter::print_named(std::string_view callee, std::uint32_t inde
 std::string HostPrinter::print_call(const HostExprNode& node) const {
   const auto index = static_cast<std::uint32_t>(node.payload);
   if (node.op == HostOp::Param) {
-    // The name alone stands for the parameter with its usual type.
+    // The name alone means the parameter with its usual type.
     const bool is_usual =
         index < info_.params.size() && host_type_of(info_.params[index].dtype) == node.type;
     return print_named("param", index, is_usual ? info_.params[index].name : "",

@@ -164,8 +164,8 @@ void Lexer::lex_string() {
   next_ = at + 1;
 }
 
-// Digits, a point, an exponent with its sign, hex digits, a type suffix: the reader of the number
-// judges what it means.
+// Takes digits, a point, an exponent with its sign, hex digits, a type suffix; the caller decides
+// whether they form a number.
 void Lexer::lex_number() {
   std::size_t end = next_;
   const bool is_hex = text_.substr(next_, 2) == "0x";

@@ -1,4 +1,4 @@
-// Reads functions: ops in order, every value before its use; then the door, ir::parse.
+// Parses functions: ops in order, every value before its use; then the public ir::parse.
 #include "compiler/ir/text/parser.h"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ class FunctionParser {
       lexer_.expect("=");
     }
     parse_title(s);
-    // Without operands, a value that follows begins the next line.
+    // If the op has no operands, a following value begins the next line.
     if (op_info(s.kind).max_operands != 0) s.operands = parse_uses();
     if (lexer_.accept("{")) parse_attrs(s);
     while (lexer_.is("(")) s.regions.push_back(parse_region());

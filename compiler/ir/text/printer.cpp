@@ -31,7 +31,7 @@ class FunctionPrinter {
     text_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + content + '\n';
   }
 
-  // Numbers in order of appearance; ids that lead nowhere print as %?.
+  // Numbers values in order of appearance; invalid ids print as %?.
   std::string define(ValueId value) {
     if (value.index() >= numbers_.size()) return "%?";
     numbers_[value.index()] = next_++;

@@ -25,7 +25,7 @@ std::string AccessLowering::describe(ExprId array) const {
   }
 }
 
-// What an index that is out of range is told as.
+// The message for an index that is out of range.
 std::string AccessLowering::index_text(const Expr& e) const {
   const std::string array = describe(e.args[0]);
   if (!e.size) return "an index of " + array + " is out of range";
@@ -35,8 +35,8 @@ std::string AccessLowering::index_text(const Expr& e) const {
   return "a column number of " + array + " is out of range" + figure;
 }
 
-// Where a lane is not active its index may be anything: it reads element 0, or where the array may
-// be empty a zero appended to it.
+// The index of an inactive lane may be anything: it reads element 0, or a zero appended to an array
+// that may be empty.
 Lowered AccessLowering::guard_index(const Lowered& active, Lowered& base, const Type& base_type,
                                     Lowered index, const Type& index_type) {
   const HostExprId size = base_type.dims[0];
@@ -57,7 +57,7 @@ Lowered AccessLowering::lower_index_of_lanes(const Expr& e, Lowered base, Lowere
   const Type base_type = expr(e.args[0]).type;
   const Type index_type = with_dtype(expr(e.args[1]).type, kU32);
   const std::uint8_t lanes = std::max(base.lanes, index.lanes);
-  if (base.lanes != 0) {  // every element looks into its own row
+  if (base.lanes != 0) {  // every element indexes its own row
     if (lanes != 1 || base_type.rank != 1) limitation("indexing a matrix");
     const ValueId rows = full(base, base_type, 1);
     ValueId columns = full(index, index_type, 1);
@@ -90,7 +90,7 @@ Lowered AccessLowering::lower_index(const Expr& e) {
   return lower_index_of_lanes(e, base, index);
 }
 
-// A slice at a place known on the host, of an array whose length is known only on the device.
+// A slice at a place known on the host, of an array whose length only the device knows.
 void AccessLowering::check_slice_end(const Expr& e, HostExprId size) {
   const HostExprId end = emit().exprs().add(e.size, e.type.dims[0]);
   const ValueId fits = emit().map(ScalarOp::le, host_scalar(end, kI64), host_scalar(size, kI64));
@@ -122,7 +122,7 @@ Lowered AccessLowering::lower_slice(const Expr& e) {
   return {emit().along(full(base, base_type, 1), columns, 1), 1};
 }
 
-// target[index] = value is a scatter over what target held.
+// target[index] = value is a scatter onto the target's old value.
 void AccessLowering::lower_assign_indexed(const Stmt& s) {
   if (cx().lanes.rank != 0) return LaneArrays(cx()).assign(s);
   const Type type =

@@ -43,7 +43,7 @@ std::int8_t BodyPart::axis_of(const Expr& e, const Type& type) {
 
 // ---- lanes
 
-// Ranks that have no lifted form are a limitation; a matrix of one row counts as a vector.
+// Ranks that cannot be lifted are a limitation; a matrix of one row counts as a vector.
 int BodyPart::lane_rank(const Type& source, int lanes) {
   const bool is_row = source.rank == 2 && emit().is_one(source.dims[0]);
   const int rank = is_row ? 1 : source.rank;
@@ -59,7 +59,7 @@ Type BodyPart::lifted(const Type& source, int lanes) {
   return matrix_type(source.dtype, cx().lanes.dims[0], source.dims[source.rank - 1]);
 }
 
-// In a shape that broadcasts with others of the same source type and lanes.
+// Brings the value into a shape that broadcasts with others of the same source type and lanes.
 ValueId BodyPart::aligned(Lowered v, const Type& target, int lanes) {
   const Type type = emit().type(v.id);
   if (type.rank == 0 || lanes == 0) return v.id;

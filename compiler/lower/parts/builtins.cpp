@@ -31,7 +31,7 @@ ir::Attrs BuiltinLowering::draw_attrs(const Expr& e) const {
   return attrs;
 }
 
-// Draws behind or inside a loop also count what its iterations drew.
+// Draws after or inside a loop also count the draws of its iterations.
 std::vector<ValueId> BuiltinLowering::draw_operands(const Expr& e, std::vector<ValueId> operands) {
   const auto offset = cx().draw_offsets.find(draw_space(e));
   if (offset != cx().draw_offsets.end() && !e.stream) operands.push_back(offset->second);
@@ -58,7 +58,7 @@ OpKind draw_kind(BuiltinId builtin) {
 
 }  // namespace
 
-// Inside a lambda every element draws an array of its own: one draw of all of them, row by row.
+// Inside a lambda every element draws an array of its own: one draw makes all of them, row by row.
 Lowered BuiltinLowering::lower_random(const Expr& e) {
   ir::Attrs attrs = draw_attrs(e);
   attrs.size = e.size;
@@ -85,8 +85,8 @@ ValueId BuiltinLowering::receiver(const Expr& e) {
   return emit().bitcast(emit().convert(uniform(e.args.at(1)), kI32), kU32);
 }
 
-// What arrived lies at the beginning of an array with room for the most; a selection of these
-// places finds the count.
+// The received elements lie at the beginning of an array with room for the most; a selection of
+// their places finds the count.
 Lowered BuiltinLowering::lower_counted_collective(const Expr& e) {
   const bool gathers = e.builtin == BuiltinId::allgather;
   std::vector<ValueId> operands{uniform(e.args.at(0))};

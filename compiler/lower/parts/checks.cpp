@@ -5,7 +5,7 @@
 
 namespace cinch::lower {
 
-// Signed indices are taken as their bits, so that a negative one is beyond every array.
+// Uses the bits of signed indices, so that a negative one is beyond every array.
 ValueId Checks::as_index(ValueId value) {
   const DType dtype = emit().dtype(value);
   if (is_signed_int(dtype)) {

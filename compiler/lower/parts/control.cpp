@@ -9,8 +9,7 @@
 
 namespace cinch::lower {
 
-// A branch carries a draw space only where a loop inside it draws: without one its sites are all
-// that counts.
+// A branch carries a draw space only if a loop inside it draws: otherwise only its sites count.
 ControlLowering::Carried ControlLowering::carried_of(const std::vector<ExprId>& roots,
                                                      bool is_loop) {
   Assigned assigned = find_assigned(cx().checked, roots);
@@ -129,8 +128,8 @@ std::vector<ValueId> ControlLowering::loop_body_results(ExprId body, const Carri
   return current(carried);
 }
 
-// Sites behind the loop count its own sites once already. Where the condition draws, it drew once
-// more than the body.
+// Sites after the loop already count its own sites once. If the condition draws, it drew once more
+// than the body.
 void ControlLowering::leave_loop(const Carried& carried, const std::vector<ValueId>& results,
                                  const std::vector<ExprId>& drawn_again) {
   set_current(carried, results);

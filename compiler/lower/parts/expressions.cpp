@@ -48,7 +48,8 @@ Lowered ExpressionLowering::lower_block(const Expr& e) {
   return value(e.args[0]);
 }
 
-// map, convert, bitcast and call_extern alike: operands in one shape, then one operator.
+// map, convert, bitcast and call_extern are lowered alike: operands in one shape, then one
+// operator.
 Lowered ExpressionLowering::lower_elementwise(const Expr& e, OpKind kind) {
   std::vector<Lowered> args;
   std::uint8_t lanes = 0;

@@ -8,7 +8,7 @@
 
 namespace cinch::lower {
 
-// A lambda over the elements of a small array, once per element of the outer one: the lanes are
+// A lambda over the elements of a small array, for each element of the outer one: the lanes are
 // pairs.
 Lowered LambdaLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
   if (cx().lanes.rank != 1 || e.type.rank != 1) limitation("a lambda over a matrix");
@@ -74,7 +74,7 @@ bool is_plain_combiner(ScalarOp op) {
 
 }  // namespace
 
-// |a, b| a op b of a commutative operator, in either order.
+// Recognises |a, b| a op b with a commutative operator, in either order.
 std::optional<ScalarOp> LambdaLowering::plain_combiner(const Expr& lambda) const {
   const Expr& body = expr(lambda.args.at(0));
   if (body.kind != ExprKind::Scalar || !is_plain_combiner(body.scalar_op)) return {};

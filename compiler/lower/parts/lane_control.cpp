@@ -8,7 +8,7 @@
 
 namespace cinch::lower {
 
-// From here on only the lanes that were active and meet the condition are.
+// From here on only lanes that were active and meet the condition are active.
 void ControlLowering::activate(Lowered condition) {
   std::optional<Lowered>& active = cx().lanes.active;
   if (!active) {
@@ -50,7 +50,7 @@ Lowered ControlLowering::lower_lane_if(const Expr& e) {
   return has_value ? select_lanes(condition, a[0], b[0], e.type) : Lowered{};
 }
 
-// All lanes go round together; one whose condition failed keeps its values from then on.
+// All lanes iterate together; a lane whose condition has failed keeps its values from then on.
 void ControlLowering::lower_lane_while(const Stmt& s) {
   const Type flag = scalar_type(kBool);
   const Carried carried = carried_of({s.expr2, s.expr}, true);

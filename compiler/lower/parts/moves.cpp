@@ -32,8 +32,8 @@ Lowered MoveLowering::lower_concat(const Expr& e) {
   return {emit().emit(OpKind::concat, std::move(parts), e.type)};
 }
 
-// Bins of a constant number fit on chip. Others are a sum into cells, with one more cell for values
-// that no bin has.
+// A constant number of bins fits on chip. Other histograms are sums into cells, with one more cell
+// for values that belong to no bin.
 Lowered MoveLowering::lower_histogram(const Expr& e) {
   const ValueId x = Checks(cx()).as_index(uniform(e.args.at(0)));
   HostExprPool& pool = emit().exprs();
@@ -46,19 +46,19 @@ Lowered MoveLowering::lower_histogram(const Expr& e) {
   return {emit().gather(counts, emit().iota(bins))};
 }
 
-// Inside a lambda [K] and [1, K] have one form, so that only changes between them are possible
-// there.
+// Inside a lambda [K] and [1, K] have the same representation, so only changes between them are
+// possible there.
 Lowered MoveLowering::lower_reshape(const Expr& e) {
   const Lowered x = value(e.args.at(0));
   if (x.lanes != 0) return {full(x, e.type, x.lanes), x.lanes};
-  // Sema knows that the sizes agree, or a check before it says so.
+  // Sema, or a check before, proves that the sizes agree.
   ir::Attrs attrs;
   attrs.proved = !ir::element_counts_agree(cx().out.info, emit().type(x.id), e.type);
   return {emit().emit(OpKind::reshape, {x.id}, e.type, attrs)};
 }
 
-// Integers wrap at the width of their type: sums of a width that no target has are taken in 64
-// bits, of which the lower ones are right.
+// Integers wrap at the width of their type: sums of a width that no target has are computed in 64
+// bits, whose lower bits are right.
 Lowered MoveLowering::lower_product(const Expr& e) {
   const DType dtype = e.type.dtype;
   if (!is_int(dtype) || dtype.bits == 32 || dtype.bits == 64) {
@@ -135,7 +135,8 @@ Lowered MoveLowering::lower_scatter(const Expr& e) {
                       e.type)};
 }
 
-// Of rows of `cols` elements those at `row`, a vector: where their elements lie in row-major order.
+// Row-major places of the elements of some rows with `cols` elements; `row` is a vector of row
+// numbers.
 ValueId MoveLowering::places_of_rows(ValueId row, HostExprId cols) {
   HostExprPool& pool = emit().exprs();
   const HostExprId num = emit().type(row).dims[0];
@@ -146,7 +147,7 @@ ValueId MoveLowering::places_of_rows(ValueId row, HostExprId cols) {
   return emit().map(ScalarOp::add, begin, emit().map(ScalarOp::mod, element, width));
 }
 
-// Of a matrix its rows; `place`, a vector, is at most their number.
+// For a matrix: its rows. `place`, a vector, is at most their number.
 ValueId MoveLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
   const DType dtype = emit().dtype(values);
   HostExprPool& pool = emit().exprs();
@@ -162,8 +163,8 @@ ValueId MoveLowering::elements_or_zeros(ValueId values, ValueId place, const Typ
   return emit().reshape(emit().gather(all, at), result);
 }
 
-// Each cell finds the first or last position that has its index as the greatest number of one, and
-// reads the value there; where there is none it reads a zero behind the values.
+// Each cell finds the first or last position with its index, as the maximum of a number, and reads
+// the value there. A cell without one reads a zero after the values.
 Lowered MoveLowering::lower_scatter_keep(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, false);

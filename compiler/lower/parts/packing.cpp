@@ -15,10 +15,10 @@ using sema::FieldCode;
 namespace {
 
 constexpr std::int64_t kMostBelow = 0xffffffff;
-constexpr std::int64_t kWidestUnary = 5;   // of an Elias delta code of 32 bits
+constexpr std::int64_t kWidestUnary = 5;   // in an Elias delta code of 32 bits
 constexpr std::int64_t kWidestField = 31;  // bits below the first one of a number
 
-// What element-wise arithmetic over u32 and u64 takes many words to say.
+// Short names for element-wise arithmetic over u32 and u64.
 class Arithmetic {
  public:
   explicit Arithmetic(Emitter& emit) : emit_(emit) {}
@@ -41,7 +41,7 @@ class Arithmetic {
   }
   /// The place of the highest one bit.
   ValueId log2(ValueId x) { return sub(small(31), emit_.map(ScalarOp::clz, x)); }
-  /// The word that a bit stands in.
+  /// The word that contains a bit.
   ValueId word_of(ValueId bit) { return emit_.convert(shr(bit, wide(5)), kU32); }
   ValueId place_in_word(ValueId bit) { return emit_.convert(bit_and(bit, wide(31)), kU32); }
 
@@ -51,20 +51,20 @@ class Arithmetic {
 
 }  // namespace
 
-// Words of a payload while they are read: `end` is the first bit that no section has taken yet.
+// Words of a payload during reading: `end` is the first bit that no section has taken yet.
 struct PackingLowering::Words {
   std::string name, message;
-  HostExprId len;     // how many numbers
+  HostExprId len;     // number of coded numbers
   ValueId num;        // the same, u32
-  ValueId all, used;  // the words; how many
+  ValueId all, used;  // the words; how many are used
   ValueId place;      // of each code's one, [u32; len]
   ValueId end;        // u64
 };
 
-// Where the fields of a section begin: a word, a bit of it.
+// Where the fields of a section begin: their word, and the bit in it.
 struct PackingLowering::Begins {
   ValueId word, bit;
-  ValueId end;  // u64, behind the last field
+  ValueId end;  // u64, after the last field
 };
 
 // ---- numbers to codes
@@ -93,7 +93,7 @@ ValueId PackingLowering::pack_field(std::size_t field, ValueId values) {
   return pack_codes(zeros, sections, packed, name);
 }
 
-// Each index less the one before it, less 1; of the first the index itself.
+// Each index minus the one before, minus 1; for the first the index itself.
 ValueId PackingLowering::gaps_of(ValueId index) {
   Arithmetic a(emit());
   const ValueId i = emit().iota(emit().type(index).dims[0]);
@@ -102,7 +102,7 @@ ValueId PackingLowering::gaps_of(ValueId index) {
   return a.sub(index, emit().select(is_first, a.small(0), a.add(before, a.small(1))));
 }
 
-// floor(log2(below / num)): about as many bits of a gap are as good as random.
+// floor(log2(below / num)): about this many low bits of a gap are close to random.
 ValueId PackingLowering::rice_width(HostExprId num, HostExprId below) {
   Arithmetic a(emit());
   const ValueId each = emit().map(ScalarOp::max, host_scalar(num, kU64), a.wide(1));
@@ -110,8 +110,8 @@ ValueId PackingLowering::rice_width(HostExprId num, HostExprId below) {
   return a.log2(emit().map(ScalarOp::max, emit().convert(mean, kU32), a.small(1)));
 }
 
-// Of y >= 1 with its highest one at bit w: w + 1 has its highest one at bit v; the code is v zeros
-// and a one, the low v bits of w + 1, the low w bits of y.
+// Let w be the highest one bit of y >= 1, and v that of w + 1. The code is v zeros and a one, the
+// low v bits of w + 1, the low w bits of y.
 std::vector<PackingLowering::Section> PackingLowering::elias_sections(ValueId values,
                                                                       ValueId& zeros) {
   Arithmetic a(emit());
@@ -121,8 +121,8 @@ std::vector<PackingLowering::Section> PackingLowering::elias_sections(ValueId va
   return {{a.low_bits(length, zeros), zeros}, {a.low_bits(values, width), width}};
 }
 
-// Fields of `width` bits from bit `from` on. Where all have the same width, 32 of them fill `width`
-// words, so that no product takes more than 32 bits.
+// Fields of `width` bits from bit `from` on. If all have the same width, 32 of them fill `width`
+// words, so that no product exceeds 32 bits.
 PackingLowering::Begins PackingLowering::begins_of(HostExprId len, ValueId width, ValueId from) {
   Arithmetic a(emit());
   if (emit().type(width).rank > 0) {
@@ -139,9 +139,9 @@ PackingLowering::Begins PackingLowering::begins_of(HostExprId len, ValueId width
   return {word, a.bit_and(bit, a.small(31)), a.add(from, size)};
 }
 
-// All bits are sums into cells of memory. A section begins where the one before it ends, which is
-// known when all codes were seen; so each has cells of its own, which are moved when the words are
-// put together.
+// All bits are summed into cells of memory. A section begins where the one before ends, which is
+// known only after all codes were seen. So each section has cells of its own, which are moved when
+// the words are assembled.
 ValueId PackingLowering::pack_codes(ValueId zeros, const std::vector<Section>& sections,
                                     const CheckedField& field, const std::string& name) {
   Arithmetic a(emit());
@@ -167,8 +167,9 @@ ValueId PackingLowering::pack_codes(ValueId zeros, const std::vector<Section>& s
   return emit().slice(words, emit().exprs().const_int(0), emit().type(kept.index).dims[0]);
 }
 
-// Cell c has the bits of fields that begin in word c, u64 as the last one may end in the next word.
-// Word j of the result has those that come there when all are moved up by `begin` bits.
+// Cell c has the bits of fields that begin in word c; it is u64, since the last field may end in
+// the next word. Word j of the result has the bits that lie there after all are moved up by `begin`
+// bits.
 ValueId PackingLowering::words_from(ValueId cells, ValueId begin) {
   Arithmetic a(emit());
   const HostExprId size = emit().type(cells).dims[0];
@@ -196,8 +197,8 @@ ValueId PackingLowering::unpack_field(std::size_t field, ValueId words) {
   return values;
 }
 
-// Finds the ones of the unary parts. What is read behind the words, or behind the ones where some
-// are missing, waits for a check.
+// Finds the ones of the unary parts. Reads beyond the words, or beyond the ones if some are
+// missing, wait for a check.
 PackingLowering::Words PackingLowering::open_words(ValueId words, const CheckedField& field,
                                                    const std::string& name) {
   Arithmetic a(emit());
@@ -233,13 +234,13 @@ ValueId PackingLowering::element_or_zero(ValueId values, ValueId at) {
   return emit().gather(emit().concat({values, zero}), a.min(at, size));
 }
 
-// The last word in place of what is behind it.
+// Reads the last word for places beyond it.
 ValueId PackingLowering::word_at(const Words& words, ValueId word) {
   Arithmetic a(emit());
   return emit().gather(words.all, a.min(word, a.sub(words.used, a.small(1))));
 }
 
-// The next `width` bits (at most 31) of each number.
+// Reads the next `width` bits (at most 31) of each number.
 ValueId PackingLowering::read_section(Words& words, ValueId width) {
   Arithmetic a(emit());
   const Begins begins = begins_of(words.len, width, words.end);
@@ -250,7 +251,7 @@ ValueId PackingLowering::read_section(Words& words, ValueId width) {
   return a.low_bits(a.bit_or(low, high), width);
 }
 
-// The low parts together are less than the limit: no sum of them is too large for 32 bits.
+// The sum of the low parts is below the limit, so it fits 32 bits.
 ValueId PackingLowering::unpack_rice(Words& words, const CheckedField& field) {
   Arithmetic a(emit());
   const ValueId width = rice_width(words.len, field.below);
@@ -288,8 +289,8 @@ ValueId PackingLowering::unpack_elias(Words& words, const CheckedField& field) {
   return emit().select(holds, a.sub(emit().scan(ScalarOp::add, value), a.small(1)), i);
 }
 
-// Nothing of a payload is used before its words are known to be codes of this many numbers, and
-// nothing else: what depends on the result waits for the check.
+// Nothing of a payload is used before its words are known to be codes of exactly this many numbers:
+// everything that depends on the result waits for the check.
 ValueId PackingLowering::accept_words(const Words& words, ValueId holds) {
   Arithmetic a(emit());
   const ValueId used = a.shr(a.add(words.end, a.wide(31)), a.wide(5));

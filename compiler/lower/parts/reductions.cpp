@@ -12,7 +12,7 @@ namespace cinch::lower {
 
 using sema::BuiltinId;
 
-// What a reduction runs over, lifted: inside a lambda a vector per element is a matrix, reduced
+// The operand of a reduction, lifted: inside a lambda a vector per element is a matrix, reduced
 // along its rows.
 struct ReduceLowering::Reduction {
   std::vector<ValueId> arrays;
@@ -57,7 +57,7 @@ ValueId ReduceLowering::reduce_op(const Reduction& r, ValueId value, ScalarOp op
   return emit_reduce(r, {value}, {init}, emit().combiner(op))[0];
 }
 
-// How many elements take part: known on the host unless there is a mask.
+// How many elements are reduced: known on the host unless there is a mask.
 ValueId ReduceLowering::reduce_count(const Reduction& r, DType dtype) {
   if (r.mask) {
     const ValueId ones = emit().convert(r.mask, kU32);
@@ -103,7 +103,7 @@ ir::CombinerId ReduceLowering::moments_combiner(DType dtype) {
   return emit().region_combiner(region);
 }
 
-// Count, mean and sum of squared distances from the mean, merged pairwise (Chan, Golub, LeVeque
+// Merges count, mean and sum of squared distances from the mean pairwise (Chan, Golub, LeVeque
 // 1979).
 ValueId ReduceLowering::reduce_std(const Reduction& r, DType dtype) {
   const ValueId x = emit().convert(r.arrays[0], dtype);
@@ -129,7 +129,7 @@ ValueId ReduceLowering::positions_along(const Reduction& r) {
   return emit().spread(emit().reshape(line, across), r.shape);
 }
 
-// b replaces a where it is larger, equal with a lower index, or a number against a NaN.
+// b replaces a if it is larger, equal with a lower index, or a number while a is a NaN.
 ir::CombinerId ReduceLowering::argmax_combiner(DType dtype) {
   const RegionId region = emit().open_region();
   const ValueId av = emit().add_arg(region, scalar_type(dtype));
@@ -151,7 +151,7 @@ ir::CombinerId ReduceLowering::argmax_combiner(DType dtype) {
   return emit().region_combiner(region);
 }
 
-// (value, index) pairs; where nothing took part, or nothing but NaN, the index is 0.
+// (value, index) pairs; if there was no element, or only NaN, the index is 0.
 ValueId ReduceLowering::reduce_argmax(const Reduction& r) {
   const ValueId x = r.arrays[0];
   const DType dtype = emit().dtype(x);

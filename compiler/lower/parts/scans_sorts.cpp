@@ -29,14 +29,13 @@ Lowered ScanSortLowering::lower_scan(const Expr& e) {
   return {result, x.lanes};
 }
 
-// Columns are sorted as rows of the transpose: an order of consecutive elements is all that targets
-// know.
+// Columns are sorted as rows of the transpose: targets sort only consecutive elements.
 ValueId ScanSortLowering::order_of(ValueId keys, const ir::Attrs& attrs) {
   if (attrs.axis != 0) return emit().argsort(keys, attrs.descending, attrs.axis);
   return emit().transpose(emit().argsort(emit().transpose(keys), attrs.descending, 1));
 }
 
-// sort_by_key: the values may differ between lanes where the keys do not, and the other way round.
+// sort_by_key: values may differ between lanes although keys do not, and the other way round.
 Lowered ScanSortLowering::sorted_values(const Expr& e, ValueId order, std::uint8_t lanes,
                                         int axis) {
   const Lowered values = value(e.args.at(1));

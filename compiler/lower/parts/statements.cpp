@@ -20,7 +20,7 @@ void StatementLowering::assign(const Stmt& s) {
   emit().name(v.id, var.name);
 }
 
-// What the inner decode will see: the fields as the wire holds them.
+// The fields that the inner decode will see, as the wire holds them.
 void StatementLowering::lower_let_payload(const Stmt& s) {
   std::vector<ValueId> fields = lower_payload(s.expr);
   const sema::Var& var = cx().checked.vars[s.var.index()];

@@ -21,7 +21,7 @@ bool is_content_length(std::string_view name) {
       name, kName, [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-// The length that a line of the header gives, if it is that line.
+// The length in a line of the header, if it is that line.
 std::optional<std::size_t> length_in(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_content_length(line.substr(0, colon))) return {};
@@ -53,7 +53,7 @@ bool RpcStream::fill() {
 std::optional<std::string> RpcStream::read_line() {
   std::size_t end = std::string::npos;
   while ((end = buffer_.find('\n')) == std::string::npos) {
-    // No header has such a line: what has arrived of it is dropped.
+    // No header has such a long line: drops what has arrived of it.
     if (buffer_.size() > kMaxHeaderLine) buffer_.clear();
     if (!fill()) return std::nullopt;
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kEscape = 6;  // `\uXXXX`
 constexpr std::string_view kReplacementEscape = "\\ufffd", kReplacement = "\xEF\xBF\xBD";
 
-// The unit that an escape at this place names; 0 where there is none.
+// The unit of an escape at this place; 0 if there is none.
 std::uint32_t escaped_unit(std::string_view text, std::size_t at) {
   if (text.size() < at + kEscape || text.substr(at, 2) != "\\u") return 0;
   std::uint32_t unit = 0;
@@ -44,7 +44,7 @@ std::string without_lone_surrogates(std::string json) {
     } else if (json[at] != '\\') {
       ++at;
     } else if (const std::uint32_t unit = escaped_unit(json, at); unit == 0) {
-      at += 2;  // `\\` too, behind which no escape begins
+      at += 2;  // also skips the second of `\\`, after which no escape begins
     } else if (is_first_half(unit) && is_second_half(escaped_unit(json, at + kEscape))) {
       at += 2 * kEscape;
     } else {

@@ -1,4 +1,4 @@
-// Element-wise operations that change nothing, or that a cheaper one gives with the same bits.
+// Element-wise operations that change nothing, or that a cheaper one computes with the same bits.
 //
 //   before:  %2 = map.mul %1, 1           after:  uses of %2 become %1
 #include <cmath>
@@ -114,7 +114,7 @@ Found multiply_by_reciprocal(const Matcher& m) {
   return m.as_result(m.builder().map(ScalarOp::mul, x, reciprocal));
 }
 
-// Through a type that holds every value of the first: (x as B) as C is x as C.
+// Through a type that contains every value of the first: (x as B) as C is x as C.
 Found drop_lossless_convert(const Matcher& m) {
   if (m.op().kind != ir::OpKind::convert) return std::nullopt;
   const ir::Op* inner = m.defined_by(m.operand(0), ir::OpKind::convert);

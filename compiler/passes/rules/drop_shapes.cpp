@@ -1,4 +1,4 @@
-// Ops that move elements and come to nothing.
+// Ops that move elements but have no effect together.
 //
 //   before:  %1 = transpose %0            after:  uses of %2 become %0
 //            %2 = transpose %1
@@ -54,7 +54,8 @@ Found move_fill_out(const Matcher& m) {
   return m.as_result(scalar);
 }
 
-// A fill among the operands of a map whose shape another operand gives: the scalar does.
+// A fill among the operands of a map whose shape another operand determines is replaced by its
+// scalar.
 Found drop_fill_in_map(const Matcher& m) {
   if (m.op().kind != OpKind::map) return std::nullopt;
   const rt::ProgramInfo& info = m.builder().program().info;
@@ -73,7 +74,7 @@ Found drop_fill_in_map(const Matcher& m) {
   return m.builder().map(m.op().attrs.scalar_op, operands);
 }
 
-// An element-wise operation on nothing but fills is a fill.
+// An element-wise operation on fills only is a fill.
 Found move_fill_behind_map(const Matcher& m) {
   if (m.op().kind != OpKind::map && m.op().kind != OpKind::convert) return std::nullopt;
   if (ir::is_scalar(m.result_type())) return std::nullopt;

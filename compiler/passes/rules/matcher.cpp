@@ -1,4 +1,4 @@
-// What rules ask about operands.
+// Questions of rules about operands.
 #include <bit>
 
 #include "compiler/ir/rewriter.h"

@@ -12,7 +12,8 @@ CallStatus found(const rt::ListStatus& status) {
   return fail_at(status.error().place, fail(status.error().error).value());
 }
 
-// Sets the session's `tensors` to those of a bucket; `is_first`: of the call's buckets.
+// Sets the session's `tensors` to those of a bucket; `is_first`: is it the first of the call's
+// buckets?
 CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_first) {
   cinch_session& session = *call.session;
   const auto given = read_struct(bucket, sizeof *bucket, "bucket");

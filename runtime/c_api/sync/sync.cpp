@@ -47,7 +47,8 @@ CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::si
   return made;
 }
 
-// In the order in which they are sent; `given` gets the place of each in the caller's array.
+// Tensors in the order in which they are sent; `given` gets the index of each in the caller's
+// array.
 CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* tensors,
                                                      std::size_t count, std::size_t num_programs,
                                                      std::uint32_t world,
@@ -93,7 +94,7 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   return request;
 }
 
-// Without a plan.
+// The options without a plan.
 rt::SyncOptions session_options(const cinch_sync_options& options, const RankPrograms& programs) {
   rt::SyncOptions session;
   session.programs = programs.on_cpu;
@@ -145,7 +146,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   return made;
 }
 
-// A rank that cannot open says so to the others, which would wait for it.
+// A rank that cannot open tells the others, which would otherwise wait for it.
 CallStatus open_or_abandon(cinch_transport* transport, const OpenArguments& with,
                            cinch_sync** sync) {
   auto made = open_sync(*transport, with);
@@ -180,7 +181,7 @@ CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
   return rt::Ok{};
 }
 
-// Wrong arguments of one rank end the others' step, too, which would wait for this one.
+// Wrong arguments on one rank end the others' step, too: they would otherwise wait for this rank.
 CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* gradients,
                 const cinch_tensor* updates, std::size_t count) {
   CallStatus status = read_tensors(sync, gradients, updates, count);

@@ -12,8 +12,8 @@ namespace {
 
 using Samples = std::vector<rt::ConstTensorView>;
 
-// As many as the request's tensors have, in `memory`. How they are drawn decides nothing but what
-// is measured.
+// Random samples for the request's tensors, in `memory`. Their distribution affects only the
+// measurements.
 Samples make_samples(const rt::PlanRequest& request, std::vector<std::vector<float>>& memory) {
   std::minstd_rand random(1);
   std::normal_distribution<float> normal;

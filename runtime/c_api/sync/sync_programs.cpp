@@ -9,7 +9,7 @@
 namespace cinch::c_api {
 namespace {
 
-// Of ranks on an emulated GPU, which only one of them may use at a time.
+// For ranks on an emulated GPU, which only one of them may use at a time.
 std::mutex& emulated_turns() {
   static auto* const kTurns = new std::mutex;
   return *kTurns;

@@ -22,7 +22,7 @@ bool may_begin_with(std::span<const std::uint8_t> bytes, std::string_view magic)
                     [](char c, std::uint8_t byte) { return static_cast<std::uint8_t>(c) == byte; });
 }
 
-// What a file says of its own size, or nothing where it ends before.
+// The size that a file names itself, or nothing if it ends before.
 std::optional<std::uint64_t> named_size(std::span<const std::uint8_t> bytes, std::size_t at) {
   std::uint64_t size_bytes = 0;
   if (bytes.size() < at + sizeof size_bytes) return std::nullopt;
@@ -79,7 +79,7 @@ Result<FileReader> FileReader::open_descriptor(int descriptor, const std::string
 Status FileReader::read_up_to(std::uint64_t size_bytes, std::vector<std::uint8_t>& bytes) {
   while (bytes.size() < size_bytes) {
     const std::size_t have = bytes.size();
-    // One byte more than a regular file seems to have shows its end at once.
+    // Reading one byte more than a regular file's size shows its end at once.
     const std::uint64_t likely = size_bytes_ >= have ? size_bytes_ - have + 1 : 0;
     const std::uint64_t wanted =
         std::min(std::max(likely, std::uint64_t{kFirstBytes}), kMostAtOnce);

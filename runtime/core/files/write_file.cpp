@@ -1,5 +1,5 @@
-// Writing; see file_bytes.h. The name of the file beside the target is drawn, so that two writers,
-// be they of one process or of two machines with one disk, do not share one.
+// Writing; see file_bytes.h. The temporary file gets a random name, so that two writers, in one
+// process or on two machines with one disk, do not share one.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/random.h>
@@ -23,11 +23,11 @@ using Stat = struct stat;
 
 constexpr int kMostLinks = 40;  // as many as the system follows
 constexpr int kMostNames = 100;
-constexpr std::size_t kMostNameBytes = 200;  // of at most 255, with what is put behind
+constexpr std::size_t kMostNameBytes = 200;  // of at most 255, with room for a suffix
 constexpr ::mode_t kAllModes = 07777, kPlainModes = 0777, kModesOfOtherGroup = 0707;
 constexpr ::mode_t kNewMode = 0666, kOwnerAlone = 0600;
 
-// The errno of what failed; 0 where nothing did.
+// The errno of a failed call; 0 for success.
 using Code = int;
 
 fs::path folder_of(const fs::path& path) {
@@ -39,13 +39,13 @@ bool is_link(const fs::path& path) {
   return ::lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
 }
 
-// Is a link of /proc, which is a descriptor or the like and leads to no path.
+// Is it a link of /proc, which stands for a descriptor or the like and leads to no path?
 bool is_of_proc(const fs::path& path) {
   struct statfs found{};
   return ::statfs(folder_of(path).c_str(), &found) == 0 && found.f_type == PROC_SUPER_MAGIC;
 }
 
-// By hand, as the last link may lead to a file that is not there yet.
+// Follows links by hand, since the last one may lead to a file that does not exist yet.
 Code follow_links(fs::path& path) {
   for (int i = 0; i < kMostLinks; ++i) {
     if (!is_link(path) || is_of_proc(path)) return 0;
@@ -57,7 +57,7 @@ Code follow_links(fs::path& path) {
   return ELOOP;
 }
 
-// The descriptor of this process that the path is a name of.
+// The descriptor of this process that the path names.
 std::optional<int> own_descriptor(const fs::path& path, const Stat& there) {
   if (!is_link(path) || !is_of_proc(path)) return std::nullopt;
   const std::string name = path.filename().string();
@@ -70,7 +70,7 @@ std::optional<int> own_descriptor(const fs::path& path, const Stat& there) {
   return is_same ? std::optional(number) : std::nullopt;
 }
 
-// A pipe that nobody reads any more is an error of the write, not the end of the process.
+// While this lives, writing to a pipe without readers is an error, not the end of the process.
 class BrokenPipesAreErrors {
  public:
   BrokenPipesAreErrors() {
@@ -107,8 +107,8 @@ Code write_through(const fs::path& path, const Stat& there, Bytes bytes) {
   return code != 0 ? code : closing;
 }
 
-// Another owner is given no more than the rights that all see. Where the system keeps neither, as
-// file systems without modes do, the file is as it was made.
+// A file of another owner gets no more rights than everybody had. If the system keeps neither owner
+// nor mode, as some file systems do, the file stays as it was made.
 void keep_owner_and_mode(int descriptor, const Stat& old) {
   constexpr auto kAnyUser = static_cast<::uid_t>(-1);
   const bool is_kept = ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
@@ -117,13 +117,13 @@ void keep_owner_and_mode(int descriptor, const Stat& old) {
   static_cast<void>(::fchmod(descriptor, old.st_mode & kept));
 }
 
-// What the disk cannot do is no fault of the file.
+// A disk that cannot flush is no error of the file.
 Code flush_to_disk(int descriptor) {
   if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
   return errno;
 }
 
-// A file of no rights but the owner's where it is to take the place of `old`.
+// Makes the temporary file. If it is to replace `old`, only the owner has rights at first.
 int create_beside(const fs::path& path, const Stat* old, const PartialFileWatch& watch,
                   fs::path& partial) {
   const std::string name = path.filename().string().substr(0, kMostNameBytes);

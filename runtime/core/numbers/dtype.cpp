@@ -39,14 +39,14 @@ int parse_width(std::string_view digits) {
   return width;
 }
 
-// Does the float format hold every integer of `magnitude_bits` bits, sign apart?
+// Does the float format hold every integer of `magnitude_bits` bits, besides the sign?
 bool holds_integers(DType to, int magnitude_bits) {
   return magnitude_bits <= row(to).digits && magnitude_bits <= row(to).max_exponent;
 }
 
 bool float_widens(const KindRow& from, const KindRow& to) {
   if (from.kind == to.kind) return true;
-  // e4m3 has no infinity: only itself holds its values and it holds no other format's.
+  // e4m3 has no infinity: no other format holds its values, and it holds no other format's.
   return from.digits <= to.digits && from.max_exponent <= to.max_exponent &&
          from.min_exponent >= to.min_exponent && to.kind != DTypeKind::F8E4M3;
 }

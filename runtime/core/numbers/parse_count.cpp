@@ -1,5 +1,5 @@
-// Counts in texts; see parse_count.h. A count is digits * 10^tens * 2^twos, and exact: no double is
-// in between.
+// Counts in texts; see parse_count.h. A count is digits * 10^tens * 2^twos, computed exactly,
+// without doubles.
 #include "runtime/core/numbers/parse_count.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr CountSuffix kCountSuffixes[] = {
     {"", 0, 0},    {"k", 3, 0},   {"K", 3, 0},   {"M", 6, 0},   {"G", 9, 0},  {"T", 12, 0},
     {"Ki", 0, 10}, {"ki", 0, 10}, {"Mi", 0, 20}, {"Gi", 0, 30}, {"Ti", 0, 40}};
 
-// Exponents beyond it change nothing: the number is 0, too large or a fraction.
+// Larger exponents do not matter: the number is 0, too large or a fraction.
 constexpr int kLargestExponent = 100000;
 
 struct Decimal {
@@ -43,7 +43,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// "e6" at the front of `text`, which it leaves. 0 where there is none.
+// Removes an exponent such as "e6" from the front of `text` and returns it; 0 if there is none.
 int take_exponent(std::string_view& text) {
   if (!text.starts_with('e') && !text.starts_with('E')) return 0;
   std::string_view rest = text.substr(1);

@@ -10,7 +10,7 @@ std::optional<double> parse_number(std::string_view text) {
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
   const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
   if (is_hex) text.remove_prefix(2);
-  // std::from_chars takes a sign of its own.
+  // A sign was removed above; std::from_chars would accept a second one.
   if (text.starts_with('-')) return std::nullopt;
   double value = 0;
   const char* const begin = text.data();

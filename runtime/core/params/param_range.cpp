@@ -19,8 +19,7 @@ double rounded(DType dtype, double value) {
 
 }  // namespace
 
-// Rounding is monotone: it takes no value past an included end, but may take one onto an end that
-// is left out.
+// Rounding is monotone: it moves no value past a closed end, but may move one onto an open end.
 bool is_within(const ParamRange& range, DType dtype, double value) {
   if (std::isnan(value)) return false;
   const double low = range.low.value_or(-kInfinity), high = range.high.value_or(kInfinity);

@@ -139,7 +139,7 @@ std::set<std::uint32_t> HostExprPool::counts_of(HostExprId id) const {
     const HostExprNode& node = nodes_[next.index()];
     if (node.op == HostOp::Count) {
       counts.insert(static_cast<std::uint32_t>(node.payload));
-      continue;  // its bound is no value of it
+      continue;  // its bound is not an argument of its value
     }
     work.insert(work.end(), std::begin(node.args), std::end(node.args));
   }
@@ -268,7 +268,7 @@ HostExprId HostExprPool::rebuild(const HostExprNode& shape, const HostExprId (&a
     return const_value(args[0]).as_bool() ? args[1] : args[2];
   }
   if (made.type == HostType::Int && info.num_args == 2) {
-    // Constants stand on the right of sums and on the left of products.
+    // Constants go to the right of sums and to the left of products.
     const bool is_sum = made.op == HostOp::Add && is_const(args[0]);
     const bool is_product = made.op == HostOp::Mul && is_const(args[1]);
     if (is_sum || is_product) std::swap(made.args[0], made.args[1]);
@@ -278,8 +278,8 @@ HostExprId HostExprPool::rebuild(const HostExprNode& shape, const HostExprId (&a
   return intern(made);
 }
 
-// What `a op b` is more simply, or no id. Two constants come here where their result overflows:
-// then constants are not regrouped either, or it would go on forever.
+// A simpler form of `a op b`, or no id. Both may be constants if their result overflows; constants
+// are then not regrouped, since that would never end.
 HostExprId HostExprPool::simplify_int(HostOp op, HostExprId a, HostExprId b) {
   const auto is = [&](HostExprId id, std::int64_t value) { return id == const_int(value); };
   // (x op c) with constant c on the side where rebuild puts it.

@@ -1,4 +1,4 @@
-// Host expressions in files: the nodes of a pool in order. Reading takes nothing on trust.
+// Host expressions in files: the nodes of a pool in order. Reading trusts nothing.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ bool has_payload(HostOp op) {
   return op == HostOp::Const || op == HostOp::Param || op == HostOp::Count;
 }
 
-// What the fields of one entry say; nothing where one is missing or of the wrong kind.
+// Parses one entry; nothing if a field is missing or of the wrong kind.
 std::optional<HostExprNode> read_node(const json& entry) {
   if (!entry.is_object()) return std::nullopt;
   const auto op = entry.find("op"), type = entry.find("type"), args = entry.find("args");

@@ -12,8 +12,8 @@ namespace {
 
 using NameOf = std::function<std::string(std::uint32_t)>;
 
-// What is deeper or longer prints as "…": such a formula helps nobody, the stack is finite, and a
-// shared DAG may be exponentially long as text.
+// Deeper or longer formulas print as "…". They would help nobody, the stack is finite, and a shared
+// DAG may be exponentially long as text.
 constexpr int kMaxDepth = 200;
 constexpr int kMaxNodes = 500;
 
@@ -60,7 +60,7 @@ class Printer {
   Printer(const HostExprPool& pool, const NameOf& param_name, const NameOf& count_name)
       : pool_(pool), param_name_(param_name), count_name_(count_name) {}
 
-  // The text, in brackets where it binds less tightly than `precedence`.
+  // The text, in brackets if it binds less tightly than `precedence`.
   std::string print(HostExprId id, int precedence, int depth) {
     if (depth > kMaxDepth || ++num_printed_ > kMaxNodes) return "…";
     const HostExprNode& node = pool_.node(id);
@@ -97,7 +97,7 @@ class Printer {
     }
   }
 
-  // Conversions to floats happen silently where a size meets a parameter: they are left out.
+  // Omits conversions to floats, which are silent if a size meets a parameter.
   std::string print_cast(const HostExprNode& node, int precedence, int depth) {
     const HostType from = pool_.type(node.args[0]);
     const bool is_silent =

@@ -68,7 +68,7 @@ bool HostExprPool::finds_nonnegative(const HostExprNode& n) const {
   return gives_nonnegative(n.op, [&](int i) { return is_nonnegative(n.args[i]); });
 }
 
-// Expressions without counts, never below (high) and never above (low) a node.
+// Expressions without counts: `high` is never below a node, `low` never above it.
 struct HostExprPool::Bounds {
   HostExprId low;
   HostExprId high;
@@ -98,7 +98,7 @@ HostExprPool::Bounds HostExprPool::bounds_of_quotient(HostExprId id,
     return {const_int(0), min(a.high, b.high)};
   }
   if (b.low == b.high) return {make(n.op, a.low, b.low), make(n.op, a.high, b.low)};
-  // A quotient by a count is at most the dividend: the count is 0 (which gives 0) or at least 1.
+  // A quotient by a count is at most the dividend: the count is 0 (and the result 0) or at least 1.
   if (n.type == HostType::Int && (n.op == HostOp::Div || n.op == HostOp::CeilDiv) &&
       is_nonnegative(n.args[0])) {
     return {const_int(0), a.high};

@@ -29,10 +29,10 @@ void HostMemo::bind(const HostExprPool& pool, const HostEnv& env) {
   env_.counts = {};
 }
 
-// Arguments before users. Of a select only the branch that is taken is looked at: the other may
+// Evaluates arguments before users. For a select it evaluates only the branch taken: the other may
 // overflow.
 rt::Result<HostValue> HostMemo::eval(HostExprId id, const HostEnv& env) {
-  // Nodes may have been made since.
+  // Nodes may have been added since.
   stamps_.resize(pool_->num_nodes(), kUnknown);
   values_.resize(pool_->num_nodes());
   ++now_;
@@ -61,8 +61,8 @@ rt::Result<HostValue> HostMemo::eval(HostExprId id, const HostEnv& env) {
   return values_[id.index()];
 }
 
-// The next argument that the node's value needs, or none. A count's bound is there for those who
-// ask for it.
+// The next argument that the node's value needs, or none. The bound of a count is not needed for
+// its value.
 HostExprId HostMemo::unknown_argument(const HostExprNode& node) const {
   if (host_op_rule(node.op) == HostRule::Leaf) return {};
   if (node.op == HostOp::Select && is_known(node.args[0])) {

@@ -1,5 +1,6 @@
-// Operations on ranges, by how they rise and fall; see host_range.h. Rounding is monotonic, so
-// what rises and falls in each argument by itself is widest at the ends of the arguments' ranges.
+// Operations on ranges, by their monotonicity; see host_range.h. Rounding is monotonic, so an
+// operation that is monotonic in each argument has its extremes at the ends of the arguments'
+// ranges.
 #include "runtime/core/sizes/host_range.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ bool may_be_nan(const HostRange& x) {
   return is_real(x.low.type) && (std::isinf(x.low.to_double()) || std::isinf(x.high.to_double()));
 }
 
-// The end of the integers that a result beyond 64 bits lies at.
+// The end of the integers beyond which the result lies.
 HostValue saturated(HostOp op, std::span<const HostValue> args) {
   const double a = args[0].to_double(), b = args.size() > 1 ? args[1].to_double() : 0;
   const bool is_negative = op == HostOp::Add   ? a + b < 0
@@ -57,7 +58,7 @@ HostValue saturated(HostOp op, std::span<const HostValue> args) {
   return HostValue::from_int(is_negative ? kLeast : kMost);
 }
 
-// Of an operation that rises or falls in each argument while the others stay.
+// For an operation that is monotonic in each argument while the others are fixed.
 HostRange at_corners(HostOp op, HostType result, Ranges args) {
   HostRange all = HostRange::none(result);
   for (unsigned corner = 0; corner < 1u << args.size(); ++corner) {
@@ -74,7 +75,7 @@ HostRange at_corners(HostOp op, HostType result, Ranges args) {
   return all;
 }
 
-// The language's own functions are less than a unit in the last place off.
+// Errors of the language's own functions are below one unit in the last place.
 HostValue moved(const HostValue& value, double towards) {
   constexpr int kUnits = 3;
   if (value.type == HostType::F32) {
@@ -93,7 +94,8 @@ HostRange widened(const HostRange& x) {
   return {moved(x.low, -kInfinity), moved(x.high, kInfinity)};
 }
 
-// By the parts of the divisor's range on both sides of zero; a quotient of integers by zero is 0.
+// Treats the parts of the divisor's range on both sides of zero separately; an integer divided by
+// zero is 0.
 HostRange quotient(HostOp op, HostType result, Ranges args) {
   const HostRange& by = args[1];
   const HostValue zero = is_real(result) ? number(result, 0) : HostValue::from_int(0);
@@ -112,7 +114,7 @@ HostRange quotient(HostOp op, HostType result, Ranges args) {
   return all;
 }
 
-// As far from zero as the dividend is, and nearer than the divisor.
+// A remainder is no farther from zero than the dividend, and nearer than the divisor.
 HostRange rest(const HostRange& a, const HostRange& by) {
   const std::int64_t low = a.low.as_int(), high = a.high.as_int();
   const auto below = [](std::int64_t x) { return x == kLeast ? kMost : std::abs(x) - 1; };
@@ -184,7 +186,7 @@ HostRange compared(HostOp op, const HostRange& a, const HostRange& b) {
 
 HostRange converted(HostType result, Ranges args) {
   if (result == HostType::Int && may_be_nan(args[0])) {
-    return hull(at_corners(HostOp::Cast, result, args), integers(0, 0));  // NaN gives 0
+    return hull(at_corners(HostOp::Cast, result, args), integers(0, 0));  // NaN becomes 0
   }
   if (may_be_nan(args[0])) return HostRange::whole(result);
   if (result != HostType::Bool) return at_corners(HostOp::Cast, result, args);

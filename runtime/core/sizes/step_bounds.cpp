@@ -1,4 +1,4 @@
-// Bodies of step_bounds.h: ranges of steps are cut where their bound is loose, the worst first.
+// Bodies of step_bounds.h: splits ranges of steps whose bound is loose, the worst first.
 #include "runtime/core/sizes/step_bounds.h"
 
 #include <algorithm>
@@ -14,14 +14,15 @@ namespace cinch {
 namespace {
 
 constexpr int kMostCuts = 256;
-// A bound so much further out than a value that was found is near enough.
+// A bound that exceeds a found value by at most this share is near enough.
 constexpr std::int64_t kNearShare = 16;
 
 struct Steps {
   std::int64_t first = 0, last = 0;
 };
 
-// Halves of about as many binary digits: what follows steps changes early, and over decades.
+// Splits the range at half of its binary digits: sizes that depend on steps change early, and over
+// decades.
 std::int64_t middle(const Steps& steps) {
   const auto width = [](std::int64_t x) { return std::bit_width(static_cast<std::uint64_t>(x)); };
   const int low = width(steps.first), high = width(steps.last);
@@ -64,12 +65,12 @@ class RangesOverSteps {
   }
 
  private:
-  // A count is what the environment says, though its bound may follow the step.
+  // A count has the environment's value, though its bound may depend on the step.
   bool follows_step(HostExprId id) const {
     return pool_.depends_on(id, HostOp::Step) && pool_.node(id).op != HostOp::Count;
   }
 
-  // What does not follow the step has one value.
+  // A node that does not depend on the step has one value.
   void note(HostExprId id) {
     if (follows_step(id)) {
       following_.push_back(id);
@@ -86,10 +87,10 @@ class RangesOverSteps {
   HostExprId id_;
   HostEnv env_;
   std::vector<HostRange> ranges_;      // by node
-  std::vector<HostExprId> following_;  // nodes that follow the step, arguments before users
+  std::vector<HostExprId> following_;  // nodes that depend on the step, arguments before users
 };
 
-// The largest value, or with sign -1 the smallest, whose sign is then turned.
+// Searches the largest value, or with sign -1 the smallest, whose sign is flipped.
 class StepSearch {
  public:
   StepSearch(RangesOverSteps& ranges, int sign, std::int64_t found)
@@ -116,10 +117,10 @@ class StepSearch {
     bool operator<(const Open& other) const { return bound < other.bound; }
   };
 
-  // ~x: as -x, without one value too many.
+  // ~x: like -x, but defined for all values.
   std::int64_t signed_of(std::int64_t value) const { return sign_ < 0 ? ~value : value; }
 
-  // Of a larger one.
+  // Is the bound near to the found value?
   bool is_near(std::int64_t bound) const {
     const auto apart = static_cast<std::uint64_t>(bound) - static_cast<std::uint64_t>(found_);
     return apart <= static_cast<std::uint64_t>(std::abs(found_ / kNearShare));

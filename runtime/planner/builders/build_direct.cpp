@@ -1,4 +1,4 @@
-// Plans in which every rank meets every other one at once.
+// Plans in which every rank exchanges with all others at once.
 #include "runtime/planner/builders/builders.h"
 
 namespace cinch::rt {
@@ -6,7 +6,7 @@ namespace {
 
 using Slots = std::vector<std::uint32_t>;
 
-// What the owner of a group does with the payloads of all ranks.
+// The owner of a group adds up the payloads of all ranks.
 void sum_up(const BundleContext& c, std::uint32_t group, const Slots& received) {
   c.to.clear(group);
   for (const std::uint32_t slot : received) c.to.decode_add(Site::Worker, group, slot);
@@ -18,7 +18,7 @@ Slots slots_of(const BundleContext& c, const std::vector<std::uint32_t>& groups)
   return slots;
 }
 
-// One slot for each rank, for payloads of one group; the own one is there already.
+// One slot for each rank, for payloads of one group; this rank's slot exists already.
 Slots slots_by_rank(const BundleContext& c, std::uint32_t group, std::uint32_t own) {
   Slots slots;
   for (std::uint32_t rank = 0; rank < c.world; ++rank) {

@@ -1,5 +1,5 @@
-// Any option of the decision tree between machines of several ranks each, in messages. A bundle has
-// a group for each rank; machine and number within it say who keeps a group when values are
+// Plans for all options of the decision tree between machines of several ranks each, in messages. A
+// bundle has a group for each rank; machine and number on it tell who keeps a group when values are
 // scattered.
 #include <algorithm>
 #include <map>
@@ -28,15 +28,15 @@ class HierarchicalBuilder {
   }
 
  private:
-  // Who takes part in a collective, in rank order, and which groups each of them keeps.
+  // The members of a collective, in rank order, and the groups that each of them keeps.
   struct Phase {
     Indices members;
     std::vector<Indices> kept;  // by member
-    Indices held;               // by each of them, before
-    std::size_t own = 0;        // the place of this rank
+    Indices held;               // by each of them before the collective
+    std::size_t own = 0;        // this rank's index
   };
 
-  // The last collective that brings values of ranks together, be it of one rank here.
+  // The last collective that combines values of ranks, even if it has only one rank here.
   std::size_t last_joining_step() const {
     std::size_t last = 0;
     std::vector<OptionScope> begun;
@@ -76,7 +76,7 @@ class HierarchicalBuilder {
         return collect(step.scope, step.action == OptionAction::AllToAll);
       case OptionAction::AllGather:
       case OptionAction::Broadcast:
-        // Without a first collective of its scope: payloads of all go to all.
+        // Without a first collective of its scope, all members send their payloads to all.
         if (phases_.empty() || scopes_.back() != step.scope) return gather_all(step.scope);
         return step.is_compressed ? give_back_payloads() : give_back();
     }
@@ -106,7 +106,8 @@ class HierarchicalBuilder {
     }
     return phase;
   }
-  // Of what this rank holds the part of member j; without scattering the first one has all.
+  // Of the groups that this rank holds, those of member j; without scattering the first member has
+  // all.
   Indices kept_by(std::uint32_t j, OptionScope scope, bool scatters) const {
     Indices kept;
     for (const std::uint32_t g : held_) {
@@ -130,7 +131,7 @@ class HierarchicalBuilder {
     return phase;
   }
 
-  // All ranks have been added: the program finishes.
+  // When all ranks have been added, the program finishes.
   void finish_if_complete(Value to) {
     if (num_added_ < c_.world || joins_later_ || is_finished_) return;
     for (const std::uint32_t g : held_) c_.to.finish(group(g), to);
@@ -139,7 +140,7 @@ class HierarchicalBuilder {
 
   void reduce(OptionScope scope, bool scatters) {
     const Phase phase = phase_of(scope, scatters);
-    // Alone there is nothing to add, unless no step behind this one would.
+    // A single member has nothing to add, unless no later step would.
     if (phase.members.size() == 1 && joins_later_) return enter(scope, phase);
     std::map<std::uint32_t, std::uint32_t> own;
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
@@ -165,7 +166,7 @@ class HierarchicalBuilder {
     finish_if_complete(Value::Sum);
   }
 
-  // What a member keeps goes to all of them, in f32.
+  // Sends what each member keeps to all members, in f32.
   void give_back() {
     const Phase phase = leave();
     const Value to = is_last_ ? Value::Update : Value::Sum;
@@ -233,7 +234,7 @@ class HierarchicalBuilder {
     }
     return slots;
   }
-  // Copies of one group from all members, in their order.
+  // Copies of one group from all members, in member order.
   Indices copies_of_all(const Phase& phase, std::uint32_t g) {
     Indices all;
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
@@ -288,15 +289,16 @@ class HierarchicalBuilder {
 
   const BundleContext& c_;
   bool is_last_ = false, is_finished_ = false, has_owner_ = false;
-  bool joins_later_ = false;  // some step behind the present one
-  Indices held_;              // groups, by their number in the bundle
+  bool joins_later_ = false;  // does a later step join values?
+  Indices held_;              // numbers of groups in the bundle
   Value from_ = Value::Gradient;
   Site site_ = Site::Worker;                 // of the payloads
   std::map<std::uint32_t, Indices> copies_;  // payloads of held groups: slots
-  std::uint32_t num_copies_ = 1;             // of each
-  std::uint32_t num_added_ = 1;              // ranks in what is held, copies together
-  std::vector<Phase> phases_;                // begun and not ended
-  std::vector<OptionScope> scopes_;          // of them
+  std::uint32_t num_copies_ = 1;             // of each group
+  // Number of ranks in the held values, all copies together
+  std::uint32_t num_added_ = 1;
+  std::vector<Phase> phases_;        // begun but not ended
+  std::vector<OptionScope> scopes_;  // of the phases
 };
 
 }  // namespace

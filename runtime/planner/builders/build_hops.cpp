@@ -10,8 +10,8 @@ using Slots = std::vector<std::uint32_t>;
 
 }  // namespace
 
-// Group c starts at rank c + 1 and comes round to rank c, which owns it; then its result goes once
-// more round.
+// Group c starts at rank c + 1 and goes round to rank c, its owner; then its result goes round once
+// more.
 void build_ring(const BundleContext& c) {
   const auto& groups = c.bundle.groups;
   const std::uint32_t next = (c.rank + 1) % c.world, previous = (c.rank + c.world - 1) % c.world;

@@ -1,5 +1,5 @@
-// Programs with a `sync`: parts that compute, and between them the collectives they ask for. What
-// several tensors ask for at the same place of their programs is one exchange.
+// Programs with a `sync`: computing parts, and the collectives between them. If several tensors
+// need a collective at the same place of their programs, it is one exchange.
 #include <algorithm>
 #include <tuple>
 
@@ -36,7 +36,7 @@ class ProtocolBuilder {
   }
 
  private:
-  // By protocol of one exchange: what it gives, and what it takes.
+  // By protocol of one exchange: its inputs and outputs.
   struct Operands {
     std::vector<Slots> reads, writes;
   };
@@ -117,7 +117,7 @@ class ProtocolBuilder {
     return made;
   }
 
-  // `next`: the collective that it ends at, or a task that is none.
+  // `next`: the collective at which the part ends, or a default task if there is none.
   void add_part(std::size_t which, Task next, const Slots& operands) {
     next.kind = TaskKind::Part;
     next.groups = {protocols_[which].group};
@@ -130,7 +130,7 @@ class ProtocolBuilder {
   const BundleContext& context_;
   RankBuilder& to_;
   const std::vector<Protocol>& protocols_;
-  std::vector<Slots> before_;             // by protocol: what its next part begins with
+  std::vector<Slots> before_;             // by protocol: the input of its next part
   std::vector<std::uint32_t> num_parts_;  // by protocol
 };
 

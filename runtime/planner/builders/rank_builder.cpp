@@ -10,7 +10,7 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
-// Messages begin at multiples of this, so that payloads and vectors do.
+// Messages begin at multiples of this, so that payloads and vectors are aligned.
 constexpr std::uint64_t kSlotAlignment = 64;
 static_assert(kSlotAlignment % kArenaAlignment == 0);
 
@@ -83,7 +83,7 @@ void RankBuilder::order(Task& task, Past& past, bool is_write) const {
   past.is_written = true;
 }
 
-// The user's update may be the gradient's memory: they are one value here.
+// The user's update may be the gradient's memory, so both count as one value.
 void RankBuilder::order_value(Task& task, std::uint32_t group, Value value, bool is_write) {
   order(task, values_[{group, value == Value::Sum}], is_write);
 }
@@ -110,7 +110,7 @@ void RankBuilder::order_values(Task& task) {
         order_value(task, group, task.to, true);
         break;
       case TaskKind::Part:
-        // One goes on where the other has stopped.
+        // A part continues where the one before has stopped.
         order(task, calls_[group], true);
         order_value(task, group, Value::Gradient, false);
         if (task.is_last_part()) order_value(task, group, Value::Update, true);

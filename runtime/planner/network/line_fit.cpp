@@ -8,7 +8,7 @@
 namespace cinch::rt {
 namespace {
 
-// Errors above this share weigh as their size, not its square.
+// Errors above this share weigh linearly, not quadratically.
 constexpr double kUsualError = 0.25;
 constexpr int kRounds = 30;
 
@@ -18,7 +18,7 @@ struct Row {
   double error(const Line& line) const { return line.base * u + line.slope * v - 1; }
 };
 
-// Least squares; where one of both would be negative, it is none and the other is fitted alone.
+// Least squares. If base or slope would be negative, it becomes zero and the other is fitted alone.
 Line solve(std::span<const Row> rows) {
   double uu = 0, uv = 0, vv = 0, u = 0, v = 0;
   for (const Row& row : rows) {
@@ -37,7 +37,7 @@ Line solve(std::span<const Row> rows) {
   return uu > 0 ? Line{u / uu, 0} : Line{};
 }
 
-// All samples of one size, which is not none: as if there were no cost for the call.
+// Do all samples have one size, not zero? Then calls are taken to have no base cost.
 bool are_one_size(std::span<const Sample> samples) {
   return std::ranges::all_of(
       samples, [&](const Sample& s) { return s.size == samples[0].size && s.size > 0; });

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr const char* kFile = "cinch network";
 constexpr int kNetworkFormat = 1;
 
-// A part of the file, and where it stands there.
+// A part of the file, and its place.
 struct Part {
   const json& value;
   std::string where;
@@ -44,9 +44,9 @@ struct Part {
     if (!value.is_string()) refuse("is no text: " + value.dump());
     return value.get<std::string>();
   }
-  // Times, errors and what they are made of.
+  // Reads times and errors.
   double number() const {
-    // Nothing that is measured takes longer; sums of such times stay far from overflowing.
+    // No measured value is larger; sums of such times stay far from overflowing.
     constexpr double kMost = 1e6;
     const bool is_fine =
         value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMost;
@@ -117,7 +117,7 @@ NetworkModel fit_network(std::string transport, std::uint32_t world,
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
     std::vector<Sample> samples;
     for (const NetworkPoint& point : model.points) {
-      // A collective of nothing may be no exchange at all.
+      // A collective of no bytes may be no exchange at all.
       const bool is_none = point.bytes == 0 && point.kind != ExchangeKind::Send;
       if (point.kind != kMeasuredKinds[i] || is_none) continue;
       samples.push_back({static_cast<double>(point.bytes), point.seconds});

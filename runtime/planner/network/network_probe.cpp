@@ -1,6 +1,6 @@
-// Bodies of network_probe.h. Ranks meet before each exchange that is timed, and take the longest of
-// their times; how often and how far they go on follows from those times alone, and so is the same
-// on all of them.
+// Bodies of network_probe.h. Ranks meet before each measured exchange and use the longest of their
+// times. How often and how far they go on follows from these times alone, so it is the same on all
+// ranks.
 #include "runtime/planner/network/network_probe.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Probe {
     }
     sizes_.push_back(options.largest_bytes);
     sizes_.insert(sizes_.begin(), 0);
-    // Bursts are of the smallest size, however little is asked for.
+    // Bursts use the smallest size, even if the options ask for less.
     const std::uint64_t largest = std::max(options.largest_bytes, kSmallestBytes);
     input_.resize(room_of(largest));
     output_.resize(room_of(largest));
@@ -58,7 +58,7 @@ class Probe {
 
   std::uint64_t room_of(std::uint64_t bytes) const { return (part_of(bytes) + kElement) * world_; }
 
-  // An exchange in which the rank that sends most sends about so much.
+  // An exchange in which the rank that sends most sends about this many bytes.
   Exchange exchange_of(ExchangeKind kind, std::uint64_t bytes) {
     return exchange_of(kind, bytes, output_);
   }
@@ -106,7 +106,7 @@ class Probe {
     return exchange_now(transport_, exchange, options_.timeout, "measuring the transport");
   }
 
-  // Everyone sends to the next rank and receives from the one before.
+  // Every rank sends to the next and receives from the one before.
   Status pass_on(std::uint64_t bytes) {
     const auto receive = transport_.start(exchange_of(ExchangeKind::Receive, bytes));
     CINCH_TRY(receive);
@@ -116,7 +116,7 @@ class Probe {
     return status;
   }
 
-  // Several at once, each with an output of its own, and waits for all.
+  // Starts several at once, each with its own output, and waits for all.
   Status run_burst(ExchangeKind kind, std::size_t number) {
     std::vector<Ticket> tickets;
     const std::uint64_t room = room_of(kSmallestBytes);
@@ -161,7 +161,7 @@ class Probe {
     return cinch::rt::take_largest(transport_, values, options_.timeout);
   }
 
-  // Appends the time of each repetition: of the rank that took longest.
+  // Appends the time of each repetition: that of the slowest rank.
   Status time(ExchangeKind kind, std::uint64_t bytes, std::size_t repeats) {
     const std::size_t first = times_.size();
     for (std::size_t i = 0; i < repeats; ++i) {
@@ -185,8 +185,8 @@ class Probe {
       const double trial = std::max(times_[0], kLeastSeconds);
       const double fitting = share / static_cast<double>(sizes_.size()) / (kMeetings * trial);
       const auto repeats = static_cast<std::size_t>(std::clamp(fitting, 1.0, double{kMostRepeats}));
-      // The first one meets memory that was never touched: it counts only where there is no time
-      // for another.
+      // The first repetition uses memory for the first time: it counts only if there is no time for
+      // another.
       if (spent + 2 * trial < share) {
         times_.clear();
         if (Status status = time(kind, size, repeats); !status) return status;

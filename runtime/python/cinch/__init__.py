@@ -90,7 +90,7 @@ _WITH_NUMPY = {
 
 
 def __getattr__(name: str) -> Any:
-    # These need NumPy: the command starts without it.
+    # These need NumPy, which the command must be able to start without.
     if name in _WITH_NUMPY:
         return getattr(importlib.import_module(f".{_WITH_NUMPY[name]}", __name__), name)
     if name == "__version__":

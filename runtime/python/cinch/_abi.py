@@ -134,7 +134,7 @@ class OpenOptions(ctypes.Structure):
 _CALL: List[Any] = [c_void_p, c_uint64, POINTER(c_size_t), c_size_t]
 _TENSORS, _PAYLOADS, _SIZES = POINTER(Tensor), POINTER(Payload), POINTER(c_size_t)
 
-# Functions that return a status; each takes a cinch_error last, which is left out here.
+# Functions that return a status. Each takes a cinch_error as its last argument, which this table omits.
 STATUS_FUNCTIONS: Dict[str, List[Any]] = {
     "cinch_program_compile": [POINTER(CompileOptions), POINTER(c_void_p)],
     "cinch_program_load": [c_char_p, POINTER(c_void_p)],

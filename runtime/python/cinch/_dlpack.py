@@ -40,7 +40,7 @@ class _Versioned(ctypes.Structure):
     ]
 
 
-# Prototypes of this file's own: those of ctypes.pythonapi belong to all modules of the process.
+# Private prototypes: those of ctypes.pythonapi are shared by all modules of the process.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
@@ -73,7 +73,7 @@ def read(array: Any, name: str, entry: int) -> Memory:
         device = int(array.__dlpack_device__()[0])
         if device != _CPU:
             raise InvalidArgumentError(f"{name} is not in the CPU's memory: its DLPack device type is {device}", tensor=entry)
-        # A view that stands for its memory's negative (a part of a conjugate) says so only outside DLPack.
+        # Only outside of DLPack does a view say that it is the negative of its memory (a part of a conjugate).
         if getattr(array, "is_neg", bool)():
             raise InvalidArgumentError(f"{name} is a negative view: give {name}.resolve_neg()", tensor=entry)
         capsule = _capsule(array)

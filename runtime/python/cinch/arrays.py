@@ -37,7 +37,7 @@ class DescribedShape(NamedTuple):
     """A shape, and the same shape as the C API reads it."""
 
     sizes: Shape
-    pointer: Any  # of int64_t; holds what it points to
+    pointer: Any  # of int64_t; keeps its memory alive
 
 
 class TensorArrays(NamedTuple):
@@ -45,7 +45,7 @@ class TensorArrays(NamedTuple):
 
     descriptors: Any  # (Tensor * n)
     pieces: List[Piece]
-    held: List[Any]  # what keeps memory of other frameworks
+    held: List[Any]  # objects that keep memory of other frameworks alive
 
 
 class PayloadBuffers(NamedTuple):
@@ -103,7 +103,7 @@ def shape_descriptors(shapes: Sequence[DescribedShape]) -> Any:
 
 
 def _tensor(data: int, dtype: int, shape: DescribedShape) -> _abi.Tensor:
-    # By position, which takes a third of the time that names take; device and its number are 0.
+    # Positional arguments take a third of the time of named ones; device and its number are 0.
     return _abi.Tensor(_TENSOR_BYTES, data, dtype, 0, 0, len(shape.sizes), shape.pointer)
 
 
@@ -112,7 +112,7 @@ _DTYPES = {np.dtype(np.float32): _abi.F32, np.dtype(np.float16): _abi.F16, np.dt
 
 def _dtype_of(array: Array) -> Optional[int]:
     found = _DTYPES.get(array.dtype)
-    # The type of ml_dtypes is known by its name, so that the package is not needed.
+    # Recognises the type of ml_dtypes by its name, so that the package is not needed.
     if found is None and array.dtype.name == "bfloat16" and array.dtype.itemsize == 2:
         return _abi.BF16
     return found
@@ -214,7 +214,7 @@ def _dlpack_bytes(buffer: Any, name: str, i: int, is_written: bool) -> Array:
     if memory.nbytes == 0:
         return np.empty(0, np.uint8)
     lent: Any = (ctypes.c_uint8 * memory.nbytes).from_address(memory.address)
-    lent.capsule = memory.capsule  # it lives as long as views of the memory
+    lent.capsule = memory.capsule  # lives as long as views of the memory
     return np.frombuffer(lent, dtype=np.uint8)
 
 

@@ -150,7 +150,7 @@ _STATUS_CLASSES: Dict[int, Type[Error]] = {
 def error_of(status: int, message: str, *, tensor: Optional[int] = None, native_code: int = 0, is_cut: bool = False) -> Error:
     """The exception for a status of the C API; `Error` itself for one of a later version."""
     made_by = _STATUS_CLASSES.get(status, Error)
-    # Packed indices are checked by compiled code, so libcinch reports them as a check that failed.
+    # Compiled code checks packed indices, so libcinch reports them as a failed check.
     if made_by is CheckError and message.startswith(_OF_A_PAYLOAD):
         made_by = PayloadError
     if made_by is ProgramError:
@@ -176,7 +176,7 @@ def _number(text: Optional[str]) -> Optional[int]:
 def _diagnostics_in(message: str, is_cut: bool) -> List[Diagnostic]:
     """Reads the compiler's text: a line per message, and below it the source line and a line of carets."""
     lines = message.splitlines()
-    # The last diagnostic of a cut message may lack its excerpt or a part of its text.
+    # The last diagnostic of a truncated message may lack its excerpt or a part of its text.
     heads = [i for i, line in enumerate(lines) if not _EXCERPT.match(line) and _MESSAGE.match(line)]
     if is_cut and heads and len(lines) - heads[-1] < 3:
         heads.pop()

@@ -62,7 +62,7 @@ class Program:
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
-        # At exit other threads may still be in calls; the process gives its memory back anyway.
+        # At exit other threads may still be in calls; the process frees its memory anyway.
         weakref.finalize(self, _library.loaded().cinch_program_release, handle).atexit = False
         info = _abi.sized(_abi.ProgramInfo)
         _library.call("cinch_program_get_info", handle, ctypes.byref(info))

@@ -147,7 +147,7 @@ class Session:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[ctypes.c_void_p]:
-        # libcinch refuses a second call, too; but between a call and the copy of what it lent only this lock guards.
+        # libcinch rejects a second call, too. After a call only this lock guards the result until it is copied.
         if not self._in_use.acquire(blocking=False):
             raise InvalidArgumentError("the session is in use: it takes one call at a time")
         try:

@@ -111,7 +111,7 @@ class Synchronizer:
             "cinch_sync_open", transport._handle, handles, len(handles), listed, len(listed), ctypes.byref(options), ctypes.byref(handle)
         )
         self._handle = handle
-        self._held: List[Tuple[Any, Any]] = []  # of the step that is under way
+        self._held: List[Tuple[Any, Any]] = []  # for the running step
         self._release = weakref.finalize(self, _library.loaded().cinch_sync_release, handle)
         self._release.atexit = False
 

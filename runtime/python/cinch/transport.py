@@ -30,7 +30,7 @@ class Transport:
     def __init__(self, handle: ctypes.c_void_p, name: str, held: Tuple[Any, ...] = ()) -> None:
         library = _library.loaded()
         self._handle = handle
-        self._held = held  # what the library calls
+        self._held = held  # callbacks that the library calls
         self.name = name
         self.rank = int(library.cinch_transport_rank(handle))
         self.world = int(library.cinch_transport_world(handle))

@@ -1,4 +1,4 @@
-// The tasks that compute, one function each.
+// The computing tasks, one function each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace cinch::rt {
 
-// Sessions that stop where ranks meet. What collectives exchange is copied to where messages lie.
+// Sessions that stop where ranks meet. Inputs and outputs of collectives are copied to and from
+// messages.
 class DeviceTasks::Body : public ProtocolBody {
  public:
   Body(DeviceTasks& tasks, const Task& task, PieceMemory& memory)
@@ -43,7 +44,7 @@ class DeviceTasks::Body : public ProtocolBody {
     ComputeDevice& device = *tasks_.device_;
     if (tasks_.stays(slot)) return device.copy(to.data(), tasks_.memory_->slot(slot), wire.size());
     const Status status = device.copy_in(to.data(), wire);
-    // The next exchange may write there.
+    // Wait: the next exchange may write there.
     return status ? device.wait() : status;
   }
   Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) override {
@@ -54,7 +55,7 @@ class DeviceTasks::Body : public ProtocolBody {
   const List& list_of(std::uint32_t piece) const {
     return tasks_.list_of(task_, Site::Worker, piece);
   }
-  /// Where the session writes it.
+  /// Where the session writes the update.
   TensorView update(std::uint32_t piece) const {
     if (tasks_.device_->is_host()) return memory_.update(piece);
     return tasks_.f32_view(tasks_.memory_->apart(piece), piece);
@@ -145,7 +146,7 @@ Status DeviceTasks::clear(const Task& task) {
   return Ok{};
 }
 
-// All groups are on the stream before the first is waited for.
+// Puts all groups on the stream before it waits for the first.
 Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
   inputs_.clear();
   payload_slots_.clear();
@@ -205,8 +206,8 @@ Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory&
   return Ok{};
 }
 
-// How long a message is, with its payloads where it has them: on the host with zeros between them.
-// On a GPU that is waited for where the host or the others must know it.
+// Sets the length of a message and places its payloads; on the host with zeros between them. On a
+// GPU this waits if the host or the other ranks must know the length.
 Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size_t first,
                                   PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
@@ -310,7 +311,7 @@ Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
   return status ? wait_for_copies(task.reads) : status;
 }
 
-// Of a message on a GPU, where its lengths do not say where they are, the host looks.
+// For a message on a GPU whose lengths do not tell where payloads lie, the host reads them.
 Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site,
                                   PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
@@ -367,7 +368,7 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
       const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
       TensorView& output = outputs_[pairs_.size()];
-      // What a host's tensor is narrowed from is the message itself.
+      // On a host the message itself is narrowed to the user's tensor.
       const bool is_narrowed = output.dtype != kF32;
       if (is_narrowed) output = f32_view(at, piece);
       auto* const to = static_cast<std::uint8_t*>(output.data);
@@ -434,7 +435,8 @@ Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
   return status;
 }
 
-// On the network's lane, a piece at a time. Not the lists of the thread that computes meanwhile.
+// Runs on the network's lane, a piece at a time. Does not use the lists of the thread that computes
+// meanwhile.
 Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
   list_pieces(plan_, task, synchronised_);
   if (device_->turns() == nullptr) return synchronise_pieces(task, memory, ranks);

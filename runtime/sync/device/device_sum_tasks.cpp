@@ -1,5 +1,6 @@
-// The tasks around an all-reduce of payloads: from these to arrays that the transport adds up, and
-// back. On a GPU where payloads stay there and can be added up there, else on the host.
+// The tasks around an all-reduce of payloads: spread payloads to arrays that the transport adds up,
+// and join them again. They run on a GPU if payloads stay there and can be added there, else on the
+// host.
 #include <algorithm>
 
 #include "runtime/sync/device/device_tasks.h"
@@ -97,7 +98,7 @@ Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
   return status;
 }
 
-// The result is what the own payloads are, then with other fields.
+// The result begins as a copy of the own payloads, whose fields are then replaced.
 Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const std::uint32_t own = task.reads[0], result = task.writes[0];
   const auto summed = summed_of(task);

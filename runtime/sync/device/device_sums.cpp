@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kHeaderBytes = static_cast<std::size_t>(kPayloadHeaderBytes);
 // The byte of a header that holds kPayloadNonFinite.
 constexpr std::size_t kFlagAt = 8;
-// What the driver takes before a copy returns.
+// The driver stages this many before a copy returns.
 constexpr std::size_t kStagedHeaders = std::size_t{64} * 1024 / kHeaderBytes;
 
-// Constants: a mark that is not set, and one of each type that is.
+// Constants: a mark that is not set, and a set mark of each type.
 constexpr std::size_t kF16At = 4, kBF16At = 6, kF32At = 8, kConstantBytes = 12;
 
 bool is_half(DType dtype) {
@@ -95,7 +95,8 @@ Status DeviceSums::join(const SummedArrays& summed, std::span<const DeviceSum> s
   return status ? take_marks(summed, sums) : status;
 }
 
-// NaNs have one form in payloads, whatever a transport makes of them: that of arithmetic's results.
+// NaNs have one form in payloads, that of arithmetic's results, whatever a transport has made of
+// them.
 Status DeviceSums::move_back(const SummedArrays& summed, std::span<const DeviceSum> sums) {
   for (auto* pairs : {&moves_, &floats_, &halves_, &wide_}) pairs->clear();
   for (const DType dtype : {kF16, kBF16}) {
@@ -143,7 +144,7 @@ Status DeviceSums::take_marks(const SummedArrays& summed, std::span<const Device
   moves_.clear();
   wide_.clear();
   for (const DeviceSum& sum : sums) {
-    // A sum of ones has an exponent: of a float that is not 0 the last byte is not.
+    // A sum of ones has a nonzero exponent, so the last byte of a float that is not 0 is not 0.
     const GpuAddress flag = mark_of(summed, sum) + summed.type_of_mark().bits / 8 - 1;
     moves_.push_back({address_of(sum.payload), header, kPayloadHeaderBytes, flag});
     wide_.push_back({address_of(sum.payload) + kHeaderBytes, 0,

@@ -1,4 +1,4 @@
-// Opening, and what is done with states; the tasks themselves are in device_run_tasks.cpp.
+// Opening, and operations on states; the tasks themselves are in device_run_tasks.cpp.
 #include "runtime/sync/device/device_tasks.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ Result<std::unique_ptr<RankTasks>> DeviceTasks::open(const Plan& plan,
 
 DeviceTasks::~DeviceTasks() {
   const auto turn = take_turn(*device_);
-  // After a failed step something may still be under way in memory that goes now.
+  // After a failed step, work may still use memory that is freed now.
   (void)device_->wait();
   wire_.reset();
   pinned_ = {};
@@ -42,7 +42,7 @@ DeviceTasks::~DeviceTasks() {
 Status DeviceTasks::start() {
   const auto turn = take_turn(*device_);
   DeviceMemoryNeeds needs{{}, gathered_bytes(), options_.host_wire};
-  // Sessions of a host see to that themselves.
+  // Sessions on a host handle this themselves.
   if (!device_->is_host()) needs.apart = pieces_apart();
   auto memory = DeviceMemory::make(plan_, options_.rank, *device_, needs);
   CINCH_TRY(memory);
@@ -62,7 +62,7 @@ Status DeviceTasks::start() {
   return device_->wait();
 }
 
-// Room for the payloads of one task whose messages are put together when their lengths are known.
+// Room for the payloads of one task whose messages are assembled when their lengths are known.
 std::uint64_t DeviceTasks::gathered_bytes() const {
   std::uint64_t most = 0;
   for (const Task& task : own_.tasks) {
@@ -88,15 +88,15 @@ Status DeviceTasks::open_wire() {
     pinned_ = PinnedMemory(gpu.device, options_.host_wire);
     return Ok{};
   }
-  // What pads a message is sent, too: never what was in memory before.
+  // Padding of a message is sent, too; it must never be old memory contents.
   if (Status status = device_->clear(bytes.data(), bytes.size()); !status) return status;
-  // Memory that is made while exchanges are under way may wait for these.
+  // Allocates now: an allocation during exchanges might wait for them.
   if (options_.has_tensors || plan_.pieces.empty()) return Ok{};
   const auto values = memory_->values(0);
   return values ? Status(Ok{}) : tl::unexpected<Error>(values.error());
 }
 
-// Results that may not lie where they are made from: of a `sync`, and of a finish that stays a sum.
+// Pieces whose result must not overwrite its input: of a `sync`, and of a finish that leaves a sum.
 PieceList DeviceTasks::pieces_apart() const {
   PieceList apart;
   for (const Task& task : own_.tasks) {
@@ -179,7 +179,7 @@ Status DeviceTasks::check(List& list, const Task& task) {
   return Ok{};
 }
 
-// Which of several tasks it was the device does not say.
+// The device does not tell which of several tasks failed.
 Status DeviceTasks::collect_begun(List& list) {
   std::vector<std::string> names;
   for (const Task* task : list.begun) {
@@ -231,7 +231,7 @@ Status DeviceTasks::end_step() {
   return status;
 }
 
-// Where the device itself has failed nothing can be taken back: the step's error says so.
+// If the device itself has failed, nothing can be undone: the step's error says so.
 void DeviceTasks::take_back_step() {
   const auto turn = take_turn(*device_);
   (void)device_->wait();
@@ -249,7 +249,7 @@ void DeviceTasks::take_back(std::uint32_t piece) {
   (void)device_->wait();
 }
 
-// Rare, so it goes by the host.
+// This is rare, so it goes through the host.
 Status DeviceTasks::fill_update(std::uint32_t piece, Fill with, PieceMemory& memory) {
   const auto turn = take_turn(*device_);
   const TensorView update = memory.update(piece);
@@ -269,7 +269,7 @@ Status DeviceTasks::fill_update(std::uint32_t piece, Fill with, PieceMemory& mem
   return status ? device_->wait() : status;
 }
 
-// Those of a session that has just been opened.
+// The states of a newly opened session.
 Status DeviceTasks::reset_states(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
   for (auto& [key, list] : lists_) {

@@ -1,4 +1,4 @@
-// The user's tensors of a rank: memory of the host or of the device, f32 or narrower.
+// The user's tensors of a rank: in memory of the host or of the device, f32 or narrower.
 #include <algorithm>
 
 #include "runtime/call/tensor_view.h"
@@ -46,7 +46,7 @@ Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value w
     CINCH_TRY(status);
     if (view.dtype == kF32) return data;
   }
-  // Of an update that was narrowed, what it has become.
+  // For an update that was narrowed: its value.
   const bool is_there = is_gradient ? bool{has_gradient_[piece]} : view.dtype == kF32;
   if (!is_there) {
     const bool waits = !is_gradient && !options_.has_tensors;
@@ -98,7 +98,7 @@ Result<TensorView> DeviceTasks::target(std::uint32_t piece, Value which, PieceMe
   return f32_view(*values, piece);
 }
 
-// Uses nothing that tasks share where the tensors have their values already.
+// Uses nothing that tasks share if the tensors already have their values.
 Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
                                  std::span<const TensorView> from, PieceMemory& memory) {
   bool are_there = true;

@@ -14,7 +14,7 @@ bool adds_up(const Task& task) {
   return task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
 }
 
-// Whose slots lie all on the host or all on the device.
+// Tasks whose slots must lie all on the host or all on the device.
 bool is_in_one_place(const Task& task) {
   return task.kind == TaskKind::Exchange || adds_up(task);
 }
@@ -23,7 +23,7 @@ bool is_for_the_host(const Task& task, const Transport& transport) {
   return task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange);
 }
 
-// Marks all of a task's slots; false: they are.
+// Marks all of a task's slots; returns false if they were marked already.
 bool mark_slots(const Task& task, std::vector<bool>& marked) {
   bool is_new = false;
   for (const auto* slots : {&task.reads, &task.writes}) {
@@ -40,7 +40,7 @@ bool has_marked(const Task& task, const std::vector<bool>& marked) {
   return std::ranges::any_of(task.reads, is_marked) || std::ranges::any_of(task.writes, is_marked);
 }
 
-// Slots that share bytes lie in one place. False: nothing was marked.
+// Slots that share bytes lie in one place. Returns false if it marked nothing.
 bool mark_overlaps(const std::vector<Slot>& slots, std::vector<bool>& marked) {
   std::vector<std::uint32_t> order(slots.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -25,7 +25,7 @@ struct Preamble {
   std::uint64_t size_bytes, hash, description_bytes;
 };
 static_assert(sizeof(Preamble) == 40);
-// What the hash covers begins with the length of the description.
+// The hash covers everything from the length of the description on.
 constexpr std::size_t kHashedFrom = 32;
 
 tl::unexpected<Error> corrupt(const std::string& what) {
@@ -107,7 +107,7 @@ Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint) {
-  // Names that are no UTF-8 are not found again, but lose nothing else.
+  // States under names that are not UTF-8 cannot be found again; nothing else is lost.
   const std::string description =
       describe(checkpoint).dump(-1, ' ', false, json::error_handler_t::replace);
   std::vector<std::uint8_t> out(sizeof(Preamble));

@@ -31,7 +31,7 @@ Status check_saved(std::span<const RankCheckpoint> saved) {
   return Ok{};
 }
 
-// Do its states stay on the rank whose gradients they come from?
+// Do the states at this site belong to the rank whose gradients they come from?
 bool is_of_rank(Site site) {
   return site == Site::Worker || site == Site::Hop;
 }
@@ -43,7 +43,7 @@ class Restorer {
   Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved)
       : plan_(plan), rank_(rank), saved_(saved) {}
 
-  // What the states of a site shall be, which are `own` now; nothing: they stay.
+  // Finds new states for a site, which now has `own`; nothing: they stay.
   Found find(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
     const Piece& piece = plan_.pieces[key.piece];
     collect(plan_.tensors[piece.tensor], key.site);
@@ -87,8 +87,8 @@ class Restorer {
     return std::nullopt;
   }
 
-  // What was saved, and why nothing takes it. Of sites that move between ranks with the plan only
-  // those of tensors that are no more: another rank may have taken the others.
+  // Saved states that nothing uses, and why. For sites that move between ranks with the plan, only
+  // those of tensors that no longer exist: another rank may have used the others.
   std::map<std::string, std::string> left_over() const {
     std::map<std::string, std::string> found;
     for (const RankCheckpoint& one : saved_) {
@@ -104,7 +104,8 @@ class Restorer {
     return found;
   }
 
-  // All states of the tensor that may go to the site on this rank, or why there are none.
+  // Collects all states of the tensor that may go to the site on this rank, or the reason why there
+  // are none.
   void collect(const PlanTensor& tensor, Site site) {
     asked_.insert(fmt::format("{}@{}", tensor.name, site_name(site)));
     found_.clear();
@@ -161,10 +162,10 @@ class Restorer {
   const Plan& plan_;
   std::uint32_t rank_;
   std::span<const RankCheckpoint> saved_;
-  std::vector<const SavedSite*> found_;  // of the site looked at
+  std::vector<const SavedSite*> found_;  // for the current site
   std::string reason_;                   // why there are none
-  std::map<std::string, int> resets_;    // pieces by what is said of them
-  std::set<std::string> asked_;          // tensors and sites that states were looked for
+  std::map<std::string, int> resets_;    // pieces, by the note about them
+  std::set<std::string> asked_;          // tensors and sites for which states were searched
 };
 
 }  // namespace

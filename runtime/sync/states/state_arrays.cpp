@@ -11,7 +11,7 @@
 namespace cinch::rt {
 namespace {
 
-// Where an array stands: its site, and its number among the site's.
+// The place of an array: its site, and its index among the site's arrays.
 struct Place {
   SiteKey key;
   std::size_t number = 0;

@@ -10,7 +10,7 @@
 namespace cinch::rt {
 namespace {
 
-// Of what is added up at a time: an exchange of a plan takes as much.
+// Elements to add up at a time: as much as an exchange of a plan.
 constexpr std::size_t kElementsAtATime = std::size_t{1} << 20;
 
 std::span<float> floats_of(AlignedBuffer& buffer) {

@@ -1,4 +1,4 @@
-// Bodies of callback_transport.h: exchanges to C and back.
+// Bodies of callback_transport.h: converts exchanges to C and back.
 #include "runtime/transports/lent/callback_transport.h"
 
 #include <fmt/format.h>
@@ -56,14 +56,14 @@ std::int32_t element_number(DType dtype) {
   return is_signed_int(dtype) ? CINCH_ELEMENT_INT : CINCH_ELEMENT_UINT;
 }
 
-// As it is stored.
+// Bits of an element as stored.
 std::int32_t stored_bits(DType dtype) {
   std::int32_t bits = 8;
   while (bits < dtype.bits) bits *= 2;
   return bits;
 }
 
-// What a host needs of the ranges of one exchange, until it has ended.
+// Arrays that the host reads during one exchange, until it has ended.
 struct Parts {
   bool is_used = false;
   std::uint64_t ticket = 0;  // the host's
@@ -94,7 +94,7 @@ class CallbackTransport : public Transport {
   bool sums_in_rank_order() const override { return calls_.sums_in_rank_order != 0; }
   std::uint64_t sent_bytes() const override { return sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }
-  // The host knows, but does not say.
+  // The host knows, but has no call to tell.
   std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
 
   Result<Ticket> start(const Exchange& exchange) override {
@@ -139,7 +139,7 @@ class CallbackTransport : public Transport {
 
  private:
   static cinch_exchange to_c(const Exchange& exchange, Parts& parts) {
-    // Hosts are given lists of an entry for each rank, or none.
+    // Hosts get lists with an entry for each rank, or none.
     const bool is_all_to_all = exchange.kind == ExchangeKind::AllToAll;
     const bool goes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::ReduceScatter;
     const bool comes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::AllGather;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kLeastStaged = std::uint64_t{64} * 1024;
 
-// Memory that MPI may still use.
+// Keeps memory that MPI may still use.
 void keep_staged(GpuMemory memory) {
   static auto* const kKept = new std::vector<GpuMemory>;
   kKept->push_back(std::move(memory));
@@ -77,7 +77,7 @@ Result<MpiStaging*> MpiDevice::make() {
   return &made;
 }
 
-// MPI writes where the driver does not see it: so that all of it counts as written.
+// MPI writes without the driver's knowledge, so all of it is marked as written.
 Status MpiDevice::grow(MpiStaging& staging, std::uint64_t size_bytes) const {
   auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastStaged)));
   CINCH_TRY(memory);

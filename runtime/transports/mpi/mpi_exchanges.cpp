@@ -1,5 +1,5 @@
-// What each kind of exchange is made of: messages or a collective of MPI, and what is done with
-// what has come.
+// Implements each kind of exchange by messages or a collective of MPI, and processes what has
+// arrived.
 #include <algorithm>
 #include <cstring>
 
@@ -12,8 +12,9 @@ namespace {
 using MpiBytes = std::span<const std::uint8_t>;
 using MpiRoom = std::span<std::uint8_t>;
 
-// MPI's type for elements that it joins as we do: NaNs and zeros of either sign have an order of
-// ours, floats of 16 bits are joined in f32, a mean is divided.
+// MPI's type for elements that MPI joins as we do. It does not if NaNs and zeros of either sign are
+// compared (our order differs), if floats have 16 bits (we join them in f32), or for a mean (we
+// divide).
 std::optional<std::int32_t> mpi_type(DType dtype, RankReduction reduction) {
   if (reduction == RankReduction::Sum && dtype == kF32) return CINCH_MPI_F32;
   if (reduction == RankReduction::Sum && dtype == kF64) return CINCH_MPI_F64;
@@ -49,9 +50,9 @@ void copy_bytes(MpiRoom to, MpiBytes from) {
 
 }  // namespace
 
-// Messages are counted by way, collectives on their own: ranks start both in the same order. Equal
-// tags of different rounds do no harm, since messages of one tag do not overtake each other; every
-// MPI has this many.
+// Messages are numbered for each direction, collectives by themselves: ranks start both in the same
+// order. Tags may repeat in later rounds, since messages with one tag do not overtake each other;
+// every MPI has this many tags.
 void MpiTransport::number(MpiPending& pending) {
   constexpr std::uint64_t kRounds = 8192;
   const Exchange& exchange = pending.exchange;
@@ -67,7 +68,7 @@ void MpiTransport::number(MpiPending& pending) {
 template <typename Call>
 Status MpiTransport::each_chunk(MpiPending& pending, const MpiLeg& like, MpiRoom bytes,
                                 const Call& call) {
-  do {  // an empty message is one, too
+  do {  // an empty message is still a message
     const MpiRoom chunk = bytes.first(std::min<std::size_t>(bytes.size(), options_.most_bytes));
     bytes = bytes.subspan(chunk.size());
     const std::uint64_t token = token_of(pending.index, pending.legs.size());
@@ -105,7 +106,7 @@ Status MpiTransport::send_unsent(MpiPending& pending) {
   return status;
 }
 
-// Memory that only grows.
+// Provides memory, which only grows.
 Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
   if (pending.device == nullptr) {
     if (pending.bytes.size() < size) pending.bytes.resize(size);
@@ -180,7 +181,7 @@ Status MpiTransport::receive_parts(MpiPending& pending) {
   return status;
 }
 
-// The own part, which goes to all, lies before what comes.
+// The rank's own part, which goes to all, lies before the received ones.
 Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
                                   std::span<const ByteRange> received) {
   pending.received.resize(world_);
@@ -196,7 +197,7 @@ Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
   return status ? copy_in(pending, sent, own) : status;
 }
 
-// Parts of the input to each rank, which lie before what comes.
+// Sends parts of the input to each rank; they lie before the received ones.
 Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                                  std::span<const ByteRange> received) {
   const MpiBytes input = pending.exchange.input;
@@ -220,7 +221,7 @@ Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange>
   return status;
 }
 
-// Every rank gets its part from all and joins them.
+// Every rank receives its part from all ranks and joins them.
 Status MpiTransport::begin_join(MpiPending& pending, std::span<const ByteRange> parts) {
   pending.expected.assign(world_, parts[rank_]);
   return begin_parts(pending, parts, pending.expected);

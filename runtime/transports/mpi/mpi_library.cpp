@@ -10,7 +10,7 @@
 namespace cinch::rt {
 namespace {
 
-// Global: components that Open MPI loads take its symbols from the process.
+// Opened globally: components that Open MPI loads take its symbols from the process.
 Result<const cinch_mpi_calls*> open_mpi_module() {
   std::string tried;
   for (const std::string& path : library_paths(CINCH_MPI_LIBRARY, "CINCH_MPI")) {

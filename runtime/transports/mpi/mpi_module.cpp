@@ -34,8 +34,8 @@ namespace {
 using World = cinch_mpi_world;
 using Clock = std::chrono::steady_clock;
 
-// Of the process. Worlds live as long as it: messages of a communicator that was freed could come
-// late and be taken for those of a new one with the same number.
+// State of the process. Worlds live as long as the process: late messages of a freed communicator
+// could be taken for those of a new one with the same number.
 struct Process {
   bool is_ours = false;  // initialised here
   bool is_faulted = false;
@@ -44,8 +44,8 @@ struct Process {
   bool has_begun = false;                // to initialise MPI
   std::atomic<bool> has_initialised{false}, is_to_finalize{false}, has_finalized{false};
   int initialise_error = MPI_SUCCESS;
-  // Of the next world; a call that was too early goes on in the next one, as ranks must duplicate
-  // in the same order.
+  // The next world. A call that came too early continues in the next call, since all ranks must
+  // duplicate in the same order.
   World* next = nullptr;
   std::vector<MPI_Request> duplications;
   std::vector<World*> worlds;
@@ -56,7 +56,7 @@ Process& process() {
   return *kProcess;
 }
 
-// As often as it is not true; whether it became true.
+// Repeats until the condition is true or the time is up; returns whether it became true.
 template <typename Condition>
 bool wait_until(Clock::time_point end, const Condition& is_true) {
   constexpr std::chrono::microseconds kNap{50};
@@ -67,7 +67,8 @@ bool wait_until(Clock::time_point end, const Condition& is_true) {
   return true;
 }
 
-// MPI_Finalize waits for all ranks, as this does first; some may never come.
+// Waits for all ranks first, since MPI_Finalize would wait for them without a limit; some may never
+// come.
 std::int32_t finalize(Clock::time_point end) {
   MPI_Request all_here = MPI_REQUEST_NULL;
   if (const int error = MPI_Ibarrier(MPI_COMM_WORLD, &all_here); error != MPI_SUCCESS) return error;
@@ -93,18 +94,18 @@ std::int32_t leave(std::int32_t timeout_ms) {
   return finalize(Clock::now() + std::chrono::milliseconds(timeout_ms));
 }
 
-// Goes without MPI_Finalize where others do not come: mpirun ends what is left of the job.
+// Exits without MPI_Finalize if other ranks do not arrive: mpirun then ends the rest of the job.
 void leave_at_exit() {
   constexpr std::chrono::milliseconds kPatienceAfterFault{2000};
   const auto patience = process().is_faulted ? kPatienceAfterFault : process().timeout;
   (void)leave(static_cast<std::int32_t>(patience.count()));
 }
 
-// A thread of its own initialises and finalises MPI, as MPI asks of one thread: where ranks do not
-// come neither returns, and the thread is left behind.
+// A thread of its own initialises and finalises MPI, since MPI wants one thread for both. If other
+// ranks do not arrive neither call returns, and the thread is abandoned.
 void run_process(Process& own) {
   int provided = 0;
-  // One thread at a time, but not always the same one.
+  // One thread at a time calls MPI, but not always the same one.
   own.initialise_error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   own.has_initialised = true;
   if (own.initialise_error != MPI_SUCCESS) return;
@@ -113,7 +114,7 @@ void run_process(Process& own) {
   own.has_finalized = true;
 }
 
-// Where it was too short for others to come, a later call waits on.
+// If the limit was too short for the others, a later call goes on waiting.
 int initialise(Clock::time_point end) {
   Process& own = process();
   int is_initialised = 0, is_finalized = 0;
@@ -193,7 +194,7 @@ void error_text(std::int32_t error, char* text, std::size_t room) {
   text[message.copy(text, room - 1)] = '\0';
 }
 
-// Extensions, which a library may lack: Open MPI's and newer MPICH's, and MPICH's.
+// Extensions that a library may lack: those of Open MPI and newer MPICH, and that of MPICH.
 std::int32_t takes_cuda_memory() {
   if (void* const ask = ::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"); ask != nullptr) {
     return reinterpret_cast<int (*)()>(ask)();

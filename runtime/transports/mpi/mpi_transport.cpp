@@ -1,4 +1,4 @@
-// Exchanges under way over MPI, and ranks that give up or leave.
+// Exchanges under way over MPI, and the handling of ranks that give up or leave.
 #include "runtime/transports/mpi/mpi_transport.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Memory that operations may still use, to the end of the process.
+// Keeps memory that operations may still use to the end of the process.
 void keep_forever(std::unique_ptr<MpiMemory> memory) {
   static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
   kKept->push_back(std::move(memory));
@@ -36,7 +36,7 @@ Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
 
 namespace {
 
-// What was waited for, and how long.
+// An error that says what was waited for, and how long.
 Error late_error(const cinch_mpi_calls& calls, std::int32_t code,
                  std::chrono::milliseconds timeout) {
   Error error = mpi_error(calls, code);
@@ -155,7 +155,7 @@ void MpiTransport::take_back(std::span<std::uint8_t> device_memory) {
   for (MpiPending& pending : memory_->pending) {
     if (pending.device != found->get()) continue;
     if (!fault_) failed({ErrorKind::Internal, "a device's memory was taken from an exchange"});
-    // What MPI has not finished stays in use.
+    // Staging that MPI has not finished stays in use.
     if (pending.num_left == 0 && pending.staging != nullptr) pending.staging->is_used = false;
     pending.device = nullptr;
     pending.staging = nullptr;
@@ -163,7 +163,8 @@ void MpiTransport::take_back(std::span<std::uint8_t> device_memory) {
   devices_.erase(found);
 }
 
-// What it had ended before ends here, too: the next test of what it had not is an error.
+// Exchanges that the other rank had ended before end here, too; the next test of a later one is an
+// error.
 void MpiTransport::hear(std::uint32_t from) {
   MpiNotice& notice = memory_->heard[from];
   notice.text.back() = '\0';
@@ -174,7 +175,7 @@ void MpiTransport::hear(std::uint32_t from) {
 Status MpiTransport::end_leg(const cinch_mpi_end& end) {
   const auto index = static_cast<std::uint32_t>(end.token >> 32);
   const auto which = static_cast<std::uint32_t>(end.token);
-  if (index == kNoticeToken && which >= world_) {  // one that was sent
+  if (index == kNoticeToken && which >= world_) {  // one that this rank sent
     --num_untaken_;
     return Ok{};
   }
@@ -202,13 +203,13 @@ Status MpiTransport::end_leg(const cinch_mpi_end& end) {
 Status MpiTransport::progress() {
   const cinch_mpi_end* ends = nullptr;
   std::size_t num_ends = 0;
-  // MPI copies memory of the device that is the thread's own.
+  // MPI copies memory of the device that is current on the thread.
   std::optional<GpuDevice::Scope> scope;
   if (!devices_.empty()) scope.emplace(devices_.front()->device());
   if (const std::int32_t code = calls_.progress(mpi_, &ends, &num_ends); code != 0) {
     return library_status(code);
   }
-  // All of them, so that none is forgotten; the first error counts.
+  // Advances all of them, so that none is forgotten; keeps the first error.
   Status first = Ok{};
   for (const cinch_mpi_end& end : std::span(ends, num_ends)) {
     const Status status = end_leg(end);
@@ -219,8 +220,8 @@ Status MpiTransport::progress() {
   return first;
 }
 
-// Has a rank that is gone not done its part of an exchange? A rank that gave up ends messages
-// between others, too: they may have heard of it.
+// Is the exchange useless, because a gone rank has not done its part? A rank that gave up also ends
+// messages between others, which may have heard of it.
 bool MpiTransport::is_in_vain(const MpiPending& pending, std::uint32_t gone) const {
   const MpiNotice& notice = memory_->heard[gone];
   const Exchange& exchange = pending.exchange;
@@ -233,7 +234,7 @@ bool MpiTransport::is_in_vain(const MpiPending& pending, std::uint32_t gone) con
   return pending.number >= ended;
 }
 
-// Why one gave up is said first: others may have left over it.
+// The reason of a rank that gave up takes precedence: others may have left because of it.
 Status MpiTransport::check_gone(const MpiPending& pending) const {
   for (const auto kind : {MpiNotice::Kind::GaveUp, MpiNotice::Kind::Left}) {
     for (std::uint32_t other = 0; other < world_; ++other) {
@@ -274,7 +275,7 @@ std::vector<std::uint32_t> MpiTransport::awaited_ranks(Ticket ticket) const {
   return ranks;
 }
 
-// Ranks may share cores: who has nothing to do lets the others run, and soon sleeps.
+// Ranks may share cores: an idle rank lets the others run, and soon sleeps.
 void MpiTransport::pause(std::chrono::microseconds most) {
   constexpr std::uint32_t kYields = 2;
   constexpr std::chrono::microseconds kNap{50};
@@ -312,7 +313,7 @@ void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
   });
   const Clock::time_point end = Clock::now() + patience;
   while (num_untaken_ > 0 && Clock::now() < end) {
-    // What others say does not matter any more.
+    // Messages from others no longer matter.
     if (Status status = progress(); !status) failed(status.error());
     std::this_thread::sleep_for(kNap);
   }
@@ -322,7 +323,7 @@ void MpiTransport::abandon(const Error& why) {
   constexpr std::chrono::milliseconds kPatience{2000};
   if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
   if (!std::exchange(is_known_, true)) tell_all(MpiNotice::Kind::GaveUp, why.message, kPatience);
-  // Copies use memory of the caller's.
+  // Copies use the caller's memory.
   for (const auto& device : devices_) {
     const MpiDevice::Turn turn(*device);
     (void)device->wait();
@@ -346,13 +347,13 @@ MpiTransport::~MpiTransport() {
   }
   calls_.close(mpi_, fault_ ? 1 : 0);
   if (!is_under_way()) memory_->pending.clear();
-  // Notices may come after this.
+  // Notices may still arrive after this.
   keep_forever(std::move(memory_));
 }
 
 namespace {
 
-// The longest that the module takes is 24 days.
+// The module's limit is 24 days.
 std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));

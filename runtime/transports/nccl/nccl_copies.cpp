@@ -1,4 +1,4 @@
-// Memory of the device that stands for the host's, and copies between them.
+// Device memory that stands for host memory, and copies between them.
 #include <algorithm>
 #include <bit>
 
@@ -58,7 +58,7 @@ void NcclTransport::deregister_all() {
   }
 }
 
-// What only one rank may use at a time is nothing that NCCL uses by itself.
+// NCCL cannot use a device that only one rank may use at a time.
 bool NcclTransport::lend(const LentMemory& memory) {
   const auto address = reinterpret_cast<GpuAddress>(memory.bytes.data());
   if (memory.turns != nullptr || memory.bytes.empty()) return false;
@@ -72,7 +72,7 @@ void NcclTransport::take_back(std::span<std::uint8_t> device_memory) {
   const auto found = std::ranges::find(lent_, address, &NcclKnown::address);
   if (found == lent_.end()) return;
   const GpuDevice::Scope scope(*device_);
-  // A communicator that is not ours may have been left with work under way: it keeps its handles.
+  // A lent communicator may still have work under way: it keeps its registrations.
   if (!all_.is_lent() || !is_under_way(&all_)) deregister(*found);
   lent_.erase(found);
 }
@@ -161,7 +161,7 @@ Status NcclTransport::copy_out(NcclPending& pending) {
       has_parts ? exchange.received : std::span<const ByteRange>(&all, 1);
   Status status = Ok{};
   ByteRange next;
-  for (const ByteRange& part : parts) {  // neighbours together
+  for (const ByteRange& part : parts) {  // combines neighbouring parts
     if (part.offset == next.offset + next.size) {
       next.size += part.size;
       continue;

@@ -13,10 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For each of the two steps: to finalize, and to give back.
+// For each of the two steps: finalize and destroy.
 constexpr std::chrono::milliseconds kStepPatience{2000};
 
-// Peers finalize theirs, too.
+// The peers finalize theirs at the same time.
 bool is_finalized(const NcclEnding& ending) {
   const NcclCalls& calls = *ending.calls;
   if (calls.init_rank_config == nullptr || calls.finalize == nullptr) return true;

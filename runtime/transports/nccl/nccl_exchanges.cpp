@@ -1,5 +1,5 @@
-// The calls that each kind of exchange is made of. All ranks choose the same ones: by sizes, which
-// they agree on, never by where parts lie.
+// The NCCL calls of each kind of exchange. All ranks choose the same calls, by sizes, on which they
+// agree, and never by where parts lie.
 #include <algorithm>
 
 #include "runtime/transports/nccl/nccl_rank.h"
@@ -7,8 +7,8 @@
 namespace cinch::rt {
 namespace {
 
-// NCCL's type for elements that it joins as we do: NaNs and zeros of either sign have an order of
-// ours where the least or greatest is asked for, and it has no integers of 16 bits.
+// NCCL's type for elements that NCCL joins as we do. It does not for minima and maxima of floats
+// (our order of NaNs and signed zeros differs), and it has no integers of 16 bits.
 std::optional<NcclType> nccl_type(const NcclCalls& calls, DType dtype, RankReduction reduction) {
   const bool has_newer = calls.version >= nccl_version(2, 10);
   const bool is_mean = reduction == RankReduction::Mean;
@@ -51,7 +51,7 @@ void* pointer_to(GpuAddress address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Calls between a start and an end; the first error counts.
+// Calls between ncclGroupStart and ncclGroupEnd; keeps the first error.
 class NcclGroup {
  public:
   NcclGroup(const NcclCalls& calls, const NcclLane& lane) : calls_(calls), lane_(lane) {
@@ -101,7 +101,7 @@ Status NcclTransport::launch_message(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   const bool sends = exchange.kind == ExchangeKind::Send;
   NcclGroup group(calls_, *pending.lane);
-  // Of the two ranks on a way the sender is the first.
+  // In a lane between two ranks the sender is rank 0.
   group.add(sends
                 ? calls_.send(pointer_to(pending.input), exchange.input.size(), NcclType::Uint8, 1,
                               pending.lane->comm(), pending.lane->stream())
@@ -119,7 +119,7 @@ Status NcclTransport::launch_broadcast(NcclPending& pending) {
   return group.end();
 }
 
-// Parts to all others and from them; the own one stays on the device.
+// Sends parts to all others and receives theirs; the rank's own part stays on the device.
 Status NcclTransport::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
                                    GpuAddress to, std::span<const ByteRange> received) {
   const NcclComm comm = pending.lane->comm();
@@ -182,7 +182,7 @@ Status NcclTransport::launch_all_reduce(NcclPending& pending) {
   return group.end();
 }
 
-// Every rank gets its part from all; `join` does the rest.
+// Every rank receives its part from all ranks; `join` does the rest.
 Status NcclTransport::launch_joined_parts(NcclPending& pending) {
   const std::span<const ByteRange> parts = pending.joined_parts();
   const std::uint64_t own_bytes = parts[rank_].size;
@@ -196,7 +196,7 @@ Status NcclTransport::launch_joined_parts(NcclPending& pending) {
   return status;
 }
 
-// NCCL scatters even parts; others are reduced to their ranks one by one, in one group.
+// NCCL scatters equal parts; other parts are reduced to their ranks one by one, in one group.
 Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (pending.is_joined_here) return launch_joined_parts(pending);
@@ -258,7 +258,7 @@ Status NcclTransport::launch(NcclPending& pending) {
   return launch_all_reduce(pending);
 }
 
-// Of an all-reduce that is joined here: every rank's slice to all.
+// For an all-reduce that is joined here: sends every rank's slice to all.
 Status NcclTransport::launch_joined(NcclPending& pending) {
   const GpuAddress own = pending.output + pending.slices[rank_].offset;
   Status status = to_device(own, pending.joined);

@@ -7,21 +7,21 @@
 
 namespace cinch::rt {
 
-// What a thread works on that opens a communicator in a version that blocks. The lane may be gone
-// when it ends; what nobody wants any more is aborted. While the thread is inside a call with the
-// communicator nobody else has it, since an abort frees it.
+// State of a thread that opens a communicator in a version whose calls block. The lane may be gone
+// when it ends; a communicator that is no longer needed is aborted. While the thread is inside a
+// call with the communicator nobody else has it, since an abort frees it.
 struct NcclLane::Opening {
   std::mutex mutex;
   std::thread thread;
   bool is_over = false, is_unwanted = false;
   NcclComm comm = nullptr;  // null: the thread is inside a call with it
   Status status = Ok{};
-  GpuMemory greetings;  // a byte to all, and one from each
+  GpuMemory greetings;  // a byte to each rank, and one from each
 
   Status run(const NcclCalls& calls, const GpuDevice& device, const NcclUniqueId& id, int world,
              int rank);
   bool is_wanted();
-  /// False: nobody wants it any more.
+  /// Returns false if nobody needs it any more.
   bool give(const NcclCalls& calls, NcclComm made);
   Status greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream, int world,
                    int rank) const;
@@ -42,8 +42,8 @@ bool NcclLane::Opening::give(const NcclCalls& calls, NcclComm made) {
   return false;
 }
 
-// Two ranks are connected by the first message between them, and wait in it for each other, however
-// long that takes: so it is sent here, before anybody else waits for anything.
+// The first message between two ranks connects them, and each waits in it for the other, however
+// long that takes. So it is sent here, before anybody else waits for anything.
 Status NcclLane::Opening::greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream,
                                     int world, int rank) const {
   const auto byte = [this](int index) {
@@ -76,7 +76,7 @@ Status NcclLane::Opening::run(const NcclCalls& calls, const GpuDevice& device,
   Status status = device.status(driver.stream_create(&stream, kGpuStreamNonBlocking),
                                 "making a stream for NCCL");
   if (status && world > 1 && is_wanted()) status = greet_all(calls, made, stream, world, rank);
-  // From here on an abort of the lane stops what the stream waits for.
+  // From here on, aborting the lane stops what the stream waits for.
   if (give(calls, made) && status) {
     status = device.status(driver.stream_synchronize(stream), "connecting ranks");
   }
@@ -105,7 +105,7 @@ Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t
   if (most_blocks == 0) config.most_blocks = kNcclUndefined;
   if (calls_.version < kWithBlocks) {
     config.version = kFirst;
-    config.size = offsetof(NcclConfig, cluster_size) + 4;  // to the next multiple of 8
+    config.size = offsetof(NcclConfig, cluster_size) + 4;  // rounded up to a multiple of 8
   }
   return status(calls_.init_rank_config(&comm_, num_ranks, id, own, &config),
                 "opening a communicator");

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kNcclFile = "libnccl.so.2";
 
-// Looks functions up; remembers the first that is missing and must not be.
+// Looks up functions and remembers the first required one that is missing.
 class NcclSymbols {
  public:
   explicit NcclSymbols(void* library) : library_(library) {}
@@ -105,7 +105,7 @@ Result<const NcclCalls*> open_nccl_library(const std::string& file) {
   return &*opened;
 }
 
-// Until 2.8 the number had a digit less.
+// Up to version 2.8 the number had one digit less.
 std::string nccl_version_text(int version) {
   const int major_unit = version < 10000 ? 1000 : 10000;
   return fmt::format("{}.{}.{}", version / major_unit, version % major_unit / 100, version % 100);

@@ -1,4 +1,5 @@
-// Exchanges under way over NCCL, ranks that give up or leave, and how a world is opened.
+// Exchanges under way over NCCL, the handling of ranks that give up or leave, and the opening of a
+// world.
 #include "runtime/transports/nccl/nccl_transport.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,10 @@
 namespace cinch::rt {
 namespace {
 
-// Messages need little of a device; kernels of many ways must find room on it at once.
+// Messages need little of a device, and kernels of many lanes must fit on it at once.
 constexpr int kBlocksOfAWay = 2;
 
-// Memory that kernels of a lent communicator may use until its owner aborts it.
+// Keeps memory that kernels of a lent communicator may use until its owner aborts it.
 void keep_forever(std::shared_ptr<void> memory) {
   static std::mutex mutex;
   static auto* const kKept = new std::vector<std::shared_ptr<void>>;
@@ -24,7 +25,7 @@ void keep_forever(std::shared_ptr<void> memory) {
   kKept->push_back(std::move(memory));
 }
 
-// Only what the kind of exchange takes and gives.
+// The exchange with only the memory that its kind reads and writes.
 Exchange trimmed(const Exchange& exchange) {
   Exchange made = exchange;
   if (exchange.kind == ExchangeKind::Send) made.output = {};
@@ -72,7 +73,7 @@ Status NcclTransport::wait_for_lane() {
   }
 }
 
-// Every sender makes the ids of its ways. The lanes themselves are opened by the first message.
+// Every sender makes the ids of its lanes. The first message opens a lane itself.
 Status NcclTransport::exchange_ids() {
   if (world_ == 1) return Ok{};
   ids_.resize(std::size_t{world_} * world_);
@@ -202,7 +203,7 @@ Result<bool> NcclTransport::has_reached(GpuEvent event) const {
   return true;
 }
 
-// Reads of the host's memory come when it is there; the device's stream waits by itself.
+// Copies of host memory can start when it is complete; for device memory the device's stream waits.
 Status NcclTransport::begin_launch(NcclPending& pending) {
   if (pending.exchange.after != nullptr && pending.is_on_host()) {
     const Result<bool> is_there = has_reached(pending.comes_after);
@@ -268,7 +269,7 @@ Status NcclTransport::advance(NcclPending& pending) {
   return Ok{};
 }
 
-// What NCCL has found out since, in the lanes that have something under way.
+// Checks for errors that NCCL has found since, in lanes with work under way.
 Status NcclTransport::check_lanes() {
   for (NcclPending& each : pending_) {
     if (!each.is_used || each.stage != NcclPending::Stage::Runs) continue;
@@ -287,7 +288,7 @@ Status NcclTransport::advance_all() {
       if (!each.is_used || each.stage == NcclPending::Stage::IsOver) continue;
       const NcclPending::Stage before = each.stage;
       if (Status status = advance(each); !status) return status;
-      // Those behind it may have been looked at before.
+      // Exchanges behind it may have been tested before.
       if (each.stage == before) continue;
       has_moved = true;
       ++num_moves_;
@@ -300,8 +301,8 @@ Status NcclTransport::advance_all() {
   return status;
 }
 
-// All have been moved on since it was asked for last, a moment ago: who asks for many, one after
-// the other, moves all on once.
+// Were all exchanges advanced since the caller last asked, a moment ago? A caller that asks about
+// many in turn then advances all only once.
 bool NcclTransport::has_news(const NcclPending& asked) const {
   return asked.stage == NcclPending::Stage::IsOver ||
          (asked.seen_pass != num_passes_ && std::chrono::steady_clock::now() < is_new_until_);
@@ -324,7 +325,7 @@ Result<bool> NcclTransport::test(Ticket ticket) {
   return false;
 }
 
-// What has ended for the one that gave up afterwards ends here, too, a little later maybe.
+// Exchanges that had ended for a rank before it gave up also end here, perhaps a little later.
 Status NcclTransport::check_neighbours() {
   constexpr std::chrono::milliseconds kMoment{100};
   if (options_.neighbours == nullptr) return Ok{};
@@ -343,7 +344,7 @@ std::vector<std::uint32_t> NcclTransport::awaited_ranks(Ticket ticket) const {
   return is_message ? std::vector{exchange.peer} : std::vector<std::uint32_t>{};
 }
 
-// Ranks may share cores: who has nothing to do lets the others run, and soon sleeps.
+// Ranks may share cores: an idle rank lets the others run, and soon sleeps.
 void NcclTransport::pause(std::chrono::microseconds most) {
   constexpr std::uint32_t kYields = 20;
   constexpr std::chrono::microseconds kNap{50};
@@ -369,7 +370,7 @@ void NcclTransport::abandon(const Error& why) {
   if (!fault_) fault_ = given_up;
   if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
   end_lanes(false);
-  // They may still read memory of the host that is pinned.
+  // Copies may still read pinned host memory.
   if (copies_ != nullptr) driver().stream_synchronize(copies_);
   endings_.wait();
 }
@@ -379,7 +380,7 @@ NcclTransport::~NcclTransport() {
   const bool gives_up = fault_ || is_under_way(nullptr);
   const bool is_lent_busy = all_.is_lent() && is_under_way(&all_);
   if (gives_up) abandon(fault_ ? *fault_ : Error{ErrorKind::Cancelled, "it has left"});
-  if (!is_lent_busy) deregister_all();  // who gives up has none left but a lent one
+  if (!is_lent_busy) deregister_all();  // after giving up, only a lent communicator has any left
   if (!gives_up) end_lanes(true);
   const bool have_ended = endings_.wait();
   for (NcclPending& each : pending_) {

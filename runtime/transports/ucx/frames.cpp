@@ -19,7 +19,7 @@ void append(std::vector<std::uint8_t>& to, std::span<const std::uint8_t> bytes) 
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-// Reads values one behind the other; after one that is missing there are none.
+// Reads consecutive values; after a missing one it returns no more.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -47,7 +47,7 @@ class ByteReader {
     return value;
   }
   bool is_cut() const { return is_cut_; }
-  /// All was read, and nothing was missing.
+  /// Was everything read, and nothing missing?
   bool is_whole() const { return !is_cut_ && bytes_.empty(); }
 
  private:
@@ -60,7 +60,7 @@ bool is_kind(std::uint8_t kind) {
          kind <= static_cast<std::uint8_t>(FrameKind::AllParts);
 }
 
-constexpr std::uint8_t kRoundHasParts = 0;  // else one more than the kind of its error
+constexpr std::uint8_t kRoundHasParts = 0;  // otherwise one more than the kind of its error
 constexpr std::size_t kMostErrorBytes = 4096;
 
 tl::unexpected<Error> corrupt_round() {
@@ -87,7 +87,7 @@ void FrameReader::add(std::span<const std::uint8_t> bytes) {
 }
 
 Result<std::optional<Frame>> FrameReader::next(std::size_t most_bytes) {
-  // A stranger is known by his first bytes, however few they are.
+  // A stranger is recognised by the first bytes, however few.
   const std::size_t known = std::min(bytes_.size(), kMagic.size());
   const auto is_of = std::equal(kMagic.begin(), kMagic.begin() + static_cast<std::ptrdiff_t>(known),
                                 bytes_.begin());

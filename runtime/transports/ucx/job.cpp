@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostMachineBytes = 1024;
 
-// The boot of the machine, the user, and the namespaces that processes must share.
+// Identifies the machine's boot, the user, and the namespaces that processes must share.
 std::string own_machine() {
   std::string machine;
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
@@ -53,7 +53,7 @@ Result<std::vector<std::uint8_t>> read_part(std::span<const std::uint8_t> part) 
 Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
                                                      const Result<std::vector<std::uint8_t>>& own) {
   const auto parts = rendezvous.gather(part_of(own));
-  // A rank's own error tells more than that it could not tell the others.
+  // A rank's own error is more useful than the error that it could not be sent to the others.
   if (!parts) return tl::unexpected<Error>(own ? parts.error() : own.error());
   std::vector<std::vector<std::uint8_t>> all;
   all.reserve(parts->size());

@@ -12,7 +12,7 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kMostBodyOfStranger = 128;
-// So long a stranger may say nothing, and so many may at once.
+// Limits for strangers: how long one may be silent, and how many there may be at once.
 constexpr std::chrono::seconds kPatienceWithStrangers{5};
 constexpr std::chrono::milliseconds kTimeToAnswer{250};
 constexpr std::size_t kMostStrangers = 64;
@@ -26,11 +26,11 @@ std::string not_come(std::span<const std::uint32_t> ranks) {
       fmt::format("{} {}", fmt::join(ranks, ", "), ranks.size() == 1 ? "has" : "have"));
 }
 
-// Those who have said nothing for long make room for others, who wait until then.
+// Strangers that have been silent for long make room for others, who wait until then.
 bool SocketHub::has_room_for_strangers() {
   const auto is_stranger = [](const Connection& each) { return !each.is_member && !each.is_over; };
   const auto num = std::ranges::count_if(connections_, is_stranger);
-  // All ranks may come at once.
+  // All ranks may connect at once.
   if (static_cast<std::size_t>(num) < kMostStrangers + own_.world) return true;
   Connection& oldest = *std::ranges::find_if(connections_, is_stranger);
   if (oldest.end - SocketClock::now() > kPatienceWithStrangers - kTimeToAnswer) return false;
@@ -157,7 +157,7 @@ void SocketHub::move(SocketClock::time_point end) {
     polled.push_back({each.file.number(), static_cast<short>(events), 0});
     if (!each.is_member) end = std::min(end, each.end);
   }
-  // Where there is no room for more, after a while there is.
+  // If there is no room for more connections now, there will be after a while.
   const bool accepts = listener_.is_open() && has_room_for_strangers();
   if (accepts) polled.push_back({listener_.number(), POLLIN, 0});
   if (!accepts) end = std::min(end, SocketClock::now() + kTimeToAnswer);
@@ -236,7 +236,8 @@ Result<std::vector<Part>> SocketHub::gather(std::span<const std::uint8_t> own) {
   const SocketClock::time_point end = SocketClock::now() + own_.timeout;
   auto parts = wait_for_parts(own, end);
   if (!parts) fault_ = parts.error();
-  // The first ranks that hear of this round begin the next one before the last hears.
+  // Counted before replying: the first ranks that get this round's result begin the next round
+  // before the last one gets it.
   ++round_;
   tell_all(parts, std::max(end, SocketClock::now() + kPatienceToTell));
   if (fault_) close_listener();

@@ -1,4 +1,4 @@
-// Ranks that meet over sockets: those that connect to rank 0.
+// Ranks that meet over sockets: the side of those that connect to rank 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,9 @@ class SocketSpoke : public Rendezvous {
 
  private:
   Result<std::vector<Part>> take_round(std::span<const std::uint8_t> own);
-  /// Finds rank 0, and both show that they have the secret.
+  /// Finds rank 0; both prove that they know the secret.
   Status join(SocketClock::time_point end);
-  /// Once. Errors: Unavailable (whoever listens is not rank 0, yet); InvalidArgument.
+  /// Tries once. Errors: Unavailable (the listener is not, or not yet, rank 0); InvalidArgument.
   Status introduce(SocketClock::time_point end);
   Status check_verdict(const Verdict& verdict, const Introduction& introduction);
   Status send(FrameKind kind, std::span<const std::uint8_t> body, SocketClock::time_point end);
@@ -121,7 +121,7 @@ Status SocketSpoke::introduce(SocketClock::time_point end) {
   return check_verdict(*verdict, introduction);
 }
 
-// Something else may have the port until rank 0 comes, and may say nothing.
+// Another program may have the port until rank 0 starts, and may send nothing.
 Status SocketSpoke::join(SocketClock::time_point end) {
   constexpr std::chrono::seconds kPatience{5};
   constexpr std::chrono::milliseconds kNap{100};
@@ -140,7 +140,7 @@ Status SocketSpoke::join(SocketClock::time_point end) {
 }
 
 Result<std::vector<Part>> SocketSpoke::take_round(std::span<const std::uint8_t> own) {
-  // Rank 0 notices first that somebody is missing, and says who.
+  // Rank 0 must notice a missing rank first, so that it can name it.
   constexpr std::chrono::seconds kGrace{2};
   const SocketClock::time_point end = SocketClock::now() + own_.timeout;
   const auto of_hub = [&](const Error& error) {

@@ -68,8 +68,8 @@ bool is_of_interface(const sockaddr* address, const std::string& interface) {
   return is_found;
 }
 
-// The socket goes out over the interface where that has an address of the family. Elsewhere the
-// caller has said so already.
+// Makes the socket use the interface, if it has an address of the family. Otherwise the caller has
+// reported an error already.
 void bind_to_interface(const OwnedFile& file, int family, const std::string& interface) {
   bool is_bound = false;
   visit_interfaces([&](const ifaddrs& each) {
@@ -89,7 +89,7 @@ OwnedFile make_socket(int family) {
   return file;
 }
 
-// Once; 0 or the error.
+// Tries once; returns 0 or the error.
 int try_connect(OwnedFile& file, const addrinfo& address, SocketClock::time_point end) {
   if (::connect(file.number(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;

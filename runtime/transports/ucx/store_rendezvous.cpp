@@ -1,5 +1,5 @@
-// Ranks that meet over a store that the caller lends: rank 0 reads what each rank has put, and puts
-// all of it under one key.
+// Ranks that meet over a store that the caller provides: rank 0 reads every rank's value, and puts
+// all of them under one key.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class StoreRendezvous : public Rendezvous {
   }
 
   Result<std::vector<Part>> take_round(std::span<const std::uint8_t> own) {
-    // Rank 0 notices first that somebody is missing, and says who.
+    // Rank 0 must notice a missing rank first, so that it can name it.
     constexpr std::chrono::seconds kGrace{2};
     const Status put = store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own));
     CINCH_TRY(put);

@@ -13,8 +13,8 @@
 namespace cinch::rt {
 namespace {
 
-// UCX takes signals for itself when it is opened, to print where a process was when it ended. They
-// are the process's own.
+// Keeps the process's signal handlers. UCX installs its own when it is opened, to print where a
+// process ended; the destructor restores the process's.
 class KeptSignals {
  public:
   KeptSignals() {
@@ -37,7 +37,7 @@ constexpr const char* kWhereItIs =
     " (Debian's package libucx0 has UCX; of a wheel, such as libucx-cu12, CINCH_UCX_LIBRARY names "
     "the file libucp.so.0)";
 
-// The module finds the library that is open already.
+// The module then finds the library, which is open already.
 std::string open_named_library() {
   const char* const file = std::getenv("CINCH_UCX_LIBRARY");
   if (file == nullptr || *file == '\0') return {};

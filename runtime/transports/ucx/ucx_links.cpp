@@ -14,8 +14,8 @@ namespace {
 // Tokens of notices have this bit; those of messages are their numbers.
 constexpr std::uint64_t kNoticeToken = std::uint64_t{1} << 63;
 constexpr std::size_t kMostNoticeBytes = 512;
-// Over a network a message goes in parts that UCX's buffers hold (TCP_TX_SEG_SIZE), so that they
-// are copied once, from such a buffer to their place.
+// Over a network a message is sent in parts that fit UCX's buffers (TCP_TX_SEG_SIZE), so that they
+// are copied only once, from such a buffer to their place.
 constexpr std::uint64_t kPartBytes = 64 << 10;
 
 std::span<const std::uint8_t> bytes_of_text(std::span<const char> text) {
@@ -312,7 +312,7 @@ Result<bool> UcxLinks::is_over(std::uint64_t number) {
   return false;
 }
 
-// Not from within UCX, which does not take calls then.
+// Must not be called from within UCX, which does not accept calls then.
 void UcxLinks::answer_notices() {
   while (!unanswered_.empty()) {
     const std::uint32_t to = unanswered_.back();
@@ -347,7 +347,7 @@ void UcxLinks::tell_all(MessageKind kind, std::string_view text,
     return &peer == &peers_[rank_] || peer.gone || peer.has_heard;
   };
   const Clock::time_point end = Clock::now() + patience;
-  // Answers to others' notices are on their way, too.
+  // Answers to others' notices may also be under way.
   const auto is_sent = [](const Notice& each) { return !each.is_used || !each.is_sent; };
   while (Clock::now() < end &&
          !(std::ranges::all_of(peers_, has_heard) && std::ranges::all_of(notices_, is_sent))) {

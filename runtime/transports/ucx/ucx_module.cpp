@@ -1,4 +1,4 @@
-// The calls of ucx_abi.h over UCP's active messages: the one file that includes UCX's headers.
+// The calls of ucx_abi.h over UCP's active messages: the only file that includes UCX's headers.
 #include <dirent.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -24,7 +24,8 @@ namespace {
 
 using Worker = cinch_ucx_worker;
 
-// UCX tells more to its log than by its status. Nothing is printed unless the user asks for it.
+// UCX writes more to its log than its status tells. Keeps the last lines; nothing is printed unless
+// the user asks for it.
 thread_local std::string last_words;
 
 ucs_log_func_rc_t keep_words(const char* /*file*/, unsigned /*line*/, const char* /*function*/,
@@ -44,7 +45,7 @@ ucs_log_func_rc_t keep_words(const char* /*file*/, unsigned /*line*/, const char
 
 constexpr std::size_t kMostHeaderBytes = 64;
 
-// An operation of UCX that is under way. UCX reads the header until its end.
+// An operation of UCX under way. UCX reads the header until it ends.
 struct Operation {
   Worker* worker = nullptr;
   std::uint64_t token = 0;
@@ -58,8 +59,8 @@ struct Peer {
   bool is_lost = false;
 };
 
-// A message that has arrived and that nobody has taken yet: one that its sender keeps (its
-// descriptor belongs to UCX), or its bytes.
+// A message that has arrived and that nobody has taken yet: still at its sender (UCX owns its
+// descriptor), or its bytes.
 struct Kept {
   bool is_used = false;
   void* descriptor = nullptr;
@@ -117,7 +118,7 @@ void on_taken(void* request, ucs_status_t status, std::size_t /*bytes*/, void* o
   end_operation(static_cast<Operation*>(operation), status);
 }
 
-// UCX calls nobody back about what it has done, or refused, at once.
+// UCX does not call back about operations that it completed, or rejected, at once.
 void note_begun(ucs_status_ptr_t begun, Operation* operation) {
   if (begun == nullptr) return end_operation(operation, UCS_OK);
   if (UCS_PTR_IS_ERR(begun)) end_operation(operation, UCS_PTR_STATUS(begun));
@@ -150,7 +151,7 @@ std::uint64_t take_number(Worker& worker) {
   return taken;
 }
 
-// What was kept under a number, which is free again.
+// Takes the message under a number, which is then free again.
 Kept release_number(Worker& worker, std::uint64_t number) {
   worker.free_numbers.push_back(number);
   return std::exchange(worker.kept[number], {});
@@ -165,7 +166,7 @@ ucs_status_t on_arrival(void* argument, const void* header, std::size_t header_b
   const std::int32_t decision =
       worker.is_closing ? CINCH_UCX_DROP : worker.events.arrived(worker.events.context, &arrival);
   if (decision == CINCH_UCX_KEEP) {
-    // Of an empty body UCX may keep nothing.
+    // UCX may keep nothing of an empty body.
     const bool is_kept = is_at_sender || bytes > 0;
     worker.kept[number] = {true, is_kept ? data : nullptr, is_at_sender, bytes};
     return is_kept ? UCS_INPROGRESS : UCS_OK;
@@ -187,24 +188,25 @@ void on_lost(void* argument, ucp_ep_h /*endpoint*/, ucs_status_t status) {
   peer.worker->events.lost(peer.worker->events.context, peer.number, status);
 }
 
-// The environment's settings are the user's, and win. Those that this UCX does not have are left
-// out.
+// The environment's settings are the user's, and override ours. Settings that this UCX does not
+// have are skipped.
 void configure(ucp_config_t* config, const cinch_ucx_options& options) {
   const std::array<std::pair<const char*, const char*>, 10> settings = {
       {{"TLS", options.transports},
        {"RNDV_THRESH", options.sends_at_once != 0 ? "inf" : nullptr},
        {"NET_DEVICES", options.devices},
-       // Shared memory, too, tells when the other process ends.
+       // Makes shared memory, too, report the end of the other process.
        {"MM_ERROR_HANDLING", "y"},
        {"KEEPALIVE_INTERVAL", "1s"},
-       // Few calls of the operating system for a large message, by parts that the processor's cache
-       // holds between two copies (docs/benchmarks/sync.md).
+       // Fewer system calls for a large message, in parts that stay in the processor's cache
+       // between two copies (docs/benchmarks/sync.md).
        {"TCP_TX_SEG_SIZE", "128k"},
        {"TCP_RX_SEG_SIZE", "128k"},
-       // UCX 1.13 ends the process where a connection fails whose socket reads messages' memory.
+       // UCX 1.13 ends the process if a connection fails whose socket reads messages' memory
+       // directly.
        {"ZCOPY_THRESH", "inf"},
        {"TCP_PUT_ENABLE", "n"},
-       // Worlds of more than 256 ranks.
+       // Allows worlds of more than 256 ranks.
        {"TCP_MAX_NUM_EPS", "inf"}}};
   for (const auto& [name, value] : settings) {
     if (value == nullptr || std::getenv((std::string("UCX_") + name).c_str()) != nullptr) continue;
@@ -244,7 +246,7 @@ std::set<int> listening_files() {
   return found;
 }
 
-// The two bytes of its port, as they are sent; none where it has no port.
+// The two bytes of its port, in network order; empty if it has no port.
 std::string port_of(int file) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -255,8 +257,8 @@ std::string port_of(int file) {
   return port == 0 ? std::string() : std::string(reinterpret_cast<const char*>(&port), sizeof port);
 }
 
-// UCX does not say which sockets are its own. They are new, and the worker's address has their
-// ports: another thread of the process may have made a socket in the same moment.
+// UCX does not tell which sockets are its own. They are new, and the worker's address contains
+// their ports; another thread may have opened another socket at the same time.
 void find_listeners(Worker& worker, const std::set<int>& before) {
   const std::string address(reinterpret_cast<const char*>(worker.address), worker.address_bytes);
   for (const int file : listening_files()) {
@@ -267,7 +269,7 @@ void find_listeners(Worker& worker, const std::set<int>& before) {
   }
 }
 
-// A filter that lets nothing through: UCX 1.13 does not survive that its sockets are closed.
+// Attaches a filter that rejects everything: UCX 1.13 does not survive closed sockets.
 void stop_listening(Worker* worker) {
   sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog filter{1, &nothing};
@@ -396,7 +398,7 @@ void drop(Worker* worker, std::uint64_t number) {
 }
 
 std::int32_t progress(Worker* worker) {
-  // Whoever sends without end does not keep the caller for ever.
+  // A sender without end must not keep the caller busy for ever.
   constexpr int kMostAtOnce = 1000;
   last_words.clear();
   int num_moves = 0;
@@ -405,7 +407,7 @@ std::int32_t progress(Worker* worker) {
 }
 
 void wait(Worker* worker, std::uint64_t most_microseconds) {
-  if (ucp_worker_arm(worker->worker) != UCS_OK) return;  // something has moved since
+  if (ucp_worker_arm(worker->worker) != UCS_OK) return;  // something has arrived since
   pollfd file{worker->event_file, POLLIN, 0};
   const timespec most{static_cast<time_t>(most_microseconds / 1000000),
                       static_cast<long>(most_microseconds % 1000000 * 1000)};

@@ -1,4 +1,4 @@
-// The transport over UCX, and how ranks come together to open it.
+// The transport over UCX, and how ranks meet to open it.
 #include "runtime/transports/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 class UcxTransport : public MessageTransport {
  public:
-  /// `links` is null where the rank is alone.
+  /// `links` is null if the rank is alone.
   UcxTransport(std::uint32_t rank, std::uint32_t world, std::unique_ptr<UcxLinks> links)
       : MessageTransport(rank, world), links_(std::move(links)) {}
   ~UcxTransport() override;
@@ -37,7 +37,7 @@ class UcxTransport : public MessageTransport {
     return links_->receive(from, tag, room);
   }
   Result<bool> is_over(const Leg& leg) override { return links_->is_over(leg.handle); }
-  /// The first error is the last one.
+  /// Keeps the first error, which ends the transport.
   tl::unexpected<Error> failed(const Error& error) {
     if (!fault_) fault_ = error;
     return tl::unexpected<Error>(*fault_);
@@ -62,13 +62,13 @@ Result<bool> UcxTransport::test(Ticket ticket) {
   const std::uint64_t before = num_moves();
   const Status status = advance_all();
   if (num_moves() != before) num_idle_ = 0;
-  // What has ended has, whatever becomes of other exchanges.
+  // An exchange that has ended stays ended, whatever happens to others.
   Result<bool> has_ended = take_end(ticket, status);
   if (!has_ended) return failed(has_ended.error());
   return has_ended;
 }
 
-// Ranks may share cores: who has nothing to do lets the others run first, then sleeps.
+// Ranks may share cores: an idle rank first lets the others run, then sleeps.
 void UcxTransport::pause(std::chrono::microseconds most) {
   constexpr std::uint32_t kYields = 20;
   if (links_ == nullptr || ++num_idle_ <= kYields) return std::this_thread::yield();
@@ -115,7 +115,7 @@ Status check_options(const UcxOptions& options) {
   return Ok{};
 }
 
-// A rank that cannot use the interface meets the others all the same, to tell them.
+// A rank that cannot use the interface still meets the others, to tell them.
 Result<std::unique_ptr<Rendezvous>> open_rendezvous(const UcxOptions& options,
                                                     const Status& interface) {
   const JobRank own{options.rank, options.world, options.secret, options.timeout};
@@ -131,11 +131,11 @@ Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
 std::string transports_for(const UcxOptions& options, const Job& job) {
   if (!options.transports.empty()) return options.transports;
   // Ranks of one machine listen on no network. Copies that one process makes from another one's
-  // memory (cma) could go on when that one has given up.
+  // memory (cma) could go on after that process gave up.
   return job.is_one_machine ? "self,posix" : "^cma";
 }
 
-// Does every connection work in both directions?
+// Checks that every connection works in both directions.
 Status wait_for_hellos(UcxLinks& links, std::chrono::milliseconds timeout) {
   constexpr std::chrono::microseconds kLook{1000};
   const SocketClock::time_point end = SocketClock::now() + timeout;
@@ -164,7 +164,7 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
       share(rendezvous, links ? (*links)->address() : tl::unexpected<Error>(links.error()));
   CINCH_TRY(addresses);
   Status status = (*links)->connect(*addresses, job->key);
-  // Rank 0 waits for all of them as long as that.
+  // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   const auto all = share(rendezvous, empty_or(status));
   CINCH_TRY(all);

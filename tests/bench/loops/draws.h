@@ -4,7 +4,7 @@
 
 namespace loops {
 
-/// The draws of the first site of a compressor, of seed 0, tensor 0, piece 0, worker 0.
+/// The draws of a compressor's first site, for seed 0, tensor 0, piece 0, worker 0.
 struct Draws {
   explicit Draws(std::uint64_t step);
   std::uint32_t key[2];
@@ -13,7 +13,7 @@ struct Draws {
 
 enum Plane : std::uint32_t { kHalfPlane = 1, kTiePlane = 2, kPermutationPlane = 3 };
 
-/// Philox4x32-10. Words are held in 64 bits, as products are: vectors need no conversions then.
+/// Philox4x32-10. Words are held in 64 bits, like products: vectors then need no conversions.
 [[gnu::always_inline]] inline void philox(std::uint64_t (&c)[4], std::uint32_t key0,
                                           std::uint32_t key1) {
 #pragma unroll
@@ -88,7 +88,7 @@ inline void round_at_random(const Draws& draws, std::size_t first, Count count,
   }
 }
 
-/// The same as codes: code(i, rounded magnitude) of each element; those behind `count` are 0.
+/// The same as codes: code(i, rounded magnitude) for each element; codes after `count` are 0.
 template <class Count, class Code>
 inline void round_to_codes(const Draws& draws, std::size_t first, Count count,
                            const float* __restrict magnitude, Code code,

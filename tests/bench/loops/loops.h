@@ -1,4 +1,4 @@
-// Compressors as plain loops, written by hand: what compiled programs are measured against
+// Compressors as plain hand-written loops, with which compiled programs are compared
 // (tests/bench/peers.py). No intrinsics and no framework; Clang vectorises with -O3 -march=native.
 //
 // A payload here is a header of 64 bytes, then the fields: codes packed as in docs/payload.md, or
@@ -8,25 +8,25 @@
 #include <cstdint>
 #include <type_traits>
 
-// Bits of products and sums are those of the language: no multiplication joins an addition.
+// Bits of products and sums are those of the language: no fused multiply-add.
 #pragma STDC FP_CONTRACT OFF
 
 extern "C" {
-// All that a call reads and writes; memory is the caller's. Arrays have room for a multiple of 1024
-// elements.
+// Everything that a call reads and writes; memory is the caller's. Arrays have room for a multiple
+// of 1024 elements.
 struct Job {
   const float* gradient;  // n elements
   float* out;             // n elements
   std::uint8_t* payload;
-  float* state[2];           // the present values
-  float* next_state[2];      // written by encode, which then swaps the two, unless it found a
-                             // non-finite value
+  float* state[2];  // the present values
+  // Written by encode, which then swaps the two unless it found a non-finite value
+  float* next_state[2];
   std::uint32_t* workspace;  // 2 n words, for selection
   std::uint64_t n;
   std::uint64_t capacity;  // of a selection's payload, in elements
   std::uint64_t step;
   float tau;       // tbq, threshold
-  double ratio;    // topk, graddrop, dgc; of sizes, so as it was given
+  double ratio;    // topk, graddrop, dgc; decides sizes, so it is the exact value
   double sample;   // graddrop
   float momentum;  // dgc
 };
@@ -36,7 +36,7 @@ namespace loops {
 
 constexpr std::size_t kTile = 1024;  // elements
 constexpr std::size_t kTilesPerTask = 16;
-constexpr float kLargest = 3.4e38f;  // where states saturate
+constexpr float kLargest = 3.4e38f;  // states saturate here
 constexpr std::uint32_t kInfinity = 0x7f800000;
 
 struct Header {
@@ -61,7 +61,7 @@ inline std::size_t num_tasks(const Job& job) {
   return divide_up(job.n, kTile * kTilesPerTask);
 }
 
-/// Calls work(context, task) for every task below the number, on all cores.
+/// Calls work(context, task) for every task number below `number`, on all cores.
 void run_tasks(std::size_t number, void (*work)(void*, std::size_t), void* context);
 
 template <class F>
@@ -70,7 +70,8 @@ void parallel(std::size_t number, F&& task) {
   run_tasks(number, [](void* context, std::size_t t) { (*static_cast<Task*>(context))(t); }, &task);
 }
 
-/// tile(begin, count) for the tiles of one task; count is a constant but for the last tile of all.
+/// Calls tile(begin, count) for the tiles of one task; count is constant except for the very last
+/// tile.
 template <class F>
 void each_tile(const Job& job, std::size_t task, F&& tile) {
   std::size_t at = task * kTile * kTilesPerTask;
@@ -102,7 +103,7 @@ inline float saturate(float x) {
   return x > -kLargest ? x : -kLargest;
 }
 
-/// The largest of the bits of |g|: from kInfinity on, a value is not finite.
+/// The largest bits of |g|: from kInfinity on, a value is not finite.
 template <class Count>
 inline std::uint32_t largest_bits(const float* __restrict g, Count count) {
   std::uint32_t largest = 0;
@@ -114,17 +115,17 @@ inline std::uint32_t largest_bits(const float* __restrict g, Count count) {
   return largest;
 }
 
-/// Marks the payload; gives whether it was marked.
+/// Marks the payload if a value is not finite; returns whether it did.
 bool mark_non_finite(const Job& job, std::uint32_t largest);
-/// Where the payload is marked, fills the output with NaN and gives true.
+/// If the payload is marked, fills the output with NaN and returns true.
 bool decode_marked(const Job& job);
-/// Decodes by tiles. Gives 0: nothing in such a payload can be wrong.
+/// Decodes by tiles. Returns 0: such a payload cannot be wrong.
 template <class F>
 int decode_tiles(const Job& job, F&& tile) {
   if (!decode_marked(job)) parallel_tiles(job, tile);
   return 0;
 }
-/// What encode wrote becomes the present state.
+/// Makes the new values that encode wrote the present state.
 void swap_states(Job& job);
 
 }  // namespace loops

@@ -1,4 +1,5 @@
-// What the comparison needs beside the loops: a gradient, and how two decoded gradients differ.
+// What the comparison needs besides the loops: a gradient, and the difference of two decoded
+// gradients.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,10 +11,10 @@ extern "C" {
 
 struct Difference {
   std::uint64_t differing;  // elements that are not equal; NaN equals NaN
-  std::uint64_t far;        // farther than the tolerance
+  std::uint64_t far;        // differ by more than the tolerance
   std::uint64_t nonzero[2];
   std::uint64_t both_nonzero;
-  std::uint64_t unequal_where_both;  // not equal where both are nonzero
+  std::uint64_t unequal_where_both;  // differ where both are nonzero
 };
 
 /// A call of libcinch.so's cinch_encode or cinch_decode on one tensor.
@@ -27,8 +28,8 @@ struct CinchCall {
   void* error;
 };
 
-// Seconds of `repeats` calls; negative where one failed. C, so that short calls
-// are not hidden behind those of Python.
+// Seconds of `repeats` calls; negative if one failed. This is C, so that Python's overhead does not
+// hide short calls.
 double time_cinch(CinchCall& call, int repeats) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < repeats; ++i) {
@@ -48,7 +49,7 @@ double time_loop(int (*function)(Job&), Job& job, int repeats, int steps_per_cal
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Normal, of standard deviation 0.01; repeats after 2^20 elements, as that of `cinch bench` does.
+/// Normal with standard deviation 0.01; repeats after 2^20 elements, as in `cinch bench`.
 void make_gradient(float* g, std::uint64_t n) {
   constexpr std::uint64_t kPeriod = 1 << 20;
   std::mt19937_64 engine(1);

@@ -1,5 +1,5 @@
-// Codes of 1, 2 and 4 bits, least significant bit first. A tile's codes stand in bytes; those
-// behind `count` are 0 in what is packed.
+// Codes of 1, 2 and 4 bits, least significant bit first. A tile's codes are bytes; codes after
+// `count` are packed as 0.
 #pragma once
 #include "loops.h"
 
@@ -26,7 +26,7 @@ inline void pack_nibbles(const std::uint8_t (&codes)[kTile], std::size_t count,
   }
 }
 
-/// Whether each element is negative, as bits of words.
+/// The sign of each element, as bits of words.
 template <class Count>
 inline void pack_signs(const float* __restrict x, Count count, std::uint32_t* __restrict out) {
   std::size_t i = 0;
@@ -55,7 +55,7 @@ inline void unpack_signs(const std::uint32_t* __restrict words, Count count, flo
   for (; i < count; ++i) out[i] = (words[i / 32] & 1u << i % 32) != 0 ? if_set : if_clear;
 }
 
-/// value(code) of `count` codes of `Bits` bits each, read as whole words.
+/// value(code) for `count` codes of `Bits` bits each, read as whole words.
 template <int Bits, class Count, class F>
 inline void unpack(const std::uint32_t* __restrict words, Count count, float* __restrict out,
                    F value) {

@@ -1,4 +1,4 @@
-// onebit, ef_sign, minmax, qsgd, terngrad: codes and the scales that they are in.
+// onebit, ef_sign, minmax, qsgd, terngrad: codes with scales.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace loops {
 namespace {
 
-// Of elements: how many, their mean, and the squares about it.
+// Count, mean and sum of squared distances of elements.
 struct Moments {
   double count = 0, mean = 0, squares = 0;
 
@@ -23,7 +23,7 @@ struct Moments {
   }
 };
 
-// What a task found out about its part of the gradient.
+// A task's results for its part of the gradient.
 struct Part {
   std::uint32_t largest = 0;  // bits of the magnitude
   std::uint64_t negatives = 0;
@@ -59,7 +59,7 @@ Part gather_parts(const Job& job, F tile) {
   return join(parts);
 }
 
-// Without NaN, whose parts are not used: minima of vectors need that.
+// Assumes no NaN, since parts with NaN are not used: vector minima need that.
 template <class Count>
 void widen_range(const float* __restrict g, Count count, Part& part) {
 #pragma float_control(precise, off)
@@ -73,7 +73,7 @@ void widen_range(const float* __restrict g, Count count, Part& part) {
   part.high = high;
 }
 
-// 0 for what is too small to have one.
+// 0 if the value is too small to have one.
 float inverse(float x) {
   return x < 1.2e-38f ? 0.0f : 1.0f / x;
 }
@@ -128,7 +128,7 @@ int onebit_decode(Job& job) {
   return decode_signs(job, header_of(job).scalar[0], header_of(job).scalar[1]);
 }
 
-// The sum is kept in the second buffer, whose elements the second sweep updates in place.
+// The second buffer holds the sum, which the second sweep updates in place.
 int ef_sign_encode(Job& job) {
   auto* words = field_of<std::uint32_t>(job);
   const Part all = gather_parts(job, [&](Part& part, std::size_t at, auto count) {

@@ -7,7 +7,7 @@
 namespace loops {
 namespace {
 
-// Elements that are looked at together: most hold nothing to keep.
+// Elements that are tested together: most groups contain nothing to keep.
 constexpr std::size_t kBlock = 64;
 
 bool holds_large(const float* __restrict x, std::uint32_t least) {

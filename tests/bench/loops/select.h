@@ -1,4 +1,4 @@
-// Selections: what is kept of each task goes to the task's own part of the workspace, in order.
+// Selections: each task stores what it keeps in its own part of the workspace, in order.
 #pragma once
 #include <functional>
 #include <vector>
@@ -10,7 +10,7 @@ namespace loops {
 /// How many elements each task kept.
 using Counts = std::vector<std::size_t>;
 
-/// A histogram of magnitudes by the upper bits: exponent and three bits behind it.
+/// A histogram of magnitudes by their upper bits: exponent and three more bits.
 constexpr int kBinShift = 20;
 constexpr std::size_t kBins = std::size_t{1} << (31 - kBinShift);
 class Histogram {
@@ -20,21 +20,21 @@ class Histogram {
   std::uint64_t at(std::size_t bin) const;
 
  private:
-  // Four, since neighbours often fall into the same bin.
+  // Four histograms, since neighbours often fall into the same bin.
   std::uint32_t counts_[4][kBins] = {};
 };
 
 /// A share of n, at least 1 and at most n, as the language computes it.
 std::size_t share_of(double ratio, std::size_t n, std::size_t least = 1);
 
-/// Appends those of x, whose first is element `at`, with magnitudes from these bits on to what the
-/// task kept.
+/// Appends elements of x, which begin at element `at`, to those that the task keeps, if the bits of
+/// their magnitudes are at least `least`.
 void keep_large(const Job& job, const float* x, std::size_t at, std::size_t count,
                 std::uint32_t least, std::size_t task, std::size_t& kept);
 /// The same for a whole array: n elements.
 Counts keep_large(const Job& job, const float* x, std::uint32_t least);
 
-/// take(index, value) for what was kept, in order of the indices.
+/// Calls take(index, value) for the kept elements, in order of the indices.
 template <class F>
 void each_kept(const Job& job, const Counts& counts, F take) {
   for (std::size_t task = 0; task < counts.size(); ++task) {
@@ -43,14 +43,14 @@ void each_kept(const Job& job, const Counts& counts, F take) {
   }
 }
 
-/// Writes the payload's elements. Those beyond `limit` are left out.
+/// Writes the payload's elements, without those beyond `limit`.
 void write_payload(Job& job, const Counts& counts, std::size_t limit);
-/// The k largest of x by magnitude, ties to lower indices, into the payload.
+/// Writes the k largest of x by magnitude, ties to lower indices, to the payload.
 void write_top_k(Job& job, const float* x, const Histogram& histogram, std::size_t k);
-/// Zeros and what the payload holds. Gives 1 where indices are out of range or do not ascend.
+/// Writes zeros and the payload's values. Returns 1 if indices are out of range or do not ascend.
 int decode_selection(const Job& job);
 
-/// The k-th largest of the keys, k from 1 on; they change places.
+/// The k-th largest of the keys, k from 1 on; reorders the keys.
 std::uint32_t kth_largest(std::vector<std::uint32_t>& keys, std::size_t k);
 
 inline std::uint32_t* indices_of(const Job& job) {

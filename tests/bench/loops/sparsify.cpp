@@ -10,7 +10,7 @@
 namespace loops {
 namespace {
 
-// Parts of the gradient that have a histogram of their own: a few for each core, none small.
+// Parts of the gradient with a histogram of their own: a few for each core, none of them small.
 constexpr std::size_t kMostParts = 16;
 constexpr std::size_t kLeastTasks = 2;  // of 16 tiles
 
@@ -80,13 +80,13 @@ class Permutation {
 
 // The threshold that a sample of gradient plus residual gives.
 std::uint32_t sampled_threshold(const Job& job) {
-  // As the program: about a hundred samples reach the threshold.
+  // As in the program: about a hundred samples reach the threshold.
   const auto least = static_cast<std::size_t>(std::ceil(100 / job.ratio));
   const std::size_t samples = share_of(job.sample, job.n, std::min<std::size_t>(least, job.n));
   const Permutation permutation(Draws(job.step), job.n);
   std::vector<std::uint32_t> keys(samples);
   parallel(divide_up(samples, kTile), [&](std::size_t task) {
-    // All indices of a tile first, so that many loads wait at once.
+    // Computes all indices of a tile first, so that many loads wait at once.
     const std::size_t first = task * kTile, count = std::min(samples - first, kTile);
     std::uint32_t index[kTile];
     for (std::size_t j = 0; j < count; ++j) {
@@ -134,7 +134,7 @@ int topk_encode(Job& job) {
 
 int graddrop_encode(Job& job) {
   std::atomic<bool> non_finite{false};
-  // A sample of zeros selects nothing that is zero.
+  // A sample of zeros selects nonzero elements only.
   const std::uint32_t least = std::max(sampled_threshold(job), 1u);
   Counts counts(num_tasks(job));
   parallel(counts.size(), [&](std::size_t task) {

@@ -1,4 +1,4 @@
-// Threads that live as long as the library, and what all loops share.
+// Threads that live as long as the library, shared by all loops.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -40,7 +40,7 @@ class Pool {
     is_open_ = true;
     wake();
     take_tasks();
-    // A worker that comes now is too late, and is not waited for.
+    // A worker that arrives now is too late, and nobody waits for it.
     is_open_ = false;
     while (at_work_ != 0) __builtin_ia32_pause();
   }
@@ -109,7 +109,7 @@ void swap_states(Job& job) {
   for (int i = 0; i < 2; ++i) std::swap(job.state[i], job.next_state[i]);
 }
 
-/// Called first, and by one thread, as everything here.
+/// Call this first; one thread makes all calls.
 extern "C" void use_threads(unsigned threads) {
   pool = std::make_unique<Pool>(threads);
 }

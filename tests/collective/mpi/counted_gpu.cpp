@@ -113,7 +113,7 @@ std::uint64_t CountedGpu::num_copied_bytes() {
 
 std::uint64_t CountedGpu::num_lost_bytes() {
   const std::lock_guard lock(turns_);
-  // Memory that is freed in the order of a stream.
+  // Memory that is freed in stream order.
   EXPECT_EQ(device_->driver().context_synchronize(), kGpuSuccess);
   std::uint64_t lost = 0;
   for (const auto& [address, size_bytes] : counts().freed) {

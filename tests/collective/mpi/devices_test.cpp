@@ -1,5 +1,5 @@
-// Ranks that compute on a GPU and exchange from its memory: the emulated one's is the host's, too,
-// so that every MPI takes it.
+// Ranks that compute on a GPU and exchange from its memory. The emulated GPU's memory is also the
+// host's, so that every MPI takes it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ CountedGpu& gpu() {
   return CountedGpu::of_process();
 }
 
-// Exchanges of the host's memory that lie in the device's, if the transport takes them there. A
-// stream writes what they take, maybe when they have been started.
+// Moves exchanges of host memory to device memory, if the transport takes them there. A stream
+// writes their inputs, perhaps after they were started.
 class OnGpu : public ForwardingTransport {
  public:
   explicit OnGpu(rt::Transport& inner)
@@ -114,7 +114,7 @@ TEST(MpiDevices, TakeMessagesWhereTheyAreTold) {
                                   100);
     EXPECT_EQ(transport->lend({bytes, gpu().device()}), aware == CudaAware::Yes);
     transport->take_back(bytes);
-    // No longer lent.
+    // The loan has ended.
     rt::Exchange none{ExchangeKind::AllGather};
     const std::vector<rt::ByteRange> parts(transport->world());
     none.received = parts;
@@ -123,7 +123,7 @@ TEST(MpiDevices, TakeMessagesWhereTheyAreTold) {
   }
 }
 
-// As the library of this machine says, whatever that is.
+// As this machine's library says, whatever that is.
 TEST(MpiDevices, AskTheLibrary) {
   const auto transport = rt::open_transport();
   const bool takes = transport->takes_device_memory(ExchangeKind::Send);
@@ -143,7 +143,7 @@ TEST(MpiDevices, ExchangeEverythingInDeviceMemory) {
   }
 }
 
-// `each`: so often a rank is on a device; by rank.
+// `each`: every how many ranks one is on a device.
 SyncCase on_devices(const std::string& program, std::string_view plan, const rt::Transport& own,
                     std::uint32_t each, std::int64_t elements) {
   SyncCase subject = subject_of(program, plan, own.world(), elements);
@@ -171,7 +171,7 @@ TEST(MpiDevices, PlansGiveWhatTheOracleGives) {
   }
 }
 
-// Between host and device, in a step that is not the first.
+// Bytes between host and device, in a step that is not the first.
 std::uint64_t copied_in_a_step(CudaAware aware, std::string_view plan, std::int64_t elements) {
   const auto transport = rt::open_transport({.cuda_aware = aware});
   const SyncCase subject = on_devices("", plan, *transport, 1, elements);
@@ -187,7 +187,8 @@ std::uint64_t copied_in_a_step(CudaAware aware, std::string_view plan, std::int6
   return CountedGpu::num_copied_bytes() - before;
 }
 
-// Only the gradient goes to the device and the update comes back; else messages are copied, too.
+// Only the gradient goes to the device and the update comes back; otherwise messages are copied,
+// too.
 TEST(MpiDevices, MessagesStayOnTheDevice) {
   if (rt::open_transport()->world() == 1) GTEST_SKIP() << "one rank";
   constexpr std::int64_t kElements = 60001;
@@ -201,7 +202,7 @@ TEST(MpiDevices, MessagesStayOnTheDevice) {
   }
 }
 
-// Gives what it has to the library, and then sleeps: messages go on when it wakes.
+// Passes its data to the library, and then sleeps: messages go on when it wakes.
 class Sleeper : public ForwardingTransport {
  public:
   Sleeper(rt::Transport& inner, std::chrono::milliseconds nap)
@@ -224,7 +225,7 @@ class Sleeper : public ForwardingTransport {
 };
 
 // Rank 1 sleeps until the others have given up, have waited in vain for it to hear of that, and
-// have closed their sessions: what it sends then finds memory that is nobody else's.
+// have closed their sessions: its later messages must then not reach freed memory.
 TEST(MpiDevices, MessagesMayComeAfterTheSessionHasGone) {
   constexpr std::chrono::milliseconds kNap{5000}, kTimeout{1000};
   auto transport = rt::open_transport({.cuda_aware = CudaAware::Yes});

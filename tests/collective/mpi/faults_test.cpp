@@ -1,5 +1,5 @@
-// Ranks that give up, leave, stay away or disagree; and a new transport in the same process after
-// each.
+// Ranks that give up, leave, do not start or disagree; after each a new transport opens in the same
+// process.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kShort{50};
 
-// Tests of one rank alone have no one to fail with.
+// A rank alone cannot run these tests.
 class MpiFaults : public ::testing::Test {
  protected:
   void SetUp() override {
     if (transport->world() == 1) GTEST_SKIP() << "one rank";
   }
-  // The next transport works whatever has become of this one.
+  // The next transport works, whatever happened to this one.
   void TearDown() override {
     transport.reset();
     const auto next = open_transport();
@@ -71,7 +71,7 @@ TEST_F(MpiFaults, ARankThatLeavesIsNotWaitedFor) {
   const Status status = run(missing);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
-  // Or another rank has seen it first, and gave up over it.
+  // Or another rank has noticed it first, and gave up because of it.
   EXPECT_TRUE(status.error().message.ends_with(fmt::format("rank {} has left", last)))
       << status.error().message;
 }
@@ -89,7 +89,7 @@ TEST_F(MpiFaults, ThoseWhoStayMayStillMeet) {
   }
 }
 
-// What a rank has sent before it leaves comes.
+// Messages that a rank sends before it leaves still arrive.
 TEST_F(MpiFaults, ARankThatLeavesHasDoneItsPart) {
   std::vector<std::uint8_t> bytes(100, 7);
   const std::uint32_t last = transport->world() - 1;
@@ -129,7 +129,7 @@ TEST_F(MpiFaults, SaysWhomItWaitsFor) {
   transport->abandon(status.error());
 }
 
-// Who has given up owns his memory again, although messages that were under way still come.
+// A rank that gave up owns its memory again, although messages still arrive.
 TEST_F(MpiFaults, MemoryIsFreeAfterGivingUp) {
   given_up.assign(2000000, 1);
   if (transport->rank() > 1) return;
@@ -157,7 +157,7 @@ TEST_F(MpiFaults, LongerMessagesAreFound) {
   exchange.input = bytes;
   exchange.output = std::span(bytes).first(9);
   const Status status = run(exchange);
-  if (sends) {  // it learns of it even if the other one just goes
+  if (sends) {  // it learns of it even if the other one just leaves
     const Status answer = run({ExchangeKind::Receive, 1});
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().message,

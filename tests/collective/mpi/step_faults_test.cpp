@@ -1,4 +1,4 @@
-// Every fault of one rank in every kind of exchange, over MPI: all ranks have an error in time, and
+// Every fault of one rank in every kind of exchange, over MPI: all ranks get an error in time, and
 // go on in the same processes. Ranks that are threads: ../step_faults_test.cpp.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kShort{1000};
 constexpr unsigned kMostSeconds = 60;
 
-// Nobody is told: the others find out by their time-outs.
+// Nobody is notified: the others find out by their time-outs.
 bool is_silent(FaultKind kind) {
   return kind == FaultKind::Hangs || kind == FaultKind::Stops || kind == FaultKind::Killed;
 }
@@ -32,7 +32,8 @@ SyncCase case_of(const StepFault& fault, std::uint32_t world, DType summed) {
   return one_case;
 }
 
-// MPI does not say whom its own collectives wait for. Of the program that scatters, one follows.
+// MPI does not tell which ranks its own collectives wait for. In the program with a reduce-scatter,
+// such a collective follows it.
 bool names_rank(const StepFault& fault, DType summed) {
   const bool is_of_mpi = fault.exchange == rt::ExchangeKind::Broadcast ||
                          fault.exchange == rt::ExchangeKind::ReduceScatter ||
@@ -51,7 +52,7 @@ std::int64_t process_of_rank_1(rt::Transport& transport) {
   return process[0];
 }
 
-// MPI adds f32, we add f16.
+// MPI adds f32; we add f16.
 void check_fault(const StepFault& fault, DType summed) {
   const TimeBound bound(kMostSeconds, fault.text());
   auto transport = rt::open_transport();
@@ -63,7 +64,7 @@ void check_fault(const StepFault& fault, DType summed) {
   check_error(error, fault, rank, names_rank(fault, summed));
   transport.reset();
   if (!::testing::Test::HasFailure()) check_new_session(*rt::open_transport());
-  // The launcher ends the other ranks, whose tests would not be this one's any more.
+  // The launcher would end the other ranks, whose tests would then fail.
   if (::testing::Test::HasFailure()) std::_Exit(1);
 }
 
@@ -75,7 +76,7 @@ TEST_P(MpiStepFaults, EndTheStepOnAllRanks) {
   if (world != 3 && !is_long_run()) GTEST_SKIP() << "with three ranks, or in a long run";
   for (const rt::ExchangeKind exchange : kExchangeKinds) {
     const StepFault fault{GetParam(), exchange};
-    // As with deaths: one that is made of messages, and one that is MPI's.
+    // As with deaths: one exchange made of messages, and one that is MPI's.
     const bool is_everyday = fault.kind != FaultKind::Stops ||
                              exchange == rt::ExchangeKind::AllToAll ||
                              exchange == rt::ExchangeKind::Broadcast;
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(StepFaults, MpiStepFaults, ::testing::ValuesIn(kStepFau
 INSTANTIATE_TEST_SUITE_P(ProcessFaults, MpiStepFaults, ::testing::Values(FaultKind::Stops),
                          [](const auto& each) { return fault_kind_name(each.param); });
 
-// Started by deaths.py, which counts what survivors print: after it no rank of the launch can open
+// deaths.py starts this and counts what survivors print: afterwards no rank of the launch can open
 // another transport.
 TEST(MpiDeath, IsFoundByTheOthers) {
   const std::string_view name = ::getenv("CINCH_DEATH_IN") ? ::getenv("CINCH_DEATH_IN") : "";

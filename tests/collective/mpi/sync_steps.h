@@ -1,4 +1,5 @@
-// Steps of a synchronisation over MPI beside the sequential oracle: what each rank's process does.
+// Compares steps of a synchronisation over MPI with the sequential oracle: the part of each rank's
+// process.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,11 +9,11 @@
 
 namespace cinch::testing {
 
-/// Three tensors, the largest of so many elements, one of them without a program; in pieces.
+/// Three tensors in pieces, the largest with this many elements, one without a program.
 SyncCase subject_of(const std::string& program, std::string_view plan, std::uint32_t world,
                     std::int64_t elements = 20001);
 
-/// This rank's update is that of the oracle, bit for bit, in every step.
+/// Checks that this rank's update equals the oracle's, bit for bit, in every step.
 void check_steps(const SyncCase& subject, rt::Transport& transport, const std::string& text);
 
 }  // namespace cinch::testing

@@ -1,5 +1,5 @@
-// Plans over MPI: every rank's update is that of the sequential oracle, bit for bit; after a rank
-// that fails a new session in the same process goes on. Ranks that are threads: ../plans_test.cpp.
+// Plans over MPI: every rank's update equals the sequential oracle's, bit for bit; after a rank
+// fails, a new session in the same process works. Ranks that are threads: ../plans_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/collective/mpi/open_transport.h"

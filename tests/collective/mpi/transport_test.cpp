@@ -1,4 +1,5 @@
-// What every transport must do, as processes; sums in rank order; sizes beyond the library's.
+// Requirements for every transport, with processes as ranks; sums in rank order; sizes beyond the
+// library's.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -51,7 +52,7 @@ std::vector<std::vector<float>> gather(Transport& transport, const std::vector<f
   return by_rank;
 }
 
-// In whatever order the library adds.
+// The library may add in any order.
 TEST(Mpi, RanksAgreeOnSums) {
   const auto transport = open_transport();
   for (const std::size_t elements : {1, 37, 5000, 300000}) {
@@ -68,7 +69,7 @@ TEST(Mpi, RanksAgreeOnSums) {
   }
 }
 
-// What MPI has no type for, or joins otherwise.
+// Elements for which MPI has no type, or that it joins differently.
 TEST(Mpi, JoinsWhatTheLibraryCannot) {
   const auto transport = open_transport();
   const auto world = static_cast<float>(transport->world());

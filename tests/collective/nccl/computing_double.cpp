@@ -19,13 +19,13 @@ using rt::kGpuSuccess;
 
 constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
 
-// The emulated device runs on one thread at a time; its own default stream is used within a lock
-// and always drained there.
+// The emulated device runs on one thread at a time; its own default stream is used only under a
+// lock, and always drained there.
 struct State {
   std::mutex mutex;
   const NcclDouble* library = nullptr;
-  const GpuDriver* streams = nullptr;  // the double's
-  const GpuDriver* gpu = nullptr;      // the emulated one's
+  const GpuDriver* streams = nullptr;  // of the fake
+  const GpuDriver* gpu = nullptr;      // of the emulated GPU
   std::atomic<GpuCode> failure = kGpuSuccess;
   std::atomic<std::uint64_t> num_copied_bytes = 0, num_lost_writes = 0;
 };

@@ -1,5 +1,5 @@
-// The double of NCCL with devices that compute: the emulated GPU's kernels and memory, on streams
-// of the double, which go on by themselves.
+// The fake of NCCL with devices that compute: kernels and memory of the emulated GPU, on streams of
+// the fake, which run by themselves.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace cinch::testing {
 
-/// One at a time. Copies between host and device take or give the host's memory when the stream
-/// comes to them, as of memory that is pinned; but small ones take it at once.
+/// One at a time. Copies between host and device access host memory when the stream reaches them,
+/// as if it were pinned; but small ones read it at once.
 class ComputingDouble {
  public:
-  /// Starts the process's emulated device anew: what an earlier one had is gone.
+  /// Makes a new emulated device for the process: everything of an earlier one is invalid.
   explicit ComputingDouble(const emulator::GpuOptions& options = {});
   ~ComputingDouble();
   ComputingDouble(const ComputingDouble&) = delete;
   ComputingDouble& operator=(const ComputingDouble&) = delete;
 
-  /// With these devices.
+  /// The fake library, with these devices.
   const NcclDouble& library() const { return library_; }
-  /// Between the host and any device, so far.
+  /// Bytes copied between the host and any device so far.
   std::uint64_t num_copied_bytes() const;
-  /// What NCCL has written where no memory was any more.
+  /// How often NCCL has written to freed memory.
   std::uint64_t num_lost_writes() const;
 
  private:

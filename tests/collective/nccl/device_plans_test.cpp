@@ -1,6 +1,6 @@
-// Ranks that compute on GPUs and exchange from their memory, over the double of NCCL: the bits are
-// those of the sequential oracle, messages stay on the devices, and after calls that fail or hang
-// memory can be given back.
+// Ranks that compute on GPUs and exchange from their memory, over the fake of NCCL: the bits equal
+// the sequential oracle's, messages stay on the devices, and after calls that fail or hang memory
+// can be freed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,8 +51,8 @@ struct NcclRun {
   std::vector<std::string> errors;            // by rank
 };
 
-// Rank 1 meets the fault in its first exchange of a step. Where it is not asked to be exact the
-// library adds floats, in an order of its own.
+// Rank 1 has the fault in its first exchange of a step. Unless it must be exact, the library adds
+// floats in an order of its own.
 NcclRun run_over_nccl(const SyncCase& one_case, const NcclDouble& library,
                       FaultKind fault = FaultKind::None, bool is_exact = true) {
   const std::uint32_t world = one_case.plan->world();
@@ -103,7 +103,7 @@ void check_run(const SyncCase& one_case, const NcclDouble& library, const std::s
   }
 }
 
-// With sums of the library's: what ranks on CPUs get from it.
+// With the library's sums: compared with ranks on CPUs.
 void check_against_cpus(const SyncCase& one_case, const NcclDouble& library,
                         const std::string& text) {
   SyncCase on_cpus = one_case;
@@ -132,7 +132,7 @@ TEST(NcclDevicePlans, GiveWhatTheOracleGives) {
 }
 
 // Payloads that NCCL adds up, of a tensor of several pieces and small ones that share a message: on
-// devices and beside ranks on CPUs, and where a rank's gradient is not finite.
+// devices and beside ranks on CPUs, and with one rank's gradient not finite.
 TEST(NcclDevicePlans, AddPayloadsUpOnTheDevices) {
   for (const std::string program : {"fp16", "bf16", "randomk(ratio: 0.2)"}) {
     for (const std::uint32_t each : {1U, 2U}) {
@@ -153,7 +153,7 @@ TEST(NcclDevicePlans, AddPayloadsUpOnTheDevices) {
 }
 
 // In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
-// where one rank's gradient is not finite.
+// with one rank's gradient not finite.
 TEST(NcclDevicePlans, RunProtocols) {
   for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)",
                                     "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {
@@ -177,7 +177,7 @@ TEST(NcclDevicePlans, RunProtocols) {
   }
 }
 
-// What goes between host and devices in a step.
+// Bytes between host and devices in a step.
 std::uint64_t copied_in_a_step(SyncCase one_case, const std::string& program, bool is_exact) {
   const ComputingDouble nccl;
   place(one_case, program, nccl.library());
@@ -192,7 +192,7 @@ std::uint64_t copied_in_a_step(SyncCase one_case, const std::string& program, bo
   return copied_in(2) - once;
 }
 
-// Each rank's gradient goes to its device, the update comes back; else there are tables only.
+// Each rank's gradient goes to its device, and the update comes back; otherwise only tables move.
 TEST(NcclDevicePlans, MessagesStayOnTheDevices) {
   constexpr std::uint64_t kTensors = std::uint64_t{16} * (20001 + 7 + 40 + 6), kTables = 140000;
   using enum rt::LengthPolicy;
@@ -207,7 +207,7 @@ TEST(NcclDevicePlans, MessagesStayOnTheDevices) {
   }
 }
 
-// What NCCL adds up, too, be it payloads or what a `sync` body exchanges.
+// Also exchanges in which NCCL adds: payloads, or data of a `sync` body.
 TEST(NcclDevicePlans, SumsStayOnTheDevices) {
   rt::PlanRequest request;
   request.world = 2;
@@ -226,7 +226,7 @@ TEST(NcclDevicePlans, SumsStayOnTheDevices) {
   }
 }
 
-// Nobody waits for a decoder: what it finds is told when the step ends, and to all.
+// No rank waits for a decoder: its errors reach all ranks at the end of the step.
 TEST(NcclDevicePlans, ACorruptPayloadIsNamedAtTheStepsEnd) {
   const ComputingDouble nccl;
   SyncCase one_case =

@@ -1,4 +1,4 @@
-// Ranks as threads over the double of NCCL, each with a device of its own, and their memory on it.
+// Ranks as threads over the fake of NCCL, each with a device of its own, and their memory on it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace cinch::testing {
 
-/// One of the double's libraries, opened, and what it is asked for.
+/// One of the fake's libraries, opened, with its control functions.
 class NcclDouble {
  public:
   /// "nccl_double" or "nccl_double_old".
@@ -28,7 +28,7 @@ class NcclDouble {
   NcclDoubleOnWriteFn* on_write = nullptr;
   NcclDoubleEnqueueFn* enqueue = nullptr;
 
-  /// What was used wrongly since the last time.
+  /// Wrong uses since the last call.
   std::string wrong_uses() const;
   std::shared_ptr<const rt::GpuDevice> device(std::uint32_t rank) const;
 
@@ -36,12 +36,12 @@ class NcclDouble {
   NcclDoubleWrongUsesFn* wrong_uses_ = nullptr;
 };
 
-/// Runs `body` on a thread for each rank with a transport that is opened and closed there. Fails
-/// the test where one does not open, and where the library was used wrongly.
+/// Runs `body` on a thread for each rank, with a transport that is opened and closed there. Fails
+/// the test if one does not open, or if the library was used wrongly.
 void run_nccl_ranks(const NcclDouble& library, std::uint32_t world,
                     const std::function<void(rt::Transport&)>& body, rt::NcclOptions options = {});
 
-/// The transport over memory of the double's devices, where writing takes a millisecond longer.
+/// The transport over memory of the fake's devices, with writes that are delayed by a millisecond.
 OnDeviceTransport on_device(rt::Transport& inner, const NcclDouble& library);
 
 }  // namespace cinch::testing

@@ -1,4 +1,4 @@
-// Ranks that give up, and calls of NCCL that fail, hang or are late: every rank has an error in
+// Ranks that give up, and calls of NCCL that fail, hang or are late: every rank gets an error in
 // time, and a new world in the same process works.
 #include <latch>
 #include <thread>
@@ -24,7 +24,7 @@ Status reduce(Transport& transport, std::chrono::milliseconds timeout) {
   return status;
 }
 
-// A message that nobody sends: its Receive runs on the device.
+// A message that nobody sends; its receive runs on the device.
 void receive_nothing(Transport& transport, std::vector<std::uint8_t>& bytes) {
   check_messages(transport, 50);  // opens the way
   Exchange missing{ExchangeKind::Receive,
@@ -40,12 +40,12 @@ void receive_nothing(Transport& transport, std::vector<std::uint8_t>& bytes) {
 }
 
 using Clock = std::chrono::steady_clock;
-// Less than the time that is given to calls of the library which do not return.
+// Less than the time limit for calls of the library that do not return.
 constexpr std::chrono::milliseconds kAtOnce{1500};
 
 class NcclFaults : public ::testing::TestWithParam<const char*> {
  protected:
-  // The next world works whatever has become of this one.
+  // The next world works, whatever happened to this one.
   void TearDown() override {
     for (int device = 0; device < kDoubleDevices; ++device)
       library.plant(device, kDoubleNoFault, 0);
@@ -69,13 +69,13 @@ class NcclFaults : public ::testing::TestWithParam<const char*> {
         options);
     return errors;
   }
-  // Plants a fault in an exchange of three ranks (0: that of the ids). Versions that block connect
-  // all ranks before, by a message to and from each.
+  // Plants a fault in an exchange of three ranks (0: that of the ids). In versions that block, all
+  // ranks connect before, by a message to and from each.
   void plant_in_exchange(int rank, int fault, std::uint64_t number) {
     library.plant(rank, fault, number + (is_old() ? 4 : 0));
   }
   bool is_old() const { return GetParam() == std::string("nccl_double_old"); }
-  // Of opening a world of two where rank 0 does something wrong.
+  // Errors of opening a world of two in which rank 0 does something wrong.
   std::vector<Error> errors_of_opening() {
     const auto id = make_nccl_id(library.file);
     std::vector<Error> errors(2);
@@ -124,7 +124,7 @@ TEST_P(NcclFaults, OthersWaitOnlySoLongForARankThatIsGone) {
   });
 }
 
-// An abort gives memory back, and so waits for the kernels of all communicators.
+// An abort frees memory, and so waits for the kernels of all communicators.
 TEST_P(NcclFaults, WhoGivesUpStopsAllThatIsUnderWay) {
   run_nccl_ranks(library, 3, [](Transport& transport) {
     std::vector<std::uint8_t> bytes(100);
@@ -191,7 +191,7 @@ TEST_P(NcclFaults, SaysWhomAMessageWaitsFor) {
   });
 }
 
-// NCCL hangs where sizes differ.
+// NCCL hangs if sizes differ.
 TEST_P(NcclFaults, DifferentSizesEndInTime) {
   run_nccl_ranks(library, 2, [](Transport& transport) {
     std::vector<std::uint8_t> bytes(10);

@@ -34,7 +34,8 @@ rt::Result<rt::GpuMemory> OnDeviceTransport::moved(std::span<const std::uint8_t>
 }
 
 rt::Result<rt::Ticket> OnDeviceTransport::start(const rt::Exchange& exchange) {
-  // Freeing and writing would wait for streams that wait for other ranks: all before the start.
+  // Freeing and writing would wait for streams that wait for other ranks, so all of it comes before
+  // the start.
   auto staged = rt::GpuMemory::allocate(device_, exchange.input.size());
   auto written = moved(exchange.input);
   auto output = moved(exchange.output);

@@ -1,4 +1,4 @@
-// A transport that moves exchanges of the host's memory to memory of a device.
+// A transport that moves exchanges of host memory to memory of a device.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace cinch::testing {
 
-/// What exchanges take is written there by a stream, behind work that `delay` puts on it: maybe a
-/// while after the exchange was started. Memory is kept to the end, since giving it back waits for
-/// the device.
+/// A stream writes the inputs of exchanges to the device, behind work that `delay` puts on it, so
+/// perhaps some time after the exchange was started. Memory is kept to the end, since freeing it
+/// waits for the device.
 class OnDeviceTransport : public ForwardingTransport {
  public:
   OnDeviceTransport(rt::Transport& inner, std::shared_ptr<const rt::GpuDevice> device,
@@ -23,7 +23,7 @@ class OnDeviceTransport : public ForwardingTransport {
 
  private:
   struct Moved {
-    rt::Exchange exchange;  // of the host
+    rt::Exchange exchange;  // with host memory
     rt::GpuMemory input, output;
     bool is_over = false;
   };

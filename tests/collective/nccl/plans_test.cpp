@@ -1,5 +1,5 @@
-// Plans over the double of NCCL: after calls that fail or hang all ranks have an error, and a new
-// session goes on, with the updates of the sequential oracle. Every plan: ../plans_test.cpp.
+// Plans over the fake of NCCL: after calls that fail or hang all ranks get an error, and a new
+// session works, with the updates of the sequential oracle. Every plan: ../plans_test.cpp.
 #include <gtest/gtest.h>
 
 #include "runtime/planner/planner.h"

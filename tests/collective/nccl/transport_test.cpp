@@ -1,5 +1,5 @@
-// What every transport must do, over the double of NCCL: memory of the host and of devices, calls
-// that NCCL lacks, versions, communicators that are lent.
+// Requirements for every transport, over the fake of NCCL: memory of the host and of devices,
+// versions that lack calls, communicators of the caller.
 #include <atomic>
 #include <latch>
 #include <thread>
@@ -82,8 +82,8 @@ std::vector<ByteRange> parts_of(std::uint64_t bytes, std::uint32_t world, bool i
   return parts;
 }
 
-// Even parts go by calls of NCCL's, which know no gaps and no other order; what lies between parts
-// stays as it is.
+// Equal parts use calls of NCCL, which know no gaps and no other order; bytes between parts must
+// stay as they are.
 TEST(Nccl, PartsLieWhereTheyLike) {
   const NcclDouble& library = NcclDouble::open("nccl_double");
   run_nccl_ranks(library, 3, [&](Transport& inner) {
@@ -118,7 +118,7 @@ TEST(Nccl, PartsLieWhereTheyLike) {
   });
 }
 
-// What NCCL has no type for, or joins otherwise.
+// Elements for which NCCL has no type, or that it joins differently.
 TEST(Nccl, JoinsWhatTheLibraryCannot) {
   for (const char* name : {"nccl_double", "nccl_double_old"}) {
     run_nccl_ranks(NcclDouble::open(name), 4, [](Transport& transport) {
@@ -151,7 +151,7 @@ TEST(Nccl, JoinsWhatTheLibraryCannot) {
   }
 }
 
-// A message holds up nothing but those behind it, in whatever order ranks start them.
+// A message delays only those behind it, in whatever order ranks start them.
 TEST(Nccl, MessagesAndCollectivesDoNotWaitForEachOther) {
   run_nccl_ranks(NcclDouble::open("nccl_double"), 2, [](Transport& transport) {
     const std::uint32_t other = 1 - transport.rank();
@@ -166,7 +166,7 @@ TEST(Nccl, MessagesAndCollectivesDoNotWaitForEachOther) {
     reduce.output = rt::room_of(values);
     const auto coming = transport.start(receive);
     ASSERT_TRUE(coming) << coming.error().message;
-    // Given to NCCL before anything else is started.
+    // Submitted to NCCL before anything else is started.
     bool has_come = false;
     for (int i = 0; i < 20 && !has_come; ++i) {
       has_come = *transport.test(*coming);
@@ -212,7 +212,7 @@ TEST(Nccl, ManyCollectivesAreUnderWay) {
   });
 }
 
-// Memory of the host, too, may be on its way when the exchange is started.
+// Host memory, too, may still be written when the exchange is started.
 TEST(Nccl, HostMemoryIsReadWhenItIsThere) {
   const NcclDouble& library = NcclDouble::open("nccl_double");
   run_nccl_ranks(library, 2, [&](Transport& transport) {
@@ -378,7 +378,7 @@ TEST(NcclOpening, UsesACommunicatorThatIsLent) {
   EXPECT_EQ(library.wrong_uses(), "");
 }
 
-// Its owner goes on with it: nothing of it was under way.
+// Its owner goes on using it: none of its work was under way.
 TEST(NcclOpening, WhoGivesUpLeavesNothingInACommunicatorThatIsLent) {
   const NcclDouble& library = NcclDouble::open("nccl_double");
   const NcclCalls& calls = **open_nccl_library(library.file);
@@ -415,7 +415,7 @@ GpuCode count_query(GpuEvent event) {
   return NcclDouble::open("nccl_double").driver->event_query(event);
 }
 
-// Who asks for one exchange after the other does not look at all of them each time.
+// A caller that tests one exchange after the other does not advance all of them each time.
 TEST(Nccl, AskingForManyLooksAtEachOnce) {
   constexpr std::size_t kMany = 60, kRounds = 10;
   static GpuDriver driver = *NcclDouble::open("nccl_double").driver;

@@ -11,16 +11,16 @@
 
 namespace cinch::testing {
 
-/// With the program of each expression (as of compiled_library), in order.
+/// Has the program of each expression (see compiled_library), in order.
 rt::SyncDevice sync_device_on(const std::shared_ptr<const rt::GpuDevice>& device,
                               const std::vector<std::string>& expressions);
 
-/// Starts the process's emulated device anew: what an earlier one had is gone.
+/// Makes a new emulated device for the process: everything of an earlier one is invalid.
 class EmulatedRanks {
  public:
   explicit EmulatedRanks(const emulator::GpuOptions& options = {});
 
-  /// With the program of each expression (as of compiled_library), in order.
+  /// Has the program of each expression (see compiled_library), in order.
   rt::SyncDevice device(const std::vector<std::string>& expressions);
   const std::shared_ptr<rt::GpuDevice>& gpu() const { return gpu_; }
   std::mutex& turns() { return turns_; }

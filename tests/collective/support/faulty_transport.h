@@ -1,4 +1,4 @@
-// A transport that does what a test wants at one of its exchanges.
+// A transport that injects a fault at one of its exchanges.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -15,17 +15,17 @@ enum class FaultKind : std::uint8_t {
   None,
   Fails,
   FailsLater,
-  Dies,  // fails, and tells nobody
+  Dies,  // fails without telling the others
   Hangs,
-  Stops,   // the process, until another one sends SIGCONT
-  Killed,  // the process
+  Stops,   // stops the process, until another one sends SIGCONT
+  Killed,  // kills the process
   Late,
-  OtherSize,  // it sends less, or awaits less, than the others know
+  OtherSize,  // it sends or expects less than the others know
   Garbage,
   GarbageInPayloads
 };
 
-/// Exchanges, of one kind where it is given, are counted from arm() on.
+/// Counts exchanges, of one kind if it is given, from arm() on.
 class FaultyTransport : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -40,7 +40,7 @@ class FaultyTransport : public ForwardingTransport {
   bool has_struck() const { return has_struck_; }
 
   rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
-    // Garbage is received.
+    // Garbage is injected into received data.
     const bool counts =
         (!is_garbage() || !exchange.output.empty()) && (!exchange_ || *exchange_ == exchange.kind);
     const bool strikes = kind_ != FaultKind::None && counts && num_started_++ == at_;
@@ -73,7 +73,7 @@ class FaultyTransport : public ForwardingTransport {
   rt::Result<bool> test(rt::Ticket ticket) override {
     const bool is_struck = struck_.is_under_way && struck_.ticket == ticket.index;
     if (is_struck && kind_ == FaultKind::FailsLater) return failure();
-    // It has ended or not: this rank never hears of it.
+    // Whether it ended or not: this rank never learns of it.
     if (is_struck && kind_ == FaultKind::Hangs) return false;
     const auto is_over = ForwardingTransport::test(ticket);
     if (!is_struck || !is_over || !*is_over) return is_over;
@@ -94,8 +94,8 @@ class FaultyTransport : public ForwardingTransport {
     std::span<std::uint8_t> output;
     std::vector<rt::ByteRange> parts;
   };
-  // What has come, and nothing else: the rest of the memory may be in use. Of what other ranks
-  // sent, all but so many bytes in front.
+  // Spoils the received bytes only: the rest of the memory may be in use. Keeps the first bytes of
+  // each other rank's part.
   void spoil(std::size_t kept) {
     if (struck_.parts.empty() && struck_.output.size() > kept) fill(struck_.output.subspan(kept));
     for (std::uint32_t from = 0; from < struck_.parts.size(); ++from) {
@@ -107,7 +107,7 @@ class FaultyTransport : public ForwardingTransport {
   rt::Exchange shortened(rt::Exchange exchange) {
     sent_.assign(exchange.sent.begin(), exchange.sent.end());
     received_.assign(exchange.received.begin(), exchange.received.end());
-    // A whole element of every type.
+    // At least one element of every type.
     constexpr std::size_t kLess = 8;
     const auto shorten = [](auto& span) { span = span.first(span.size() - kLess); };
     const bool sends_parts = exchange.kind == rt::ExchangeKind::AllToAll ||
@@ -132,7 +132,7 @@ class FaultyTransport : public ForwardingTransport {
 
   FaultKind kind_ = FaultKind::None;
   std::optional<rt::ExchangeKind> exchange_;
-  std::vector<rt::ByteRange> sent_, received_;  // of an exchange of another size
+  std::vector<rt::ByteRange> sent_, received_;  // of an exchange with another size
   std::uint64_t at_ = 0, num_started_ = 0;
   bool has_struck_ = false;
   Struck struck_;

@@ -1,4 +1,4 @@
-// A transport that hands every call on: for tests that change some of them.
+// A transport that forwards every call, for tests that override some of them.
 #pragma once
 #include <vector>
 

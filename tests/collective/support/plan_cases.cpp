@@ -68,7 +68,7 @@ Pairs pairs_of(const Combination& one, std::map<std::string, std::size_t>& numbe
   return pairs;
 }
 
-// Those that show a pair which none before them shows.
+// The combinations that show a pair which no earlier one shows.
 std::vector<Combination> first_shown(const std::vector<Combination>& all) {
   std::map<std::string, std::size_t> numbers;
   Pairs seen;
@@ -103,7 +103,7 @@ std::vector<Combination> all_combinations() {
   return all;
 }
 
-// Greedy, in an order drawn once; then backwards, since late ones may show what early ones do.
+// Greedy, in a random order; then backwards, since late ones may show what early ones do.
 std::vector<Combination> covering_combinations(std::vector<Combination> all, std::uint32_t seed) {
   std::ranges::shuffle(all, std::mt19937(seed));
   auto chosen = first_shown(all);
@@ -113,7 +113,7 @@ std::vector<Combination> covering_combinations(std::vector<Combination> all, std
 
 std::vector<Combination> combinations_over(std::string_view transport, std::uint32_t world) {
   auto chosen = all_combinations();
-  // Processes compile their programs each for itself: in a sample few programs.
+  // Each process compiles its programs itself: a sample run has few.
   const std::span few = std::span(kPrograms).first(4);
   if (is_sample_run() && transport == "mpi") {
     std::erase_if(chosen, [&](const Combination& one) {
@@ -154,10 +154,10 @@ Hash128 digest_of(const Tensors& tensors) {
   return hasher.finish128();
 }
 
-// What ranks wait for each other: one may be compiling, with sanitizers, beside all others.
+// Ranks wait this long for each other: one may be compiling, with sanitizers, while all others run.
 constexpr std::chrono::seconds kPatience{240};
 
-// Of at most one combination for each rank: everyone computes one and tells the others.
+// At most one combination for each rank: every rank computes one and sends it to the others.
 std::vector<StepDigests> share_wanted(rt::Transport& transport,
                                       std::span<const Combination> batch) {
   const std::uint32_t rank = transport.rank(), world = transport.world();
@@ -215,7 +215,7 @@ void run_combinations(rt::Transport& transport, std::span<const Combination> com
   constexpr unsigned kMostSeconds = 300;
   std::optional<TimeBound> bound;
   const auto begin = [&](const std::string& what) {
-    if (transport.rank() != 0) return;  // one watches for all
+    if (transport.rank() != 0) return;  // one rank prints for all
     if (!bound) bound.emplace(kMostSeconds, what);
     bound->restart(what);
   };

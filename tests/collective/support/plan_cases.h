@@ -1,5 +1,5 @@
-// Combinations of compressor, plan, ranks and sizes, and what each must give: the tests of every
-// transport take theirs from here.
+// Combinations of compressor, plan, ranks and sizes, and their correct results. The tests of every
+// transport use these.
 #pragma once
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@ namespace cinch::testing {
 inline constexpr std::uint32_t kWorlds[] = {1, 2, 3, 4, 5, 8};
 
 struct Combination {
-  std::string program;  // empty: none
+  std::string program;  // empty: no program
   std::string plan;
   std::uint32_t world = 1;
   std::int64_t size = 0;
@@ -23,36 +23,37 @@ struct Combination {
   std::string text() const;
 };
 
-/// Every compressor, plan that it takes, number of ranks, size, size of pieces and way to send
-/// lengths.
+/// All combinations of compressor, plan that it takes, number of ranks, size, size of pieces and
+/// length policy.
 std::vector<Combination> all_combinations();
 
-/// Few of them that show every pair of values that all of them show; others with another seed.
+/// A few of the combinations that cover every pair of values which all of them cover. Another seed
+/// gives others.
 std::vector<Combination> covering_combinations(std::vector<Combination> all,
                                                std::uint32_t seed = 7);
 
-/// What a test of a transport runs with so many ranks. In a long run all of them; else every
-/// transport has a covering set of its own, so that all pairs with a transport are shown, too. In a
-/// sample run some of that.
+/// The combinations that a test of a transport runs with this many ranks. In a long run, all of
+/// them. Otherwise every transport has a covering set of its own, so that all pairs with a
+/// transport are covered, too. In a sample run, a part of that.
 std::vector<Combination> combinations_over(std::string_view transport, std::uint32_t world);
 
-/// Tensors of several sizes, the largest of the combination's, and one without a program.
+/// Tensors of several sizes up to the combination's, and one without a program.
 SyncCase case_of(const Combination& one);
 
-/// One rank's part in combinations of as many ranks as the transport has: each in a session of its
-/// own, whose updates are those of the sequential oracle, bit for bit. Ranks share the oracle's
-/// work, and tell each other what it gives. Ends with the first that fails.
+/// Runs one rank in combinations for as many ranks as the transport has, each in a session of its
+/// own. Its updates must equal those of the sequential oracle, bit for bit. Ranks divide the
+/// oracle's work and exchange its results. Stops at the first failure.
 void run_combinations(rt::Transport& transport, std::span<const Combination> combinations);
 
-/// What the updates of each step are.
+/// Digests of the updates of each step.
 using StepDigests = std::vector<Hash128>;
 StepDigests wanted_digests(const SyncCase& one_case);
-/// One rank: a session over the transport gives these.
+/// Checks, on one rank, that a session over the transport gives these.
 void check_digests(const SyncCase& one_case, rt::Transport& transport, const StepDigests& wanted,
                    const std::string& text);
 
-/// Ranks as threads over loopback: every rank's update is that of the sequential oracle, bit for
-/// bit, in every step.
+/// Runs ranks as threads over loopback: every rank's update must equal that of the sequential
+/// oracle, bit for bit, in every step.
 void check_steps(const SyncCase& one_case, const std::string& text,
                  std::uint32_t ranks_per_machine = 1);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Its state changes in every step; its exchanges are the two that no plan has by itself.
+// Its state changes in every step; its exchanges are the two kinds that no plan has by itself.
 constexpr const char* kProtocol = R"(
 compressor protocol {
   state before: [f32; n] = 0
@@ -107,7 +107,7 @@ SyncCase case_with(rt::ExchangeKind kind, std::uint32_t world, DType summed) {
 
 rt::Error error_of_fault(const SyncCase& one_case, rt::Transport& transport, const StepFault& fault,
                          const std::function<void()>& leave) {
-  // Gone before the session, whose memory the others may be reading.
+  // Destroyed before the session, whose memory the others may be reading.
   FaultyTransport faulty(transport);
   const auto session = rt::SyncSession::open(sync_options(one_case, transport.rank()), faulty);
   if (!session) {
@@ -141,13 +141,13 @@ void check_error(const rt::Error& error, const StepFault& fault, std::uint32_t r
       fault.text() + ", rank " + std::to_string(rank) + ": \"" + error.message + '"';
   ASSERT_NE(error.message, "") << where;
   const auto says = [&](const char* text) { return error.message.find(text) != std::string::npos; };
-  // A phase: of a tensor, of a message with a part of none, or one that has none.
+  // A phase: of a tensor, of a message with parts of no tensor, or one without a tensor.
   EXPECT_TRUE(says(" of fc") || says(" of nothing") || says("of the step")) << where;
   if (fault.kind == FaultKind::Hangs && rank == 1) {
     EXPECT_EQ(error.kind, rt::ErrorKind::TimedOut) << where;
   }
   if (rank == 1 || !names_rank) return;
-  // Around a ring a rank waits for the one before it, which waits for rank 1.
+  // In a ring a rank waits for the one before it, which waits for rank 1.
   const bool is_message =
       fault.exchange == rt::ExchangeKind::Send || fault.exchange == rt::ExchangeKind::Receive;
   const bool is_silent = fault.kind == FaultKind::Hangs || fault.kind == FaultKind::Stops ||

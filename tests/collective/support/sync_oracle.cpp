@@ -164,7 +164,7 @@ SyncOracle::Values SyncOracle::partial_of_tree(std::uint32_t piece, std::uint32_
   return sum;
 }
 
-// Sums of machines, in rank order; then those of all, by the ranks of the owner's number.
+// Sums of machines, in rank order; then sums over machines, by the ranks with the owner's number.
 SyncOracle::Values SyncOracle::between_machines(std::uint32_t piece, std::uint32_t owner) {
   Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
   for (std::uint32_t first = 0; first < plan_.world(); first += on_each_) {
@@ -210,7 +210,7 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
     return synchronised(piece);
   }
   if (plan_.name == "allgather" || plan_.name == "allreduce") {
-    // Every rank finishes by itself; the first stands for all.
+    // Every rank finishes by itself; the first represents all.
     const Values sum = has_summed_payloads(piece) ? summed(piece) : gathered(piece);
     Values update = finish(piece, 0, sum);
     for (std::uint32_t rank = 1; rank < plan_.world(); ++rank) finish(piece, rank, sum);
@@ -234,7 +234,7 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
   }
   std::uint32_t num_owned = 0;
   for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
-    // Bundles have a group for each owner, one behind the other, but those of programs with a
+    // Bundles have a group for each owner, one after the other, except those of programs with a
     // `sync`; the tests' server is rank 0.
     const bool is_owned_in_turn = plan_.name != "ps";
     const std::uint32_t owner = is_owned_in_turn ? num_owned % plan_.world() : 0;

@@ -1,4 +1,4 @@
-// What plans must give, computed by sessions one after the other: no tasks, no messages, no
+// The correct results of plans, computed by sessions one after the other: no tasks, no messages, no
 // threads.
 #pragma once
 #include <map>
@@ -12,12 +12,12 @@ namespace cinch::testing {
 
 class SyncOracle {
  public:
-  /// `ranks_per_machine`: of a hierarchical plan that goes the usual way.
+  /// `ranks_per_machine`: for a hierarchical plan with the usual option.
   SyncOracle(const rt::Plan& plan, const Programs& programs, std::uint64_t seed,
              std::uint32_t ranks_per_machine = 1)
       : plan_(plan), programs_(programs), seed_(seed), on_each_(ranks_per_machine) {}
 
-  /// The updates by tensor; gradients by rank, then by tensor.
+  /// Returns the updates by tensor; gradients are by rank, then by tensor.
   Tensors step(const std::vector<Tensors>& gradients, std::uint64_t step);
 
  private:
@@ -28,7 +28,7 @@ class SyncOracle {
   Values synchronised(std::uint32_t piece);
   Values gathered(std::uint32_t piece);
   Values summed(std::uint32_t piece);
-  /// Do the payloads of an all-reduce add up without being decoded?
+  /// Are the payloads of an all-reduce added without being decoded?
   bool has_summed_payloads(std::uint32_t piece) const;
   Values along_the_ring(std::uint32_t piece, std::uint32_t owner);
   Values between_machines(std::uint32_t piece, std::uint32_t owner);

@@ -18,9 +18,9 @@ namespace cinch::testing {
 using Programs = std::vector<std::shared_ptr<const rt::LoadedProgram>>;
 using Tensors = std::vector<std::vector<float>>;
 
-/// "topk(ratio: 0.1)": a program of any expression over the standard library.
+/// A program of any expression over the standard library: "topk(ratio: 0.1)".
 ProgramFile library_file(const std::string& expression);
-/// Compiled once per process.
+/// Each is compiled once per process.
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression);
 
 /// The last compressor of a text.
@@ -30,10 +30,10 @@ std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
 /// The same sizes and bits?
 bool are_same(const Tensors& a, const Tensors& b);
 
-/// Gradients of one rank and step: the same for the same arguments.
+/// Gradients of one rank and step; the same arguments give the same gradients.
 Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step);
 
-/// A session of one rank, and what it is asked to do: `body` runs on a thread for each rank.
+/// Runs on a thread for each rank, with its session.
 struct RankBody {
   rt::Transport& transport;
   std::uint32_t rank;
@@ -41,7 +41,7 @@ struct RankBody {
 void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
                const std::function<void(const RankBody&)>& body);
 
-/// Updates by tensor of one step on every rank, by rank; a failed rank gives none and its error.
+/// Updates of one step by rank, then by tensor; a failed rank has an error instead.
 struct StepResult {
   std::vector<Tensors> updates;
   std::vector<std::string> errors;
@@ -55,23 +55,23 @@ struct SyncCase {
   std::uint64_t seed = 17;
   std::vector<std::optional<rt::SyncDevice>> devices;  // by rank; empty: all on CPUs
   std::chrono::milliseconds timeout{30000};
-  /// What is done to make_gradients; may be empty.
+  /// Changes the result of make_gradients; may be empty.
   std::function<void(std::uint32_t rank, std::uint64_t step, Tensors&)> change_gradients;
 };
 Tensors gradients_of(const SyncCase& one_case, std::uint32_t rank, std::uint64_t step);
 /// Of one rank.
 rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank);
-/// A plan as asked for, whose tensors of codec 0 have the program; null: none has one.
+/// A case for a plan request; tensors of codec 0 have the program; null: none has one.
 SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
                         rt::PlanRequest request);
 /// All steps, by step.
 std::vector<StepResult> run_steps(const SyncCase& one_case);
 
-/// All that a rank keeps, by piece and site.
+/// All states that a rank keeps, by piece and site.
 using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
 States states_of(rt::SyncSession& session);
 
-/// What a step does to tensors of f32.
+/// Takes a step with tensors of f32.
 rt::Status step_on(rt::SyncSession& session, const Tensors& gradients, Tensors& updates,
                    std::uint64_t step);
 

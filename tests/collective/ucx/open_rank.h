@@ -1,4 +1,4 @@
-// One rank over UCX, for tests: launches.py has started it, and tells it by the environment.
+// One rank over UCX, for tests: launches.py starts it, and configures it by the environment.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ inline std::string text_from(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
-/// Each transport of a process meets the others at a port of its own.
+/// Each transport of a process meets the others at a new port.
 inline std::unique_ptr<rt::Transport> open_rank() {
   static std::uint64_t num_opened = 0;
   rt::UcxOptions options;

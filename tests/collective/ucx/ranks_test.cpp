@@ -1,4 +1,5 @@
-// What every transport must do, and plans beside the sequential oracle, as processes.
+// Requirements for every transport, and plans compared with the sequential oracle, with processes
+// as ranks.
 #include <gtest/gtest.h>
 
 #include "tests/collective/support/plan_cases.h"
@@ -21,7 +22,7 @@ TEST(UcxRanks, PlansGiveWhatTheOracleGives) {
   const auto transport = open_rank();
   auto combinations = combinations_over("ucx_processes", transport->world());
   ASSERT_FALSE(combinations.empty());
-  // Processes compile their programs each for itself; threads run all of them.
+  // Each process compiles its programs itself; threads run all combinations.
   constexpr std::size_t kFew = 12;
   if (!is_long_run() && combinations.size() > kFew) combinations.resize(kFew);
   run_combinations(*transport, combinations);

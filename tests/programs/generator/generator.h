@@ -1,6 +1,6 @@
-// Random well-typed programs: text from a number. Every program uses a few productions of a table;
-// a run of consecutive numbers goes through the whole table, so that every operator of the language
-// is reached.
+// Random well-typed programs: a number gives a text. Every program uses a few productions of a
+// table; a run of consecutive numbers goes through the whole table, so that every operator of the
+// language is used.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace cinch::testing {
 
-/// Who read what whom made. Productions and the operators that the builder uses by itself, by name;
-/// types are numbers that mean something only to each other.
+/// Which makers' values each reader read: productions and the builder's own operators, by name.
+/// Types are numbers that can only be compared.
 struct Neighbours {
   std::map<std::pair<std::string, std::string>, int> pairs;  // maker, reader
   std::map<std::string, std::set<int>> made, read;           // types by name
 
   void add(const Neighbours& other);
-  /// Pairs that can meet: the reader has read a type that the maker has made, anywhere in what was
-  /// added up.
+  /// Pairs that can meet: the reader has read some type that the maker has made, anywhere in the
+  /// summed data.
   std::set<std::pair<std::string, std::string>> legal() const;
 };
 
@@ -33,14 +33,14 @@ struct GeneratedProgram {
 /// The same number gives the same program, everywhere.
 GeneratedProgram generate_program(std::uint64_t number);
 
-/// A program of a third of the productions: many of them are compiled in the time of few.
+/// A program with a third of the productions, so that many can be compiled in little time.
 GeneratedProgram generate_small_program(std::uint64_t number);
 
-/// A program of odd productions alone.
+/// A program with odd productions only.
 GeneratedProgram generate_odd_program(std::uint64_t number);
 
-/// A program for one pair of productions: the second reads what the first has made, if it can. So
-/// many numbers go through all pairs.
+/// A program for one pair of productions: the second reads the first one's value if it can. As many
+/// numbers as there are pairs cover all of them.
 GeneratedProgram generate_pair_program(std::uint64_t number);
 std::uint64_t num_pair_programs();
 

@@ -1,5 +1,5 @@
-// Shapes that nobody would write and that the compiler must get right all the same: what is stored,
-// read and changed again, in an order that a plan of kernels may not change.
+// Forms that nobody would write but the compiler must handle: values that are stored, read and
+// changed again, in an order that a plan of kernels must keep.
 #include <fmt/format.h>
 
 #include "tests/programs/generator/odd_parts.h"
@@ -17,7 +17,7 @@ void assign_again(B& b, const std::string&) {
   const std::string x = b.pick_mutable(elem, shape);
   const std::uint64_t times = 2 + b.random(2);
   for (std::uint64_t i = 0; i < times; ++i) {
-    // What is there so far is named, read or stored before it changes.
+    // Names, reads or stores existing values before they change.
     if (b.chance(40)) b.let(x, elem, shape);
     if (b.chance(60)) b.let(mixed(b, elem, x, b.pick(elem, shape)), elem, shape);
     if (b.chance(40) && elem == Elem::F32 && shape == Shape::Vector) late_number(b, x);
@@ -68,7 +68,7 @@ void scatter_again(B& b, const std::string&) {
   }
 }
 
-// What is read late changes early: by indices and values that are there at once.
+// Values that are read late change early: by indices and values that are known at once.
 void changed_before_read(B& b, const std::string&) {
   const Elem elem = b.chance(75) ? Elem::F32 : b.any_number();
   const std::string k = b.fresh("k"), x = b.fresh("x"), i = b.fresh("i");
@@ -97,7 +97,7 @@ void changed_before_read(B& b, const std::string&) {
 // The rows of such a matrix mirror themselves; of its transpose they do not.
 void product_with_cosines(B& b, const std::string&) {
   const int w = b.width();
-  if (w > 128) return;  // as many elements as that take long to compute
+  if (w > 128) return;  // more elements take long to compute
   const std::string angle =
       fmt::format("pi / {} * ((2 * (i % {}) + 1) * (i / {}) % {}) as f64", 2 * w, w, w, 4 * w);
   const std::string cosines =
@@ -106,7 +106,7 @@ void product_with_cosines(B& b, const std::string&) {
   b.let(b.pick(Elem::F32, Shape::Matrix) + " @ " + matrix, Elem::F32, Shape::Matrix);
 }
 
-// Both may run at the same time, where nothing of one is needed by the other.
+// Both may run at the same time, if neither needs the other.
 void add_up_beside(B& b, const std::string&) {
   std::vector<std::string> sums;
   for (int i = 0; i < 2; ++i) {
@@ -294,7 +294,7 @@ void branch_of_stores(B& b, const std::string&) {
   b.let(mixed(b, elem, x, before), elem, Shape::Vector);
 }
 
-// What may stand in a body stands in a block of it: everything under control.
+// Puts any production into a block: everything under control flow.
 void block_of_anything(B& b, const std::string&) {
   if (b.num_blocks() > 1) return;
   b.need_count();

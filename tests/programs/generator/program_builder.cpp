@@ -56,7 +56,7 @@ std::string ProgramBuilder::let(const std::string& expression, Elem elem, Shape 
   return name;
 }
 
-// As `let`, for what is no production's doing: `op` has made it.
+// As `let`, for values outside of productions: `op` is their maker.
 std::string ProgramBuilder::made(const std::string& op, const std::string& expression, Elem elem,
                                  Shape shape) {
   const std::string reader = std::exchange(production_, op);
@@ -96,7 +96,7 @@ std::string ProgramBuilder::pick(Elem elem, Shape shape) {
     make(elem, shape);
     return picked(values_.back());
   }
-  // New values are more interesting than old ones.
+  // Picks newer values more often.
   return picked(values_[chance(50) ? fitting.back() : choose(fitting)]);
 }
 
@@ -307,7 +307,7 @@ void ProgramBuilder::add_field(const TypedValue& value) {
            term);
 }
 
-// The newest values hang on most of what was made; older ones may have been changed since.
+// The newest values depend on most others; older ones may have been changed since.
 void ProgramBuilder::add_fields() {
   begin("wire");
   std::vector<TypedValue> chosen;
@@ -321,7 +321,7 @@ void ProgramBuilder::add_fields() {
   }
 }
 
-// Everything of encode's bodies but states, on what decode has so far.
+// Everything in encode's body except states, applied to the values that decode has.
 void ProgramBuilder::add_to_decode() {
   is_decode_ = true;
   has_count_ = false;

@@ -1,5 +1,5 @@
 // The program under construction: typed values by name, statements, fields. Productions
-// (productions.cpp) add to it.
+// (productions.cpp) extend it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 namespace cinch::testing {
 
 enum class Elem : std::uint8_t { F32, F64, I32, U32, I64, U64, Bool };
-// `w` is the program's own width of rows.
+// `w` is the program's number of columns.
 enum class Shape : std::uint8_t {
   Scalar,
   Vector,   // [n]
@@ -20,7 +20,7 @@ enum class Shape : std::uint8_t {
   Rows,     // [rows, 1]
   Columns,  // [1, w]
   Bins,     // [24]
-  Counted,  // [m], of the mask `keep`
+  Counted,  // [m], from the mask `keep`
 };
 
 struct TypedValue {
@@ -60,49 +60,51 @@ class ProgramBuilder {
   int width() const { return width_; }
 
   // ---- values ----
-  /// The name of a value of this type; made from others where there is none.
+  /// The name of a value of this type; makes one from others if there is none.
   std::string pick(Elem elem, Shape shape);
-  /// Adds `let NAME = expression` and gives the name.
+  /// Adds `let NAME = expression` and returns the name.
   std::string let(const std::string& expression, Elem elem, Shape shape);
-  /// Makes a name known that a statement of its own defines.
+  /// Registers a name that another statement defines.
   void define(std::string name, Elem elem, Shape shape, bool is_mutable = false);
-  /// A value that may be assigned to: one that is there, or a new copy of one.
+  /// A value that can be assigned to: an existing one, or a new copy of one.
   std::string pick_mutable(Elem elem, Shape shape);
-  /// `NAME = expression`; NAME counts as made by this.
+  /// `NAME = expression`; this production then counts as the maker of NAME.
   void assign(const std::string& name, const std::string& expression);
-  /// A statement has changed NAME.
+  /// Notes that a statement has changed NAME.
   void changed(const std::string& name);
   std::string fresh(const char* prefix) { return prefix + std::to_string(next_++); }
   void statement(const std::string& line) {
     lines_.push_back(std::string(2 * blocks_.size(), ' ') + line);
   }
-  /// A block: what is made in it is known in it alone. `header` opens it, or goes on with another.
+  /// Opens a block; names made in it are known only in it. `header` opens it, or continues with
+  /// another branch.
   void open_block(const std::string& header);
   void next_block(const std::string& header);
   void close_block();
   std::size_t num_blocks() const { return blocks_.size(); }
-  /// The vector that all begins with: the gradient, or what decode has first.
+  /// The first vector: the gradient, or the one with which decode begins.
   const std::string& base() const { return base_; }
-  /// In `decode`, which sees no states and draws what all ranks draw.
+  /// In `decode`, which sees no states and whose draws are shared by all ranks.
   bool is_decode() const { return is_decode_; }
-  /// Some productions that may stand anywhere.
+  /// Adds some productions that are allowed anywhere.
   void add_productions(std::uint64_t count);
   void declare(const std::string& item) { items_.push_back(item); }
   void top_level(const std::string& text) { top_.push_back(text); }
   void use(const std::string& name) { ++uses_[name]; }
-  /// What is picked and made from now on is read and made by this production.
+  /// From now on, picked values are read, and made values made, by this production.
   void begin(const std::string& production);
-  /// What this production has made is picked first.
+  /// Makes pick choose values of this production first.
   void prefer(const std::string& maker) { preferred_maker_ = maker; }
-  /// A field with its place in the wire's literal and a term that decode adds.
+  /// Adds a field with its entry in the wire's literal and a term that decode adds.
   void add_wire(const std::string& field, const std::string& literal, const std::string& term);
-  /// `encode` now has the counted mask `keep` and the shape Counted.
+  /// Makes sure that `encode` has the counted mask `keep` and the shape Counted.
   void need_count();
-  /// The program is wrapped once more: "error_feedback($, decay: 0.5)", `$` being what it wraps.
+  /// Wraps the program once more: "error_feedback($, decay: 0.5)", where `$` is the wrapped
+  /// program.
   void wrap(const std::string& wrapper) { wrappers_.push_back(wrapper); }
   void add_finish() { has_finish_ = true; }
 
-  /// The whole text; adds fields for what was computed last, and a decode that reads all fields.
+  /// The whole text; adds fields for the last computed values, and a decode that reads all fields.
   std::string text(const std::string& name);
   const std::map<std::string, int>& uses() const { return uses_; }
   const Neighbours& neighbours() const { return neighbours_; }
@@ -138,7 +140,8 @@ class ProgramBuilder {
   Neighbours neighbours_;
 };
 
-/// One entry of the table: the operators that it reaches, and what adds them to a program.
+/// One entry of the table: the operators that it uses, and the function that adds them to a
+/// program.
 struct Production {
   std::string name;
   void (*emit)(ProgramBuilder& b, const std::string& name);
@@ -146,9 +149,9 @@ struct Production {
   bool is_odd = false;        // of odd_productions.cpp
 };
 const std::vector<Production>& productions();
-/// Ways of writing that others have, too: form_productions.cpp.
+/// Forms that other productions also write: form_productions.cpp.
 void add_form_productions(std::vector<Production>& table);
-/// Shapes that nobody would write: odd_productions.cpp.
+/// Forms that nobody would write: odd_productions.cpp.
 void add_odd_productions(std::vector<Production>& table);
 
 }  // namespace cinch::testing

@@ -39,7 +39,7 @@ constexpr std::uint64_t kProgramsPerProcess = 100;
 constexpr std::uint64_t kProgramsPerLargeSize = 1000;
 constexpr std::uint64_t kProgramsPerReport = 1000;
 
-// What a child tells its parent, in memory that both have.
+// A child's report to its parent, in shared memory.
 struct Shared {
   std::uint64_t at;  // the program that is tried
   std::uint64_t agreed, steps, steps_failed;
@@ -94,7 +94,7 @@ bool read_command(int argc, char** argv, Command& command) {
   return true;
 }
 
-// Those that --sizes gives; else of each length a few.
+// The sizes of --sizes; otherwise a few of each length.
 TrialOptions trial_of(const Command& command, std::uint64_t number) {
   constexpr std::int64_t kShort[] = {1, 31, 33}, kLong[] = {1000, 1023, 1025};
   TrialOptions trial = command.trial;
@@ -138,8 +138,8 @@ void try_one(const Command& command, std::uint64_t number, std::uint64_t slot, S
   if (!result.agrees()) keep_failure(command, number, result.kind, result.text);
 }
 
-// Programs from `begin` on in a process of their own, until `end` or until it falls; the number
-// behind the last one that was tried.
+// Tries programs from `begin` on in a process of their own, until `end` or until it crashes.
+// Returns the number after the last one that was tried.
 std::uint64_t try_in_child(const Command& command, std::uint64_t begin, std::uint64_t end,
                            Shared& shared) {
   shared.has_failed.fill(false);

@@ -18,7 +18,7 @@ namespace {
 
 using Gradients = std::vector<std::vector<float>>;
 
-// One size: its gradients and what must come of them.
+// One size: its gradients and expected results.
 struct Expectation {
   Size size;
   rt::SessionOptions options;
@@ -43,7 +43,7 @@ std::vector<Expectation> expectations(const Compiled& compiled, const rt::Progra
     Expectation one{size, session_options(size), {}, {}};
     Oracle oracle(compiled.oracle, image, one.options);
     for (std::uint64_t step = 0; step < options.num_steps; ++step) {
-      // What is not finite comes first, when nothing has been computed yet.
+      // A gradient that is not finite comes first, when nothing has been computed yet.
       const bool is_bad = size.data == DataKind::NaN || size.data == DataKind::Infinity;
       const DataKind kind = is_bad && step > 0 ? DataKind::Normal : size.data;
       one.gradients.push_back(make_gradient(kind, size.num_elems, 17 * step + 5));
@@ -62,7 +62,7 @@ std::string place(const Expectation& one, std::uint64_t step, const std::string&
                      data_kind_name(one.size.data), step, target);
 }
 
-// A tensor of no elements runs nothing, and its payload is a header, whatever the program says.
+// A tensor without elements runs nothing, and its payload is a header, whatever the program says.
 std::string compare_step(const Expectation& one, std::uint64_t step, const StepResult& found) {
   if (one.size.num_elems != 0) return compare(one.steps[step], found);
   return found.encode_error || found.decode_error ? "an error without elements" : "";
@@ -128,7 +128,7 @@ std::string run_levels(const Compiled& compiled, const std::vector<Expectation>&
   return {};
 }
 
-// Compiled once more, where there are states.
+// Compiled once more, if there are states.
 std::string run_in_place(const ProgramFile& file, const std::vector<Expectation>& all,
                          std::uint64_t seed) {
   const auto compiled = compile(file, codegen::StateUpdate::InPlace);
@@ -163,7 +163,8 @@ void try_runner(Runner runner, const ProgramFile& file, const Compiled& compiled
   if (result.text.empty()) result.kind.clear();
 }
 
-// A program that the checker refuses begins with its place; everything else is a mistake of ours.
+// The message of a program that the checker rejects begins with its place; anything else is a bug
+// of ours.
 TrialResult not_compiled(const std::string& name, const std::string& message) {
   TrialResult result;
   result.kind = message.starts_with(name + ".cinch:") ? "refused" : "internal";

@@ -1,5 +1,5 @@
-// One program's trial: what the interpreter says, beside one or more of what runs kernels. A
-// failure is a word of its kind and what was found; the kind is what a reducer keeps.
+// Tries one program: compares the interpreter with one or more ways to run kernels. A failure has a
+// kind, as a word, and a description; a reducer keeps the kind.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,10 +10,10 @@
 namespace cinch::testing {
 
 enum class Runner : std::uint8_t {
-  Machine,  // kernel IR as it stands (harness/kernel_machine.h)
-  InPlace,  // the same, of a program whose states are updated in place
-  Lowest,   // compiled kernels of the lowest level of vectors
-  Levels,   // all levels that this machine has
+  Machine,  // kernel IR run directly (harness/kernel_machine.h)
+  InPlace,  // the same, for a program whose states are updated in place
+  Lowest,   // kernels compiled for the lowest level of vectors
+  Levels,   // for all levels of this machine
   Gpu,      // the emulated GPU, in a random order
 };
 
@@ -26,14 +26,14 @@ struct TrialOptions {
   std::vector<Runner> runners;
   std::vector<Size> sizes;
   std::uint64_t num_steps = 2;
-  std::uint64_t seed = 0;  // of orders, threads and task splits
+  std::uint64_t seed = 0;  // for orders, threads and task splits
 };
 
 struct TrialResult {
   /// "refused", "internal", "machine", "in-place", "cpu", "gpu"; empty: all agree.
   std::string kind;
   std::string text;
-  std::uint64_t num_steps_done = 0, num_steps_failed = 0;  // of the interpreter: checks fail
+  std::uint64_t num_steps_done = 0, num_steps_failed = 0;  // of the interpreter: checks may fail
   bool agrees() const { return kind.empty(); }
 };
 

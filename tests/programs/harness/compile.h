@@ -1,5 +1,5 @@
-// From a program's text to what the harness compares: the IR as lowered (what the interpreter runs,
-// no pass has touched it) and the kernels of the optimised program; images for a target on demand.
+// Compiles a program's text to what the harness compares: the IR as lowered, before any pass (the
+// interpreter runs this), and the kernels of the optimised program; images for a target on demand.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,18 +24,18 @@ struct Compiled {
 tl::expected<Compiled, std::string> compile(
     const ProgramFile& program, codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer);
 
-/// Only the front end: nothing, or the diagnostics.
+/// Runs only the front end. Returns the program, or the diagnostics.
 tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program);
 
 using Loaded = std::shared_ptr<const rt::LoadedProgram>;
 
-/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4"; with `count_accesses`, such that count the
-/// bytes they move.
+/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4"; with `count_accesses` they count the bytes
+/// that they move.
 tl::expected<Loaded, std::string> load_for(const kir::KernelProgram& kernels,
                                            const std::string& arch, bool count_accesses = false);
 
-/// The levels of x86-64 that this machine runs, lowest first (in a sample run the highest alone);
-/// those it lacks are in `missing`.
+/// The levels of x86-64 that this machine runs, lowest first (in a sample run only the highest);
+/// `missing` has the others.
 struct Architectures {
   std::vector<std::string> present, missing;
 };
@@ -44,12 +44,11 @@ Architectures architectures();
 /// Kernels for each of these levels of the CPU; errors name it.
 tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels,
                                                             const std::vector<std::string>& levels);
-/// The levels that a program is compared on: all that this machine runs with CINCH_LONG=1, else the
-/// highest one, and of every third program all, by its name.
+/// The levels on which a program is compared: all levels of this machine with CINCH_LONG=1.
+/// Otherwise the highest one, and for every third program, by its name, all of them.
 std::vector<std::string> levels_of(std::string_view program);
 
-/// Kernels that an entry launches and that sweep over memory (KernelRole::Sweep), each counted
-/// once.
+/// The number of different sweeping kernels (KernelRole::Sweep) that an entry launches.
 int count_sweeps(const rt::ProgramImage& image, rt::EntryKind entry);
 
 }  // namespace cinch::testing

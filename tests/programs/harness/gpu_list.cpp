@@ -40,7 +40,7 @@ std::unique_ptr<GpuList> GpuList::open(const std::shared_ptr<const rt::GpuProgra
 }
 
 GpuAddress GpuList::memory(std::size_t size_bytes) {
-  // Memory of no bytes still has an address.
+  // Memory of 0 bytes still needs an address.
   auto made = rt::GpuMemory::allocate(program_->device(), std::max<std::size_t>(size_bytes, 1));
   CINCH_CHECK(made, "no memory on the device");
   return held_.emplace_back(std::move(*made)).address();
@@ -119,7 +119,7 @@ void GpuList::decode(std::uint64_t step, std::vector<StepResult>& results) {
   const auto outcomes =
       status ? session_.collect(nullptr) : tl::unexpected<rt::Error>(status.error());
   for (std::size_t t = 0; t < results.size(); ++t) {
-    // Where encode failed there is nothing to decode: no payload is a corrupt one.
+    // If encode failed there is nothing to decode: an empty payload is a corrupt one.
     if (results[t].encode_error) continue;
     if (!outcomes) {
       results[t].decode_error = outcomes.error();

@@ -1,5 +1,5 @@
-// A list of tensors through a session on a GPU, with its memory: the same steps as run_step makes
-// with a session on a CPU.
+// A list of tensors in a session on a GPU, with its memory. It takes the same steps as run_step
+// does with a session on a CPU.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,8 +19,8 @@ class GpuList {
                                        std::string& error,
                                        const std::optional<rt::GpuTuning>& tuning = {});
 
-  /// Encode, decode and, where the program has one, finish of all tensors, each in one call;
-  /// results by tensor. Payloads stand in memory of exactly their bound.
+  /// Encode, decode and, if the program has one, finish of all tensors, each in one call; results
+  /// by tensor. Payloads have memory of exactly their bound.
   std::vector<StepResult> step(const std::vector<std::vector<float>>& gradients,
                                std::uint64_t step);
   rt::GpuSession& session() { return session_; }
@@ -38,7 +38,7 @@ class GpuList {
 
   std::shared_ptr<const rt::GpuProgram> program_;
   rt::GpuSession session_;
-  std::vector<rt::GpuMemory> held_;  // of the step at hand
+  std::vector<rt::GpuMemory> held_;  // of the current step
   std::size_t num_tensors_placed_ = 0;
 };
 

@@ -24,17 +24,17 @@ struct Both {
   std::shared_ptr<const rt::LoadedProgram> cpu;
   rt::ProgramImage gpu;
 };
-/// Of the standard library, or one of the few that only these tests have: "rounds" (a loop whose
+/// A program of the standard library, or one that only these tests have: "rounds" (a loop whose
 /// rounds a parameter decides), "started" (a state that does not begin with zero), "bulky"
-/// (payloads of 36000 bytes for each element), "warming" (sizes and rounds that follow the step),
+/// (payloads of 36000 bytes per element), "warming" (sizes and rounds that depend on the step),
 /// "growing" (a size that grows with every step), "bounded" (a finish that looks its sum up in a
-/// table, which fails for what is large), "tied", "tied_within" and "tied_float" (rounded at
-/// random). Compiled once.
+/// table, and fails for large values), "tied", "tied_within" and "tied_float" (rounded at random).
+/// Compiled once.
 const Both& program_for_both(const std::string& name);
 
 class GpuSessionTest : public ::testing::Test {
  protected:
-  // A fresh device; sessions and memory of the last are gone.
+  // A new device; sessions and memory of the last one are gone.
   void start(const emulator::GpuOptions& options = {}) {
     memory.clear();
     device = *rt::GpuDevice::open(emulator::start_driver(options));
@@ -54,7 +54,7 @@ class GpuSessionTest : public ::testing::Test {
     EXPECT_TRUE(session) << (session ? "" : session.error().message);
     return std::move(*session);
   }
-  // As for large tensors.
+  // Uses many launches, as for large tensors.
   static rt::GpuSessionOptions many_launches() {
     rt::GpuSessionOptions options;
     options.tuning = rt::GpuTuning{.one_launch_elements = 0};
@@ -112,7 +112,7 @@ class GpuSessionTest : public ::testing::Test {
     for (const float x : values) words.push_back(std::bit_cast<std::uint32_t>(x));
     return words;
   }
-  // Of the last call of the one tensor.
+  // The outcome of the last call of the only tensor.
   rt::TensorOutcome collect(rt::GpuSession& session) {
     auto outcomes = session.collect(nullptr);
     EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message);

@@ -8,8 +8,8 @@
 
 namespace cinch::testing {
 
-/// Encodes and decodes a tensor of the shape in `options`, whose world, worker and seed hold for
-/// both. Returns nothing, or what differs.
+/// Encodes and decodes a tensor with the shape in `options`, whose world, worker and seed apply to
+/// both. Returns nothing, or the difference.
 std::string compare_types(const std::shared_ptr<const rt::LoadedProgram>& on_cpu,
                           const std::shared_ptr<const rt::GpuProgram>& on_gpu,
                           const rt::SessionOptions& options, DType dtype);

@@ -37,7 +37,7 @@ class Attack {
  public:
   Attack(rt::Session& session, Bytes good) : session_(session), good_(std::move(good)) {}
 
-  // Must be refused, with nothing written.
+  // Must be rejected, with nothing written.
   void refused(const Bytes& payload, const std::string& what) {
     if (!found_.empty()) return;
     const auto status = decode(payload);
@@ -49,7 +49,7 @@ class Attack {
       found_ = what + ": refused without a message";
     }
   }
-  // May decode or not; must not crash, and where it is refused by the reader nothing is written.
+  // May decode or not. It must not crash, and if the reader rejects it nothing is written.
   void harmless(const Bytes& payload, const std::string& what) {
     if (!found_.empty()) return;
     const auto status = decode(payload);
@@ -98,7 +98,8 @@ void attack_header(Attack& attack, std::size_t num_counts) {
   }
 }
 
-// A forger who knows the format: counts and lengths changed, with the check word made right again.
+// An attacker who knows the format: counts and lengths are changed, and the check word is
+// corrected.
 void attack_counts(Attack& attack, std::size_t num_counts) {
   for (std::size_t i = 0; i < num_counts; ++i) {
     for (std::uint32_t value : {0u, 1u, 0x7fffffffu, 0xffffffffu}) {

@@ -1,4 +1,4 @@
-// Attacks on the decoder of a compiled program, and the promise about payload sizes.
+// Attacks on the decoder of a compiled program, and a test of the promise about payload sizes.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace cinch::testing {
 
-/// Payloads cut, longer, with bits flipped in header, counts, indices and values, of another
-/// compressor and of other constants. Damage to header and counts must be refused before anything
-/// is written; damaged values may decode. Empty where that holds. Run under an address sanitizer
-/// this also shows that nothing outside is touched.
+/// Decodes payloads that are truncated, extended, have flipped bits in header, counts, indices and
+/// values, or belong to another compressor or to other constants. Damage to header and counts must
+/// be rejected before anything is written; damaged values may decode. Returns "" if that holds.
+/// Under an address sanitizer this also shows that nothing outside is accessed.
 std::string attack_decoder(const ProgramFile& program,
                            const std::shared_ptr<const rt::LoadedProgram>& loaded);
 
-/// payload_bound is met for all kinds of data. Empty where it is.
+/// Checks payload_bound for all kinds of data. Returns "" if it holds.
 std::string check_payload_bounds(const ProgramFile& program,
                                  const std::shared_ptr<const rt::LoadedProgram>& loaded);
 

@@ -1,5 +1,5 @@
-// One call of a kernel's function on the kernel machine: values are lists of words, one word where
-// they are uniform.
+// One call of a kernel on the kernel machine: a value is a list of words, or one word if it is
+// uniform.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,7 @@ class KernelRun {
   KernelRun(const kir::KernelProgram& program, const kir::Kernel& kernel,
             const rt::KernelArgs& args);
 
-  /// Groups that may run in any order do so in that of the seed.
+  /// Groups without an order run in an order that the seed chooses.
   void run(std::uint64_t begin, std::uint64_t end, std::uint64_t seed);
 
  private:
@@ -55,7 +55,7 @@ class KernelRun {
   void compute(const Instr& instr, std::size_t count);
   void call_extern(const Instr& instr, std::size_t count);
   void execute(const Instr& instr, std::size_t count);
-  // What the instruction is marked with must be so.
+  // Checks that the marks of the instruction are true.
   void check_facts(const Instr& instr, std::size_t count) const;
 
   Word at(ValueId value, std::size_t j) const {

@@ -16,7 +16,7 @@ using kir::ValueId;
 
 // ---- tuples ----
 
-// The tuple of a and b, `single` being the type that a builtin joins.
+// The tuple of a and b; `single` is the type of a builtin combiner.
 Words KernelRun::join(const kir::Combiner& combiner, ComputeType single, const Words& a,
                       const Words& b) {
   if (combiner.op) {
@@ -32,7 +32,7 @@ Words KernelRun::join(const kir::Combiner& combiner, ComputeType single, const W
   return results;
 }
 
-// By an operation; of nothing it is what changes nothing.
+// By an operation; an empty reduction gives its identity.
 template <typename Part, typename Has>
 Word KernelRun::reduced_by(ScalarOp op, ComputeType single, std::size_t count, const Part& part,
                            const Has& has, std::size_t member) {

@@ -39,8 +39,7 @@ std::vector<std::vector<float>> gradients_for(const Case& one_case) {
   return gradients;
 }
 
-// States of no elements that are scalars have no meaning to compare: a session runs nothing for n =
-// 0.
+// Scalar states of a tensor without elements cannot be compared: a session runs nothing for n = 0.
 void forget_states(StepResult& result) {
   result.states.clear();
 }
@@ -73,8 +72,7 @@ std::string run_execution(const std::shared_ptr<const rt::LoadedProgram>& loaded
 
 StepResult empty_tensor_result(const std::shared_ptr<const rt::LoadedProgram>& loaded,
                                const rt::SessionOptions& options, std::uint64_t step) {
-  // The interpreter is not asked: the payload of no elements is a header alone, whatever the
-  // program says.
+  // The interpreter does not run: the payload of a tensor without elements is a header alone.
   auto session = rt::Session::open(loaded, options);
   StepResult result;
   if (!session) return result;

@@ -15,7 +15,7 @@ struct Case {
   std::uint64_t steps = 1;
 };
 
-/// How a session runs a case; never changes a result.
+/// How a session runs a case; this never changes a result.
 struct Execution {
   std::size_t arch = 0;  // index of the loaded programs
   std::uint32_t threads = 1;
@@ -25,7 +25,7 @@ struct Execution {
 std::vector<Case> cases_for(const ProgramFile& program, bool is_matrix, bool is_long);
 std::vector<Execution> executions_for(const Case& one_case, std::size_t num_archs, bool is_long);
 
-/// Runs every case. Empty where all agree; else the first difference, with the case that shows it.
+/// Runs every case. Returns "" if all agree; else the first difference with its case.
 std::string run_matrix(const ProgramFile& program, const Compiled& compiled,
                        const std::vector<std::shared_ptr<const rt::LoadedProgram>>& by_arch,
                        bool is_long);

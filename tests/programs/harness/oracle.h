@@ -1,5 +1,5 @@
-// The interpreter's side of a whole-program test: what payloads, decoded tensors, updates and
-// states must be, step by step.
+// The interpreter's side of a whole-program test: the correct payloads, decoded tensors, updates
+// and states, step by step.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace cinch::testing {
 
-/// What one step gave. An error of encode leaves the rest empty but the states.
+/// The results of one step. After an error of encode only states are set.
 struct StepResult {
   std::optional<rt::Error> encode_error, decode_error, finish_error;
   std::vector<std::uint8_t> payload;
@@ -42,26 +42,26 @@ class Oracle {
   std::vector<interp::Array> states_;
 };
 
-/// What a session of these options asks of a payload. Views into `image` and `parameters`.
+/// What a session with these options expects of a payload. Views into `image` and `parameters`.
 rt::PayloadExpectation expected_payload(const rt::ProgramImage& image,
                                         const rt::SessionOptions& options,
                                         const rt::ParameterValues& parameters, std::uint64_t step);
 
-/// What the interpreter decodes of a payload that its reader took apart, with parameters at their
-/// defaults. Errors: those of interp::run.
+/// Decodes a payload in the interpreter after its reader has parsed it, with default parameters.
+/// Errors: those of interp::run.
 rt::Result<std::vector<float>> interpret_decode(const ir::Program& program,
                                                 const rt::PayloadExpectation& expected,
                                                 const rt::PayloadView& view,
                                                 const rt::SessionOptions& options,
                                                 std::uint64_t step);
 
-/// What ranks' decoded tensors are summed to in these tests: that of two equal ranks.
+/// The sum over ranks in these tests: two equal ranks.
 std::vector<float> doubled(const std::vector<float>& values);
 
 /// The same steps through a session.
 StepResult run_step(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step);
 
-/// Empty where both are the same bit for bit; else says what differs first.
+/// Returns "" if both are the same bit for bit; else the first difference.
 std::string compare(const StepResult& oracle, const StepResult& cpu);
 
 }  // namespace cinch::testing

@@ -160,7 +160,7 @@ std::vector<ProgramFile> programs_for_cuda(bool is_long) {
 std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    // Of parts there are functions alone.
+    // Parts contain only functions.
     const bool is_program = entry.path().parent_path().filename() != "parts";
     if (is_program && entry.path().extension() == ".cinch") paths.push_back(entry.path());
   }

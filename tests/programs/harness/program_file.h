@@ -1,9 +1,9 @@
-// A program under test: its text and what its comments tell the harness.
+// A program under test: its text, and directives in its comments.
 //   // KERNELS: encode=2 decode=1    sweeps over memory that the compiled entries launch
 //   // SHAPES: 3x5 64x64             shapes of a matrix gradient (else a list of the harness)
 //   // WORLD: 4                      ranks; the session is worker 1
 //   // SET: ratio=0.1                values of parameters
-// The compressor tested is the one named like the file.
+// The tested compressor has the file's name.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -22,11 +22,10 @@ struct ProgramFile {
   std::vector<std::pair<std::string, double>> bindings;
 };
 
-/// Reads a file and its directives. Nothing where it cannot be read or a directive is not
-/// understood.
+/// Reads a file and its directives. Nothing if it cannot be read or a directive is invalid.
 std::optional<ProgramFile> read_program(const std::filesystem::path& path);
 
-/// From text that stands in no file.
+/// Makes a program from text without a file.
 std::optional<ProgramFile> make_program(std::string name, std::string text);
 
 /// A file that defines a wrapper and no compressor to run.
@@ -39,16 +38,16 @@ bool is_protocol(const ProgramFile& program);
 /// programs of their own.
 std::vector<ProgramFile> library_compositions();
 
-/// The programs of a folder that can be read and are neither wrappers nor protocols.
+/// Programs of a folder that can be read and are neither wrappers nor protocols.
 std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder);
 std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder);
 
 /// All of them; in a sample run the first, the fourth and so on.
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
 
-/// What CUDA text is tested with: the standard library, protocols too, and each wrapper around one
-/// of it; in a long run all library_compositions and the programs of tests/programs; a sample_of in
-/// a sample run.
+/// Programs for tests of CUDA text: the standard library including protocols, and each wrapper
+/// around one of its compressors; in a long run also all library_compositions and the programs of
+/// tests/programs; in a sample run a sample_of these.
 std::vector<ProgramFile> programs_for_cuda(bool is_long);
 
 /// All `.cinch` files below a folder, by path.

@@ -12,16 +12,16 @@
 
 namespace cinch::testing {
 
-/// What one step gave one rank.
+/// The result of one step on one rank.
 struct RankResult {
-  std::string error;                              // kind and, of sessions on the CPU, message
+  std::string error;                              // kind and, for sessions on the CPU, message
   std::vector<float> update;                      // empty after an error
   std::vector<std::vector<std::uint8_t>> states;  // stored bytes
 };
 /// By step, then by rank.
 using RankResults = std::vector<std::vector<RankResult>>;
 
-/// Gradients by step, then by rank; options are those of every rank but for `worker`.
+/// Gradients by step, then by rank; options are the same for every rank except `worker`.
 struct RankCase {
   rt::SessionOptions options;
   std::vector<std::vector<std::vector<float>>> gradients;
@@ -35,11 +35,11 @@ RankResults run_ranks_on_gpu(const std::shared_ptr<const rt::GpuProgram>& progra
                              const RankCase& one_case,
                              const std::optional<rt::GpuTuning>& tuning = {});
 
-/// Empty where both are the same bit for bit; else what differs first. Errors are compared by
-/// whether there is one.
+/// Returns "" if both are the same bit for bit; else the first difference. Of errors only their
+/// presence is compared.
 std::string compare(const RankResults& expected, const RankResults& found);
 
-/// Empty where all ranks of each step have the same update, or an error all.
+/// Returns "" if in each step all ranks have the same update, or all an error.
 std::string find_disagreement(const RankResults& results);
 
 }  // namespace cinch::testing

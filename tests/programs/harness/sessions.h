@@ -1,4 +1,4 @@
-// Programs loaded and sessions opened for a test: what cannot be made fails the test and is null.
+// Loads programs and opens sessions for a test. A failure fails the test and returns null.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 namespace cinch::testing {
 
-/// Kernels for the highest level of vectors that the machine has.
+/// Kernels for the machine's highest level of vectors.
 inline Loaded load(const kir::KernelProgram& kernels, bool count_accesses = false) {
   auto loaded = load_for(kernels, architectures().present.back(), count_accesses);
   EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
@@ -37,7 +37,7 @@ inline std::unique_ptr<rt::Session> open(const Loaded& program, const rt::Sessio
   return opened ? std::make_unique<rt::Session>(std::move(*opened)) : nullptr;
 }
 
-/// Of a vector.
+/// For a vector.
 inline std::unique_ptr<rt::Session> open(const Loaded& program, std::size_t num_elems) {
   rt::SessionOptions options;
   options.rows = static_cast<std::int64_t>(num_elems);

@@ -1,4 +1,4 @@
-// Bytes as a session or a payload gives them, read as values.
+// Reads bytes of a session or a payload as values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cinch::testing {
 template <class T>
 std::vector<T> values_of(std::span<const std::uint8_t> bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  // No bytes may have no address, which memcpy refuses.
+  // An empty range may have a null address, which memcpy rejects.
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return values;
 }

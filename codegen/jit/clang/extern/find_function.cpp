@@ -1,5 +1,5 @@
-// By name in all namespaces, then by type. A template is instantiated by a conversion to a pointer
-// of the wanted type: that is how C++ itself chooses from overloads.
+// Finds a function by name in all namespaces, then by type. A template is instantiated by a
+// conversion to a pointer of the wanted type, as C++ itself selects from overloads.
 #include "codegen/jit/clang/extern/find_function.h"
 
 #include <clang/AST/DeclCXX.h>
@@ -47,7 +47,7 @@ class Search {
   std::set<const clang::Decl*> seen_;
 };
 
-// A parameter or result by value, or by a reference that cannot change it.
+// A parameter or result by value, or by a const reference.
 const char* passed_name(const clang::ASTContext& context, clang::QualType type) {
   const auto* reference = type->getAs<clang::LValueReferenceType>();
   if (reference && !reference->getPointeeType().isConstQualified()) return nullptr;

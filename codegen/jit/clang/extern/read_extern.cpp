@@ -1,4 +1,4 @@
-// From the request to the answer: read, find, translate.
+// Answers a request: reads, finds, translates.
 #include "codegen/jit/clang/extern/read_extern.h"
 
 #include <llvm/Support/MemoryBuffer.h>
@@ -29,7 +29,7 @@ bool is_unchanged(const HeaderFile& file) {
   return now && (*now)->getBuffer() == file.text;
 }
 
-// The header that was read last, for programs that call several functions of one.
+// The header that was read last, since programs call several functions of one.
 class LastHeader {
  public:
   const HeaderUnit& read(const CinchExternRequest& request) {
@@ -56,12 +56,12 @@ class LastHeader {
 };
 
 LastHeader& last_header() {
-  // Clang's own global state may be gone when this one would be.
+  // Never destroyed: Clang's own global state might be gone before.
   static auto* const kHeader = new LastHeader;
   return *kHeader;
 }
 
-// The last ones called are named first: what is refused, then the function of the program.
+// Names the innermost call first: what is rejected, and last the program's function.
 void translate(const clang::FunctionDecl& function, const clang::ASTUnit& tree,
                ExternAnswer& answer) {
   Translator translator(function.getASTContext());
@@ -87,7 +87,7 @@ void list(const Candidates& candidates, const clang::ASTUnit& tree, ExternAnswer
   }
 }
 
-// Of a template the one instance that the types ask for.
+// Instantiates a template for the requested types.
 void instantiate(const CinchExternRequest& request, const Candidates& candidates,
                  const clang::ASTUnit& tree, ExternAnswer& answer) {
   answer.outcome = ExternOutcome::Mismatch;
@@ -112,7 +112,7 @@ ExternAnswer answer_request(const CinchExternRequest& request) {
   if (!unit.is_whole()) {
     answer.message = unit.errors.empty() ? "it cannot be read" : unit.errors.front().text;
     answer.notes = unit.errors;
-    // Without a place it would say the message again.
+    // A note without a place would repeat the message.
     if (!answer.notes.empty() && answer.notes[0].place.path.empty()) {
       answer.notes.erase(answer.notes.begin());
     }

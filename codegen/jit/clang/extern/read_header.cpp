@@ -1,6 +1,6 @@
-// Clang's front end on a header of the user's: the driver finds the standard library, options that
-// change what a header says come from the request and its compile_commands.json, and no others.
-// What is read is a regular file of a sensible size: a header may name a device or a pipe.
+// Clang's front end on a user's header. The driver finds the standard library. Options that change
+// the meaning of a header come only from the request and its compile_commands.json. Only regular
+// files of a sensible size are read: a header may name a device or a pipe.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/Utils.h>
@@ -56,7 +56,7 @@ class FirstErrors : public clang::DiagnosticConsumer {
   std::vector<HeaderError>& errors_;
 };
 
-// An option whose value may be the next word.
+// Is it an option whose value may be the next word?
 bool takes_option(const std::vector<std::string>& words, std::size_t& at, const std::string& folder,
                   std::vector<std::string>& args) {
   const std::string& word = words[at];
@@ -72,7 +72,7 @@ bool takes_option(const std::vector<std::string>& words, std::size_t& at, const 
   return false;
 }
 
-// Of the command that compiles what is most like the header.
+// Adds options of the command that compiles the file most like the header.
 bool add_command(const CinchExternRequest& request, std::vector<std::string>& args,
                  HeaderUnit& unit) {
   std::string message = "it cannot be read";
@@ -100,7 +100,8 @@ bool add_command(const CinchExternRequest& request, std::vector<std::string>& ar
   return true;
 }
 
-// One target for all: what a header means does not depend on who compiles the program.
+// One target for all machines, so that a header's meaning does not depend on who compiles the
+// program.
 std::vector<std::string> driver_args(const CinchExternRequest& request) {
   const std::string clang = std::string(CINCH_CLANG_TOOLS) + "/clang++";
   std::vector<std::string> args = {clang,        "-x",

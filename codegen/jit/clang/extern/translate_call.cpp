@@ -1,5 +1,5 @@
-// Calls: of functions with a body, and of the few functions of the C library that the language has
-// itself. Those have the language's bits, on every target, which need not be those of a C library.
+// Calls of functions with a body, and of the C library functions that the language has itself. The
+// latter have the language's bits on every target, which may differ from those of a C library.
 #include <clang/AST/DeclCXX.h>
 #include <clang/Basic/Builtins.h>
 
@@ -42,7 +42,7 @@ const Known* find_known(std::string_view name) {
   return found == std::end(kKnown) ? nullptr : found;
 }
 
-// Why a function of the compiler or the C library is refused.
+// Why a function of the compiler or the C library is rejected.
 std::string refused_builtin(std::string_view name) {
   if (name == "fma" || name == "fmaf" || name == "fmal") {
     return "the fused multiply-add `" + std::string(name) + "`: kernels round every operation";
@@ -112,7 +112,7 @@ std::string Translator::builtin_call(const clang::CallExpr& expr,
   }
   add_work(kWork);
   const std::string made = "lang::" + std::string(known->function) + "(" + text + ")";
-  // Those that say yes or no return an int in C.
+  // Predicates return an int in C.
   const std::string result = type_text(expr.getType(), where);
   return result == first ? made : result + "(" + made + ")";
 }

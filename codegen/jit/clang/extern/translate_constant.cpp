@@ -1,4 +1,4 @@
-// What the compiler knows: literals, and the tables of constant arrays.
+// Values that the compiler knows: literals, and the tables of constant arrays.
 #include <clang/AST/APValue.h>
 #include <llvm/ADT/SmallString.h>
 
@@ -29,7 +29,7 @@ std::string integer_text(const llvm::APSInt& value, const std::string& type) {
   llvm::SmallString<32> digits;
   value.toString(digits, 10);
   if (value.isUnsigned()) return type + "(" + digits.str().str() + "ull)";
-  // The least number has no literal of its own.
+  // The smallest 64-bit integer has no literal of its own.
   if (value.getBitWidth() == 64 && value.isMinSignedValue())
     return "i64(-9223372036854775807ll - 1)";
   return type + "(" + digits.str().str() + "ll)";

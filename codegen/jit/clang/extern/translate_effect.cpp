@@ -1,5 +1,5 @@
-// Changes of variables. They are statements of their own: inside an expression their order would be
-// the compiler's choice, and the result another on another target.
+// Changes of variables are statements of their own: inside an expression the compiler would choose
+// their order, and results would differ between targets.
 #include <clang/AST/DeclCXX.h>
 
 #include "codegen/jit/clang/extern/translator.h"
@@ -28,7 +28,7 @@ std::string Translator::effect(const clang::Expr& given) {
       cast && cast->getCastKind() == clang::CK_ToVoid) {
     return effect(*cast->getSubExpr());
   }
-  // A value that nobody uses: what makes it must be allowed all the same.
+  // The value is unused, but its expression must still be supported.
   value(expr);
   return "";
 }
@@ -69,7 +69,7 @@ std::string Translator::assignment(const clang::BinaryOperator& op) {
   return to + " = " + converted(made, compound.getComputationResultType(), type, where);
 }
 
-// In the type that C++ computes it in: at least an int.
+// In the type in which C++ computes it: at least an int.
 std::string Translator::step(const clang::UnaryOperator& op) {
   add_work(1);
   const clang::SourceLocation where = op.getOperatorLoc();

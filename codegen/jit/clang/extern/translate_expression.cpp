@@ -1,5 +1,5 @@
-// Expressions by kind. Their text has no effect but its value, so that the order in which operands
-// are computed does not matter.
+// Expressions by kind. Their text has no side effects, so that the order of operands does not
+// matter.
 #include <clang/AST/DeclCXX.h>
 
 #include "codegen/jit/clang/extern/translator.h"

@@ -1,4 +1,5 @@
-// Functions: what may be called at all, signatures, and bodies in the order of dependence.
+// Functions: which ones may be called, their signatures, and their bodies in the order of
+// dependence.
 #include <clang/AST/DeclCXX.h>
 
 #include <limits>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMostWork = 1u << 20;  // operations of a call
 constexpr std::uint64_t kMostSize = 1u << 13;  // operations in the text, as calls are inlined
-constexpr int kMostLevels = 200;               // of nodes in one another, in all calls together
+constexpr int kMostLevels = 200;               // of nested nodes, over all calls together
 constexpr std::size_t kMostText = 1u << 20;    // bytes
 
 // An index outside an array means the nearest element, as C++ gives it no meaning.
@@ -19,7 +20,7 @@ constexpr const char* kNearest =
     "  return index < 0 ? 0u : index >= i64(size) ? size - 1u : u32(index);\n"
     "}\n";
 
-// The longest way down a tree, without recursion: Clang's own evaluation of a tree recurs.
+// The depth of a tree, computed without recursion: Clang's own evaluation recurses.
 bool is_deeper(const clang::Stmt& root, int most) {
   std::vector<std::pair<const clang::Stmt*, int>> open = {{&root, 1}};
   while (!open.empty()) {

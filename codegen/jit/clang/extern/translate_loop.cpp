@@ -1,6 +1,6 @@
-// Loops. One whose rounds follow from constants is taken as it is; any other needs the attribute
-// [[clang::annotate("cinch::at_most", N)]] at its function, and then ends after N rounds, whatever
-// its condition says: the attribute is a limit, not a belief.
+// Loops. A loop whose number of rounds follows from constants is accepted. Any other needs the
+// attribute [[clang::annotate("cinch::at_most", N)]] at its function, and then ends after N rounds,
+// whatever its condition: the attribute is a limit, not an assumption.
 #include <clang/AST/Attr.h>
 
 #include "codegen/jit/clang/extern/translator.h"
@@ -35,7 +35,7 @@ bool changes(const clang::Stmt& root, const clang::VarDecl& variable) {
   return false;
 }
 
-// A whole number of a C++ type, which wraps.
+// An integer of a C++ type, which wraps.
 struct Whole {
   __int128 value = 0;
   unsigned bits = 0;
@@ -60,7 +60,7 @@ std::optional<Whole> known_number(const clang::Expr& expr, const clang::ASTConte
   return Whole{low, 64, false}.in(found.getBitWidth(), found.isSigned());
 }
 
-// A counter with its condition and step, run through with the numbers that the compiler knows.
+// A counter with its condition and step, simulated with the numbers that the compiler knows.
 class Counter {
  public:
   Counter(const clang::ASTContext& context, const clang::VarDecl& variable, const Whole& first)
@@ -107,8 +107,8 @@ class Counter {
 
   void set(__int128 value) { value_ = Whole{value}.in(value_.bits, value_.is_signed); }
 
-  // Small positive factors, and no negative number divided: then no wider type that C++ computes in
-  // gives another result.
+  // Only small positive factors, and no division of negative numbers: a wider type in which C++ may
+  // compute then gives the same result.
   bool apply(clang::BinaryOperatorKind kind, __int128 by) {
     constexpr __int128 kMostFactor = 1 << 16;
     const bool is_factor = by > 0 && by < kMostFactor;
@@ -137,7 +137,7 @@ class Counter {
     }
   }
 
-  // The variable or a constant, through conversions of integers.
+  // The value of the variable or of a constant, through integer conversions.
   std::optional<Whole> number(const clang::Expr& given) const {
     const clang::Expr& expr = *given.IgnoreParens();
     const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(&expr);

@@ -76,7 +76,7 @@ std::string Translator::binary(const clang::BinaryOperator& op) {
                     op.getLHS()->getType(), where);
 }
 
-// Both operands have the type `left`, but for counts of shifts.
+// Both operands have the type `left`, except counts of shifts.
 std::string Translator::arithmetic(clang::BinaryOperatorKind kind, const std::string& a,
                                    const std::string& b, clang::QualType left,
                                    clang::SourceLocation where) {
@@ -95,7 +95,7 @@ std::string Translator::converted(const std::string& text, clang::QualType from_
   if (from == to) return text;
   if (to == "bool") return "(" + text + " != " + from + "(0))";
   if (!is_float_name(from) || is_float_name(to)) return to + "(" + text + ")";
-  // Saturated, NaN as 0.
+  // Saturates; NaN becomes 0.
   if (to.ends_with("64") || to.ends_with("32")) {
     return "lang::float_to_int<" + to + ">(" + text + ")";
   }
@@ -139,7 +139,7 @@ std::string Translator::cast(const clang::CastExpr& expr) {
       type_text(inner.getType(), where);
       return bits_of(value(inner), inner.getType(), expr.getType(), where);
     default:
-      // What is converted may say more than the conversion.
+      // The operand may give a better message than the conversion.
       (void)value(inner);
       type_text(expr.getType(), where);
       throw Refusal{where, std::string("a conversion that kernels do not have (") +

@@ -1,4 +1,4 @@
-// Statements but loops.
+// Statements except loops.
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/StmtObjC.h>
 
@@ -87,7 +87,7 @@ void Translator::declaration(const clang::DeclStmt& stmt) {
     if (llvm::isa<clang::DecompositionDecl>(decl)) {
       throw Refusal{decl->getLocation(), "a structured binding"};
     }
-    // Types and assertions leave nothing to do.
+    // Types and static assertions need no code.
     if (const auto* made = llvm::dyn_cast<clang::VarDecl>(decl)) variable(*made);
   }
 }
@@ -102,7 +102,7 @@ void Translator::variable(const clang::VarDecl& made) {
   const clang::Expr* init = made.getInit();
   const clang::ConstantArrayType* array = context_.getAsConstantArrayType(made.getType());
   if (!array) {
-    // What makes a value that no kernel holds says more than its type.
+    // The initial value may give a better message than the unsupported type.
     if (init && !made.getType()->isRecordType() && !scalar_name(context_, made.getType())) {
       (void)value(*init);
     }
@@ -165,7 +165,7 @@ void Translator::switch_statement(const clang::SwitchStmt& stmt) {
   line("}");
 }
 
-// A label needs a statement behind it.
+// A label must be followed by a statement.
 void Translator::switch_case(const clang::SwitchCase& stmt) {
   if (const auto* one = llvm::dyn_cast<clang::CaseStmt>(&stmt)) {
     if (one->caseStmtIsGNURange()) throw Refusal{one->getBeginLoc(), "a range of cases"};

@@ -1,4 +1,4 @@
-// Elements of arrays: variables of the call, and constant tables. Whatever the index, the element
+// Elements of arrays: variables of the call, and constant tables. Every index means an element that
 // exists.
 #include <clang/AST/DeclCXX.h>
 
@@ -14,7 +14,7 @@ std::string Translator::subscript(const clang::Expr& array, const clang::Expr& i
 
 namespace {
 
-// Of an array, or of the one that std::array holds; 0 where it is none.
+// The size of an array, or of the one in a std::array; 0 if it is neither.
 std::uint64_t size_of(const clang::ASTContext& context, clang::QualType type) {
   if (const auto* record = type->getAsCXXRecordDecl();
       record && record->isInStdNamespace() && !record->field_empty()) {
@@ -26,7 +26,7 @@ std::uint64_t size_of(const clang::ASTContext& context, clang::QualType type) {
 
 }  // namespace
 
-// Of arrays in arrays, row by row.
+// For nested arrays, row by row.
 Translator::Element Translator::element(const clang::Expr& given, const clang::Expr& index) {
   const clang::Expr& array = undecayed(given);
   const std::uint64_t size = size_of(context_, array.getType());

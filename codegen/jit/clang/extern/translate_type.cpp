@@ -1,5 +1,5 @@
-// Types of parameters, variables and results. Everything has the width and sign that x86-64 gives
-// it, on all targets.
+// Types of parameters, variables and results. All have the width and sign of x86-64, on all
+// targets.
 #include <clang/AST/DeclCXX.h>
 
 #include "codegen/jit/clang/extern/translator.h"
@@ -23,7 +23,7 @@ const char* integer_name(std::uint64_t bits, bool is_signed) {
   }
 }
 
-// What a type is called that no kernel can hold.
+// A name for a type that kernels do not support.
 std::string refused_type(clang::QualType type) {
   if (type->isReferenceType()) return "a reference";
   if (type->isFunctionPointerType() || type->isMemberPointerType()) return "a function pointer";
@@ -70,7 +70,7 @@ clang::QualType Translator::value_type(clang::QualType type, clang::SourceLocati
   const auto* reference = type->getAs<clang::LValueReferenceType>();
   if (!reference) return type;
   const clang::QualType inner = reference->getPointeeType();
-  // Nothing can change between the call and the use: there are no other references.
+  // Nothing can change the value between the call and its use: there are no other references.
   const bool is_value = inner.isConstQualified() && !inner.isVolatileQualified();
   if (!is_value) throw Refusal{where, "a reference through which a variable may change"};
   return inner;

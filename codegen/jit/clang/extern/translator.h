@@ -156,7 +156,7 @@ class Translator {
   std::string text_;         // of the current function
   const clang::FunctionDecl* current_ = nullptr;
   std::uint64_t work_ = 0, rounds_ = 1;  // of the current function; of the enclosing loops
-  // Of the current function with the calls that are inlined into it
+  // Size of the current function with the calls that are inlined into it.
   std::uint64_t size_ = 0;
   std::uint64_t total_work_ = 0;
   int depth_ = 0, indent_ = 0, next_name_ = 0;

@@ -154,7 +154,7 @@ class Compressor:
         updates are NaN, and no rank's states advance. The axis has `world` ranks.
         """
         worker = jax.lax.axis_index(axis_name)
-        # The states of now are needed once more, so they are not written over.
+        # The present states are needed once more, so they must not be overwritten.
         payload, length, after = self._encode(gradient, states, step, worker, seed, aliases=None)
         payloads, lengths = (_varying.gathered(each, axis_name) for each in (payload, length))
         if lengths.shape != (self.world,):

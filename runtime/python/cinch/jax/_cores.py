@@ -66,7 +66,7 @@ class Core:
         """A session that nobody else uses meanwhile. Its states are left by another call."""
         session = self._taken(use) or self.opened(use)
         yield session
-        # After an error the session is dropped: it is rare, and a fresh session is known to be whole.
+        # After an error the session is dropped: this is rare, and a new session is known to be sound.
         self._give_back(use, session)
 
     def _taken(self, use: Use) -> Optional[Session]:
@@ -115,7 +115,7 @@ def _identity(program: Program) -> str:
         path = Path(folder) / "image"
         try:
             program.save(path)
-        except UnavailableError:  # a program of a library has no image to save; it is itself alone, in this process
+        except UnavailableError:  # a program of a library: no image to save; identified by itself, in this process
             return uuid.uuid4().hex
         return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 

@@ -116,7 +116,7 @@ def read(frame: Any) -> Call:
     if version.major != _MAJOR:
         raise UnavailableError(f"jaxlib has version {version.major}.{version.minor} of XLA's FFI, this package reads {_MAJOR}")
     _check_size(frame, "the call frame")
-    # These lie within the frame: a larger one would move what follows.
+    # These lie inline in the frame: a larger struct would move the fields after it.
     for part in (frame.arguments, frame.results, frame.attributes):
         _check_size(part, "a list of the call frame", is_exact=True)
     if frame.stage != _EXECUTE:
@@ -126,7 +126,7 @@ def read(frame: Any) -> Call:
 
 def _check_size(struct: Any, what: str, *, is_exact: bool = False) -> None:
     known, given = ctypes.sizeof(struct), struct.struct_size
-    # ctypes counts the padding behind the last field, XLA does not.
+    # ctypes counts the padding after the last field, XLA does not.
     if given < known - 7 or (is_exact and given != known):
         raise UnavailableError(f"{what} of XLA's FFI has {given} bytes, this package reads {known}: jaxlib has another version of it")
 
@@ -163,6 +163,6 @@ def _attribute(attributes: Any, name: bytes) -> str:
 def error_for(frame: Any, message: str, code: int) -> Optional[int]:
     """An error that XLA owns, with a code of absl's statuses."""
     arguments = _ErrorArguments(message=message.encode(errors="replace").replace(b"\0", b"?"), code=code)
-    arguments.struct_size = ctypes.sizeof(_ErrorArguments) - 4  # XLA leaves the padding out
+    arguments.struct_size = ctypes.sizeof(_ErrorArguments) - 4  # without the padding, as XLA counts
     made: Optional[int] = _create_error(frame.api.contents.create_error)(ctypes.byref(arguments))
     return made

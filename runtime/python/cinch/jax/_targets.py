@@ -30,7 +30,7 @@ from ._cores import Core, Use
 Body = Callable[[Core, List[Array], List[Array]], None]
 
 _NON_FINITE_AT = 8  # docs/payload.md: bit 0 of this byte of a payload
-# absl's codes of statuses, of which the first that fits is taken.
+# absl's status codes; the first that matches is used.
 _CODES = (
     (CancelledError, 1),
     (InvalidArgumentError, 3),
@@ -129,7 +129,7 @@ def average(core: Core, arguments: List[Array], results: List[Array]) -> None:
                 _add(session, _number(step, "step"), payload, total, is_first=rank == 0)
             except PayloadError as error:
                 raise PayloadError(f"payload of rank {rank}: {error}") from error
-    # Where the gradient of one rank is not finite no rank's states advance.
+    # If the gradient of one rank is not finite, no rank's states advance.
     is_skipped = any(payload[_NON_FINITE_AT] & 1 for payload in received)
     _finish(core, total, before if is_skipped else after, [step, worker, seed], results)
 
@@ -157,7 +157,7 @@ def _handler(name: str, body: Body) -> Any:
             if not _frame.answers_metadata(frame):
                 call = _frame.read(frame)
                 _run(name, body, call)
-        except BaseException as error:  # nothing of Python's may reach XLA
+        except BaseException as error:  # no Python exception may reach XLA
             return _frame.error_for(frame, str(error), _code_of(error))
         return None
 

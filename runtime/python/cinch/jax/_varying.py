@@ -31,7 +31,7 @@ def _over(value: Any, missing: FrozenSet[Any]) -> Any:
         return value
     if hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(value, tuple(missing), to="varying")
-    return getattr(jax.lax, "pvary")(value, tuple(missing))  # its name before
+    return getattr(jax.lax, "pvary")(value, tuple(missing))  # its former name
 
 
 def result(shape: Sequence[int], dtype: Any, axes: FrozenSet[Any]) -> Any:
@@ -39,7 +39,7 @@ def result(shape: Sequence[int], dtype: Any, axes: FrozenSet[Any]) -> Any:
     if not axes:
         struct: Any = jax.ShapeDtypeStruct
         return struct(tuple(shape), dtype)
-    # Types are spelled differently from version to version. That of a value, which is then unused, is right in all of them.
+    # The spelling of types differs between versions. The type of an existing value, which is then unused, is right in all.
     return jax.typeof(_over(jnp.zeros(shape, dtype), axes))
 
 

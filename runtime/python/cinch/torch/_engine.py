@@ -50,8 +50,8 @@ class Engine:
         tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: self._alike(tensors))
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
-        # Cinch puts its work for the GPU on this stream. PyTorch's default stream will not do: its handle is NULL, which the C
-        # API takes for no stream.
+        # Cinch puts its work for the GPU on this stream. PyTorch's default stream does not work: its handle is NULL, which the
+        # C API takes for no stream.
         self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
@@ -93,10 +93,10 @@ class Engine:
         first = settings.first_step + settings.dense_steps
         starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
-        # Where no tensor takes it, too: its name may be wrong.
+        # Checked even if no tensor uses the program: its name may be wrong.
         self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
         tensors = choose(shapes, self._default, settings.rules, self._gpu, starts)
-        # A program on matrices gets them as they lie, which is what it is given.
+        # Programs on matrices get dimensions in memory order, since that is the array that is passed.
         tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
         for parameter in starts:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
@@ -313,7 +313,7 @@ class _Failing:
     def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
         if not isinstance(error, Exception) or isinstance(error, SyncError):
             return
-        # What comes behind the first failure follows from it.
+        # Later failures follow from the first one.
         if self._engine.failure is None:
             self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
         raise self._engine.failure from error

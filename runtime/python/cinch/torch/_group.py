@@ -110,7 +110,7 @@ def open_transport(meeting: Meeting, device: "torch.device", name: Optional[str]
 
 
 def _prefixed(prefix: str) -> Any:
-    # There is no public way to the store that ranks have met at; every version of torch that has DDP has this one.
+    # There is no public access to the store at which ranks have met; every version of torch that has DDP has this one.
     from torch.distributed import distributed_c10d
 
     return distributed_c10d.PrefixStore(prefix, distributed_c10d._get_default_store())

@@ -91,8 +91,8 @@ class Hook:
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             self._take(parameter, gradient)
             self._step.num_taken += 1
-        # In the first step of a static graph DDP calls hooks when the pass has ended, says of no bucket that it is the last of
-        # several, and waits at once. Else it queues its own callback, which waits for the futures, behind the last bucket's hook.
+        # In the first step of a static graph DDP calls hooks after the pass, marks no bucket as the last of several, and waits
+        # at once. Otherwise it queues its own callback, which waits for the futures, after the last bucket's hook.
         is_last = bucket.is_last() or (self.engine is not None and self._step.num_taken == len(self._parameters))
         if is_last and not (_is_in_backward() and _at_end_of_backward(self._end)):
             self._raise(self._finish())
@@ -122,7 +122,7 @@ class Hook:
     def _end(self) -> None:
         failure = self._finish()
         if failure is not None:
-            # DDP's callback comes first, and leaves DDP as after any step.
+            # DDP's callback comes first, and leaves DDP in its usual state after a step.
             _at_end_of_backward(lambda: self._raise(failure))
 
     def _finish(self) -> Optional[SyncError]:
@@ -160,7 +160,7 @@ def _note_use(parameter: Any, place: int, used: Set[int]) -> None:
     parameter.register_hook(lambda gradient: used.add(place))
 
 
-# DDP compares the annotations, which are no text therefore.
+# DDP compares the annotations, so they must not be strings.
 def run_hook(state: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore[name-defined]
     """The hook of `register_comm_hook`; its state is a `Hook`."""
     return state.take(bucket)

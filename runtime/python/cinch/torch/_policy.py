@@ -65,7 +65,7 @@ def choose(tensors: Sequence[Named], default: Default, rules: Rules, device: Opt
 def _as_json(tensors: Sequence[Named], rules: Rules) -> Optional[str]:
     if rules is None or isinstance(rules, str):
         return rules
-    # JSON's object, too, as a dictionary.
+    # Also accepts JSON's object as a dictionary.
     given = rules["rules"] if isinstance(rules, Mapping) and list(rules) == ["rules"] else rules
     if isinstance(given, Mapping) or not isinstance(given, Sequence):
         raise InvalidArgumentError(f"rules are of type {type(given).__name__}: JSON, or a list of rules and functions, is taken")

@@ -13,7 +13,7 @@ Schedule = Mapping[str, Callable[[int], float]]
 PLANS = ("two_shot", "allreduce", "allgather", "ring", "tree", "auto")
 _USUAL_TIMEOUT = 30.0
 _MOST_SECONDS = 1e6
-_MOST_STEP = (1 << 56) - 1  # that a draw's number has room for
+_MOST_STEP = (1 << 56) - 1  # the most that the number of a draw has room for
 
 
 @dataclass

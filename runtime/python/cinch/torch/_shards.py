@@ -113,7 +113,7 @@ def _named(names: Dict[int, str], module: Any) -> str:
 
 
 def _groups_of(module: Any) -> List[Any]:
-    # Nothing public says in which order FSDP sends parameters. It is a list since PyTorch 2.11; before it was one group.
+    # Nothing public tells in which order FSDP sends parameters. Since PyTorch 2.11 it is a list; before, one group.
     state = module._get_fsdp_state()
     if hasattr(state, "_fsdp_param_groups"):
         return list(state._fsdp_param_groups)

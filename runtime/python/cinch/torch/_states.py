@@ -4,7 +4,7 @@ import struct
 
 import torch
 
-# runtime/sync/states/checkpoint.cpp: how long all is, its hash, and how long the JSON behind it is, which has the next step.
+# runtime/sync/states/checkpoint.cpp: size of the whole, its hash, and size of the JSON after it, which has the next step.
 _SIZES, _SIZES_AT = struct.Struct("<QQQ"), 16
 _DIGITS = 20  # of the largest step
 

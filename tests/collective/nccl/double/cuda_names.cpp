@@ -1,5 +1,5 @@
-// The driver under NVIDIA's names, so that whole programs run over the double: as libcuda.so.1 and
-// libnccl.so.2. What no transport calls is there by name only.
+// The driver under NVIDIA's names, so that whole programs run over the fake: as libcuda.so.1 and
+// libnccl.so.2. Functions that no transport calls exist by name only.
 #include <utility>
 
 #include "tests/collective/nccl/double/control.h"

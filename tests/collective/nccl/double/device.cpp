@@ -31,13 +31,13 @@ using rt::kGpuSuccess;
 
 constexpr GpuCode kNoContext = 201;
 constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
-// Makes an address that no processor takes.
+// Makes an address that no processor accepts.
 constexpr GpuAddress kTag = GpuAddress{1} << 62;
 
 struct Allocation {
   std::size_t size_bytes = 0;
   int device = 0;
-  std::unique_ptr<std::uint8_t[]> bytes;  // null: of another one's memory
+  std::unique_ptr<std::uint8_t[]> bytes;  // null: memory of another allocator
   std::uint8_t* at = nullptr;
 };
 
@@ -143,7 +143,7 @@ GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
   state().memory[*address] = std::move(made);
   return kGpuSuccess;
 }
-// Waits for the device, as the driver's does.
+// Waits for the device, as the real driver does.
 GpuCode memory_free(GpuAddress address) {
   if (current_device() < 0) return kNoContext;
   wait_for_device(current_device());
@@ -166,7 +166,7 @@ GpuCode pointer_attribute(void* value, int attribute, GpuAddress address) {
   return kGpuSuccess;
 }
 
-// Where the bytes really are, on any device.
+// The real address of the bytes, on any device.
 std::uint8_t* bytes_at(GpuAddress address, std::size_t size_bytes) {
   for (int device = 0; device < kDoubleDevices; ++device) {
     const auto* const pointer = reinterpret_cast<const void*>(address);  // NOLINT
@@ -227,7 +227,7 @@ GpuCode stream_create(GpuStream* stream, unsigned) {
   state().streams[made.get()] = made;
   return kGpuSuccess;
 }
-// What waits in it is done later.
+// Its waiting work is done later.
 GpuCode stream_destroy(GpuStream stream) {
   const Stream found = stream == nullptr ? nullptr : find_stream(stream);
   if (found == nullptr) return kGpuInvalidHandle;

@@ -1,5 +1,5 @@
-// Devices of the double: memory of the host behind addresses that nobody else can use, streams that
-// are threads, and events.
+// Devices of the fake: host memory behind addresses that nobody else can use, streams that are
+// threads, and events.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -23,20 +23,20 @@ namespace cinch::nccl_double {
 
 using Stream = std::shared_ptr<rt::GpuStreamObject>;
 
-/// The number of the work among that of the stream: it is done when as many are.
+/// Returns the number of the work on its stream: it is done when that many are.
 std::uint64_t enqueue(const Stream& stream, std::function<void()> work);
 void wait_until(const Stream& stream, std::uint64_t num_done);
-/// For all that is on its streams now.
+/// Waits for all work that is on its streams now.
 void wait_for_device(int device);
 
-/// Null: there is none.
+/// Null if there is none.
 Stream find_stream(rt::GpuStream stream);
-/// Of the context that is current; -1: none is.
+/// The device of the current context; -1 if there is none.
 int current_device();
-/// Where the bytes really are; null: not in one allocation of the device.
+/// The real address of the bytes; null if they are not in one allocation of the device.
 std::uint8_t* memory_at(const void* address, std::size_t size_bytes, int device);
 
-/// Memory that another one has made, on the current device.
+/// Adds memory that another allocator made, on the current device.
 void adopt(rt::GpuAddress memory, std::size_t size_bytes);
 void forget(rt::GpuAddress memory);
 

@@ -1,5 +1,5 @@
-// NCCL's functions over a World. What NCCL would answer with an error, or not survive, is noted as
-// a wrong use.
+// NCCL's functions over a World. Uses that NCCL would answer with an error, or not survive, are
+// noted as wrong.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,13 +24,13 @@ using cinch::rt::NcclUniqueId;
 
 namespace {
 
-// What a stream's thread shares with the communicator, which may be gone by then.
+// What a stream's thread shares with the communicator, which may be destroyed by then.
 struct Work {
   std::mutex mutex;
   std::condition_variable moved;
   std::shared_ptr<World> world;
   int rank = 0;
-  bool has_given_up = false;  // of the world's mutex
+  bool has_given_up = false;  // guarded by the world's mutex
   std::uint64_t num_given = 0, num_done = 0;
   bool is_connecting = false;  // a thread is inside the end of a group
   NcclCode error = cinch::rt::kNcclSuccess;
@@ -137,7 +137,7 @@ void put_on_stream(NcclComm comm) {
                                calls = std::move(launch.calls)] { run_launch(work, turn, calls); });
 }
 
-// Does it take calls? A communicator that does not block has to be asked until it does.
+// Does it accept calls? A non-blocking communicator must be polled until it does.
 NcclCode readiness(NcclComm comm) {
   const std::lock_guard lock(comm->work->mutex);
   if (comm->work->error != cinch::rt::kNcclSuccess) return comm->work->error;
@@ -332,7 +332,7 @@ NcclCode ncclCommAbort(NcclComm comm) {
     wrong_use(cinch::rt::kNcclInvalidUsage, "abort while another thread is in a call");
   }
   comm->work->world->give_up(comm->work->has_given_up);
-  cinch::nccl_double::wait_for_device(comm->device);  // to give memory back
+  cinch::nccl_double::wait_for_device(comm->device);  // to free memory
   leave(comm);
   forget(comm);
   return cinch::rt::kNcclSuccess;

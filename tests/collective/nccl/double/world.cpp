@@ -230,7 +230,7 @@ std::shared_ptr<World::Meeting> World::come(int rank, const Call& call) {
   meeting->calls[place] = &call;
   auto held = meeting;
   if (++meeting->num_come < meeting->calls.size()) return held;
-  // Who has given up has left a gap.
+  // A rank that gave up leaves a gap.
   const bool is_whole = std::ranges::find(held->calls, nullptr) == held->calls.end();
   held->is_done = is_whole && do_match(*held);
   if (held->is_done) {
@@ -272,7 +272,7 @@ void World::run(int rank, const std::vector<Call>& calls, const bool& has_given_
              return each->is_done;
            }));
   });
-  // The calls are gone when this returns.
+  // The calls are destroyed when this returns.
   for (const auto& meeting : meetings) {
     if (meeting->is_done) continue;
     for (const Call& call : calls) std::ranges::replace(meeting->calls, &call, nullptr);

@@ -1,4 +1,4 @@
-// A world of the double: where its ranks' calls meet. Calls that do not match never end.
+// A world of the fake, in which its ranks' calls meet. Calls that do not match never end.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Call {
     Receive
   };
   Kind kind = Kind::AllReduce;
-  const std::uint8_t* input = nullptr;  // where the bytes really are
+  const std::uint8_t* input = nullptr;  // the real address of the bytes
   std::uint8_t* output = nullptr;
   std::size_t count = 0;
   rt::NcclType type = rt::NcclType::Uint8;
@@ -41,32 +41,32 @@ class World {
  public:
   explicit World(int size) : devices_(static_cast<std::size_t>(size), -1) {}
 
-  /// The device that another rank has, or -1: none of that.
+  /// TwiceTheDevice: another rank has the device already; -1 never counts.
   enum class Joined : std::uint8_t { Yes, TwiceTheRank, TwiceTheDevice, OtherSize };
   Joined join(int rank, int size, int device, bool may_share_devices);
   bool is_complete() const;
   bool is_broken() const;
   void wait_until_complete() const;
 
-  /// As NCCL connects ranks by the first message between them: returns when all peers want that,
-  /// too, or the rank has given up. False: it has.
+  /// Connects ranks by the first message between them, as NCCL does: returns when all peers want
+  /// that, too, or the rank has given up. False: it has.
   bool connect(int rank, const std::vector<Call>& calls, const bool& has_given_up);
 
-  /// Meets the other ranks in all calls, which are those of one group. Returns when all are done,
-  /// or the rank has given up.
+  /// Meets the other ranks in all calls of one group. Returns when all are done, or the rank has
+  /// given up.
   void run(int rank, const std::vector<Call>& calls, const bool& has_given_up);
-  /// Sets the flag; calls of the rank that have not ended never do.
+  /// Sets the flag; unfinished calls of the rank never end.
   void give_up(bool& has_given_up);
 
-  /// Of all worlds: called with what has been written. Null: nothing is.
+  /// Sets, for all worlds, a function that is called with each written range. Null: none.
   static void on_write(void (*note)(void*, std::size_t));
 
-  /// The rank's communicator goes. Waits for those of all that have joined, if it is to.
+  /// Removes the rank's communicator. `waits`: waits for those of all ranks that have joined.
   void leave(int rank, bool waits);
 
  private:
   struct Meeting {
-    std::vector<const Call*> calls;  // by rank; of messages: sender, receiver
+    std::vector<const Call*> calls;  // by rank; for messages: sender, receiver
     std::size_t num_come = 0;
     bool is_done = false;
   };
@@ -84,7 +84,7 @@ class World {
   std::set<int> left_;
   bool is_broken_ = false;
   std::map<Key, std::shared_ptr<Meeting>> meetings_;
-  std::map<std::tuple<int, int, int>, std::uint64_t> numbers_;  // by rank and way
+  std::map<std::tuple<int, int, int>, std::uint64_t> numbers_;  // by rank and direction
 };
 
 }  // namespace cinch::nccl_double

@@ -62,7 +62,7 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool:
     faults = [fault for found in pool.map(try_one, PRINTING) for fault in found]
 
 
-# What is closed is no place for files that are opened later.
+# Files that are opened later must not take the place of a closed stream.
 def close_all():
     for descriptor in (0, 1, 2):
         os.close(descriptor)
@@ -72,7 +72,7 @@ done = subprocess.run([cinch, *RUN, "--output", "alone.npy"], preexec_fn=close_a
 subprocess.run([cinch, *RUN, "--output", "usual.npy"], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
 if done.returncode != 1 or open("alone.npy", "rb").read() != open("usual.npy", "rb").read():
     faults.append(f"all closed: {done.returncode}")
-# Nor is it a fault of Cinch that the errors' stream is full.
+# Nor is a full error stream a bug of Cinch.
 with open("/dev/full", "wb") as full:
     done = subprocess.run([cinch, *RUN], stdout=subprocess.DEVNULL, stderr=full, env=dict(ENVIRONMENT, CINCH_TUNING="none"))
 if done.returncode != 0:

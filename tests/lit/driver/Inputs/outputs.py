@@ -84,7 +84,7 @@ for name, words in WRITERS.items():
         assert stat.S_ISCHR(os.stat("device").st_mode), name
         fails(to("full"), "No space left on device")
         assert stat.S_ISCHR(os.stat("full").st_mode), name
-    # What fails loses nothing.
+    # A failure loses nothing.
     fails(to("folder"), "Is a directory")
     before = open("target", "rb").read()
     small = run(to("target"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)), env=dict(os.environ, CINCH_CACHE="off"))
@@ -94,14 +94,14 @@ for name, words in WRITERS.items():
     left = sorted(set(os.listdir()) - {PAYLOAD, gradient, "folder", "pipe", "device", "full"})
     assert not left and not os.listdir("folder"), (name, left)
 
-# fmt writes over what it reads.
+# fmt overwrites its input.
 with open("kept.cinch", "w") as file:
     file.write(PROGRAM)
 os.chmod("kept.cinch", 0o600)
 os.symlink("kept.cinch", "link.cinch")
 run(["fmt", "link.cinch"]).check_returncode()
 assert os.path.islink("link.cinch") and open("kept.cinch").read() != PROGRAM and stat.S_IMODE(os.stat("kept.cinch").st_mode) == 0o600
-# Beside a device no other files can go.
+# No other files can be written next to a device.
 wrong = run(["verify", "onebit", "--counterexample", "/dev/null"])
 assert wrong.returncode == 2 and "--counterexample /dev/null" in wrong.stderr and not os.path.exists("/dev/null.json"), wrong
 # Two outputs in one file would lose the first.

@@ -1,4 +1,4 @@
-// Functions that a declaration may miss, for signatures.cinch.
+// Functions that do not match their declarations in signatures.cinch.
 #pragma once
 
 inline float takes_double(double x) {

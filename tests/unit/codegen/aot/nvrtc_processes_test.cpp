@@ -1,5 +1,5 @@
-// NVRTC in other processes gives what it gives in this one, errors too. Without NVRTC, that is
-// where it was looked for.
+// NVRTC in other processes gives the same results as in this one, errors too. Without NVRTC the
+// result lists the searched places.
 #include "codegen/aot/nvrtc_processes.h"
 
 #include <fmt/format.h>

@@ -13,10 +13,10 @@
 
 namespace cinch::codegen {
 
-/// The x86 levels that this machine can run; the others are skipped, by name, in ArchTest.
+/// The x86 levels that this machine can run; ArchTest skips the others by name.
 std::vector<std::string> runnable_arches();
 
-/// The lengths that every kernel is tested with.
+/// The lengths with which every kernel is tested.
 inline constexpr std::int64_t kLengths[] = {0,   1,    31,   32,   33,   127,  128,
                                             129, 1023, 1024, 1025, 2048, 5000, 100003};
 
@@ -54,7 +54,7 @@ class KernelRun {
     return values;
   }
   std::vector<std::uint8_t> get_bytes(rt::BufferIndex buffer) const;
-  /// Did anything write outside of a buffer?
+  /// Are all guard bytes unchanged?
   bool guards_are_whole() const;
 
   std::uint32_t status[rt::kStatusWords] = {};
@@ -72,20 +72,20 @@ class KernelRun {
   std::vector<std::uint64_t> sizes_, params_;
 };
 
-/// Verified, emitted, compiled and loaded.
+/// Verifies, emits, compiles and loads.
 std::unique_ptr<rt::CpuModule> compile_for_test(const kir::KernelProgram& program,
                                                 const std::string& arch,
                                                 bool count_accesses = false);
 
-/// Reproducible values: numbers of many magnitudes, zeros of both signs, some NaN and infinities
-/// if asked for.
+/// Reproducible values: numbers of many magnitudes, zeros of both signs, and on request some NaN
+/// and infinities.
 std::vector<float> test_floats(std::size_t count, std::uint64_t seed, bool specials = false);
 std::vector<std::uint64_t> test_words(std::size_t count, std::uint64_t seed);
 
 /// Packs the low `bits` of each value, least significant first.
 std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& values, int bits);
 
-/// Groups of 1024 elements that n elements need.
+/// The number of groups of 1024 elements for n elements.
 HostExprId num_tiles(kir::KernelProgram& program);
 
 /// Buffer helpers: a field of `dtype` in `bits` storage bits (0: whole elements).

@@ -1,5 +1,6 @@
 // Runs entries of a kernel program twice, by its CPU kernels and by its CUDA text on the emulated
-// GPU, and compares every buffer after every kernel. What the emulator finds is a difference, too.
+// GPU, and compares every buffer after every kernel. Findings of the emulator count as differences,
+// too.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,23 +16,23 @@ namespace cinch::codegen {
 struct BitsCase {
   std::int64_t n = 0, rows = 1, cols = 0;
   std::vector<std::uint64_t> params;   // raw bits
-  std::vector<HostValue> host_params;  // the same for host formulas, where they ask
-  std::vector<std::uint8_t> input;     // bytes that fill buffers which hold input, over and over
+  std::vector<HostValue> host_params;  // the same for host formulas
+  std::vector<std::uint8_t> input;     // bytes that fill input buffers, repeated
   std::uint32_t num_blocks = 3;
-  // Where it is not 0, partials that may be folded are, by so many blocks, before a kernel
-  // finishes; or the kernel is told so and nobody did.
+  // Not 0: partials that may be folded are folded by this many blocks before a kernel finishes; or
+  // the kernel is told so although nobody did.
   std::uint32_t num_fold_blocks = 0;
   bool is_fold_missing = false;
   std::int64_t step = 77, world = 1;
-  // Entries are a session's: what they have not written they may not read of workspaces, new
-  // states, or outputs. Else every buffer is an input.
+  // Do entries have a session's rules? They then may not read workspaces, new states or outputs
+  // that they have not written. Otherwise every buffer is an input.
   bool is_session = false;
 };
 
-/// What every run draws from: seed, step (the case's; 0 for Init), tensor, piece, worker 2.
+/// The draw words of every run: seed, step (the case's; 0 for Init), tensor, piece, worker 2.
 inline constexpr std::uint32_t kBitsDraw[8] = {0x12345678, 0x9abcdef0, 0, 0, 5, 1, 2, 0};
 
-/// A program compiled for both.
+/// A program compiled for both targets.
 class BothTargets {
  public:
   /// Errors: Unavailable (no Clang library).
@@ -49,18 +50,19 @@ class BothTargets {
 /// Two memories, one per target, in which entries run one after another.
 class BitsRun {
  public:
-  /// All outlive the run.
+  /// All arguments outlive the run.
   BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at);
   ~BitsRun();
 
-  /// Empty if all buffers and status words are equal after every kernel; else what differs first.
+  /// Returns "" if all buffers and status words are equal after every kernel; else the first
+  /// difference.
   std::string run(rt::EntryKind entry);
-  /// What a session does between entries: new states become states; states start as zeros.
+  /// Does a session's work between entries: new states become states; states begin as zeros.
   void commit_states();
   void zero_states();
-  /// The next gradient.
+  /// Sets the next gradient.
   void set_input(const std::vector<std::uint8_t>& input);
-  /// A buffer as the CUDA text left it.
+  /// A buffer after the CUDA text.
   std::span<const std::uint8_t> buffer(rt::BufferRole role, std::uint32_t role_index) const;
 
  private:
@@ -69,7 +71,7 @@ class BitsRun {
   std::int64_t step_;
 };
 
-/// One entry in each of the cases: empty, or what differs.
+/// Runs one entry in each of the cases. Returns "" or the difference.
 rt::Result<std::string> compare_targets(const kir::KernelProgram& program, rt::EntryKind entry,
                                         const std::vector<BitsCase>& cases);
 

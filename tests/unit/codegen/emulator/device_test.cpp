@@ -177,7 +177,7 @@ TEST(EmulatedDevice, RefusesFramesThatNoStackHolds) {
   EXPECT_TRUE(codegen::compile_emulated(source));
 }
 
-// What a lambda has captured is its thread's own: nothing is found there, and nothing reported.
+// Memory captured by a lambda is its thread's own: nothing is found there, and nothing reported.
 TEST(EmulatedDevice, LambdasReachTheirThreadsVariables) {
   const Module* module = compile(R"(
 template <class Join>

@@ -11,12 +11,12 @@
 
 namespace cinch::emulator {
 
-/// The module of a text whose kernels are `kernels`; a test that gets none fails. Texts that were
-/// compiled before in this process are not compiled again.
+/// The module of a text with the kernels `kernels`; the test fails if there is none. Texts that
+/// this process has compiled before are not compiled again.
 const Module* compile(const std::string& text, const std::vector<std::string>& kernels,
                       bool checks = true);
 
-/// Kernel parameters by value: what a launch takes is pointers to copies that live here.
+/// Kernel parameters by value: a launch takes pointers to the copies here.
 class Params {
  public:
   template <class... T>
@@ -39,7 +39,7 @@ class Params {
   std::vector<void*> pointers_;
 };
 
-/// An array on a device. Failing to allocate is a failed test.
+/// An array on a device. The test fails if it cannot be allocated.
 template <class T>
 class Array {
  public:

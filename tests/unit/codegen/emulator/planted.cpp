@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 20;
 
-// WORD(…) becomes what is in its parentheses, or nothing.
+// WORD(…) becomes the text in its parentheses, or nothing.
 std::string resolve(std::string text, const std::string& word, bool is_kept) {
   const std::string mark = word + "(";
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
@@ -27,7 +27,7 @@ std::string twin(const std::string& text, bool is_faulty) {
   return resolve(resolve(text, "FAULT", is_faulty), "RIGHT", !is_faulty);
 }
 
-// Of the comments `// here`.
+// Lines of the comments `// here`.
 std::set<int> marked_lines(const std::string& text) {
   std::set<int> lines;
   int line = 1;

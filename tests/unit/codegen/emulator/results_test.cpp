@@ -1,5 +1,5 @@
-// What algorithms of many threads compute on the emulated GPU: right, the same under every
-// schedule, and clean.
+// Results of parallel algorithms on the emulated GPU: correct, the same under every schedule, and
+// without findings.
 #include <algorithm>
 #include <numeric>
 

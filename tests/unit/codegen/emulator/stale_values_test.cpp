@@ -1,5 +1,5 @@
-// Relaxed loads may return values that were overwritten: what needs an order and has none computes
-// something wrong under some schedule, and what has one, or needs none, never does.
+// Relaxed loads may return overwritten values. Code that lacks a needed order computes something
+// wrong under some schedule; code that has it, or needs none, never does.
 #include <algorithm>
 #include <functional>
 
@@ -12,8 +12,8 @@ constexpr std::uint64_t kStaleSeeds = 20;
 
 using Words = std::vector<unsigned long long>;
 
-// Under how many schedules a kernel `k(unsigned long long*)` leaves what is not right; `words` are
-// zeros before.
+// The number of schedules under which a kernel `k(unsigned long long*)` leaves a wrong result;
+// `words` are zeros before.
 std::uint64_t num_wrong(const std::string& text, std::uint32_t blocks, std::uint32_t block,
                         const std::function<bool(const Words&)>& is_right) {
   const Module* module = compile("using u64 = unsigned long long;\n" + text, {"k"});
@@ -102,8 +102,8 @@ __device__ u64 wait_for(u64* word) {
             0u);
 }
 
-// Nobody goes back behind what he has seen, or what another thread of the block had seen before a
-// barrier; and the end is seen some time.
+// A thread never goes back behind what it, or another thread of the block before a barrier, has
+// seen; and it sees the last value eventually.
 TEST(EmulatorStaleValues, LoadsOfOneWordAreCoherent) {
   EXPECT_EQ(num_wrong(R"(
 extern "C" __global__ void k(u64* words) {
@@ -130,7 +130,7 @@ extern "C" __global__ void k(u64* words) {
             0u);
 }
 
-// What an update finds is the newest, and so is what was written since without an atomic.
+// An update finds the newest value, also one that was written without an atomic since.
 TEST(EmulatorStaleValues, UpdatesFindWhatIsNewest) {
   EXPECT_EQ(num_wrong(R"(
 extern "C" __global__ void k(u64* words) {
@@ -145,7 +145,8 @@ extern "C" __global__ void k(u64* words) {
             0u);
 }
 
-// Two blocks write a word each and look at the other's: with fences one of them sees the other.
+// Two blocks write a word each and read the other's: with fences one of them sees the other's
+// write.
 TEST(EmulatorStaleValues, FencesHaveAnOrder) {
   const auto both_see_nothing = [](const std::string& between) {
     return num_wrong(R"(

@@ -1,4 +1,5 @@
-// The compiler behind its door: shared objects, assembly, layout, broken source, threads; images.
+// The compiler behind its interface: shared objects, assembly, layout, broken source, threads;
+// images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

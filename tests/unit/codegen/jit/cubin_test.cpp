@@ -1,4 +1,4 @@
-// Resources read from cubins of NVRTC, and from bytes that are none.
+// Resources read from cubins of NVRTC, and from invalid bytes.
 #include "codegen/jit/cubin.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// C++ functions through their headers: what is computed is what the compiler of this test computes
-// from the same header, and what C++ leaves undefined has one meaning.
+// C++ functions through their headers: results equal those of this test's compiler for the same
+// header, and cases that C++ leaves undefined have one meaning.
 #include "codegen/jit/extern_functions.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ Words words(const std::vector<T>& values) {
   return made;
 }
 
-// What the function gives for one list of arguments, beside what `native` does.
+// The function's results for one list of arguments, compared with those of `native`.
 template <class Native>
 void expect_same(const rt::ExternInfo& function, const std::vector<float>& inputs,
                  const Native& native) {
@@ -185,7 +185,7 @@ TEST(ExternFunctions, NoticeHeadersThatChange) {
   EXPECT_EQ(changed_file(reply.files), path);
 }
 
-// A reader keeps what it read; what changed since is read again.
+// A reader keeps what it has read; changed files are read again.
 TEST(ExternFunctions, ReadAgainWhatChanged) {
   const std::string path = ::testing::TempDir() + "again.h";
   HeaderReader reader({});

@@ -32,7 +32,7 @@ TEST_P(SamplesOnArch, CompileAndLoad) {
   }
 }
 
-// Modules are told apart while both are loaded.
+// Modules can be told apart while both are loaded.
 TEST(Modules, LiveSideBySide) {
   std::vector<rt::CpuModule> modules;
   std::vector<std::string> symbols;

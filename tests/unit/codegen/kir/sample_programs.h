@@ -6,8 +6,8 @@
 
 namespace cinch::kir {
 
-/// Sum, sign bits and a maximum of a gradient of n elements; partials are finished; then scaled by
-/// a parameter.
+/// Sum, sign bits and a maximum of a gradient of n elements; finishes partials, then scales by a
+/// parameter.
 KernelProgram sample_reduce();
 /// Indices and values above a threshold: running sum, look-back, predicated stores at
 /// data-dependent places.
@@ -22,12 +22,12 @@ KernelProgram sample_scan();
 KernelProgram sample_odds();
 /// Finish kernels over n stored values: a sum, an arg-max, a float-order scan in place.
 KernelProgram sample_partials();
-/// Partials put down by a sweep, one per element, that nothing but their reductions reads.
+/// Partials of a sweep, one per element, that only their reductions read.
 KernelProgram sample_folds();
 /// One tile kernel that loads a buffer of `dtype` in `storage_bits` and stores it to another of the
 /// same kind.
 KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits);
-/// Two copies, of all and of half, that differ in nothing else than buffers and sizes.
+/// Two copies, of all and of half, that differ only in buffers and sizes.
 KernelProgram sample_twins();
 /// All of the above.
 std::vector<KernelProgram> all_samples();

@@ -26,7 +26,7 @@ kir::KernelProgram parsed(const std::string& text) {
   return program ? std::move(*program) : kir::KernelProgram();
 }
 
-// A kernel that copies, with what it finds and leaves.
+// A kernel that copies; `reads` and `writes` name its versions.
 std::string copies(int from, int from_version, int to, int to_version) {
   const std::string f = std::to_string(from), t = std::to_string(to);
   return "kernel \"copy_" + t + "\" sweep tile {\n extent n\n group_len 1024\n" +
@@ -146,7 +146,7 @@ TEST(RoundToIntegers, MakesOneInstructionOfTwo) {
   EXPECT_EQ(kir::print(parsed(text)), text);
 }
 
-// The number itself is drawn beside, from the same words.
+// The number itself is drawn separately, from the same words.
 TEST(RoundToIntegers, KeepsANumberThatIsUsedElsewhere) {
   kir::KernelProgram program =
       parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"
@@ -270,8 +270,7 @@ TEST(MarkBeside, NotThoseThatTouchTheSameOrAreManyTasks) {
   }
 }
 
-// A mark that the kernel does not show is refused, whoever made it.
-// A loop that carries two scalars, @1 and @2, by @3 and @4; `round` are a round's launches.
+// A loop that carries two scalars, @1 and @2, through @3 and @4; `round` holds a round's launches.
 std::string carrying(const std::string& round) {
   const auto scalar = [](int index) {
     return "buffer @" + std::to_string(index) +
@@ -332,6 +331,7 @@ TEST(CarryInPlace, NotWhatIsReadAfterwardsOrAtTheLimit) {
   EXPECT_EQ(other.buffers.size(), 6u);
 }
 
+// A mark that the kernel does not justify is rejected, whoever set it.
 TEST(CheckFacts, BelievesNoMark) {
   kir::KernelProgram places = parsed(selects("%6", "%7"));
   places.kernels[0].sections.back().instrs.back().is_compact = true;
@@ -343,7 +343,7 @@ TEST(CheckFacts, BelievesNoMark) {
   EXPECT_THROW(check_facts(beside, "test"), InternalError);
 }
 
-// What lies where is part of the text.
+// Versions of buffer contents are part of the text.
 TEST(Versions, AreInTheText) {
   const std::string text =
       kir::print(parsed(chain(" launch 0\n") + "step @1 @2 3 4 5\n" + "result encode @2 6\n"));

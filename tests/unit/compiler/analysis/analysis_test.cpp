@@ -170,7 +170,7 @@ TEST(Finish, IsLinearWhereTheUpdateIs) {
       is_linear("%3: f32 = const_scalar {value=0} %4: [bool; n] = map.lt %0, %3 %5: [f32; "
                 "n] = map.select %4, %3, %0 yield results output(%5) states(%1)"));
 }
-// What one step leaves in a state is the next one's update.
+// The state that one step leaves is the next step's update.
 TEST(Finish, IsLinearWhereItsStatesAre) {
   EXPECT_FALSE(is_linear("%3: [f32; n] = map.sign %0 yield results output(%1) states(%3)"));
   EXPECT_TRUE(is_linear("yield results output(%1) states(%0)"));
@@ -239,7 +239,7 @@ TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
   EXPECT_EQ(find_safety(program).size(), 2u);
 }
 
-// Of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
+// The range of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
 std::optional<IntegerRange> range_of(const std::string& ops) {
   const ir::Program program = parsed(
       "program \"p\"\ntable 0: [i8; 3] = (-3, 5, 4)\nwire counts 0 { value: [f32; n] }\ndecode {\n"

@@ -1,4 +1,4 @@
-// When values are no longer wanted: memory is that of what is alive together.
+// When values are no longer needed: memory is that of the values alive together.
 #include "compiler/interp/lifetimes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What every op gives on small cases worked out by hand.
+// The results of every op on small cases, computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>

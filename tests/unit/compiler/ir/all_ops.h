@@ -1,4 +1,4 @@
-// A program text in which every op kind stands at least once, shared by the IR's tests.
+// A program text that contains every op kind at least once, shared by the IR's tests.
 #pragma once
 
 #include <string_view>

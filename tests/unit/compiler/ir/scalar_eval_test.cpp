@@ -1,4 +1,4 @@
-// What an operator gives for elements, where no test of a whole program would show it.
+// The results of operators on elements that no test of a whole program would show.
 #include "compiler/ir/scalar_eval.h"
 
 #include <gtest/gtest.h>

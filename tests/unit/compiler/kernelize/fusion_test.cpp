@@ -215,7 +215,8 @@ TEST(Fusion, reduces_rows_of_what_it_stores) {
   s.expect_sweeps(1);
 }
 
-// Each value is used twice: whoever walks all paths instead of all values takes 2^120 steps.
+// Each value is used twice: an algorithm that walks all paths instead of all values takes 2^120
+// steps.
 TEST(Fusion, plans_long_chains_over_matrices_at_once) {
   Sample s;
   auto x = s.b.reshape(s.g, ir::matrix_type(kF32, s.pool().rows(), s.pool().cols()));

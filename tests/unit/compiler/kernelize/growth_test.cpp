@@ -1,5 +1,5 @@
-// What kernels are made of grows with the program, not with the ways through it: a value that would
-// be computed too often is stored.
+// The size of kernels grows with the program, not with the number of paths through it: a value that
+// would be computed too often is stored.
 #include <gtest/gtest.h>
 
 #include "tests/unit/compiler/kernelize/sample.h"
@@ -19,7 +19,7 @@ std::size_t num_instrs(int length, const Make& value_of) {
   return num;
 }
 
-// Ten times the length: at most so many times the instructions, constant parts and all.
+// Ten times the length: at most this many times the instructions, constant parts included.
 constexpr std::size_t kMostGrowth = 12;
 
 ValueId gathers(Sample& s, int length) {

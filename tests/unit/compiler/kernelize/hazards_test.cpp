@@ -1,5 +1,5 @@
-// Where fusion could go wrong: sizes known only after looking, changes in place, values of one
-// kernel that another shape, level or phase wants.
+// Hazards of fusion: counted sizes, changes in place, values of one kernel that another shape,
+// level or phase needs.
 #include "tests/unit/compiler/kernelize/run_sample.h"
 
 namespace cinch::codegen {

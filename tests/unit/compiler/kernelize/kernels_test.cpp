@@ -1,4 +1,4 @@
-// What kernelize makes, run on the CPU, against the interpreter: payloads and states bit for bit.
+// Kernels of kernelize on the CPU compared with the interpreter: payloads and states bit for bit.
 #include "tests/unit/compiler/kernelize/run_sample.h"
 
 namespace cinch::codegen {

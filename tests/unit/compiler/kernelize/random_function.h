@@ -19,14 +19,14 @@ class RandomFunction {
   ir::Builder& builder() { return b_; }
   void add(ValueId v) { values_.push_back(v); }
   void add_steps(int num);
-  /// An array in memory that assignments may change: reads give its value of now.
+  /// Adds an array in memory that assignments may change; reads return its present value.
   void add_variable(ValueId v) { variables_.push_back(v); }
   const std::vector<ValueId>& variables() const { return variables_; }
 
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   bool maybe(int percent) { return below(100) < percent; }
 
-  // Values with wanted properties; made from what there is.
+  // Values with wanted properties, made from existing ones.
   ValueId any();
   ValueId array();
   ValueId vector();

@@ -1,6 +1,6 @@
-// Random well-typed IR programs for tests of kernelize. Every operator kind that kernels exist for
-// can occur, at any place where its operands are right: indices are in range, indices of scatters
-// free of repeats, sizes positive where n is. A seed gives the same program everywhere.
+// Random well-typed IR programs for tests of kernelize. Every operator kind that has kernels can
+// occur anywhere, with valid operands: indices are in range, indices of scatters unique, sizes
+// positive if n is. A seed gives the same program everywhere.
 #pragma once
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@ namespace cinch::codegen {
 
 struct RandomIrOptions {
   std::uint32_t seed = 0;
-  bool needs_passes = false;  // with operators that passes expand: top_k, orthonormalize …
+  bool needs_passes = false;  // may use operators that passes expand: top_k, orthonormalize …
 };
 
 /// A program with encode, decode, states and their initial values.

@@ -133,7 +133,7 @@ class Trial {
     const auto expected = interp::run(program_, ir::FunctionKind::Encode, inputs);
     const auto payload = session.encode(rt::ConstTensorView(inputs.gradient), inputs.draw.step);
     if (!expected) {
-      // What no check stops has no meaning; a failed check must fail here, too.
+      // A result without a check has no meaning; a failed check must fail here, too.
       if (expected.error().kind == rt::ErrorKind::CheckFailed && payload)
         fail(where + " should fail: " + expected.error().message);
       return false;

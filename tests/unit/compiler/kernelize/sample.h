@@ -37,7 +37,7 @@ struct Sample {
     kir::verify(out, "kernelize");
     return out;
   }
-  // "sweeps" of encode, with the text on failure.
+  // Expects this number of sweeps in encode; shows the text on failure.
   void expect_sweeps(int sweeps) {
     const auto out = kernels();
     EXPECT_EQ(kir::entry_structure(out, rt::EntryKind::Encode).sweeps, sweeps) << kir::print(out);

@@ -1,4 +1,4 @@
-// What lowered programs compute, by the interpreter: small trees of a decode whose payload is a
+// Results of lowered programs in the interpreter: small trees of a decode whose payload is a
 // vector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

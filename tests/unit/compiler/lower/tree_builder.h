@@ -1,4 +1,4 @@
-// Checked trees written by hand: what sema would make, for tests of lowering that need no text.
+// Hand-written checked trees, as sema would make them, for tests of lowering that need no text.
 #pragma once
 #include <bit>
 #include <string>
@@ -13,7 +13,7 @@ class TreeBuilder {
  public:
   CheckedProgram program;
 
-  // With what the checker notes of fields, where a test has not: they are not packed.
+  // Adds the checker's notes about fields if a test has not: fields are not packed.
   const CheckedProgram& complete() {
     for (const auto& field : program.info.wire.fields) {
       if (program.fields.size() >= program.info.wire.fields.size()) break;
@@ -109,7 +109,7 @@ class TreeBuilder {
     return id;
   }
 
-  // decode(w) { … } of a program whose wire holds value: [f32; n].
+  // decode(w) { … } for a program whose wire holds value: [f32; n].
   VarId wire_of_values() {
     program.info.name = "test";
     program.info.wire.fields = {{"value", vec(kF32, n()), {}, false, {}}};

@@ -1,4 +1,4 @@
-// What may stand at the `|` of a text.
+// What may follow at the `|` of a text.
 #include "compiler/lsp/complete_context.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(PlaceTest, TellsTypes) {
   EXPECT_EQ(at("compressor a { wire { v: |").kind, PlaceKind::Type);
   EXPECT_EQ(at("compressor a { encode(g: |").kind, PlaceKind::Type);
   EXPECT_EQ(at("fn f(x: f32) -> f32 { x as |").kind, PlaceKind::Type);
-  // Behind a label stands a value.
+  // A label is followed by a value.
   EXPECT_EQ(at("compressor a = topk(ratio: |").kind, PlaceKind::Expression);
 }
 

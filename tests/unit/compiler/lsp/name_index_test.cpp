@@ -22,7 +22,7 @@ struct Indexed {
     names = index_names(unit, unit);
   }
 
-  // "line:column" of the declaration of what stands at a line and column; "" where there is none.
+  // "line:column" of the declaration of the name at a line and column; "" if there is none.
   std::string meaning(std::uint32_t line, std::uint32_t column) const {
     std::string found;
     for (const NameUse& use : names.uses_at(unit.source->line_begin(line) + column - 1)) {

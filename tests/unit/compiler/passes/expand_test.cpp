@@ -148,7 +148,7 @@ std::string expanded_hadamard(int length) {
   return expanded(hadamard_of(length), {expand_matrix_ops});
 }
 
-// Of rows too long for the interpreter to be asked often: the form alone.
+// Rows too long to interpret often: tests only the form.
 std::string form_of_hadamard(int length) {
   ir::Program program = finish_of(hadamard_of(length));
   return after(program, {expand_matrix_ops});

@@ -1,5 +1,5 @@
-// What passes look at grows with the program: chains keep their length, and what is done for one op
-// does not go over the whole function.
+// The work of passes grows with the program: chains keep their length, and handling one op does not
+// visit the whole function.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

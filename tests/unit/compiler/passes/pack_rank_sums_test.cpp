@@ -112,7 +112,7 @@ TEST(PackRankSums, PacksRowsThatAreScattered) {
   EXPECT_THAT(text, HasSubstr("[u64; world, ceil_div(n, "));
 }
 
-// What may be of any size, what is one number, and floats stay.
+// Not packed: values of any size, single numbers, and floats.
 TEST(PackRankSums, LeavesWhatIsNotSmaller) {
   const std::string any =
       "%2: [i32; n] = convert %0 %3: [i32; n] = all_reduce %2 {combiner=add} %9: [f32; n] = "

@@ -1,4 +1,4 @@
-// What chance is granted: the statistics behind the laws about means.
+// The statistics behind the laws about means: how much is attributed to chance.
 #include "compiler/verify/samples.h"
 
 #include <gtest/gtest.h>

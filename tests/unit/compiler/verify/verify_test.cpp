@@ -1,4 +1,5 @@
-// Every law that all programs must keep sees a program that breaks it, and no other law complains.
+// For every law that all programs must keep, a program that breaks it is found, and no other law
+// fails.
 #include "compiler/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +144,7 @@ class VerifyTest : public testing::Test {
     options.seconds = seconds;
     return verify(subject, options, [](auto&&...) { return true; });
   }
-  // The names of those that do not hold, each with a blank behind it.
+  // The names of the laws that fail, each followed by a blank.
   std::string broken_by(Defect defect) {
     std::string names;
     for (const Finding& finding : report_of(defect).findings) {

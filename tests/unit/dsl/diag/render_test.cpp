@@ -1,4 +1,4 @@
-// What people and machines get to see of a diagnostic.
+// The forms of a diagnostic for people and machines.
 #include "dsl/diag/render.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using testing::Not;
 
 class RenderTest : public testing::Test {
  protected:
-  // The first place where `piece` stands in the file.
+  // The first occurrence of `piece` in the file.
   Span at(const SourceBuffer& source, std::string_view piece) const {
     const auto begin = static_cast<std::uint32_t>(source.text().find(piece));
     return {source.id(), begin, begin + static_cast<std::uint32_t>(piece.size())};

@@ -1,5 +1,5 @@
-// Checks program text in memory: files by name, the standard library from the tree, and what the
-// checker said as lines `12:18: S014 cannot add …`.
+// Checks program text in memory: files by name, the standard library from the tree, and diagnostics
+// as lines `12:18: S014 cannot add …`.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct Checked {
   std::string all_lines() const;
   /// The first diagnostic of this kind, or nullptr.
   const dsl::Diagnostic* find(dsl::DiagKind kind) const;
-  /// Elaborates; the test fails when that reports something.
+  /// Elaborates; the test fails if that reports something.
   CheckedProgram program(const std::string& name, const std::vector<Binding>& bindings = {});
 };
 

@@ -1,4 +1,5 @@
-// What a few lines may grow to: limits that are reported where a user looks, and what has none.
+// How large programs of a few lines may grow: limits with errors at a useful place, and things
+// without limits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

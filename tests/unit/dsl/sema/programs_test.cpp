@@ -63,7 +63,7 @@ TEST(SemaPrograms, StandardLibrary) {
   EXPECT_GE(files, 16);
 }
 
-// Of all but wrappers and protocols.
+// All programs except wrappers and protocols.
 std::vector<std::string> encoders_of_the_library() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(CINCH_STDLIB)) {

@@ -1,4 +1,4 @@
-// What is proved about sizes, and what rightly is not.
+// Facts about sizes that are proved, and false ones that are not.
 #include "dsl/sema/sizes/size_prover.h"
 
 #include <gtest/gtest.h>

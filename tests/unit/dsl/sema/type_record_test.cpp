@@ -1,4 +1,4 @@
-// What editors are told of expressions and names: types with symbolic sizes, as they are declared.
+// Types of expressions and names for editors: with symbolic sizes, as they are declared.
 #include "dsl/sema/type_record.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Recorded {
     check_module(sources, types.file, {}, sink, CheckDepth::Everything, {}, &types);
   }
 
-  // Of the first `name` behind `before`.
+  // The type of the first `name` after `before`.
   std::string of(const std::string& name, const std::string& before = "") const {
     const std::size_t from = before.empty() ? 0 : text.find(before) + before.size();
     const auto begin = static_cast<std::uint32_t>(text.find(name, from));

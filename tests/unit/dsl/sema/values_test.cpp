@@ -56,7 +56,7 @@ TEST(SemaValues, ShiftsOfNumbersTakeTheTypeTheyMeetNotThatOfTheCount) {
   EXPECT_DUMP(wide + "let x = u ^ ((1 << c) - 1)", "sub(shl(1_u64, convert<u64>(c.1)), 1_u64)");
   EXPECT_DUMP(wide + "let x = u ^ (1 << n)", "shl(1_u64, n_u64)");
   EXPECT_DUMP(wide + "let x = u ^ (1 << 63)", "9223372036854775808_u64");
-  // Of nothing that is met the count's type is as good as another.
+  // A count that meets nothing may have any type.
   EXPECT_DUMP("let c = count(g > 0)\nlet mut x = 1 << c", "shl(1_u32, c.0)");
 }
 

@@ -1,4 +1,4 @@
-// Tokens, comments and what is no token.
+// Tokens, comments and invalid characters.
 #include "dsl/syntax/token.h"
 #include "parse_fixture.h"
 

@@ -60,7 +60,7 @@ inline std::string expr_dump(const std::string& expression) {
   return text.size() > head.size() ? text.substr(head.size(), text.size() - head.size() - 1) : text;
 }
 
-/// The dump of statements inside an encode, without what is around them.
+/// The dump of statements inside an encode, without the surrounding program.
 inline std::string body_dump(const std::string& statements) {
   const std::string text = dump_of("compressor c {\n  encode(g) {\n" + statements + "\n  }\n}\n");
   const std::string head = "compressor c\n  encode\n    param g\n";

@@ -1,4 +1,4 @@
-// What the grammar makes of programs: operators, statements, items, declarations.
+// How the grammar parses programs: operators, statements, items, declarations.
 #include "parse_fixture.h"
 
 namespace cinch::dsl {

@@ -1,6 +1,6 @@
-// Folders that may not be written, disks that are full and writers that are killed: what is kept
-// stays whole, what cannot be kept is an error, and nothing is left behind. Each test acts in a
-// process of its own, which may lose its rights.
+// Read-only folders, full disks and killed writers: kept entries stay whole, a failure to keep one
+// is an error, and nothing is left behind. Each test runs in a process of its own, which may drop
+// its rights.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -83,8 +83,8 @@ TEST_F(ImageCacheTest, KeepsWhatItHasWhereTheDiskIsFull) {
   }
 }
 
-// Killed at many points of writing: the entry is the old one or a new one, whole; what was being
-// written is no entry, and goes when it is old.
+// A writer is killed at many points: the entry is the old one or a new one, whole; a partial file
+// is no entry, and is removed when it is old.
 TEST_F(ImageCacheTest, OutlivesWritersThatAreKilled) {
   ASSERT_TRUE(cache().put(kKey, entry_called("first", 400'000)));
   for (int round = 0; round < 40; ++round) {

@@ -1,5 +1,5 @@
-// The cache of compiled programs: what is put is found, whatever happens to the files is at worst a
-// miss.
+// The cache of compiled programs: entries that were put are found; changes to the files cause at
+// worst a miss.
 #include "runtime/cache/image_cache.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Entries are code: what somebody else could have written is not read, whoever put it where, and
-// `problems` says why. As root a test gives files to another user; who is not root cannot, and
-// leaves these tests out.
+// Entries are code: a file that somebody else could have written is not read, wherever it lies, and
+// `problems` says why. As root a test gives files to another user; without root these tests are
+// skipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

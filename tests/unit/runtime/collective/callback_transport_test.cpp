@@ -1,4 +1,4 @@
-// Collectives that a host lends: here a loopback world behind C functions.
+// Collectives of a host program: here a loopback world behind C functions.
 #include "runtime/transports/lent/callback_transport.h"
 
 #include <gtest/gtest.h>

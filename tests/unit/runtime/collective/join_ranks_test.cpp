@@ -1,4 +1,4 @@
-// What each collective gives each rank, in every type that ranks join in.
+// The result of each collective on each rank, in every type that ranks join.
 #include "runtime/collective/join_ranks.h"
 
 #include <gtest/gtest.h>

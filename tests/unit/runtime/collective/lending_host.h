@@ -1,4 +1,4 @@
-// A host program that lends its collectives as C functions: those of another transport.
+// A host program that provides collectives as C functions, over another transport.
 #pragma once
 #include <cstring>
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace cinch::rt {
 
-/// What a host has to do: exchanges from C, tickets of its own.
+/// The host's part: exchanges from C, with tickets of its own.
 class LendingHost {
  public:
-  static constexpr std::int32_t kBroken = 7;  // its error, whatever happens
+  static constexpr std::int32_t kBroken = 7;  // the error that it returns for everything
 
   explicit LendingHost(Transport& inner) : inner_(inner) {}
 
@@ -71,7 +71,7 @@ class LendingHost {
     UnderWay& own = under_way_[++num_started_];
     own.sent = ranges(given.sent_offsets, given.sent_sizes);
     own.received = ranges(given.received_offsets, given.received_sizes);
-    // The numbers of both sides are in the same order.
+    // The enumerators have the same order on both sides.
     Exchange exchange{static_cast<ExchangeKind>(given.kind), given.peer,
                       static_cast<RankReduction>(given.reduction), dtype_of(given)};
     exchange.input = {static_cast<const std::uint8_t*>(given.input), given.input_bytes};

@@ -1,5 +1,5 @@
-// Who gets what in a routed collective: the parts of the output, zeros after them, the count, and
-// the same error on every rank.
+// Routed collectives: the parts of the output, zeros after them, the count, and the same error on
+// every rank.
 #include "runtime/collective/routes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What every transport must do, as calls of one rank: tests run them on threads or processes.
+// Requirements for every transport, as calls of one rank; tests run them on threads or processes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ inline std::uint8_t byte_of(std::uint32_t from, std::uint32_t to, std::size_t i)
   return static_cast<std::uint8_t>(31 * from + 7 * to + i);
 }
 
-// So many bytes go from one rank to another.
+// The number of bytes from one rank to another.
 inline std::uint64_t size_between(std::uint64_t base, std::uint32_t from, std::uint32_t to) {
   return base == 0 ? 0 : base + 3 * std::uint64_t{from} + to;
 }
@@ -85,7 +85,7 @@ std::span<std::uint8_t> room_of(std::vector<T>& values) {
   return {reinterpret_cast<std::uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
-// Whole numbers, so that every order of adding gives the same.
+// Whole numbers, so that the order of additions does not matter.
 template <typename T>
 void check_all_reduce(Transport& transport, DType dtype, std::size_t elements) {
   const std::uint32_t rank = transport.rank(), world = transport.world();
@@ -170,7 +170,7 @@ inline void check_messages(Transport& transport, std::size_t base) {
   }
 }
 
-// Of numbers whose sum depends on the order.
+// With numbers whose sum depends on the order.
 inline void check_sums_in_rank_order(Transport& transport) {
   const auto value = [](std::size_t rank, std::size_t i) {
     return std::ldexp(1.0f + static_cast<float>(rank), static_cast<int>((5 * rank + i) % 40) - 20);

@@ -1,4 +1,4 @@
-// Files are replaced without a loss, and what is no file stays what it is.
+// Files are replaced without loss, and anything that is not a regular file stays what it is.
 #include "runtime/core/files/file_bytes.h"
 
 #include <fcntl.h>

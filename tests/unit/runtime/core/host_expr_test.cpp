@@ -102,7 +102,7 @@ TEST_F(HostExprTest, OverflowIsAnErrorThatNamesTheFormula) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, rt::ErrorKind::Overflow);
   EXPECT_EQ(found.error().message, "`n * n + n * n` does not fit in 64 bits for n = 3000000000");
-  // What would overflow is not folded: the error comes when it is asked for.
+  // An operation that would overflow is not folded: evaluation reports the error.
   EXPECT_FALSE(pool.eval(pool.add(i(INT64_MAX), i(1)), env));
   EXPECT_FALSE(pool.eval(pool.make(HostOp::Neg, i(INT64_MIN)), env));
   EXPECT_FALSE(pool.eval(pool.div(i(INT64_MIN), i(-1)), env));

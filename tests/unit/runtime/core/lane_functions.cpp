@@ -76,7 +76,7 @@ constexpr DrawStream kStream = {0x12345678u, 0x9abcdef0u, 7, 3, 0};
   };
 
 // clang-format off: it never comes to rest on these lists
-// The lists: F floats, I integers, and what stands for itself.
+// The lists: F for floats, I for integers, and functions with signatures of their own.
 #define CINCH_FLOAT_UNARY(X)                                                                   \
   X(Exp, lang::exp(x))                                                                         \
   X(Exp2, lang::exp2(x))                                                                       \

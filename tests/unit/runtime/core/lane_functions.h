@@ -8,7 +8,7 @@
 
 namespace cinch::lane_tests {
 
-/// What the words of the inputs are.
+/// The meaning of the input words.
 enum class InputKind { F32, F64, I32, U32, I64, U64, Bits16, Bits8 };
 
 /// out[i] = bits of f(a[i], b[i], c[i]); n is a multiple of 16.

@@ -1,5 +1,5 @@
-// How far the language's functions are from the exact value, against the wider types of libm: f32
-// against f64, f64 against the 80-bit long double.
+// Distances of the language's functions from the exact values, which come from libm's wider types:
+// f64 for f32, the 80-bit long double for f64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ double error_ulp(T found, Wide exact) {
   if (std::abs(exact) > largest)
     return std::isinf(found) || found == largest || found == -largest ? 0 : INFINITY;
   if (std::isinf(found)) {
-    // Right where the exact value rounds up beyond the largest.
+    // Exact if the true value rounds up beyond the largest one.
     return std::abs(exact) > largest * (1 - Wide(0x1p-50)) ? 0 : INFINITY;
   }
   int exponent = 0;
@@ -104,7 +104,7 @@ TEST(LangAccuracyTest, SinNearTheLimitOfReduction) {
   CINCH_EXPECT_ACCURATE(sin, 1e6, 1.1e6, 1.0, 1.0, 1e6, 1.1e6);
 }
 
-// The f64 nearest to a multiple of π/2 of all: the worst case of the reduction.
+// The f64 that is nearest to a multiple of π/2: the worst case of the reduction.
 TEST(LangAccuracyTest, CosNearestToAMultipleOfHalfPi) {
   const double x = 6381956970095103.0 * 0x1p797;
   EXPECT_LT((error_ulp<double, long double>(lang::cos(x), std::cos(static_cast<long double>(x)))),

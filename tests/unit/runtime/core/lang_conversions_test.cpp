@@ -132,7 +132,7 @@ int nearest(const Format& f, long double x) {
     const bool is_below = value_of(middle, f.width, f.digits, f.bias) <= magnitude;
     (is_below ? low : high) = middle;
   }
-  // The value that stands where the format ends, as if exponents went on.
+  // The value of the pattern after the last one, as if exponents continued.
   const long double below = value_of(low, f.width, f.digits, f.bias);
   const long double above = low == f.highest
                                 ? below + (below - value_of(low - 1, f.width, f.digits, f.bias))
@@ -147,7 +147,7 @@ TEST_P(LangConversionsOfFormat, RoundsToNearestEvenOnce) {
   const Format& f = GetParam();
   std::mt19937_64 generator(11);
   std::vector<double> inputs;
-  // Every value, the middle to the next, and their neighbours in f32 and f64.
+  // Every value, the midpoint to the next, and their neighbours in f32 and f64.
   for (int bits = 0; bits <= f.highest; bits += f.width == 16 ? 7 : 1) {
     const double here = value_of(bits, f.width, f.digits, f.bias);
     const double next = value_of(bits + 1, f.width, f.digits, f.bias);
@@ -178,7 +178,7 @@ TEST_P(LangConversionsOfFormat, IntegersRoundOnce) {
   for (int i = 0; i < 100000; ++i) {
     const auto random = static_cast<i64>(generator());
     const i64 shifted = random >> (generator() % 63);
-    // Just beside a tie of a format of 8 to 11 digits.
+    // Slightly off a tie of a format of 8 to 11 digits.
     const i64 tie = (i64{1} << 62) + (i64{1} << 54) + (i % 5 - 2);
     for (i64 x : {shifted, tie, -tie}) {
       ASSERT_EQ(f.narrow_int(x), nearest(f, static_cast<long double>(x))) << f.name << " " << x;

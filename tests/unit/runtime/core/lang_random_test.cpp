@@ -1,5 +1,5 @@
 // Random draws: known answers of Philox, the layout that docs/language_bits.md fixes, statistics
-// that a broken generator fails by far, and the bulk forms against the forms by index.
+// that a broken generator misses by far, and the bulk forms compared with the forms by index.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST(LangRandomTest, EveryPartOfTheCounterMatters) {
     EXPECT_NE(lang::random_bits(lang::draw_stream(other, 9, false), 0u),
               lang::random_bits(base, 0u))
         << word;
-    // Shared draws see all but the worker.
+    // Shared draws use everything except the worker.
     const bool equal = lang::random_bits(lang::draw_stream(other, 9, true), 0u) ==
                        lang::random_bits(lang::draw_stream(kDraw, 9, true), 0u);
     EXPECT_EQ(equal, word == lang::kWorker) << word;
@@ -110,7 +110,7 @@ TEST(LangRandomTest, StochasticRoundComparesThirtyTwoBits) {
     const u32 first = lang::random_half(stream, lang::kHalfPlane, i);
     const u32 second = lang::random_half(stream, lang::kTiePlane, i);
     const double u = first * 0x1p-16 + second * 0x1p-32;
-    // Fractions around the draw itself, so that ties happen always.
+    // Fractions close to the draw itself, so that ties occur always.
     for (double fraction : {u, u + 0x1p-40, u + 0x1p-32, u - 0x1p-33, first * 0x1p-16, 0.25}) {
       if (fraction < 0 || fraction >= 1) continue;
       const double x = 3 + fraction;
@@ -151,7 +151,7 @@ TEST(LangRandomTest, RandomIndexIsAPermutationForEverySize) {
   EXPECT_EQ(lang::random_index(none, 77u), 0u);
 }
 
-// Over many keys every index stands at the first places equally often, and pairs do too.
+// Over many keys every index occurs at the first places equally often, and so do pairs.
 TEST(LangRandomTest, RandomIndexIsUniform) {
   for (u32 size : {3u, 5u, 8u, 10u, 16u}) {
     std::vector<double> first(size, 0);

@@ -1,4 +1,4 @@
-// What the language says of NaN, infinities, zeros and the ends of the integers.
+// The language's results for NaN, infinities, zeros and the ends of the integers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,8 +75,8 @@ TEST(LangSpecialValuesTest, ExponentialsAndLogarithms) {
   EXPECT_TRUE(std::isnan(lang::log(-1.0f)));
 }
 
-// Equal, both NaN, or ordinary numbers within a relative 2^-22 or 2^-51: sizes and signs are
-// libm's.
+// Equal, both NaN, or ordinary numbers within a relative 2^-22 or 2^-51; magnitudes and signs are
+// those of libm.
 template <typename T>
 bool is_like(T found, T expected) {
   if (std::isnan(expected)) return std::isnan(found);

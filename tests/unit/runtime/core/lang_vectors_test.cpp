@@ -14,7 +14,7 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 constexpr std::size_t kNumInputs = 1 << 15;
 
-// Values at which something changes, as bits.
+// Bits of values at which results change.
 const std::vector<std::uint64_t> kEdges32 = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x33800000, 0x34000000,
     0x3effffff, 0x3f000000, 0x3f000001, 0x3f3504f3, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x3fb504f3,

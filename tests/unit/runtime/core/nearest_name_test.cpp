@@ -1,4 +1,4 @@
-// The search for names that are nearly right.
+// The search for similar names.
 #include "runtime/core/nearest_name.h"
 
 #include <gtest/gtest.h>

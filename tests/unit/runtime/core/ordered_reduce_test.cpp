@@ -1,4 +1,4 @@
-// The fixed order of reductions and scans, against hand-made orders on tracked expressions.
+// The fixed order of reductions and scans, compared with hand-made orders of tracked expressions.
 #include "runtime/core/numbers/ordered_reduce.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(OrderedReduceTest, TileResultsReduceByTheSameRule) {
     return i % kTileElems == 7 ? std::optional(name(i / kTileElems)) : std::nullopt;
   };
   EXPECT_EQ(ordered_reduce<std::string>(5 * kTileElems, at, paren), "(((ae)c)(bd))");
-  // A tile with nothing keeps its place.
+  // A tile without elements keeps its place.
   const auto holes = [&](std::size_t i) { return i / kTileElems == 2 ? std::nullopt : at(i); };
   EXPECT_EQ(ordered_reduce<std::string>(5 * kTileElems, holes, paren), "((ae)(bd))");
 }

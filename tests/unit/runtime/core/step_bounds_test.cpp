@@ -1,4 +1,4 @@
-// Bounds over steps: no step's value is outside, and they are near where sizes are what programs
+// Bounds over steps: no step's value is outside, and they are close for the sizes that programs
 // write.
 #include "runtime/core/sizes/step_bounds.h"
 
@@ -113,7 +113,7 @@ TEST_F(StepBoundsTest, an_error_of_the_first_step_is_told) {
   EXPECT_EQ(found.error().kind, rt::ErrorKind::Overflow);
 }
 
-// Random expressions: what steps give lies within.
+// Random expressions: the values of steps lie within the bounds.
 TEST_F(StepBoundsTest, no_step_is_outside) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

@@ -16,7 +16,7 @@
 namespace cinch::rt {
 namespace {
 
-// An image under construction with its functions; buffers are workspaces of u64 unless said
+// An image under construction with its functions; buffers are u64 workspaces unless stated
 // otherwise.
 struct HandProgram {
   ProgramImage image;
@@ -49,7 +49,7 @@ struct RunOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// Runs the encode entry; `buffers` keeps what it wrote.
+// Runs the encode entry; `buffers` keeps its results.
 Result<CallOutcome> run(HandProgram& program, ProgramBuffers& buffers, RunOptions options = {},
                         std::vector<std::int64_t>* rounds = nullptr) {
   program.entry().present = true;
@@ -79,7 +79,7 @@ std::uint64_t word(const ProgramBuffers& buffers, BufferIndex buffer, std::size_
 void square_groups(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t i = begin; i < end; ++i) words(args, 0)[i] = i * i;
 }
-// Notes where tasks begin: 1 at the first group of each.
+// Marks the first group of each task with 1.
 void mark_begin(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t i = begin; i < end; ++i) words(args, 0)[i] = i == begin;
 }
@@ -92,7 +92,7 @@ void append_loop_index(const KernelArgs* args, std::uint64_t, std::uint64_t) {
 void is_below_five(const KernelArgs* args, std::uint64_t, std::uint64_t) {
   *static_cast<std::uint8_t*>(args->buffers[1]) = words(args, 0)[0] < 5;
 }
-// Prefix sums through waiting on the group before: only right, and only ending, if tasks start in
+// Prefix sums that wait for the group before: they are right, and end, only if tasks start in
 // ascending order.
 void look_back(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t i = begin; i < end; ++i) {
@@ -216,7 +216,7 @@ TEST(Executor, WhileStopsByConditionOrBound) {
   }
 }
 
-// A loop in another one counts all of its rounds; one that is never reached has none.
+// A nested loop counts all of its rounds; a loop that is never reached has none.
 TEST(Executor, CountsRoundsOfLoops) {
   HandProgram program;
   program.buffer(kU64, 1);
@@ -274,7 +274,7 @@ TEST(Executor, CopiesAndZeroesLargeBuffers) {
   }
 }
 
-// Whatever bounds give: what is not cancelled ends by itself.
+// A run that is not cancelled ends by itself, whatever its bounds are.
 TEST(Executor, LoopsOfNothingAreNoWork) {
   HandProgram program;
   program.buffer(kU64, 1);
@@ -452,7 +452,7 @@ TEST(Executor, CountsAccessesOnlyWhereTheImageDoes) {
   outcome = run(program, buffers, {4, 3});
   ASSERT_TRUE(outcome);
   const AccessCounts& counted = outcome->accesses;
-  // 297 bits round up in each launch, whatever its tasks are.
+  // 297 bits are rounded up in each launch, however its tasks are divided.
   ASSERT_EQ(counted.kernels.size(), 1u);
   EXPECT_EQ(counted.kernels[0].launches, 2u);
   EXPECT_EQ(counted.kernels[0].bytes_read, 2 * 99 * 8u);
@@ -467,8 +467,8 @@ TEST(TaskRunner, RunsEveryTaskOnceInAscendingStarts) {
   std::atomic<std::uint64_t> highest_start{0};
   ASSERT_TRUE(runner.run(runs.size(), nullptr, [&](std::uint64_t task) {
     ++runs[task];
-    // When task t runs, at most threads - 1 lower ones have not started: t can exceed the highest
-    // by no more.
+    // When task t runs, at most threads - 1 lower tasks have not started, so t can exceed the
+    // highest by no more.
     std::uint64_t seen = highest_start;
     EXPECT_LE(task, seen + 4);
     while (task > seen && !highest_start.compare_exchange_weak(seen, task)) {
@@ -481,7 +481,7 @@ TEST(TaskRunner, StartsMoreThreadsThanTheMachineHas) {
   const std::uint32_t threads = std::thread::hardware_concurrency() + 2;
   TaskRunner runner(threads);
   std::atomic<std::uint32_t> arrived{0};
-  // Every task waits until all others are there: ends only if that many threads really run.
+  // Every task waits until all others have started: this ends only if that many threads really run.
   ASSERT_TRUE(runner.run(threads, nullptr, [&](std::uint64_t) {
     ++arrived;
     while (arrived < threads) std::this_thread::yield();
@@ -489,8 +489,8 @@ TEST(TaskRunner, StartsMoreThreadsThanTheMachineHas) {
   EXPECT_EQ(arrived, threads);
 }
 
-// Tasks of tasks wait for lower ones, as look-back does. No thread begins an outer task while it
-// waits for the end of another, which would have to wait with it.
+// Tasks of tasks wait for lower ones, as look-back does. No thread may begin an outer task while it
+// waits for the end of another, since that one would then wait for it.
 TEST(TaskRunner, TasksRunOthersInTheSameRegion) {
   constexpr std::uint64_t kOuter = 6, kInner = 5;
   for (std::uint32_t threads : {1u, 2u, 8u}) {
@@ -501,7 +501,7 @@ TEST(TaskRunner, TasksRunOthersInTheSameRegion) {
         thread_local int depth = 0;
         EXPECT_EQ(++depth, 1);
         EXPECT_TRUE(runner.run(kInner, nullptr, [&](std::uint64_t inner) {
-          // Long enough for others to come and help.
+          // Long enough for other threads to come and help.
           std::this_thread::sleep_for(std::chrono::microseconds(30));
           while (done[outer] < inner) std::this_thread::yield();
           ++done[outer];
@@ -514,7 +514,7 @@ TEST(TaskRunner, TasksRunOthersInTheSameRegion) {
   }
 }
 
-// One task that runs others is helped by threads that have no task of their own.
+// Threads without a task of their own help one task that runs others.
 TEST(TaskRunner, ThreadsWithoutATaskHelpOthers) {
   constexpr std::uint32_t kThreads = 4;
   TaskRunner runner(kThreads);

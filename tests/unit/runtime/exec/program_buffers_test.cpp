@@ -1,4 +1,4 @@
-// The memory of a session: exact sizes, reuse, states that change hands only on commit.
+// The memory of a session: exact sizes, reuse, states that are swapped only on commit.
 #include <gtest/gtest.h>
 
 #include <cstring>

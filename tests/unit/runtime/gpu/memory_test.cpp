@@ -1,5 +1,5 @@
-// Memory of a device over the emulated driver: in the order of a stream, and at once where the
-// device has no memory pools.
+// Memory of a device over the emulated driver: in stream order, and at once if the device has no
+// memory pools.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -41,7 +41,7 @@ TEST_F(GpuMemoryTest, IsThereWhenItsStreamComesToIt) {
   const auto memory = GpuMemory::allocate_on(device, kBytes, stream);
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->size_bytes(), kBytes);
-  // Another stream is too early.
+  // Another stream may not use it yet.
   EXPECT_NE(fill_on(nullptr, memory->address()), kGpuSuccess);
   EXPECT_EQ(fill_on(stream, memory->address()), kGpuSuccess);
   EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
@@ -98,7 +98,7 @@ TEST_F(GpuMemoryTest, IsThereAtOnceWhereTheDeviceHasNoPools) {
   EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
 }
 
-// As of NVIDIA's driver: whoever waits for everything spoils what is captured.
+// As in NVIDIA's driver: a wait for the whole context spoils captures.
 TEST_F(GpuMemoryTest, WaitsForTheContextSpoilCaptures) {
   ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureRelaxed), kGpuSuccess);
   EXPECT_EQ(driver.context_synchronize(), kGpuCaptureUnsupported);
@@ -155,13 +155,13 @@ TEST_F(GpuMemoryTest, IsKeptWhileNobodyCanWaitForItsUsers) {
   EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), kMuch);
   GpuGraph graph = nullptr;
   EXPECT_EQ(driver.capture_end(stream, &graph), kGpuCaptureInvalidated);
-  // It goes back before memory is said to be short.
+  // Kept memory is freed before the device is said to be out of memory.
   EXPECT_TRUE(GpuMemory::allocate(device, kMuch + kBytes));
   EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
   EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
 }
 
-// Gives memory of the driver, and says when it has it back.
+// Provides memory of the driver, and notes when it gets it back.
 struct Lender {
   MemorySource source() {
     return {{std::shared_ptr<void>(), this},
@@ -249,7 +249,7 @@ TEST_F(GpuMemoryTest, OfASourceIsKeptWhileNobodyCanWaitForItsUsers) {
   EXPECT_FALSE(device->freeing().retry());
 }
 
-// A copy takes what is there when its stream comes to it: no byte is kept in between.
+// A copy reads the memory when its stream reaches it: no byte is kept in between.
 TEST_F(GpuMemoryTest, OfTheHostIsPinnedWhileItIsSaidTo) {
   const auto memory = GpuMemory::allocate(device, kBytes);
   ASSERT_TRUE(memory);

@@ -1,4 +1,4 @@
-// Launches of loops: what their bounds give is no promise of an end, nor of how deep they stand.
+// Launches of loops: bounds guarantee neither an end nor a limited nesting.
 #include "runtime/gpu/plan.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct LoopProgram {
   }
 };
 
-// For loops, one in another, around the setting to zero of a buffer.
+// Nested for loops around zeroing a buffer.
 Step nested(LoopProgram& program, std::size_t depth) {
   Step step{StepKind::Zero, 0};
   for (std::size_t i = 0; i < depth; ++i) step = program.loop(StepKind::For, {step});

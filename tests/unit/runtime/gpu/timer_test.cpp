@@ -109,7 +109,7 @@ TEST_F(GpuTimerTest, StreamsWaitForEventsOfOthers) {
   std::uint8_t bytes[4] = {};
   driver.copy_to_host(bytes, memory, 4, other);
   driver.event_record(read, other);
-  EXPECT_EQ(driver.event_query(read), kGpuSuccess);  // asking is what moves an emulated stream on
+  EXPECT_EQ(driver.event_query(read), kGpuSuccess);  // a query is what advances an emulated stream
   EXPECT_EQ(bytes[3], 7);
   driver.event_destroy(read);
   EXPECT_EQ(driver.stream_wait_event(other, read, 0), kGpuInvalidHandle);
@@ -119,7 +119,7 @@ TEST_F(GpuTimerTest, StreamsWaitForEventsOfOthers) {
   driver.memory_free(memory);
 }
 
-// A stream waits for the place that the event had then.
+// A stream waits for the place that the event had at that time.
 TEST_F(GpuTimerTest, EventsMayBeRecordedAnewWhileStreamsWait) {
   GpuStream second = nullptr, third = nullptr;
   GpuEvent event = nullptr;

@@ -1,4 +1,5 @@
-// The offsets by which the host writes a tensor's entry are those of the struct that kernels read.
+// The offsets with which the host writes a tensor's entry equal those of the struct that kernels
+// read.
 #include "runtime/image/gpu_abi.h"
 
 #include <gtest/gtest.h>

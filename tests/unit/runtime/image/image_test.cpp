@@ -1,4 +1,4 @@
-// Image files: a full image survives the round trip to the bit; damaged and hostile bytes are
+// Image files: a full image survives the round trip to the bit; damaged and malicious bytes are
 // errors, never crashes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -89,8 +89,7 @@ ProgramImage full_image() {  // NOLINT(cinch-function-length)
   return image;
 }
 
-// Writes bytes whose JSON has been changed by `change`, with a correct checksum: what a forger can
-// do.
+// Writes bytes whose JSON `change` has modified, with a correct checksum, as an attacker can.
 template <typename Change>
 std::vector<std::uint8_t> forged(const Change& change) {
   const auto bytes = write_image(full_image());
@@ -113,7 +112,7 @@ std::vector<std::uint8_t> forged(const Change& change) {
   return out;
 }
 
-// Only their names and hashes: an image holds compiled code.
+// Only names and hashes are kept: an image holds compiled code.
 TEST(ImageFile, KeepsTheFingerprintOfCppFunctions) {
   ProgramImage image = full_image();
   EXPECT_FALSE(image_to_json(image)["info"].contains("externs"));
@@ -180,8 +179,7 @@ TEST(ImageFile, EveryFlippedByteIsAnError) {
 
 TEST(ImageFile, ForgedMetadataIsAnError) {
   ASSERT_TRUE(read_image(forged([](auto&) {})));
-  // Each member of each object left out, or made something else: never a crash, and rarely an
-  // image.
+  // Omits or replaces each member of each object: never a crash, and rarely a valid image.
   const nlohmann::json flat = image_to_json(full_image()).flatten();
   for (const auto& [path, value] : flat.items()) {
     const nlohmann::json::json_pointer pointer(path);
@@ -354,7 +352,7 @@ TEST(ImageFile, AListOfNothingIsRefusedAtItsFirst) {
   EXPECT_THAT(read.error().message, HasSubstr("steps[0]: an object expected"));
 }
 
-// An image whose launches need no host in between: the same, and what tables on a GPU have.
+// An image whose launches need no host in between: the same, and the tables for a GPU.
 ProgramImage gpu_image() {
   ProgramImage image = full_image();
   HostExprPool& pool = image.info.exprs;
@@ -443,7 +441,7 @@ TEST(Fingerprint, ChangesWithWhatFixesAPayload) {
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[1].type.dtype.bits = 5; }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields.pop_back(); }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.counts[0].bound = i.sizes[0].value; }));
-  // What a person reads, and default values of run-time parameters, are no part of it.
+  // Text for people, and default values of run-time parameters, do not count.
   EXPECT_FALSE(changed([](ProgramInfo& i) { i.doc = "other"; }));
   EXPECT_FALSE(changed([](ProgramInfo& i) { i.params[0].default_value = 0.5; }));
 }

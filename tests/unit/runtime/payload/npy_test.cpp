@@ -1,4 +1,4 @@
-// .npy: what NumPy writes is read and written back byte for byte; everything else is refused.
+// .npy: files of NumPy are read and written back byte for byte; everything else is rejected.
 #include "runtime/payload/npy.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(NpyTest, ReadsOtherSpellings) {
   EXPECT_EQ(dtype_of("<f2"), "f16");
   EXPECT_EQ(dtype_of("|V2"), "bf16");
   EXPECT_EQ(dtype_of("<u2"), "bf16");
-  // Version 2 and 3, other order and quotes, Fortran order where it means nothing.
+  // Versions 2 and 3, other order and quotes, and Fortran order where it makes no difference.
   for (int major : {2, 3}) {
     EXPECT_TRUE(parse_npy(
         file("{\"shape\": ( 2 ,3) , 'fortran_order':False,'descr':'<f4',}\n", 24, major)));
@@ -145,14 +145,14 @@ TEST(NpyTest, FilesOnDisk) {
   EXPECT_EQ(format_npy({kF32, {2}, Bytes(9)}).error().kind, ErrorKind::InvalidArgument);
 }
 
-// A device may give bytes for ever, a file be as large as a disk.
+// A device may give endless bytes, and a file may be as large as a disk.
 TEST(NpyTest, NoMoreIsReadThanTheHeaderSays) {
   const auto endless = read_npy("/dev/zero");
   ASSERT_FALSE(endless);
   EXPECT_NE(endless.error().message.find("not an .npy file"), std::string::npos);
   const std::string path = testing::TempDir() + "/cinch_long_npy_test.npy";
   ASSERT_TRUE(write_npy(path, {kF32, {3}, Bytes(12, 1)}));
-  constexpr std::uintmax_t kBytes = std::uintmax_t{1} << 40;  // of which the disk holds none
+  constexpr std::uintmax_t kBytes = std::uintmax_t{1} << 40;  // a sparse file
   std::filesystem::resize_file(path, kBytes);
   const auto longer = read_npy(path);
   std::filesystem::remove(path);

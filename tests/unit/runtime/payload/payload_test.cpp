@@ -58,7 +58,7 @@ class PayloadTest : public testing::Test {
     return write({3}, {{5, 0, 0, 0, 17, 0, 0, 0, 99, 0, 0, 0}, {0xd1, 0x01}, {0, 0, 0x80, 0x3f}});
   }
 
-  // Changes bytes and sets the check word right again: what a hostile writer would do.
+  // Changes bytes and corrects the check word, as an attacker would.
   static Bytes reworked(Bytes bytes, std::size_t at, std::uint8_t value,
                         std::size_t num_counts = 1) {
     bytes[at] = value;
@@ -156,14 +156,14 @@ TEST_F(PayloadTest, ErrorsNameWhatIsWrong) {
   expect_refused(reworked(bytes, 88, 100), "field index: element 2 is 100, must be below 100");
   expect_refused(reworked(bytes, 91, 0xff), "field index: element 2");
   expect_refused(reworked(bytes, 84, 5), "field index: element 1 is 5 after 5, must ascend");
-  // A flag that is known, set without the check word: the marked payload has counts of 0.
+  // A known flag, set without the check word: a marked payload has counts of 0.
   expect_refused(reworked(bytes, 8, 1), "count m is 3, at most 0");
 }
 
 TEST_F(PayloadTest, CutOrLongerBytesAreRefused) {
   const Bytes bytes = sample();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    // A buffer of just that size, so that a read beyond it is seen.
+    // A buffer of exactly that size, so that a read beyond it is seen.
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_FALSE(read_payload(cut, expected)) << size;
     if (size < 64) continue;

@@ -1,4 +1,4 @@
-// The cheapest plan is found, compressing or not, and the reason is said.
+// The cheapest plan is found, whether it compresses or not, and the reason is given.
 #include "runtime/planner/choose_plan.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,8 @@ CostInputs inputs_of(std::uint32_t world, const LinkShape& links, double codec) 
   return inputs;
 }
 
-// A codec of an eighth of the bytes, and one whose payloads are bounded by four bytes an element.
+// A codec with an eighth of the bytes, and one whose payloads have a bound of four bytes per
+// element.
 PlanRequest request_of(std::uint32_t world, std::uint32_t codec, std::int64_t elems = 1 << 22) {
   PlanRequest request;
   request.world = world;
@@ -72,7 +73,7 @@ TEST(ChoosePlan, DoesNotCompressWhereThatCostsMore) {
   for (const Group& group : built->groups) EXPECT_EQ(group.codec, kDense);
 }
 
-// Of plans as good as the same the first one is taken, though it may be dense.
+// Among equally good plans the first one is chosen, even if it is dense.
 TEST(ChoosePlan, SaysWhatCompressingWouldHardlySave) {
   PlanRequest request = request_of(2, 0, 1000);
   const LinkShape late{1, 1e9};
@@ -136,7 +137,7 @@ TEST(ChoosePlan, TriesOnlyWhatDiffers) {
   EXPECT_TRUE(std::ranges::none_of(always.candidates, &PlanCandidate::is_dense));
 }
 
-// Neither partial sums nor the mean in place of what finish makes of the sum.
+// Neither partial sums, nor the mean instead of the program's own finish.
 TEST(ChoosePlan, TriesOnlyWhatAProgramTakes) {
   PlanRequest request = request_of(4, 0);
   request.codecs[0].takes_partial_sums = false;
@@ -218,7 +219,7 @@ TEST(ChoosePlan, TriesBothKindsWherePredictionsDoNotTellThemApart) {
   }
   choice.chosen = choice.candidates[0];
   EXPECT_EQ(worth_trying(choice, 1000), (std::vector<std::size_t>{0, 12, 1, 2, 3, 4, 5, 6}));
-  // Time for one more, which the other kind would not fit into.
+  // Time for one more candidate, but not for one of the other kind.
   choice.candidates[12].cost.seconds = 1.4;
   EXPECT_EQ(worth_trying(choice, 10.2), (std::vector<std::size_t>{0, 1}));
   // Predicted to be much slower: not tried.
@@ -230,7 +231,7 @@ TEST(ChoosePlan, WeighsWhatWasTriedAgainstPredictionsInWords) {
   PlanChoice choice = choose(request_of(8, 0), inputs_of(8, kSlow, 1e-9));
   const auto dense = std::ranges::find(choice.candidates, true, &PlanCandidate::is_dense);
   ASSERT_NE(dense, choice.candidates.end());
-  // Slower than what was predicted of the others, which nobody has tried.
+  // Slower than the predictions of the others, which nobody has tried.
   dense->tried_seconds = 100;
   choose_tried(choice);
   EXPECT_TRUE(choice.reason.starts_with("do not compress: it would most likely not be faster ("))
@@ -238,7 +239,7 @@ TEST(ChoosePlan, WeighsWhatWasTriedAgainstPredictionsInWords) {
   EXPECT_NE(choice.reason.find(" ms predicted, not tried; "), std::string::npos) << choice.reason;
   EXPECT_NE(choice.reason.find(" ms predicted, 100000.00 when tried)"), std::string::npos)
       << choice.reason;
-  // Where both were tried, they are compared.
+  // If both were tried, their times are compared.
   const auto other = std::ranges::find(choice.candidates, false, &PlanCandidate::is_dense);
   other->tried_seconds = 101;
   choose_tried(choice);

@@ -1,4 +1,4 @@
-// The decision tree's options, counted: the numbers that the paper's figure gives.
+// Counts the decision tree's options: the numbers in the paper's figure.
 #include "runtime/planner/exchange_options.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(ExchangeOptions, CompressNoMoreOftenThanAllowed) {
   EXPECT_EQ(all_exchange_options({.has_cpu = false, .most_compressions = 2}).size(), 140u);
 }
 
-// What is compressed is decompressed before it ends, and nothing else is.
+// Compressed data are decompressed before the end, and nothing else is.
 TEST(ExchangeOptions, EndWithRawValues) {
   for (const ExchangeOption& option : all_exchange_options()) {
     bool is_compressed = false;

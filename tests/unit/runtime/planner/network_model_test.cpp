@@ -1,5 +1,5 @@
-// Lines are found again under noise, files say where they are damaged, and what is measured on
-// shaped links is what their shape takes.
+// Lines are recovered under noise, files report where they are damaged, and measurements of shaped
+// links match their shape.
 #include "runtime/planner/network/network_model.h"
 
 #include <gtest/gtest.h>

@@ -117,7 +117,7 @@ TEST(PlanCost, IssuesExchangesOneAfterTheOther) {
   inputs.exchange_work.fill({2, 1e-6});
   inputs.cores = 2;
   EXPECT_NEAR(cost_of(request, inputs).seconds, 13.5, 0.01);  // cuts lie at whole tiles
-  // Two such threads and what computes beside them have one core.
+  // Two such threads and the computing ones share one core.
   inputs.cores = 1;
   inputs.ranks_per_machine = 2;
   EXPECT_GT(cost_of(request, inputs).seconds, 20);

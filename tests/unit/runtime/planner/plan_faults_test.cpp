@@ -1,4 +1,5 @@
-// What check_plan finds: a plan with one defect of each kind, beside its sound twin.
+// Errors that check_plan finds: plans with one defect of each kind, each compared with its sound
+// twin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace cinch::rt {
 namespace {
 
-// The n-th task of this kind; exchanges by what they exchange.
+// The n-th task of this kind; exchanges are counted by kind.
 Task& find_task(Plan& plan, std::uint32_t rank, TaskKind kind,
                 ExchangeKind exchange = ExchangeKind::Send) {
   auto& tasks = plan.ranks[rank].tasks;
@@ -80,7 +81,7 @@ const Fault kFaults[] = {
      [](Plan& plan) {
        for (RankPlan& rank : plan.ranks) {
          for (Task& task : rank.tasks) {
-           // Not of a tensor of no elements, which has no other part.
+           // Not for a tensor without elements, which has no other part.
            if (!task.is_last_part() || task.part == 0) continue;
            task.kind = TaskKind::Clear;
            task.reads.clear();
@@ -119,7 +120,8 @@ const Fault kFaults[] = {
      }},
     {"Unordered", "allgather", "not ordered",
      [](Plan& plan) {
-       // The second decoding waits for the clearing and its payload, not for the first.
+       // The second decoding waits for the clearing and for its payload, not for the first
+       // decoding.
        auto& tasks = plan.ranks[0].tasks;
        std::size_t seen = 0;
        for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -133,7 +135,7 @@ const Fault kFaults[] = {
        auto& slots = plan.ranks[0].slots;
        const Task& task = find_task(plan, 0, TaskKind::Exchange, ExchangeKind::AllToAll);
        slots[task.writes[1]].offset = slots[task.writes[2]].offset;
-       // Encoding of a later bundle over what this one receives.
+       // A later bundle's encoding overwrites slots that this one receives.
        for (Task& each : plan.ranks[0].tasks) {
          if (each.kind == TaskKind::Encode && each.writes != task.reads && each.after.empty()) {
            slots[each.writes[0]].offset = slots[task.writes[1]].offset;
@@ -150,7 +152,7 @@ const Fault kFaults[] = {
        task.groups.clear();
        task.reads.clear();
        task.writes.clear();
-       // Nobody fills the slots now: what read them is taken away, too.
+       // Nobody fills the slots now, so their readers are removed, too.
        for (Task& each : plan.ranks[1].tasks) {
          if (each.kind == TaskKind::DecodeAdd) {
            each.kind = TaskKind::Add;

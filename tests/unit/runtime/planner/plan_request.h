@@ -8,8 +8,8 @@
 
 namespace cinch::rt {
 
-// Codec 0 may be cut and has payloads of a known length, 1 is neither, 2 has a `sync` of which
-// nothing is known, 3 one with three collectives.
+// Codec 0 may be cut and has payloads of known length; codec 1 has neither property; codec 2 has a
+// `sync` whose collectives are unknown, codec 3 one with three collectives.
 inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
   const auto half = [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
     return 64 + 2 * static_cast<std::uint64_t>(rows * cols);

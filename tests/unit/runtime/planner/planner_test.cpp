@@ -1,4 +1,4 @@
-// Plans for any number of ranks pass their check, and cut and batch as they should.
+// Plans for any number of ranks pass their check, and cut and combine tensors as they should.
 #include "runtime/planner/planner.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Planner, SendsSmallTensorsTogether) {
   EXPECT_EQ(plan.ranks[0].tasks.size(), 6u);  // encode, gather, clear, two decode_add, finish
 }
 
-// Weights and biases in turns are two messages, not a message each.
+// Alternating weights and biases make two messages, not one each.
 TEST(Planner, SendsSmallTensorsOfACodecTogetherWhateverIsBetweenThem) {
   PlanRequest request = mixed_request("allgather", 2);
   request.tensors.clear();
@@ -93,7 +93,7 @@ TEST(Planner, SendsSmallTensorsOfACodecTogetherWhateverIsBetweenThem) {
     request.tensors.push_back({"bias" + std::to_string(i), 7, 1, kDense});
   }
   EXPECT_EQ(plan_of(request).groups.size(), 2u);
-  // Those of another priority go by themselves.
+  // Tensors of another priority travel separately.
   for (std::size_t i = 40; i < request.tensors.size(); ++i) request.tensors[i].priority = -1;
   const Plan plan = plan_of(request);
   ASSERT_EQ(plan.groups.size(), 4u);
@@ -113,7 +113,7 @@ TEST(Planner, SharesSmallTensorsOutEvenly) {
   }
 }
 
-// Links do not rest while the owner of the first bundle computes.
+// Links do not idle while the owner of the first bundle computes.
 TEST(Planner, BeginsBundlesBeforeOthersHaveEnded) {
   PlanRequest request = mixed_request("two_shot", 4);
   request.tensors = {{"large", 200000, 1, 0}};  // thirteen bundles
@@ -166,8 +166,8 @@ TEST(Planner, DecodesEveryPayloadWhereFinishIsNotLinear) {
   }
 }
 
-// Machines of several ranks add gradients before anything is encoded, but in ways that begin with
-// it.
+// Machines of several ranks add gradients before anything is encoded, except in options that begin
+// with encoding.
 TEST(Planner, DecodesEveryPayloadOfAMachineWhereFinishIsNotLinear) {
   PlanRequest request = mixed_request("hierarchical", 4);
   request.codecs[0].takes_partial_sums = false;

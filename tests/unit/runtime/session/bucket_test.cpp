@@ -1,4 +1,4 @@
-// Pieces of flat buffers: where they lie, what does not fit, payloads moved together.
+// Pieces of flat buffers: their places, pieces that do not fit, payloads moved together.
 #include "runtime/call/bucket.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Kernels of a small sparsifier with error feedback, written by hand against KernelArgs: compiled
-// into a shared object whose bytes stand in an image as its binary. Buffer numbers are those of
-// hand_program.cpp.
+// Kernels of a small sparsifier with error feedback, written by hand against KernelArgs. They are
+// compiled into a shared object, whose bytes are the binary of an image. Buffer numbers are those
+// of hand_program.cpp.
 #include <cstdint>
 #include <cstring>
 
@@ -24,7 +24,8 @@ float tau(const KernelArgs* args) {
 
 }  // namespace
 
-// corrected = g + residual; what reaches tau is sent and leaves the residual. One task, in order.
+// corrected = g + residual; elements that reach tau are sent and leave the residual. One task, in
+// order.
 extern "C" void hand_encode(const KernelArgs* args, std::uint64_t, std::uint64_t) {
   const auto n = static_cast<std::uint32_t>(args->sizes[0]);
   const float* g = buffer<const float>(args, 0);
@@ -64,7 +65,7 @@ extern "C" void hand_scatter_add(const KernelArgs* args, std::uint64_t, std::uin
   }
 }
 
-// The residual starts as the tensor's number plus the seed, so that a test sees both arrive.
+// The residual starts as the tensor's number plus the seed, so that a test sees that both arrive.
 extern "C" void hand_init(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t n = args->sizes[0];
   for (std::uint64_t i = begin * kTile; i < end * kTile && i < n; ++i) {

@@ -1,4 +1,4 @@
-// Buffers in the order that hand_kernels.cpp knows.
+// Buffers in the order of hand_kernels.cpp.
 #include "hand_program.h"
 
 #include "runtime/core/files/file_bytes.h"

@@ -1,4 +1,4 @@
-// Parameters of every type: values refused, the three forms.
+// Parameters of every type: rejected values, and the three forms.
 #include "runtime/call/parameters.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Lists of tensors: what a list gives is what sessions of one tensor give, whatever the threads do;
-// all or nothing; one parallel run for a call.
+// Lists of tensors: a list gives the same results as sessions of one tensor, whatever the threads
+// do; all or nothing; one parallel run per call.
 #include "runtime/session/session_list.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ SessionList open_list(const std::vector<std::int64_t>& sizes, const SessionOptio
   return std::move(*list);
 }
 
-// Gradients of all tensors, and what a call on them takes.
+// Gradients of all tensors, and the memory of a call on them.
 struct Arrays {
   explicit Arrays(const std::vector<std::int64_t>& sizes, std::size_t seed = 0)
       : slots(sizes.size()) {
@@ -80,7 +80,7 @@ struct Arrays {
   std::vector<ConstTensorView> inputs() const { return {gradients.begin(), gradients.end()}; }
   std::vector<TensorView> targets() { return {outputs.begin(), outputs.end()}; }
   std::vector<std::span<float>> spans() { return {outputs.begin(), outputs.end()}; }
-  // Copies of what was encoded stay where decode reads them.
+  // Copies of the encoded payloads, which decode reads.
   std::vector<PayloadBytes> payloads() {
     copies.clear();
     for (const PayloadSlot& slot : slots) copies.emplace_back(slot.bytes.begin(), slot.bytes.end());
@@ -101,7 +101,7 @@ std::vector<Bytes> states_of(const SessionList& list) {
   return states;
 }
 
-// Everything that two steps give, in order.
+// All results of two steps, in order.
 struct Results {
   std::vector<Bytes> payloads, states;
   std::vector<Floats> decoded, added, updates;
@@ -182,7 +182,7 @@ TEST(SessionList, ACallIsOneParallelRunHoweverManyTensors) {
     EXPECT_TRUE(list.decode({}, payloads, arrays.targets()));
     return list.num_regions() - before;
   };
-  // Of one large tensor each kernel is one; of many tensors all of them are one.
+  // With one large tensor each kernel is a parallel run; with many tensors all of them are one.
   EXPECT_GE(regions_of_decode({400000}), 1u);
   EXPECT_EQ(regions_of_decode({400000, 3}), 1u);
   EXPECT_EQ(regions_of_decode(sizes_of_many()), 1u);
@@ -299,7 +299,7 @@ TEST(SessionList, CancellingEndsACallAndChangesNoState) {
   bool was_stopped = false;
   for (int i = 0; i < 20; ++i) {
     const auto before = states_of(list);
-    // Once before the call begins, else somewhere within it or behind it.
+    // Cancelled once before the call begins, otherwise somewhere within it or after it.
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
       cancelled = true;
@@ -318,7 +318,7 @@ TEST(SessionList, CancellingEndsACallAndChangesNoState) {
   EXPECT_TRUE(list.encode({}, arrays.inputs(), arrays.slots));
 }
 
-// Who asks for memory.
+// The thread that requests memory.
 struct Asked {
   static void* allocate(void* context, std::size_t size, std::size_t alignment, MemoryUse) {
     auto& self = *static_cast<Asked*>(context);

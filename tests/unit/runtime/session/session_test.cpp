@@ -1,5 +1,5 @@
 // Sessions over a hand-made program in a real shared object: steps with state, parameters, marked
-// payloads, hostile payloads, states in files, tensors of all types.
+// payloads, malicious payloads, states in files, tensors of all types.
 #include "runtime/session/session.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ std::vector<float> state_of(const Session& session) {
   return values;
 }
 
-// What encode of the hand program must give, computed plainly.
+// The correct results of the hand program's encode, in plain code.
 struct Reference {
   std::vector<float> residual, decoded;
   std::vector<std::uint32_t> index;
@@ -134,7 +134,7 @@ TEST(Session, ParametersAreCheckedAndTakeEffect) {
   const auto payload = session.encode(gradient_of(100), 0);
   ASSERT_TRUE(payload);
   EXPECT_EQ(read_payload_header(*payload)->payload_bytes, 80) << "nothing reaches 4";
-  // The same payload under another value of tau is of another program.
+  // With another value of tau, the same payload belongs to another program.
   const auto copy = bytes_of(*payload);
   ASSERT_TRUE(session.set_parameter("tau", 1));
   std::vector<float> out(100);
@@ -278,7 +278,7 @@ TEST(Session, StatesGoThroughFiles) {
             bytes_of(*first.encode(gradient_of(500, 2), 1)));
   Session other = open(501);
   EXPECT_THAT(other.load_states(path).error().message, HasSubstr("shape [500, 1]"));
-  // Every cut and every changed byte is an error that leaves the states.
+  // Every truncation and every changed byte is an error that leaves the states unchanged.
   const auto before = state_of(second);
   const auto file = [&] {
     std::vector<std::uint8_t> bytes(std::filesystem::file_size(path));
@@ -337,7 +337,7 @@ TEST(Session, HostilePayloadsAreRefusedBeforeAnythingIsWritten) {
       refused(changed, "payload");
       continue;
     }
-    // An index may change to another that still ascends and fits: it then decodes within bounds.
+    // An index may change to another that still ascends and fits; it then decodes within bounds.
     std::vector<float> other(kElems);
     const Status status = session.decode(changed, std::span(other), 0);
     if (!status) EXPECT_THAT(status.error().message, HasSubstr("field index: element"));

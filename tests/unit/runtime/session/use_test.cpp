@@ -18,7 +18,7 @@
 namespace cinch::rt {
 namespace {
 
-// Was it refused because of another call?
+// Was the call rejected because of another one?
 template <typename T>
 bool is_refused(const Result<T>& result) {
   if (result) return false;
@@ -35,7 +35,7 @@ SessionOptions options_for(std::int64_t n) {
   return options;
 }
 
-// Memory whose next piece is asked for in the middle of a call, when `meanwhile` is called.
+// Memory whose next request, in the middle of a call, calls `meanwhile`.
 struct Interruption {
   std::function<void()> meanwhile;
 

@@ -1,4 +1,5 @@
-// Tables of tuning numbers: what is read, what is refused, and what is in use for an architecture.
+// Tables of tuning numbers: which are read, which are rejected, and which numbers are used for an
+// architecture.
 #include "runtime/tuning/tuning.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ TEST(TuningTest, the_built_in_table_has_every_architecture_and_tells_who_measure
     ASSERT_NE(entry, nullptr) << name;
     EXPECT_EQ(entry->architecture.starts_with("sm_") || entry->architecture == "emulated",
               std::holds_alternative<GpuTuning>(entry->numbers));
-    // Who has not measured has no other numbers.
+    // An entry without a measurement has the default numbers.
     if (entry->measured) {
       EXPECT_FALSE(entry->measured->machine.empty());
       EXPECT_EQ(entry->measured->date.size(), 10u);
@@ -153,12 +154,12 @@ TEST(UserTuningTest, serves_before_the_built_in_table) {
   EXPECT_EQ(cpu_tuning("x86-64").task_bytes,
             std::get<CpuTuning>(builtin_tuning().find("x86-64")->numbers).task_bytes);
   EXPECT_EQ(gpu_tuning("sm_91").service_elements, 5);
-  // The highest below it.
+  // The next lower one.
   EXPECT_EQ(gpu_tuning("sm_95").service_elements, 5);
   EXPECT_EQ(gpu_tuning("sm_90").service_elements, 4096);
   EXPECT_EQ(gpu_tuning("sm_103").service_elements, 4096);
   EXPECT_EQ(gpu_tuning("sm_20"), GpuTuning{});
-  // What is of another kind has none of these numbers.
+  // An architecture of another kind has none of these numbers.
   EXPECT_EQ(cpu_tuning("sm_91"), CpuTuning{});
   std::filesystem::remove(path);
   const auto gone = load_tuning(path);

@@ -114,7 +114,7 @@ TEST(Rendezvous, NothingListensAfterwards) {
 struct Stranger {
   const char* name;
   void (*act)(OwnedFile&);
-  const char* reason;  // why he is sent away
+  const char* reason;  // why the stranger is disconnected
 };
 
 class StrangersAt : public ::testing::TestWithParam<Stranger> {};
@@ -145,7 +145,7 @@ constexpr Stranger kStrangers[] = {
      },
      "rank 1 of 3 has another secret"}};
 
-// They are sent away, and ranks notice nothing.
+// They are disconnected, and ranks notice nothing.
 TEST_P(StrangersAt, AreSentAway) {
   const std::uint16_t port = free_port();
   const auto all = options_over_socket(3, port);
@@ -170,7 +170,7 @@ TEST_P(StrangersAt, AreSentAway) {
 // Those that are sent away within the time.
 class NoticedStrangersAt : public StrangersAt {};
 
-// Where a rank is missing, its error says who came instead.
+// If a rank is missing, its error says which strangers came.
 TEST_P(NoticedStrangersAt, AreNamedWhereARankIsMissing) {
   const std::uint16_t port = free_port();
   auto all = options_over_socket(3, port, [](UcxOptions& options) { options.timeout = kShort; });

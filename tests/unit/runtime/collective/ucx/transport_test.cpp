@@ -1,4 +1,4 @@
-// What every transport must do, over TCP and over shared memory; ranks that give up and leave.
+// Requirements for every transport, over TCP and over shared memory; ranks that give up and leave.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -136,7 +136,7 @@ TEST_P(UcxOver, SaysWhomItWaitsFor) {
   });
 }
 
-// Who has given up owns his memory again, although messages that were under way still come.
+// A rank that gave up owns its memory again, although messages still arrive.
 TEST_P(UcxOver, MemoryIsFreeAfterGivingUp) {
   run(2, [](auto& transport) {
     std::vector<std::uint8_t> bytes(20000000, transport->rank() == 0 ? 1 : 2);
@@ -157,7 +157,7 @@ TEST_P(UcxOver, MemoryIsFreeAfterGivingUp) {
   });
 }
 
-// What has arrived, short and long, and is never asked for.
+// Messages that have arrived, short and long, and that nobody asks for.
 TEST_P(UcxOver, MessagesThatNobodyTakesAreDropped) {
   for (const bool gives_up : {true, false}) {
     run(2, [&](auto& transport) {

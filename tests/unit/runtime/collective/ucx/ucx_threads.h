@@ -1,4 +1,4 @@
-// Ranks over UCX that are threads of the test, each with connections of its own: they meet over a
+// Ranks over UCX that are threads of the test, each with its own connections; they meet over a
 // store in memory.
 #pragma once
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class StoreInMemory : public KeyValueStore {
   std::map<std::string, std::vector<std::uint8_t>> values_;
 };
 
-/// Of all ranks, by rank; `change` may make some differ.
+/// Options by rank; `change` may make some differ.
 inline std::vector<UcxOptions> ucx_options(std::uint32_t world, const std::string& transports,
                                            const std::function<void(UcxOptions&)>& change = {}) {
   const auto store = std::make_shared<StoreInMemory>();
@@ -71,7 +71,7 @@ inline void run_ucx_threads(const std::vector<UcxOptions>& all,
   for (std::thread& thread : threads) thread.join();
 }
 
-/// The errors of opening, by rank; "" where there is none.
+/// The errors of opening, by rank; "" for none.
 inline std::vector<std::string> errors_of_opening(const std::vector<UcxOptions>& all) {
   std::vector<std::string> errors(all.size());
   std::vector<std::thread> threads;
