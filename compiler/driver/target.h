@@ -21,9 +21,9 @@ bool is_gpu(const ExecutionOptions& options);
 std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
 // Throws CommandError (Unavailable) for devices and processors that this machine lacks.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
-// Is it an architecture: "sm_90", and with a letter code for one architecture ("sm_90a", from 90 on)
-// or for its family ("sm_100f", from 100 on) alone? The number is that of a known GPU, one that the
-// NVRTC at hand compiles for, or a newer one, up to 999.
+// Is it an architecture: "sm_90", and with a letter code for one architecture ("sm_90a", from 90
+// on) or for its family ("sm_100f", from 100 on) alone? The number is that of a known GPU, one that
+// the NVRTC at hand compiles for, or a newer one, up to 999.
 bool is_cuda_arch(std::string_view arch);
 // The architectures that is_cuda_arch accepts, for messages.
 std::string cuda_archs_text();

@@ -35,9 +35,8 @@ CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
 #pragma clang loop unroll(disable)
   for (; low < high && halves != 0; --halves) {
     const u32 tried = high - (high - low) / 2;
-    const auto reaches = [&](Lanes<u32> some) __attribute__((always_inline)) {
-      return Truth(some >= wide(tried));
-    };
+    const auto reaches = [&](Lanes<u32> some)
+                             __attribute__((always_inline)) { return Truth(some >= wide(tried)); };
     const bool is_reached = count_keys(keys, len, reaches) >= k;
     low = is_reached ? tried : low;
     high = is_reached ? high : tried - 1;
@@ -88,8 +87,8 @@ CINCH_CALL u32 list_reaching(const LocalArray<u32>& x, u32 len, u32 bound, u32* 
   return count;
 }
 
-// Of keys in the order of their places: is the key `of` among the k largest, of equal ones the first?
-// Whole vectors.
+// Of keys in the order of their places: is the key `of` among the k largest, of equal ones the
+// first? Whole vectors.
 CINCH_CALL bool is_among_largest(const u32* keys, u32 count, u32 of, u32 k) {
   const Lanes<u32> own = wide(keys[of]);
   u32 before = 0;
@@ -103,7 +102,8 @@ CINCH_CALL bool is_among_largest(const u32* keys, u32 count, u32 of, u32 k) {
 }
 
 // Marks listed keys, of which there are more than k.
-CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places, u32 count, u32 k) {
+CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places, u32 count,
+                          u32 k) {
   if (count <= kRowParts) {
     for (u32 i = 0; i < count; ++i) x.at[places[i]] = is_among_largest(keys, count, i, k) ? 1 : 0;
     return;
