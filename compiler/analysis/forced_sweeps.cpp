@@ -207,7 +207,7 @@ class Floor {
       const std::int64_t bytes = std::min(room, std::min(elements, room) * kLineBytes);
       room -= bytes;
       const std::size_t sweep = std::max(ready_[at.index()], ready_[values.index()]);
-      const Stream store{name, adds ? use : Stream::Use::Write, bytes};
+      const Stream store{name, use, bytes};
       scattered.push_back({values, sweep, store, std::nullopt});
       scattered.push_back({at, ready_[at.index()], std::nullopt, std::nullopt});
       base = scatter.operands[0];

@@ -25,7 +25,7 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
                                                text_.describe(b.value));
     return error_value(span);
   }
-  const Value bools = conversions_.one_bool(chosen_by);
+  Value bools = conversions_.one_bool(chosen_by);
   if (bools.is_error()) return bools;
   const bool has_stmts = !a.stmts.empty() || !b.stmts.empty();
   const Value test = chosen_by.is_host() && !has_stmts ? chosen_by : build_.shared(bools, "is_so");
@@ -69,7 +69,9 @@ Value Expressions::assigned_in(const Value& first, const Value& second, Branch& 
     });
     if (made[i].is_error()) return error_value(span);
   }
-  if (!are_of_one_shape(made[0], made[1], dtype.has_value(), span)) return error_value(span);
+  if (!are_of_one_shape(made[0], made[1], dtype.has_value(), span) || !dtype) {
+    return error_value(span);
+  }
   const Type& type = made[0].type;
   const HostExprId nothing = is_bool(*dtype) ? pool().const_bool(false) : pool().const_int(0);
   Value before = conversions_.coerce(host_value(nothing, span), *dtype);

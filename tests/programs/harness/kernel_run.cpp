@@ -320,13 +320,10 @@ void KernelRun::execute(const Instr& instr, std::size_t count) {
     case InstrKind::local_previous:
       return local(instr, count);
     case InstrKind::local_scan:
-      return local_scan(instr);
     case InstrKind::local_butterflies:
-      return butterflies(instr);
     case InstrKind::local_largest:
-      return mark_largest(instr);
     case InstrKind::local_product:
-      return product(instr);
+      return local_whole(instr);
     case InstrKind::random:
     case InstrKind::random_bits:
     case InstrKind::normal:

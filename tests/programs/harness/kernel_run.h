@@ -42,6 +42,7 @@ class KernelRun {
   void finish_reduce(const Instr& instr);
   void scan(const Instr& instr, std::vector<Words>& tuples, ComputeType single);
   void finish_scan(const Instr& instr);
+  void local_whole(const Instr& instr);
   void local_scan(const Instr& instr);
   void butterflies(const Instr& instr);
   void mark_largest(const Instr& instr);

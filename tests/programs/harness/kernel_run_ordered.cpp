@@ -131,6 +131,19 @@ void KernelRun::local_scan(const Instr& instr) {
   }
 }
 
+void KernelRun::local_whole(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::local_scan:
+      return local_scan(instr);
+    case InstrKind::local_butterflies:
+      return butterflies(instr);
+    case InstrKind::local_largest:
+      return mark_largest(instr);
+    default:
+      return product(instr);
+  }
+}
+
 void KernelRun::butterflies(const Instr& instr) {
   Words& x = locals_[instr.index];
   const DType dtype = kir::dtype_of(kernel_.locals[instr.index].type);
