@@ -33,6 +33,7 @@ struct CpuOptions {
   bool count_accesses = false;     // kernels add the bits they read and write to counters[0], [1]
   bool links_helpers = false;  // the text goes without prelude and helpers: it does not stand alone
   std::size_t max_parts = 1;   // of emit_cpu_parts
+  Effort effort = Effort::Full;  // Quick: loops are printed once, with masks
 };
 
 /// One translation unit with the KIR as a comment, the prelude and one exported function per

@@ -1,12 +1,19 @@
 // KernelSource: the text of all kernels of a program for one target, ready for a compiler.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace cinch::codegen {
 
 enum class TargetKind : unsigned char { Cpu, Cuda };
+
+/// How much the compiler optimises. Results have the same bits.
+enum class Effort : std::uint8_t {
+  Full,  // for code that is compiled once and used often
+  Quick  // takes half the time or less, while somebody waits; the code is slower
+};
 
 // "cpu:x86-64", "cpu:x86-64-v3" (AVX2), "cpu:x86-64-v4" (AVX-512), "cpu:aarch64", "cpu:native" is
 // resolved before; "cuda:sm_90".

@@ -38,6 +38,7 @@ struct CinchClangRequest {
   int output;              // CinchClangOutput
   int address_sanitizer;   // 1: kernels are instrumented; the host must have the ASan run time
   int optimization_level;  // 0 … 3
+  int is_quick;            // 1: few passes and the quickest code generator, at any level but 0
   int emulation;           // CinchClangEmulation
   // For objects of a library: a prefix of the names of kernels, which become hidden; all else
   // becomes local. Null: names stay as emitted.
@@ -144,4 +145,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 6;
+inline constexpr unsigned kCinchClangAbi = 7;

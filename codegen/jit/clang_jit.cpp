@@ -35,6 +35,7 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
   request.output = output;
   request.address_sanitizer = options.sanitize_address;
   request.optimization_level = options.optimization_level;
+  request.is_quick = options.effort == Effort::Quick;
   request.symbol_prefix = options.symbol_prefix.empty() ? nullptr : options.symbol_prefix.c_str();
   ReplyPtr reply(functions->compile(&request), functions->release);
   if (!reply->ok) return refusal(sources, *reply);

@@ -29,6 +29,7 @@ struct CpuCompileOptions {
   int optimization_level = sanitize_address ? 1 : 3;
   // For objects of a library: see CinchClangRequest. Empty: kernels are exported under their names.
   std::string symbol_prefix = {};
+  Effort effort = Effort::Full;
   CompileTimes* times = nullptr;  // filled in if given
 };
 

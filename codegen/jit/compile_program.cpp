@@ -17,6 +17,9 @@ namespace {
 // are the same everywhere.
 constexpr std::size_t kMaxParts = 4;
 
+// Clang takes about a tenth of a second of processor time for a text of so many bytes.
+constexpr std::size_t kQuickTextBytes = 32768;
+
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   std::vector<rt::KernelInfo> infos;
   infos.reserve(program.kernels.size());
@@ -32,9 +35,11 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   }
   CpuCompileOptions compile_options;
   compile_options.times = options.times;
+  compile_options.effort = options.effort;
   CpuOptions emit_options{arch, options.count_accesses};
   emit_options.links_helpers = can_link_helpers(compile_options);
   emit_options.max_parts = kMaxParts;
+  emit_options.effort = compile_options.effort;
   auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
   CINCH_TRY(binary);
   rt::ProgramImage image = image_without_code(program, "cpu:" + arch);
@@ -51,8 +56,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   const kir::KernelProgram program = with_call_sizes(given);
   const CudaOptions emit_options{arch, options.block_warps};
   const KernelSource source = emit_cuda(program, emit_options);
-  auto binary = arch == kEmulatedArch ? compile_emulated(source)
-                                      : options.compile_cuda(source, options.is_ptx);
+  auto binary = arch == kEmulatedArch  ? compile_emulated(source)
+                : options.compile_cuda ? options.compile_cuda(source, options.is_ptx)
+                                       : nvrtc_binary(source, options.is_ptx, options.effort);
   CINCH_TRY(binary);
   rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
@@ -68,21 +74,23 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
 
 }  // namespace
 
-namespace {
-rt::Result<std::vector<std::uint8_t>> binary_of(const KernelSource& source, bool is_ptx,
-                                                CudaEffort effort) {
+rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx,
+                                                   Effort effort) {
   auto binary = is_ptx ? compile_cuda(source, {.output = CudaOutput::Ptx, .effort = effort})
                        : compile_cuda_to_load(source, effort);
   CINCH_TRY(binary);
   return std::move(binary->bytes);
 }
-}  // namespace
 
-rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx) {
-  return binary_of(source, is_ptx, CudaEffort::Full);
-}
-rt::Result<std::vector<std::uint8_t>> quick_nvrtc_binary(const KernelSource& source, bool is_ptx) {
-  return binary_of(source, is_ptx, CudaEffort::Quick);
+bool is_quick_worth_it(const kir::KernelProgram& program, const Target& target) {
+  if (target.kind == TargetKind::Cuda) return true;
+  std::size_t text_bytes = 0;
+  CpuOptions options{target.arch};
+  options.links_helpers = true;
+  for (const KernelSource& source : emit_cpu_parts(program, options))
+    text_bytes += source.text.size();
+
+  return text_bytes > kQuickTextBytes;
 }
 
 rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target) {

@@ -14,9 +14,8 @@ namespace cinch::codegen {
 
 /// Compiles CUDA text to machine code for a GPU of the source's target (PTX if NVRTC is older than
 /// the GPU), or to PTX of that architecture. Errors: those of compile_cuda.
-rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx);
-/// The same with less optimisation, in less time (CudaEffort).
-rt::Result<std::vector<std::uint8_t>> quick_nvrtc_binary(const KernelSource& source, bool is_ptx);
+rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx,
+                                                   Effort effort = Effort::Full);
 
 struct ImageOptions {
   bool count_accesses = false;    // CPUs: kernels count the bytes they read and write
@@ -24,9 +23,14 @@ struct ImageOptions {
   std::uint32_t block_warps = CudaOptions{}.block_warps;  // CUDA
   // CUDA: PTX for the driver's compiler, which also serves later architectures
   bool is_ptx = false;
+  Effort effort = Effort::Full;
   std::function<rt::Result<std::vector<std::uint8_t>>(const KernelSource&, bool is_ptx)>
-      compile_cuda = nvrtc_binary;
+      compile_cuda;  // none: nvrtc_binary
 };
+
+/// Is the program so long that quickly compiled code should serve somebody who waits? Always for
+/// CUDA.
+bool is_quick_worth_it(const kir::KernelProgram& program, const Target& target);
 
 /// Everything in the image except the code.
 rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target);

@@ -213,12 +213,12 @@ std::vector<std::string> compile_options(const std::string& arch,
       // Suppresses warnings about unused functions and values: the prelude is always whole, as are
       // kernels' results. NVRTC 13.0 and older also warn of loops over zero counts.
       "--diag-suppress=177,186"};
-  if (options.effort == CudaEffort::Quick) words.emplace_back("--define-macro=CINCH_QUICK");
+  if (options.effort == Effort::Quick) words.emplace_back("--define-macro=CINCH_QUICK");
   if (options.line_info) words.emplace_back("--generate-line-info");
   if (nvrtc_report().major >= 13) {
     // Optimises kernels in parallel on all cores.
     words.emplace_back("--split-compile=0");
-    if (options.effort == CudaEffort::Quick) words.emplace_back("--Ofast-compile=min");
+    if (options.effort == Effort::Quick) words.emplace_back("--Ofast-compile=min");
   }
   return words;
 }
@@ -280,7 +280,7 @@ std::vector<std::string> archs_that_serve(const std::string& arch) {
   return archs;
 }
 
-rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source, CudaEffort effort) {
+rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source, Effort effort) {
   const std::string ptx_arch = ptx_arch_for(source.target.arch, nvrtc_report().archs);
   if (ptx_arch.empty()) return compile_cuda(source, {.effort = effort});
   return compile_cuda(source.text, ptx_arch, {.output = CudaOutput::Ptx, .effort = effort});

@@ -18,17 +18,10 @@ namespace cinch::codegen {
 
 enum class CudaOutput : std::uint8_t { Ptx, Cubin };
 
-/// How much NVRTC optimises. Results have the same bits.
-enum class CudaEffort : std::uint8_t {
-  Full,  // for code that is compiled once and used often
-  // Takes less than half the time, while somebody waits; the code uses more registers and stack
-  Quick
-};
-
 struct CudaCompileOptions {
   CudaOutput output = CudaOutput::Cubin;
   bool line_info = false;
-  CudaEffort effort = CudaEffort::Full;
+  Effort effort = Effort::Full;
 };
 
 struct CudaBinary {
@@ -56,7 +49,7 @@ std::vector<std::string> archs_that_serve(const std::string& arch);
 /// Makes code that the driver of a device of the source's target can load: a cubin, or for an
 /// architecture newer than this NVRTC the PTX of ptx_arch_for, which the driver then compiles.
 rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source,
-                                            CudaEffort effort = CudaEffort::Full);
+                                            Effort effort = Effort::Full);
 
 struct LibraryAttempt {
   std::string origin;   // "already loaded", "CINCH_NVRTC", "pip wheel", …

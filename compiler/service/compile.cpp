@@ -95,68 +95,78 @@ Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
   return compilation;
 }
 
+using codegen::Effort;
+
 bool needs_nvrtc(const codegen::Target& target) {
   return target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
 }
 
-// How code for the request is optimised.
-codegen::CudaEffort effort_of(const ProgramRequest& request, const codegen::Target& target) {
-  return request.is_ahead_of_time || !needs_nvrtc(target) ? codegen::CudaEffort::Full
-                                                          : codegen::CudaEffort::Quick;
-}
-
-// The efforts whose code in the cache serves the request, best first. Quickly made code serves
-// ahead-of-time requests only if there is no NVRTC.
-std::vector<codegen::CudaEffort> efforts_that_serve(const ProgramRequest& request,
-                                                    const codegen::Target& target) {
-  if (!needs_nvrtc(target) || (request.is_ahead_of_time && codegen::nvrtc_report().is_found)) {
-    return {codegen::CudaEffort::Full};
-  }
-  return {codegen::CudaEffort::Full, codegen::CudaEffort::Quick};
+// May quickly compiled code serve the request now?
+bool may_be_quick(const ProgramRequest& request, const codegen::Target& target) {
+  if (request.is_ahead_of_time) return false;
+  if (needs_nvrtc(target)) return true;
+  return target.kind == codegen::TargetKind::Cpu && request.replaces_code && !request.pass_limit &&
+         can_improve();
 }
 
 CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      const CudaCode& code) {
+                      const CodeChoice& code) {
   return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
 }
 
+// A program that was found or made.
+struct Made {
+  rt::CacheEntry entry;
+  Effort effort = Effort::Full;
+};
+
 // Looks up this key. For a program without states also finds code that was made for states in a
 // second buffer, which is then the same.
-std::optional<rt::ProgramImage> find_code(const Compilation& compilation,
-                                          const codegen::Target& target, const CudaCode& code) {
+std::optional<rt::CacheEntry> find_code(const Compilation& compilation,
+                                        const codegen::Target& target, const CodeChoice& code) {
   if (auto kept = cache_of(compilation, target, code).find()) return kept;
   if (compilation.request.states != codegen::StateUpdate::InPlace) return std::nullopt;
   auto kept = CompileCache(compilation.text, compilation.bindings_of_code,
                            codegen::StateUpdate::SecondBuffer, target, code)
                   .find();
-  if (kept && kept->info.states.empty()) return kept;
+  if (kept && kept->image.info.states.empty()) return kept;
   return std::nullopt;
 }
 
-struct KeptCode {
-  rt::ProgramImage image;
-  codegen::CudaEffort effort;
-};
-std::optional<KeptCode> find_kept(const Compilation& compilation, const codegen::Target& target,
-                                  std::uint32_t block_warps) {
-  for (const codegen::CudaEffort effort : efforts_that_serve(compilation.request, target)) {
-    if (auto kept = find_code(compilation, target, {block_warps, effort}))
-      return KeptCode{std::move(*kept), effort};
-  }
-  return std::nullopt;
+// Quickly compiled code serves ahead-of-time requests for GPUs only if there is no NVRTC.
+bool serves_if_quick(const ProgramRequest& request, const codegen::Target& target) {
+  return may_be_quick(request, target) ||
+         (needs_nvrtc(target) && !codegen::nvrtc_report().is_found);
+}
+
+// Calls `find` for the efforts whose code serves the request, best first, until it finds one.
+template <typename Find>
+auto find_best(const ProgramRequest& request, const codegen::Target& target, const Find& find)
+    -> decltype(find(Effort::Full)) {
+  if (auto found = find(Effort::Full)) return found;
+  if (!serves_if_quick(request, target)) return std::nullopt;
+  return find(Effort::Quick);
+}
+
+std::optional<Made> find_kept(const Compilation& compilation, const codegen::Target& target,
+                              std::uint32_t block_warps) {
+  return find_best(compilation.request, target, [&](Effort effort) -> std::optional<Made> {
+    auto kept = find_code(compilation, target, {block_warps, effort});
+    if (!kept) return std::nullopt;
+    return Made{std::move(*kept), effort};
+  });
 }
 
 // Code in the cache that serves although it was made for blocks of another size or another
 // architecture: results are the same, and without NVRTC there is no other.
-std::optional<rt::ProgramImage> find_other_code(const Compilation& compilation,
-                                                const codegen::Target& target) {
+std::optional<Made> find_other_code(const Compilation& compilation, const codegen::Target& target) {
   if (!needs_nvrtc(target) || codegen::nvrtc_report().is_found) return std::nullopt;
   for (const std::string& arch : codegen::archs_that_serve(target.arch)) {
     for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all values that CudaOptions accepts
       auto kept = find_kept(compilation, {target.kind, arch}, warps);
       if (!kept) continue;
-      kept->image.target = "cuda:" + target.arch;
-      return std::move(kept->image);
+      kept->entry.image.target = "cuda:" + target.arch;
+      return kept;
     }
   }
   return std::nullopt;
@@ -167,55 +177,78 @@ codegen::Target target_of_code(const codegen::Target& target) {
   return {target.kind, target.arch == codegen::kPtx ? codegen::kPtxArch : target.arch};
 }
 
-rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
-                                  const CompileCache& cache, const codegen::Target& target,
-                                  const codegen::ImageOptions& options) {
+std::uint32_t block_warps_of(const codegen::Target& target) {
+  return tuned_cuda_options(target_of_code(target).arch).block_warps;
+}
+
+// Warnings are shown whenever the program is used, so a program with warnings is not kept. Better
+// code for it could not be handed over.
+Effort choose_effort(const FrontEnd& front_end, const ProgramRequest& request,
+                     const codegen::Target& target, const kir::KernelProgram& kernels) {
+  const bool is_kept = front_end.sink.all().empty();
+  const bool is_quick = may_be_quick(request, target) &&
+                        codegen::is_quick_worth_it(kernels, target) &&
+                        (is_kept || needs_nvrtc(target));
+  return is_quick ? Effort::Quick : Effort::Full;
+}
+
+Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
+                      codegen::ImageOptions options) {
   if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
-  rt::StepLimit steps = step_limit(compilation.request);
+  const ProgramRequest& request = compilation.request;
+  rt::StepLimit steps = step_limit(request);
   ir::Program program = lower_program(front_end, *compilation.checked);
   run_passes(program, steps);
-  rt::ProgramImage image = value_or_throw(
-      codegen::make_image(make_kernels(program, {compilation.request.states, &steps}),
-                          target_of_code(target), options));
-  if (compilation.request.pass_limit) return image;
-  // Warnings are shown whenever the program is used.
-  if (front_end.sink.all().empty()) {
-    cache.put(with_declared_defaults(image, *compilation.checked), front_end.sources);
+  const kir::KernelProgram kernels = make_kernels(program, {request.states, &steps});
+  options.effort = choose_effort(front_end, request, target, kernels);
+  const CompileCache cache = cache_of(compilation, target, {options.block_warps, options.effort});
+  Made made{{{},
+             cache.stamps_of(front_end.sources),
+             value_or_throw(codegen::make_image(kernels, target_of_code(target), options))},
+            options.effort};
+  if (!request.pass_limit && front_end.sink.all().empty()) {
+    cache.put(with_declared_defaults(made.entry.image, *compilation.checked), made.entry.imports);
   }
-  return image;
+  return made;
 }
 
 // Quickly made code is used this time; better code is made in the background.
-void improve_if_asked(const ProgramRequest& request, const codegen::Target& target,
+void improve_if_asked(const ProgramRequest& request, const codegen::Target& target, Effort effort,
                       std::uint32_t block_warps) {
-  if (!request.is_improved_later || request.pass_limit) return;
+  if (effort == Effort::Full || !request.is_improved_later || request.pass_limit) return;
   const rt::CacheSettings settings = cache_settings();
   if (settings.is_on && settings.improves) improve_later({request, target, block_warps});
 }
 
-rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
-                                 const codegen::Target& target,
-                                 std::optional<std::uint32_t> block_warps) {
+// What takes the place of quickly compiled code.
+std::optional<BetterCode> better_than(const Compilation& compilation, const codegen::Target& target,
+                                      Effort effort, const std::vector<rt::SourceStamp>& imports) {
+  if (effort == Effort::Full || !compilation.request.replaces_code) return std::nullopt;
+  return cache_of(compilation, target, {block_warps_of(target), Effort::Full}).code_from(imports);
+}
+
+Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
+                     std::optional<std::uint32_t> block_warps) {
   codegen::ImageOptions options;
-  options.block_warps =
-      block_warps.value_or(tuned_cuda_options(target_of_code(target).arch).block_warps);
+  options.block_warps = block_warps.value_or(block_warps_of(target));
   options.is_ptx = target.arch == codegen::kPtx;
-  const codegen::CudaEffort effort = effort_of(compilation.request, target);
-  if (effort == codegen::CudaEffort::Quick) options.compile_cuda = codegen::quick_nvrtc_binary;
   const bool is_limited = compilation.request.pass_limit.has_value();
-  if (auto kept = is_limited ? std::nullopt : find_kept(compilation, target, options.block_warps)) {
-    if (kept->effort == codegen::CudaEffort::Quick)
-      improve_if_asked(compilation.request, target, options.block_warps);
-    return std::move(kept->image);
-  }
-  if (!block_warps && !is_limited) {
+  std::optional<Made> made;
+  if (!is_limited) made = find_kept(compilation, target, options.block_warps);
+  if (!made && !block_warps && !is_limited) {
     if (auto kept = find_other_code(compilation, target)) return std::move(*kept);
   }
-  const CompileCache cache = cache_of(compilation, target, {options.block_warps, effort});
-  rt::ProgramImage image = compile_and_keep(front_end, compilation, cache, target, options);
-  if (effort == codegen::CudaEffort::Quick)
-    improve_if_asked(compilation.request, target, options.block_warps);
-  return image;
+  if (!made) made = compile_and_keep(front_end, compilation, target, options);
+  improve_if_asked(compilation.request, target, made->effort, options.block_warps);
+  return std::move(*made);
+}
+
+// The program with the request's values as defaults.
+Made make_program(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
+                  std::optional<std::uint32_t> block_warps) {
+  Made made = find_or_compile(front_end, compilation, target, block_warps);
+  if (compilation.checked) made.entry.image.info.params = compilation.checked->info.params;
+  return made;
 }
 
 }  // namespace
@@ -249,31 +282,33 @@ rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& r
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps) {
   Compilation compilation = begin(front_end, request);
-  rt::ProgramImage image = find_or_compile(front_end, compilation, target, block_warps);
-  if (compilation.checked) image.info.params = compilation.checked->info.params;
-  return image;
+  return std::move(make_program(front_end, compilation, target, block_warps).entry.image);
 }
 
-std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
-                                           const codegen::Target& target) {
+ImageBytes make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
+                            const codegen::Target& target) {
+  Compilation compilation = begin(front_end, request);
   if (request.bindings.empty() && !request.pass_limit) {
-    const Compilation compilation = begin(front_end, request);
-    const std::uint32_t block_warps = tuned_cuda_options(target_of_code(target).arch).block_warps;
-    for (const codegen::CudaEffort effort : efforts_that_serve(request, target)) {
-      auto kept = cache_of(compilation, target, {block_warps, effort}).find_bytes();
-      if (!kept) continue;
-      if (needs_nvrtc(target) && effort == codegen::CudaEffort::Quick)
-        improve_if_asked(request, target, block_warps);
-      return std::move(*kept);
+    const std::uint32_t block_warps = block_warps_of(target);
+    Effort effort = Effort::Full;
+    auto kept = find_best(request, target, [&](Effort tried) {
+      effort = tried;
+      return cache_of(compilation, target, {block_warps, tried}).find_stored();
+    });
+    if (kept) {
+      improve_if_asked(request, target, effort, block_warps);
+      return {std::move(kept->image), better_than(compilation, target, effort, kept->imports)};
     }
   }
-  return rt::write_image(make_program_image(front_end, request, target));
+  const Made made = make_program(front_end, compilation, target, {});
+  return {rt::write_image(made.entry.image),
+          better_than(compilation, target, made.effort, made.entry.imports)};
 }
 
 bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target) {
   const Compilation compilation = begin(front_end, request);
-  const std::uint32_t block_warps = tuned_cuda_options(target_of_code(target).arch).block_warps;
-  return find_kept(compilation, target, block_warps) || find_other_code(compilation, target);
+  return find_kept(compilation, target, block_warps_of(target)) ||
+         find_other_code(compilation, target);
 }
 
 }  // namespace cinch::service

@@ -5,6 +5,7 @@
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
 #include "compiler/kernelize/kernelize.h"
+#include "compiler/service/compile_cache.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image.h"
 
@@ -29,9 +30,15 @@ codegen::CudaOptions tuned_cuda_options(const std::string& arch);
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps = {});
-// The same as the bytes of an image file; the cache holds these already.
-std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
-                                           const codegen::Target& target);
+// The bytes of an image file.
+struct ImageBytes {
+  std::vector<std::uint8_t> bytes;
+  // Set if the code was compiled quickly for a caller that replaces it (find_better).
+  std::optional<BetterCode> better;
+};
+// The same as bytes; the cache holds these already.
+ImageBytes make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
+                            const codegen::Target& target);
 // Would these calls find the program in the cache?
 bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target);
 

@@ -36,6 +36,14 @@ fs::path actual_path(const std::string& path, const std::string& program) {
   return fs::path(program).parent_path() / path;
 }
 
+Hash128 digest_of(const std::vector<rt::SourceStamp>& stamps) {
+  Hasher hasher;
+  for (const rt::SourceStamp& stamp : stamps) {
+    hasher.add(stamp.path).add(stamp.text.low).add(stamp.text.high);
+  }
+  return hasher.finish128();
+}
+
 }  // namespace
 
 rt::CacheSettings cache_settings() {
@@ -53,7 +61,7 @@ rt::CacheSettings cache_settings() {
 
 CompileCache::CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                            codegen::StateUpdate states, const codegen::Target& target,
-                           const CudaCode& code)
+                           const CodeChoice& code)
     : program_(program), cache_(cache_settings()) {
   title_ = fs::path(program.path).stem().string();
   if (!program.compressor.empty() && program.compressor != title_)
@@ -73,10 +81,9 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
   if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);
   title_ += " for " + target.arch;
-  if (target.kind == codegen::TargetKind::Cuda) {
-    hasher.add(std::uint64_t{code.block_warps}).add(static_cast<std::uint64_t>(code.effort));
-    if (code.effort == codegen::CudaEffort::Quick) title_ += ", compiled quickly";
-  }
+  if (target.kind == codegen::TargetKind::Cuda) hasher.add(std::uint64_t{code.block_warps});
+  hasher.add(static_cast<std::uint64_t>(code.effort));
+  if (code.effort == codegen::Effort::Quick) title_ += ", compiled quickly";
   key_ = hasher.finish128();
 }
 
@@ -90,29 +97,44 @@ bool CompileCache::are_current(const std::vector<rt::SourceStamp>& stamps) const
   });
 }
 
-std::optional<rt::ProgramImage> CompileCache::find() const {
+std::optional<rt::CacheEntry> CompileCache::find() const {
   auto entry = cache_.find(key_);
-  if (!entry || !are_current(entry->imports)) return std::nullopt;
-  return std::move(entry->image);
+  if (entry && !are_current(entry->imports)) entry.reset();
+  return entry;
 }
 
-std::optional<std::vector<std::uint8_t>> CompileCache::find_bytes() const {
+std::optional<rt::StoredEntry> CompileCache::find_stored() const {
   auto entry = cache_.find_stored(key_);
-  if (!entry || !are_current(entry->imports)) return std::nullopt;
-  return std::move(entry->image);
+  if (entry && !are_current(entry->imports)) entry.reset();
+  return entry;
 }
 
-void CompileCache::put(const rt::ProgramImage& image, const dsl::SourceSet& sources) const {
-  rt::CacheEntry entry{title_, {}, image};
+std::vector<rt::SourceStamp> CompileCache::stamps_of(const dsl::SourceSet& sources) const {
+  std::vector<rt::SourceStamp> stamps;
   for (dsl::FileId id = 0; id < sources.num_files(); ++id) {
     const dsl::SourceBuffer& file = *sources.find(id);
     // Texts that are not files come from the bindings, which the key contains.
     std::error_code error;
     if (file.name() == program_.path || !fs::is_regular_file(file.name(), error)) continue;
-    entry.imports.push_back({movable_path(file.name(), program_.path), hash128(file.text())});
+    stamps.push_back({movable_path(file.name(), program_.path), hash128(file.text())});
   }
+  return stamps;
+}
+
+void CompileCache::put(const rt::ProgramImage& image,
+                       const std::vector<rt::SourceStamp>& imports) const {
   // If it cannot be kept it is compiled again next time.
-  (void)cache_.put(key_, entry);
+  (void)cache_.put(key_, {title_, imports, image});
+}
+
+BetterCode CompileCache::code_from(const std::vector<rt::SourceStamp>& imports) const {
+  return {key_, digest_of(imports)};
+}
+
+std::optional<std::vector<std::uint8_t>> find_better(const BetterCode& code) {
+  auto entry = rt::ImageCache(cache_settings()).find_stored(code.key);
+  if (!entry || digest_of(entry->imports) != code.imports) return std::nullopt;
+  return std::move(entry->image);
 }
 
 }  // namespace cinch::service

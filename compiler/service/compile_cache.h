@@ -19,25 +19,36 @@ namespace cinch::service {
 // standard library that is installed with this executable or library.
 rt::CacheSettings cache_settings();
 
-// What else decides the code for CUDA.
-struct CudaCode {
-  std::uint32_t block_warps = 0;
-  codegen::CudaEffort effort = codegen::CudaEffort::Full;
+// What else decides the code.
+struct CodeChoice {
+  std::uint32_t block_warps = 0;  // CUDA
+  codegen::Effort effort = codegen::Effort::Full;
 };
+
+// Names the fully optimised code of a program, which is perhaps not made yet. Plain data.
+struct BetterCode {
+  Hash128 key;      // of its entry
+  Hash128 imports;  // a digest of the texts that it must have been made from
+};
+// Returns that code if the cache holds it.
+std::optional<std::vector<std::uint8_t>> find_better(const BetterCode& code);
 
 class CompileCache {
  public:
   // The cache entry of a program for a target. `bindings`: those of the request's bindings that the
   // code depends on.
   CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
-               codegen::StateUpdate states, const codegen::Target& target, const CudaCode& code);
+               codegen::StateUpdate states, const codegen::Target& target, const CodeChoice& code);
 
-  std::optional<rt::ProgramImage> find() const;
-  // Returns the bytes of an image file.
-  std::optional<std::vector<std::uint8_t>> find_bytes() const;
-  // Keeps the image that was compiled from `sources`. If the folder cannot be written, keeps
-  // nothing; that is no error.
-  void put(const rt::ProgramImage& image, const dsl::SourceSet& sources) const;
+  std::optional<rt::CacheEntry> find() const;
+  // Its image is the bytes of an image file.
+  std::optional<rt::StoredEntry> find_stored() const;
+  // The imports among the texts that a program was compiled from.
+  std::vector<rt::SourceStamp> stamps_of(const dsl::SourceSet& sources) const;
+  // Keeps the image. If the folder cannot be written, keeps nothing; that is no error.
+  void put(const rt::ProgramImage& image, const std::vector<rt::SourceStamp>& imports) const;
+  // Names the code that this entry has once it is made from these imports.
+  BetterCode code_from(const std::vector<rt::SourceStamp>& imports) const;
 
  private:
   bool are_current(const std::vector<rt::SourceStamp>& stamps) const;

@@ -1,4 +1,5 @@
 // libcinch_compiler.so: the service behind one C function, which the C API opens when it compiles.
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -39,7 +40,9 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   if (request.program != nullptr) made.program = request.program;
   made.bindings.assign(request.bindings, request.bindings + request.num_bindings);
   if (request.states == CINCH_STATES_IN_PLACE) made.states = codegen::StateUpdate::InPlace;
+  made.is_ahead_of_time = request.is_ahead_of_time != 0;
   made.is_improved_later = true;
+  made.replaces_code = request.give_better != nullptr;
   made.headers.include_folders.assign(request.include_folders,
                                       request.include_folders + request.num_include_folders);
   if (request.compile_commands != nullptr) made.headers.compile_commands = request.compile_commands;
@@ -59,12 +62,21 @@ void list_programs(const cinch_compiler_request& request) {
   request.give_image(request.context, text.data(), text.size());
 }
 
+void give_better_code(const cinch_compiler_request& request) {
+  BetterCode code;
+  if (request.better_size != sizeof(code)) return;
+  std::memcpy(&code, request.better, sizeof(code));
+  if (const auto bytes = find_better(code))
+    request.give_image(request.context, bytes->data(), bytes->size());
+}
+
 void compile(const cinch_compiler_request& request) {
   if (request.lists_programs != 0) return list_programs(request);
+  if (request.better != nullptr) return give_better_code(request);
   FrontEnd front_end;
-  const std::vector<std::uint8_t> bytes =
-      make_image_bytes(front_end, program_of(request), target_of(request));
-  request.give_image(request.context, bytes.data(), bytes.size());
+  const ImageBytes image = make_image_bytes(front_end, program_of(request), target_of(request));
+  if (image.better) request.give_better(request.context, &*image.better, sizeof(*image.better));
+  request.give_image(request.context, image.bytes.data(), image.bytes.size());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "codegen/jit/nvrtc.h"
+#include "compiler/service/compile_cache.h"
 #include "runtime/module/library_path.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
@@ -36,13 +37,15 @@ std::string find_command() {
   return {};
 }
 
-// Tells the process where NVRTC is, since perhaps only this process's framework finds it.
-std::vector<std::string> environment_with_nvrtc() {
+// For a GPU it tells the process where NVRTC is, since perhaps only this process's framework finds
+// it.
+std::vector<std::string> environment_for(const codegen::Target& target) {
   constexpr std::string_view kName = "CINCH_NVRTC=";
+  const bool is_gpu = target.kind == codegen::TargetKind::Cuda;
   std::vector<std::string> words;
   for (char** word = environ; *word != nullptr; ++word)
-    if (!std::string_view(*word).starts_with(kName)) words.emplace_back(*word);
-  words.push_back(std::string(kName) + codegen::nvrtc_report().path);
+    if (!is_gpu || !std::string_view(*word).starts_with(kName)) words.emplace_back(*word);
+  if (is_gpu) words.push_back(std::string(kName) + codegen::nvrtc_report().path);
   return words;
 }
 
@@ -106,12 +109,12 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
-void start(const std::string& command, const std::string& text) {
+void start(const std::string& command, const std::string& text,
+           std::vector<std::string> environment) {
   const TextFile input(text);
   if (!input.is_whole()) return;
   const SpawnSettings settings(input);
   std::vector<std::string> words = {command, "cache", "improve"};
-  std::vector<std::string> environment = environment_with_nvrtc();
   pid_t process = 0;
   const int code = posix_spawn(&process, command.c_str(), settings.actions(), settings.attributes(),
                                pointers(words).data(), pointers(environment).data());
@@ -137,6 +140,7 @@ std::string write_improvement(const Improvement& improvement) {
                 {"in_place", request.states == codegen::StateUpdate::InPlace},
                 {"include_folders", request.headers.include_folders},
                 {"compile_commands", request.headers.compile_commands},
+                {"is_gpu", improvement.target.kind == codegen::TargetKind::Cuda},
                 {"arch", improvement.target.arch},
                 {"block_warps", improvement.block_warps}};
   if (request.text) value["text"] = *request.text;
@@ -154,7 +158,9 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
     value.at("include_folders").get_to(request.headers.include_folders);
     value.at("compile_commands").get_to(request.headers.compile_commands);
     if (value.contains("text")) request.text = value["text"].get<std::string>();
-    improvement.target = {codegen::TargetKind::Cuda, value.at("arch").get<std::string>()};
+    const bool is_gpu = value.at("is_gpu").get<bool>();
+    improvement.target = {is_gpu ? codegen::TargetKind::Cuda : codegen::TargetKind::Cpu,
+                          value.at("arch").get<std::string>()};
     value.at("block_warps").get_to(improvement.block_warps);
   } catch (const json::exception&) {
     return rt::fail(rt::ErrorKind::InvalidArgument,
@@ -164,11 +170,18 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
   return improvement;
 }
 
+bool can_improve() {
+  const rt::ImageCache cache(cache_settings());
+  return cache.settings().is_on && cache.settings().improves && !find_command().empty() &&
+         cache.check_writable();
+}
+
 void improve_later(const Improvement& improvement) {
-  if (!codegen::nvrtc_report().is_found) return;
+  const codegen::Target& target = improvement.target;
+  if (target.kind == codegen::TargetKind::Cuda && !codegen::nvrtc_report().is_found) return;
   const std::string command = find_command();
   const std::string text = write_improvement(improvement);
-  if (!command.empty() && is_new(text)) start(command, text);
+  if (!command.empty() && is_new(text)) start(command, text, environment_for(target));
 }
 
 }  // namespace cinch::service

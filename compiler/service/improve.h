@@ -24,8 +24,12 @@ std::string write_improvement(const Improvement& improvement);
 // Errors: InvalidArgument.
 rt::Result<Improvement> read_improvement(std::string_view text);
 
+// Can such a process work? It needs `cinch` beside this library and a cache that can be written;
+// CINCH_BACKGROUND must not be off.
+bool can_improve();
+
 // Starts the process, once for each improvement. Does nothing, without an error, if there is no
-// NVRTC, no `cinch` beside this library, or CINCH_BACKGROUND is off.
+// `cinch` beside this library, or for a GPU no NVRTC.
 void improve_later(const Improvement& improvement);
 
 }  // namespace cinch::service

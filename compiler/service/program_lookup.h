@@ -28,8 +28,12 @@ struct ProgramRequest {
   // Is nobody waiting? Code for GPUs is then fully optimised. The cache keeps both kinds, and
   // prefers this one.
   bool is_ahead_of_time = false;
-  // Is quickly compiled code for GPUs compiled again in the background (improve.h)?
+  // Is quickly compiled code compiled again in the background (improve.h)?
   bool is_improved_later = false;
+  // Does the caller replace quickly compiled code for a CPU once better code is there? Without
+  // that, code for CPUs is fully optimised at once, since quickly compiled code is several times as
+  // slow.
+  bool replaces_code = false;
 };
 
 struct ProgramText {

@@ -153,8 +153,7 @@ CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* option
  * whatever else `cinch list NAME` prints. `compiler` as in cinch_compile_options, may be NULL. On
  * entry `size` is the number of bytes at `data`; on return it is the number needed. With `data`
  * NULL the call only sets `size`. Errors: UNAVAILABLE (no compiler, no library), INVALID_ARGUMENT
- * (too small).
- * INVALID_ARGUMENT (too small). */
+ * (too small). */
 CINCH_API cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
                                            cinch_error* error);
 /* Loads an image (`cinch build --emit=image`, cinch_program_save) from a file or from its bytes.
@@ -166,7 +165,8 @@ CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** prog
                                           cinch_error* error);
 CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
                                                 cinch_program** program, cinch_error* error);
-/* Saves the program's image. The call writes a temporary file in the same folder and renames it.
+/* Saves the program's image. Code for a CPU that was compiled quickly is compiled again with all
+ * optimisations for that. The call writes a temporary file in the same folder and renames it.
  * It follows a link, and writes directly to a device or a pipe (docs/command_line.md). Errors:
  * IO, UNAVAILABLE (a program of a library). */
 CINCH_API cinch_status cinch_program_save(const cinch_program* program, const char* path,

@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 5
+#define CINCH_COMPILER_ABI_VERSION 6
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -39,9 +39,18 @@ typedef struct cinch_compiler_request {
   /* Not 0: the compiler compiles nothing; give_image gets the list of the standard library, as
    * JSON. */
   int32_t lists_programs;
+  /* Called before give_image if the image's code was compiled quickly and better code is on its
+   * way: with bytes that name that code. NULL: the caller keeps the code that it gets, so code for
+   * CPUs is fully optimised. */
+  void (*give_better)(void* context, const void* name, size_t size);
+  /* Not NULL: the compiler compiles nothing. give_image gets the code of this name if it has been
+   * made; else neither function is called. */
+  const void* better;
+  size_t better_size;
+  int32_t is_ahead_of_time; /* not 0: nobody waits, so the code is fully optimised */
 } cinch_compiler_request;
 
-/* Returns 0 if it called one of the two functions; else `version` is not the library's. */
+/* Returns 0, or another number if `version` is not the library's. */
 typedef int32_t (*cinch_compiler_compile_fn)(const cinch_compiler_request* request);
 
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */

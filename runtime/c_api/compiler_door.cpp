@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/c_api/compiler_abi.h"
+#include "runtime/image/image_file.h"
 #include "runtime/module/library_path.h"
 
 namespace cinch::c_api {
@@ -29,11 +30,20 @@ CallResult<cinch_compiler_compile_fn> open_compiler(const char* given) {
 struct Answer {
   CallResult<std::vector<std::uint8_t>> image =
       fail(CINCH_UNAVAILABLE, "the compiler library is of another version");
+  std::vector<std::uint8_t> better;
 };
 
-void take_image(void* context, const void* bytes, std::size_t size) {
+std::vector<std::uint8_t> copy_of(const void* bytes, std::size_t size) {
   const auto* const from = static_cast<const std::uint8_t*>(bytes);
-  static_cast<Answer*>(context)->image = std::vector<std::uint8_t>(from, from + size);
+  return {from, from + size};
+}
+
+void take_image(void* context, const void* bytes, std::size_t size) {
+  static_cast<Answer*>(context)->image = copy_of(bytes, size);
+}
+
+void take_better(void* context, const void* name, std::size_t size) {
+  static_cast<Answer*>(context)->better = copy_of(name, size);
 }
 
 void take_error(void* context, std::int32_t status, const char* message, std::size_t size) {
@@ -49,27 +59,83 @@ void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answe
   entry(&request);
 }
 
+std::optional<std::string> copy_of(const char* text) {
+  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+}
+
+const char* pointer_to(const std::optional<std::string>& text) {
+  return text ? text->c_str() : nullptr;
+}
+
+std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  pointers.reserve(texts.size());
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
 }  // namespace
 
-CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
-                                              const CompileTarget& target) {
-  const auto entry = open_compiler(options.compiler);
+CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget target)
+    : program_(copy_of(options.program)),
+      compiler_(copy_of(options.compiler)),
+      compile_commands_(copy_of(options.compile_commands)),
+      bindings_(options.bindings, options.bindings + options.num_bindings),
+      include_folders_(options.include_folders,
+                       options.include_folders + options.num_include_folders),
+      states_(options.states),
+      target_(std::move(target)) {
+  if (options.text != nullptr) text_.emplace(options.text, options.text_size);
+}
+
+CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time) const {
+  const auto entry = open_compiler(pointer_to(compiler_));
   CINCH_TRY(entry);
+  const std::vector<const char*> bindings = pointers_to(bindings_);
+  const std::vector<const char*> include_folders = pointers_to(include_folders_);
+  const bool is_gpu = !target_.arch.empty();
   Answer answer;
   cinch_compiler_request request{};
-  request.program = options.program;
-  request.text = options.text;
-  request.text_size = options.text_size;
-  request.bindings = options.bindings;
-  request.num_bindings = options.num_bindings;
-  (target.arch.empty() ? request.cpu : request.arch) =
-      (target.arch.empty() ? target.cpu : target.arch).c_str();
-  request.states = options.states;
-  request.include_folders = options.include_folders;
-  request.num_include_folders = options.num_include_folders;
-  request.compile_commands = options.compile_commands;
+  request.program = pointer_to(program_);
+  request.text = text_ ? text_->data() : nullptr;
+  request.text_size = text_ ? text_->size() : 0;
+  request.bindings = bindings.data();
+  request.num_bindings = bindings.size();
+  (is_gpu ? request.arch : request.cpu) = (is_gpu ? target_.arch : target_.cpu).c_str();
+  request.states = states_;
+  request.include_folders = include_folders.data();
+  request.num_include_folders = include_folders.size();
+  request.compile_commands = pointer_to(compile_commands_);
+  request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
+  // A GPU's code is not replaced while a session is open.
+  if (!is_gpu && !is_ahead_of_time) request.give_better = take_better;
   ask(*entry, request, answer);
-  return std::move(answer.image);
+  CINCH_TRY(answer.image);
+  return Image{std::move(*answer.image), std::move(answer.better)};
+}
+
+CallResult<CompileJob::Image> CompileJob::run() const {
+  return compile(false);
+}
+
+CallResult<CompileJob::Image> CompileJob::run_ahead_of_time() const {
+  return compile(true);
+}
+
+rt::FindBetterCode CompileJob::finder(std::vector<std::uint8_t> better) const {
+  const auto entry = open_compiler(pointer_to(compiler_));
+  if (!entry || better.empty()) return {};
+  return [entry = *entry, better = std::move(better)]() -> std::optional<rt::ProgramImage> {
+    Answer answer;
+    cinch_compiler_request request{};
+    request.better = better.data();
+    request.better_size = better.size();
+    ask(entry, request, answer);
+    if (!answer.image) return std::nullopt;
+    auto image = rt::read_image(*answer.image);
+    if (!image) return std::nullopt;
+    return std::move(*image);
+  };
 }
 
 CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler) {

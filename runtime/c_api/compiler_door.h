@@ -1,10 +1,12 @@
 // Finds and opens the compiler library, and calls it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/c_api/support.h"
+#include "runtime/session/loaded_program.h"
 
 namespace cinch::c_api {
 
@@ -13,12 +15,35 @@ struct CompileTarget {
   std::string cpu, arch;  // one of the two is set
 };
 
-/// Compiles, and returns the bytes of an image. `options` is the caller's struct, already read.
-/// Looks for the library at options.compiler, else CINCH_COMPILER, else in this library's folder,
-/// in ../lib and ../../lib, else by the loader's own search. The library is opened once per process
-/// and stays. Errors: UNAVAILABLE, PROGRAM, …
-CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
-                                              const CompileTarget& target);
+/// A copy of a caller's cinch_compile_options, which are already checked, and a target. Looks for
+/// the compiler library at options.compiler, else CINCH_COMPILER, else in this library's folder, in
+/// ../lib and ../../lib, else by the loader's own search. The library is opened once per process
+/// and stays.
+class CompileJob {
+ public:
+  CompileJob(const cinch_compile_options& options, CompileTarget target);
+
+  /// An image's bytes. Code that was compiled quickly, since somebody waits, has the name of the
+  /// better code that takes its place.
+  struct Image {
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::uint8_t> better;  // a name, or empty
+  };
+  /// Compiles. Errors: UNAVAILABLE, PROGRAM, …
+  CallResult<Image> run() const;
+  /// Compiles with all optimisations.
+  CallResult<Image> run_ahead_of_time() const;
+  /// Returns a search for the better code of this name, which works as long as the process runs.
+  rt::FindBetterCode finder(std::vector<std::uint8_t> better) const;
+
+ private:
+  CallResult<Image> compile(bool is_ahead_of_time) const;
+
+  std::optional<std::string> program_, text_, compiler_, compile_commands_;
+  std::vector<std::string> bindings_, include_folders_;
+  std::int32_t states_;
+  CompileTarget target_;
+};
 
 /// Returns the list of the standard library, as JSON. Errors: UNAVAILABLE, those of the compiler
 /// library.

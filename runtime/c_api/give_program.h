@@ -11,7 +11,9 @@
 namespace cinch::c_api {
 
 /// Makes a handle for the caller. Errors: CORRUPT_FILE, UNAVAILABLE (made for another processor).
-CallStatus give_program(rt::ProgramImage image, cinch_program** to);
+/// `find_better`: for a CPU, see LoadedProgram::load.
+CallStatus give_program(rt::ProgramImage image, cinch_program** to,
+                        rt::FindBetterCode find_better = {});
 /// The same from a loaded program; passes on the error if loading failed.
 CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loaded,
                         cinch_program** to);

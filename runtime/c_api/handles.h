@@ -16,7 +16,13 @@
 
 // Named as the C API names them.
 // NOLINTBEGIN(readability-identifier-naming)
+namespace cinch::c_api {
+class CompileJob;
+}
+
 struct cinch_program {
+  cinch_program();
+  ~cinch_program();
   const cinch::rt::ProgramImage& image() const {
     return loaded != nullptr ? loaded->image() : gpu_image;
   }
@@ -27,6 +33,8 @@ struct cinch_program {
   mutable std::mutex mutex;
   mutable std::map<std::int32_t, std::weak_ptr<const cinch::rt::GpuProgram>> on_gpus;
   std::string cpu;
+  // What compiled its code quickly; null: the code is final.
+  std::unique_ptr<const cinch::c_api::CompileJob> job;
   // Texts that infos point to.
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };

@@ -10,11 +10,15 @@
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tuning.h"
 #include "runtime/call/parameters.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/core/params/param_range.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/module/elf_file.h"
+
+cinch_program::cinch_program() = default;
+cinch_program::~cinch_program() = default;
 
 namespace cinch::c_api {
 namespace {
@@ -37,9 +41,20 @@ std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
   return program;
 }
 
-CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program) {
+CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program,
+                rt::FindBetterCode find_better = {}) {
   if (!image) return fail(image.error());
-  return give_program(std::move(*image), program);
+  return give_program(std::move(*image), program, std::move(find_better));
+}
+
+// A saved image is loaded many times, so its code is compiled with all optimisations. If that
+// fails, the present code is saved.
+CallStatus save(const cinch_program& program, const char* path) {
+  if (program.job != nullptr) {
+    const auto better = program.job->run_ahead_of_time();
+    if (better) return done(rt::write_file_bytes(path, better->bytes));
+  }
+  return done(rt::save_image(program.image(), path));
 }
 
 CallStatus check_texts(const char* const* texts, std::size_t count, const std::string& what) {
@@ -121,10 +136,11 @@ CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loa
   return rt::Ok{};
 }
 
-CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
+CallStatus give_program(rt::ProgramImage image, cinch_program** to,
+                        rt::FindBetterCode find_better) {
   // GPU code is loaded when a session on a GPU opens.
   if (!image.target.starts_with(kGpuPrefix))
-    return give_program(rt::LoadedProgram::load(std::move(image)), to);
+    return give_program(rt::LoadedProgram::load(std::move(image), std::move(find_better)), to);
   if (CallStatus status = done(rt::validate_image(image)); !status) return status;
   auto program = described(image);
   program->gpu_image = std::move(image);
@@ -161,11 +177,15 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
     CINCH_TRY(given);
     if (CallStatus status = check_compile_options(*given); !status) return status;
-    const auto target = compile_target(*given);
+    auto target = compile_target(*given);
     CINCH_TRY(target);
-    const auto image = compile(*given, *target);
+    auto job = std::make_unique<CompileJob>(*given, std::move(*target));
+    auto image = job->run();
     CINCH_TRY(image);
-    return load(rt::read_image(*image), program);
+    const bool is_final = image->better.empty();
+    CINCH_TRY(load(rt::read_image(image->bytes), program, job->finder(std::move(image->better))));
+    if (!is_final) (*program)->job = std::move(job);
+    return rt::Ok{};
   });
 }
 
@@ -201,7 +221,7 @@ cinch_status cinch_program_save(const cinch_program* program, const char* path,
       return fail(CINCH_UNAVAILABLE,
                   "a program of a library has its code there: it is not saved as an image");
     }
-    return done(rt::save_image(program->image(), path));
+    return save(*program, path);
   });
 }
 

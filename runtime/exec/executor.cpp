@@ -38,6 +38,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
            const ExecutorOptions& options)
       : image_(image), kernels_(std::move(kernels)), runner_(runner), options_(options) {}
 
+  void set_kernels(std::vector<KernelFunction> kernels) { kernels_ = std::move(kernels); }
+
   Status begin(EntryKind kind, const CallInputs& inputs) {
     inputs_ = inputs;
     entry_ = &image_.entries[static_cast<std::size_t>(kind)];
@@ -385,7 +387,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   const ProgramImage& image_;
-  const std::vector<KernelFunction> kernels_;
+  std::vector<KernelFunction> kernels_;
   TaskRunner& runner_;
   const ExecutorOptions& options_;
   // Data of the running call.
@@ -410,6 +412,10 @@ Executor::Executor(const ProgramImage& image, std::vector<KernelFunction> kernel
       run_(std::make_unique<EntryRun>(image, std::move(kernels), runner, options_)) {}
 
 Executor::~Executor() = default;
+
+void Executor::set_kernels(std::vector<KernelFunction> kernels) {
+  run_->set_kernels(std::move(kernels));
+}
 
 Status Executor::begin(EntryKind entry, const CallInputs& inputs) {
   return run_->begin(entry, inputs);

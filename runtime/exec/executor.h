@@ -73,6 +73,9 @@ class Executor {
   /// For the runs that follow.
   void set_tuning(const CpuTuning& tuning) { options_.tuning = tuning; }
 
+  /// Replaces the code for the runs that follow. Results must not depend on it.
+  void set_kernels(std::vector<KernelFunction> kernels);
+
   /// Runs an entry; the image must have it. A non-finite value is reported before a failed check of
   /// the same launch. Errors: CheckFailed (with the check's message; no later step ran), Cancelled,
   /// Overflow (a formula), InvalidArgument (a formula needs a count), Unavailable (loops of 2^28

@@ -113,7 +113,15 @@ CallInputs Session::Impl::inputs_of(std::uint64_t step) const {
   return inputs;
 }
 
+void Session::Impl::use_best_code() {
+  auto best = program->code();
+  if (best == code) return;
+  code = std::move(best);
+  executor.set_kernels(code->kernels);
+}
+
 Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
+  use_best_code();
   auto outcome = executor.run(kind, inputs_of(step));
   accesses = outcome ? std::move(outcome->accesses) : AccessCounts{};
   return outcome;

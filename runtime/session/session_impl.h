@@ -62,6 +62,8 @@ struct Session::Impl {
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
   CallInputs inputs_of(std::uint64_t step) const;
+  /// For the run that begins.
+  void use_best_code();
   Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
   /// Makes the new values of states the current ones. This is the last thing that a call does.
   void commit(EntryKind kind);
@@ -106,6 +108,7 @@ struct Session::Impl {
   std::optional<TaskRunner> own_runner;
   TaskRunner& runner;
   ProgramBuffers buffers;
+  std::shared_ptr<const LoadedCode> code;
   Executor executor;
   mutable HostMemo memo;
   AccessCounts accesses;

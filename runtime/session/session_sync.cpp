@@ -54,6 +54,7 @@ RankPoint Session::Impl::start_sync() {
   if (Status status = bind_output(static_cast<float*>(to)); !status) {
     return stop_sync(status.error());
   }
+  use_best_code();
   const Status begun = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
   if (!begun) return stop_sync(begun.error());
   return run_to_point();

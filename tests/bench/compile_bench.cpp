@@ -2,9 +2,10 @@
 // compiler's libraries open: cold, stage by stage, and from the cache. Medians over repetitions.
 // For a GPU it ends with the image, as a session takes a device.
 //
-//   bench_compile [--json FILE] [--reps N] [--cpu LEVEL | --cuda sm_90] [program …]
+//   bench_compile [--json FILE] [--reps N] [--cpu LEVEL | --cuda sm_90] [--effort full|quick]
+//                 [program …]
 //
-// Without programs: the library.
+// Without programs: the library. Without an effort: as for a user who waits.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -31,7 +32,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string json_file, cpu = "native", cuda;
+  std::string json_file, cpu = "native", cuda, effort;
   int reps = 5;
   std::vector<std::string> programs;
 };
@@ -82,7 +83,8 @@ void open_session(rt::ProgramImage image, const codegen::Target& target) {
 }
 
 // Every stage from the program's text to a session, without the cache.
-void measure_cold(const std::string& program, const codegen::Target& target, Samples& samples) {
+void measure_cold(const std::string& program, const codegen::Target& target,
+                  const std::string& effort, Samples& samples) {
   const double cpu = cpu_ms(), start = wall_ms();
   service::FrontEnd front_end;
   const kir::KernelProgram kernels =
@@ -91,7 +93,9 @@ void measure_cold(const std::string& program, const codegen::Target& target, Sam
   codegen::CompileTimes times;
   codegen::ImageOptions image_options;
   image_options.times = &times;
-  image_options.compile_cuda = codegen::quick_nvrtc_binary;  // as for a user who waits
+  const bool is_quick =
+      effort.empty() ? codegen::is_quick_worth_it(kernels, target) : effort == "quick";
+  image_options.effort = is_quick ? codegen::Effort::Quick : codegen::Effort::Full;
   rt::ProgramImage image =
       service::value_or_throw(codegen::make_image(kernels, target, image_options));
   const double open = wall_ms();
@@ -123,7 +127,7 @@ void measure_hit(const std::string& program, const codegen::Target& target, Samp
 
 json measure(const std::string& program, const Options& options, const codegen::Target& target) {
   Samples samples;
-  for (int i = 0; i < options.reps; ++i) measure_cold(program, target, samples);
+  for (int i = 0; i < options.reps; ++i) measure_cold(program, target, options.effort, samples);
   service::FrontEnd front_end;
   service::make_program_image(front_end, {program, {}, {}}, target);
   for (int i = 0; i < options.reps; ++i) measure_hit(program, target, samples);
@@ -187,6 +191,8 @@ Options parse(int argc, char** argv) {
       options.cpu = argv[++i];
     } else if (word == "--cuda" && has_value) {
       options.cuda = argv[++i];
+    } else if (word == "--effort" && has_value) {
+      options.effort = argv[++i];
     } else {
       options.programs.push_back(word);
     }
@@ -207,7 +213,7 @@ void run(Options options) {
                                      ? codegen::Target{codegen::TargetKind::Cpu, cpu}
                                      : codegen::Target{codegen::TargetKind::Cuda, options.cuda};
   Samples first;
-  measure_cold(options.programs[0], target, first);
+  measure_cold(options.programs[0], target, options.effort, first);
   fmt::print("first compilation, with the compiler's libraries opened: {:.0f} ms\n",
              first.medians()["cold_ms"].get<double>());
   fmt::print("{:<12}", "program");

@@ -55,7 +55,7 @@ std::string path_of(const CinchClangRequest& request) {
   hasher.add(std::string_view(request.file_name)).add(std::string_view(request.cpu));
   for (const int number :
        {request.links_helpers, request.lanes, request.output, request.address_sanitizer,
-        request.optimization_level, request.emulation}) {
+        request.optimization_level, request.is_quick, request.emulation}) {
     hasher.add(static_cast<std::uint64_t>(number));
   }
   hasher.add(std::uint64_t{request.emulated_text_begin});

@@ -110,7 +110,7 @@ class NvrtcCheck : public ::testing::Test {
     for (const std::string& arch : archs) {
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
       const auto binary =
-          codegen::compile_cuda(source, {.output = output_, .effort = codegen::CudaEffort::Quick});
+          codegen::compile_cuda(source, {.output = output_, .effort = codegen::Effort::Quick});
       ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
       EXPECT_EQ(binary->log, "") << arch;
       EXPECT_GT(binary->bytes.size(), 1000u);
@@ -136,7 +136,7 @@ class NewerDeviceCheck : public ::testing::Test {
     for (const char* arch : {"sm_103", "sm_121", "sm_999"}) {
       const std::string serves = codegen::ptx_arch_for(arch, report.archs);
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
-      const auto binary = codegen::compile_cuda_to_load(source, codegen::CudaEffort::Quick);
+      const auto binary = codegen::compile_cuda_to_load(source, codegen::Effort::Quick);
       ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
       const std::string text(binary->bytes.begin(), binary->bytes.end());
       const bool is_ptx = text.find(".target " + serves) != std::string::npos;

@@ -50,6 +50,9 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       "-Wno-pass-failed",
       "-DCINCH_LANES=" + std::to_string(request.lanes),
       request.address_sanitizer ? "-mframe-pointer=all" : "-mframe-pointer=none"};
+  if (request.is_quick != 0) {
+    args.insert(args.end(), {"-disable-lifetime-markers", "-relaxed-aliasing"});
+  }
   if (request.emulation != kCinchNotEmulated) {
     // CUDA's rules apply, and shared variables get an address space of their own. At level 0,
     // functions that may be inlined could not be told from those that may not.

@@ -121,7 +121,10 @@ tl::expected<Loaded, std::string> load_for(const kir::KernelProgram& kernels,
   return caught<Loaded>([&]() -> tl::expected<Loaded, std::string> {
     codegen::ImageOptions options;
     options.count_accesses = count_accesses;
-    auto image = codegen::make_image(kernels, {codegen::TargetKind::Cpu, arch}, options);
+    const bool is_quick = arch.ends_with(kQuickly);
+    if (is_quick) options.effort = codegen::Effort::Quick;
+    const std::string level = is_quick ? arch.substr(0, arch.size() - kQuickly.size()) : arch;
+    auto image = codegen::make_image(kernels, {codegen::TargetKind::Cpu, level}, options);
     if (!image) return tl::make_unexpected(image.error().message);
     auto loaded = rt::LoadedProgram::load(std::move(*image));
     if (!loaded) return tl::make_unexpected(loaded.error().message);
@@ -141,7 +144,9 @@ Architectures architectures() {
 std::vector<std::string> levels_of(std::string_view program) {
   std::vector<std::string> levels = architectures().present;
   const int sum = std::accumulate(program.begin(), program.end(), 0);
+  const std::string quick = levels.back() + std::string(kQuickly);
   if (!is_long_run() && sum % 3 != 0) levels.erase(levels.begin(), levels.end() - 1);
+  if (is_long_run() || (sum % 4 == 0 && !is_sample_run())) levels.push_back(quick);
   return levels;
 }
 

@@ -29,8 +29,10 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
 
 using Loaded = std::shared_ptr<const rt::LoadedProgram>;
 
-/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4"; with `count_accesses` they count the bytes
-/// that they move.
+/// After a level: the code that serves while better code is made.
+inline constexpr std::string_view kQuickly = ", compiled quickly";
+/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4", perhaps compiled quickly; with
+/// `count_accesses` they count the bytes that they move.
 tl::expected<Loaded, std::string> load_for(const kir::KernelProgram& kernels,
                                            const std::string& arch, bool count_accesses = false);
 
@@ -45,7 +47,8 @@ Architectures architectures();
 tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels,
                                                             const std::vector<std::string>& levels);
 /// The levels on which a program is compared: all levels of this machine with CINCH_LONG=1.
-/// Otherwise the highest one, and for every third program, by its name, all of them.
+/// Otherwise the highest one, for every third program, by its name, all of them, and for every
+/// fourth program the highest one compiled quickly, too.
 std::vector<std::string> levels_of(std::string_view program);
 
 /// The number of different sweeping kernels (KernelRole::Sweep) that an entry launches.

@@ -169,7 +169,7 @@ std::vector<ValueId> CpuKernelFacts::uniform_bounds(const std::vector<Instr>& in
 }
 
 bool CpuKernelFacts::rounds_again(const std::vector<Instr>& instrs) const {
-  return !counts_accesses_ && is_repeatable(instrs) &&
+  return !counts_accesses_ && !is_quick_ && is_repeatable(instrs) &&
          std::ranges::any_of(instrs, [&](const Instr& instr) { return is_staged_int(instr); });
 }
 

@@ -14,10 +14,14 @@ class CpuKernelFacts : public ValueFacts {
  public:
   CpuKernelFacts(const kir::KernelProgram& program, const kir::Kernel& kernel,
                  const CpuOptions& options)
-      : ValueFacts(program, kernel), counts_accesses_(options.count_accesses) {}
+      : ValueFacts(program, kernel),
+        counts_accesses_(options.count_accesses),
+        is_quick_(options.effort == Effort::Quick) {}
 
   /// Does the kernel count the bytes that it touches? Then it leaves nothing out.
   bool counts_accesses() const { return counts_accesses_; }
+  /// Is there to be as little code as possible, since somebody waits for it?
+  bool is_quick() const { return is_quick_; }
 
   // ---- groups ----
   /// Can a group be longer than one tile?
@@ -69,7 +73,7 @@ class CpuKernelFacts : public ValueFacts {
   bool rounds_again(const std::vector<kir::Instr>& instrs) const;
 
  private:
-  bool counts_accesses_;
+  bool counts_accesses_, is_quick_;
 };
 
 }  // namespace cinch::codegen

@@ -31,7 +31,8 @@ CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const
         const bool has_base = facts().is_staged_load(instr) && base_of(instr).is_valid();
         return limit_of(instr).is_valid() || has_base;
       });
-  return facts().has_whole_tiles_only() && asks_for_tiles_alone ? Loops::Whole : Loops::Both;
+  if (facts().has_whole_tiles_only() && asks_for_tiles_alone) return Loops::Whole;
+  return facts().is_quick() ? Loops::Masked : Loops::Both;
 }
 
 int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
