@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::kir {

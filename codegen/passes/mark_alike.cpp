@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/passes/definitions.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/prelude_text.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/lang/embed.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/wire.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -9,7 +9,7 @@
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/storage.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/payload/payload.h"

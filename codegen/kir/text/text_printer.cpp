@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/text/text_names.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "runtime/core/check.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu/helpers.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

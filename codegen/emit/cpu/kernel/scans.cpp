@@ -4,7 +4,7 @@
 
 #include "codegen/emit/cpu/kernel/reductions.h"
 #include "codegen/emit/cpu/matrix_folds.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/emit/cpu/kernel/kernel.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 
