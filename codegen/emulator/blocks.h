@@ -6,7 +6,7 @@
 
 #include "codegen/emulator/fibers.h"
 #include "codegen/emulator/module.h"
-#include "codegen/emulator/races/knowledge.h"
+#include "codegen/emulator/races/history.h"
 
 namespace cinch::emulator {
 

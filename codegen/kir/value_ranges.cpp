@@ -1,4 +1,4 @@
-// Bodies of value_ranges.h. Every operation that rounds is monotone in each operand, so that the
+// Every operation that rounds is monotone in each operand, so that the
 // ends of a result are among the results of the operands' ends, rounded likewise.
 #include "codegen/kir/value_ranges.h"
 

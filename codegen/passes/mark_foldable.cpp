@@ -1,5 +1,4 @@
-// See mark_foldable.h.
-#include "codegen/passes/mark_foldable.h"
+#include "codegen/passes/marks.h"
 
 #include <algorithm>
 #include <functional>

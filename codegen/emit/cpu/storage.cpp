@@ -1,5 +1,4 @@
-// See storage.h.
-#include "codegen/emit/cpu/storage.h"
+#include "codegen/emit/cpu/kernel/facts.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Bodies of shape.h.
 #include "codegen/emit/cuda/shape.h"
 
 #include <algorithm>

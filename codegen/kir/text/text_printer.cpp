@@ -7,7 +7,7 @@
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
-#include "codegen/kir/text/text_names.h"
+#include "codegen/kir/text/text_lexer.h"
 
 namespace cinch::kir {
 namespace {

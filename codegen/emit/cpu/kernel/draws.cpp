@@ -1,5 +1,4 @@
-// Bodies of draws.h.
-#include "codegen/emit/cpu/kernel/draws.h"
+#include "codegen/emit/cpu/kernel/instrs.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Bodies of facts.h.
 #include "codegen/emit/cpu/kernel/facts.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Bodies of memory.h.
 #include "codegen/emit/cpu/kernel/memory.h"
 
 #include <fmt/format.h>

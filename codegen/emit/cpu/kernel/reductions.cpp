@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/emit/cpu/helpers.h"
+#include "codegen/emit/cpu/prelude.h"
 #include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {

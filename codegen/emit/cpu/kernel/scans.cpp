@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu/kernel/reductions.h"
-#include "codegen/emit/cpu/matrix_folds.h"
+#include "codegen/emit/cpu/reuse.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 

@@ -1,5 +1,5 @@
 // Bodies of short_rows.h, and CpuKernelEmitter: what is computed once for a row.
-#include "codegen/emit/cpu/kernel/short_rows.h"
+#include "codegen/emit/cpu/kernel/phases.h"
 
 #include <fmt/format.h>
 

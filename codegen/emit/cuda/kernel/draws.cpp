@@ -1,5 +1,4 @@
-// Bodies of draws.h.
-#include "codegen/emit/cuda/kernel/draws.h"
+#include "codegen/emit/cuda/kernel/uniform.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// Bodies of element_instrs.h.
 #include "codegen/emit/cuda/kernel/element_instrs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Bodies of elements.h.
 #include "codegen/emit/cuda/kernel/elements.h"
 
 #include <fmt/format.h>

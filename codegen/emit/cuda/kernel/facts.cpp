@@ -1,4 +1,3 @@
-// Bodies of facts.h.
 #include "codegen/emit/cuda/kernel/facts.h"
 
 #include <algorithm>

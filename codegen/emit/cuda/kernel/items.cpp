@@ -1,4 +1,3 @@
-// Bodies of items.h.
 #include "codegen/emit/cuda/kernel/items.h"
 
 #include <fmt/format.h>

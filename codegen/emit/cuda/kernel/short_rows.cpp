@@ -1,5 +1,4 @@
-// Bodies of short_rows.h.
-#include "codegen/emit/cuda/kernel/short_rows.h"
+#include "codegen/emit/cuda/kernel/elements.h"
 
 #include <fmt/format.h>
 
