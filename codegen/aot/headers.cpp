@@ -1,11 +1,9 @@
-// See headers.h.
-#include "codegen/aot/headers.h"
+#include "codegen/aot/texts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "codegen/aot/names.h"
 #include "runtime/core/params/param_range.h"
 
 namespace cinch::codegen {

@@ -1,5 +1,4 @@
-// See names.h.
-#include "codegen/aot/names.h"
+#include "codegen/aot/texts.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// See nvrtc_processes.h. Requests and replies are a header and bytes over a socket.
+// Requests and replies are a header and bytes over a socket.
 #include "codegen/aot/nvrtc_processes.h"
 
 #include <signal.h>

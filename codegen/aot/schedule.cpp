@@ -1,4 +1,3 @@
-// See schedule.h.
 #include "codegen/aot/schedule.h"
 
 #include <algorithm>

@@ -1,11 +1,9 @@
-// See tables.h.
-#include "codegen/aot/tables.h"
+#include "codegen/aot/texts.h"
 
 #include <fmt/format.h>
 
 #include <cstddef>
 
-#include "codegen/aot/names.h"
 #include "runtime/c_api/cinch_library.h"
 
 namespace cinch::codegen {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

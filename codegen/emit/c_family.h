@@ -4,6 +4,7 @@
 // or lanes) first; Bool operands are `bool`, or lanes of i32 holding 0 and -1.
 #pragma once
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,5 +71,19 @@ class SourceWriter {
   std::string text_;
   int depth_ = 0;
 };
+
+// ---- C++ functions of `extern fn`: each lies in a namespace of its own, so that no name of a
+// header meets another (extern_text.cpp) ----
+
+/// Entries of ProgramInfo::externs that the kernels call.
+std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kernels);
+
+/// Definitions for inside namespace cinch, behind the language's own functions.
+std::string extern_definitions(const rt::ProgramInfo& info, const std::set<std::uint32_t>& which);
+std::string extern_definition(const rt::ExternInfo& function, std::uint32_t index);
+
+/// A call over scalars in compute types, as an expression of the result's compute type.
+std::string extern_call(const rt::ProgramInfo& info, std::uint32_t index,
+                        std::span<const std::string> operands);
 
 }  // namespace cinch::codegen

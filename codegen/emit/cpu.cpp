@@ -7,11 +7,10 @@
 #include <cstddef>
 #include <numeric>
 
+#include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/kernel.h"
 #include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cpu/reuse.h"
-#include "codegen/emit/cpu/units.h"
-#include "codegen/emit/extern_text.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 

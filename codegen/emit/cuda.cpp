@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cuda/program.h"
 #include "codegen/emit/cuda/shape.h"
-#include "codegen/emit/cuda/steps.h"
-#include "codegen/emit/cuda/units.h"
-#include "codegen/emit/cuda/wire.h"
-#include "codegen/emit/extern_text.h"
-#include "codegen/emit/prelude_text.h"
+#include "codegen/emit/kernel_source.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/lang/embed.h"
 #include "runtime/image/gpu_abi.h"
@@ -72,8 +70,8 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   source.text += lang::source_text();
   source.text += prelude_text("scalar_ops.h");
   source.text += shared_with_host(program);
-  for (const char* part : {"warp", "launch", "storage", "reduce", "scan", "rows", "sort", "draw",
-                           "services", "hash", "wire"}) {
+  for (const char* part : {"warp", "launch", "storage", "pack", "reduce", "scan", "rows", "sort",
+                           "draw", "services", "hash", "wire"}) {
     source.text += prelude_text(fmt::format("cuda/{}.h", part));
   }
   source.text += "\nnamespace cinch {\n\n";

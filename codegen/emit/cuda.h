@@ -20,7 +20,7 @@ struct CudaOptions {
 
 /// One translation unit: the KIR as a comment, the language's functions, the prelude, one `extern
 /// "C"` kernel each, then those of rt::GpuService (runtime/image/gpu_abi.h says how all are
-/// launched). The image's size_exprs are those of with_call_sizes (cuda/wire.h). Throws
+/// launched). The image's size_exprs are those of with_call_sizes (cuda/program.h). Throws
 /// InternalError{Limitation} for what does not fit a GPU (shared memory of a block, sizes of a wire
 /// that are floats of counts).
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options = {});

@@ -1,10 +1,8 @@
-// See extern_text.h.
-#include "codegen/emit/extern_text.h"
+#include "codegen/emit/c_family.h"
 
 #include <fmt/format.h>
 
-#include "codegen/emit/c_family.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 namespace {

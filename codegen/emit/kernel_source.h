@@ -1,8 +1,11 @@
-// KernelSource: the text of all kernels of a program for one target, ready for a compiler.
+// KernelSource: the text of all kernels of a program for one target, ready for a compiler. Also the
+// prelude's files, which emitters put in front of kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cinch::codegen {
@@ -38,5 +41,17 @@ struct KernelSource {
   std::vector<std::size_t> served_by;
   bool links_helpers = false;  // CPUs: the prelude and its helpers are not in the text
 };
+
+// ---- the prelude's files (codegen/prelude), and those that the host includes too ----
+
+struct PreludePart {
+  std::string_view name;  // "cpu/reduce.h", "runtime/image/kernel_abi.h"
+  std::string_view text;
+};
+
+/// All files; a part needs those that its opening comment names.
+std::span<const PreludePart> prelude_parts();
+/// Throws InternalError{Bug} for a name that is not there.
+std::string_view prelude_text(std::string_view name);
 
 }  // namespace cinch::codegen

@@ -1,4 +1,3 @@
-// Bodies of value_facts.h.
 #include "codegen/emit/value_facts.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Bodies of driver.h. Functions of the table are C functions, so their device is the process's.
+// Functions of the table are C functions, so their device is the process's.
 #include "codegen/emulator/driver.h"
 
 #include <cstring>

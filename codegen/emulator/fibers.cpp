@@ -1,4 +1,3 @@
-// Bodies of fibers.h.
 #include "codegen/emulator/fibers.h"
 
 #include <sys/mman.h>

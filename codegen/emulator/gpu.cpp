@@ -1,4 +1,3 @@
-// Bodies of gpu.h.
 #include "codegen/emulator/gpu.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Gpu: one emulated device. It runs kernels thread by thread on the caller's thread, in an order
 // that a seed chooses, and finds faults in their use of memory and in their cooperation
-// (finding.h). Use a Gpu from one thread at a time; launches on several take turns within a
+// (Finding). Use a Gpu from one thread at a time; launches on several take turns within a
 // process.
 #pragma once
 #include <cstddef>
@@ -12,10 +12,32 @@
 
 #include "codegen/emulator/hooks.h"
 #include "codegen/emulator/module.h"
-#include "codegen/emulator/races/finding.h"
 #include "runtime/core/error.h"
 
 namespace cinch::emulator {
+
+enum class FindingKind : std::uint8_t {
+  OutOfBounds,       // global or shared memory, or memory that is not the device's
+  UseAfterFree,      // of freed memory
+  Misaligned,        // an address that is not a multiple of its type's alignment
+  Uninitialised,     // a read of bytes that nobody wrote
+  Race,              // two unordered accesses, at least one of them a write, not both strong
+  DivergentBarrier,  // threads of a block at different barriers, or ended
+  DivergentWarp,     // lanes in a mask that are elsewhere or ended; a mask without its own lane
+  Hang,              // threads that wait for ever, endless loops
+  Trap,              // __trap()
+};
+
+/// The name in messages: "out of bounds".
+const char* finding_kind_name(FindingKind kind);
+
+/// A fault of a kernel.
+struct Finding {
+  FindingKind kind = FindingKind::Trap;
+  std::string kernel;
+  int line = 0;      // of the emitted text; 0 if unknown
+  std::string text;  // for people: who, where, what else; quotes the line
+};
 
 struct GpuOptions {
   std::uint64_t schedule_seed = 0;

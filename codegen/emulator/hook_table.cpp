@@ -1,6 +1,6 @@
-// Bodies of hook_table.h. Hooks run on the fibers of threads: exceptions must not pass frames of
-// emulated code.
-#include "codegen/emulator/hook_table.h"
+// The functions that modules call during a launch. They run on the fibers of threads: exceptions
+// must not pass frames of emulated code.
+#include "codegen/emulator/launch.h"
 
 #include <cmath>
 #include <new>

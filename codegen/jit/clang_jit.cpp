@@ -2,9 +2,8 @@
 #include "codegen/jit/clang_jit.h"
 
 #include "codegen/emit/cpu.h"
-#include "codegen/emit/cpu/helpers.h"
+#include "codegen/emit/cpu/prelude.h"
 #include "codegen/jit/library.h"
-#include "codegen/jit/reply.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"
 

@@ -3,9 +3,8 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/cuda/wire.h"
+#include "codegen/emit/cuda/program.h"
 #include "codegen/jit/clang_jit.h"
-#include "codegen/jit/emulated.h"
 #include "codegen/jit/nvrtc.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"

@@ -1,6 +1,6 @@
 // A cubin is a 64-bit ELF file. Its section ".nv.info" lists attributes of functions: two bytes of
 // format and kind, two of length, then values; those of format 4 begin with the function's symbol.
-#include "codegen/jit/cubin.h"
+#include "codegen/jit/nvrtc.h"
 
 #include <cstring>
 #include <map>

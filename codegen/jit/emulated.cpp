@@ -1,11 +1,10 @@
 // Prelude, text and entries as one source for cinch_clang.
-#include "codegen/jit/emulated.h"
+#include "codegen/jit/clang_jit.h"
 
 #include <string>
 
-#include "codegen/emit/prelude_text.h"
+#include "codegen/emit/kernel_source.h"
 #include "codegen/jit/library.h"
-#include "codegen/jit/reply.h"
 
 namespace cinch::codegen {
 namespace {

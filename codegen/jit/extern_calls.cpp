@@ -6,8 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include "codegen/emit/extern_text.h"
-#include "codegen/emit/prelude_text.h"
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/kernel_source.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/extern_functions.h"
 #include "runtime/core/lang/embed.h"

@@ -1,4 +1,3 @@
-// See extern_functions.h.
 #include "codegen/jit/extern_functions.h"
 
 #include <filesystem>

@@ -1,5 +1,4 @@
-// Bodies of library_search.h.
-#include "codegen/jit/library_search.h"
+#include "codegen/jit/nvrtc.h"
 
 #include <algorithm>
 #include <cstdlib>

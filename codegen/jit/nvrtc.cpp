@@ -1,4 +1,4 @@
-// Bodies of nvrtc.h. The only file that knows NVRTC's C interface; it has its own prototypes.
+// The only file that knows NVRTC's C interface; it has its own prototypes.
 #include "codegen/jit/nvrtc.h"
 
 #include <dlfcn.h>
@@ -8,8 +8,6 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
-
-#include "codegen/jit/library_search.h"
 
 namespace cinch::codegen {
 namespace {

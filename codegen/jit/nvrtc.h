@@ -69,4 +69,35 @@ const NvrtcReport& nvrtc_report();
 /// Lines for people: the library, its version and architectures; or every place that was searched.
 std::string describe(const NvrtcReport& report);
 
+// ---- places to search for NVIDIA's libraries, in the order of NVIDIA's own tools
+// (library_search.cpp). The caller opens them. ----
+
+struct LibraryCandidate {
+  std::string origin;           // for people: "pip wheel", "system loader"
+  std::string path;             // a file, or a bare name for the loader
+  bool only_if_loaded = false;  // use it only if the process has loaded it already
+};
+
+struct LibraryQuery {
+  std::string stem;                  // "libnvrtc.so"
+  std::vector<std::string> sonames;  // newest first: "libnvrtc.so.13"
+  std::string override_variable;     // "CINCH_NVRTC": a file or a folder
+};
+
+/// Candidates in order; files in folders are listed only if they exist. Reads the environment
+/// variables named in nvrtc.h.
+std::vector<LibraryCandidate> library_candidates(const LibraryQuery& query);
+
+// ---- what a cubin tells of its kernels, without a GPU or NVIDIA's tools (cubin.cpp) ----
+
+struct KernelResources {
+  std::string symbol;
+  std::uint32_t registers = 0;     // per thread
+  std::uint32_t shared_bytes = 0;  // per block, including what the system reserves
+  std::uint32_t stack_bytes = 0;   // per thread: spilled registers and arrays, in local memory
+};
+
+/// In the order of the file. Errors: CorruptFile (not a cubin, or truncated).
+rt::Result<std::vector<KernelResources>> cubin_resources(std::span<const std::uint8_t> cubin);
+
 }  // namespace cinch::codegen

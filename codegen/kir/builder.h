@@ -13,143 +13,23 @@
 //   std::uint32_t index = b.finish();
 #pragma once
 #include <functional>
-#include <initializer_list>
-#include <map>
 #include <span>
-#include <string_view>
-#include <utility>
+#include <string>
+#include <vector>
 
-#include "codegen/kir/kir.h"
+#include "codegen/kir/value_builder.h"
 
 namespace cinch::kir {
 
-/// The number of elements of a Tile group, and of a local array.
-inline constexpr std::uint32_t kTileElems = 1024;
-// Of a row of a tile: reductions have so many columns.
-inline constexpr std::uint32_t kRowElems = 128;
-
-/// The type in which elements of `dtype` are computed with: integers under 32 bits as I32, narrow
-/// floats as F32.
-ComputeType compute_type(DType dtype);
-/// The dtype whose values are exactly those of `type` (Bool: bool).
-DType dtype_of(ComputeType type);
-const char* compute_type_name(ComputeType type);
-std::optional<ComputeType> parse_compute_type(std::string_view name);
-inline bool is_float(ComputeType t) {
-  return t == ComputeType::F32 || t == ComputeType::F64;
-}
-inline bool is_integer(ComputeType t) {
-  return t != ComputeType::Bool && !is_float(t);
-}
-/// Bytes of a value in registers, local arrays and partial results: 1 (Bool), 4 or 8.
-int compute_type_bytes(ComputeType t);
-
-/// Bits (as in `constant`) of the value that takes no part in a reduction by `op`: add -0.0, mul 1,
-/// min +inf or the largest, max -inf or the smallest, bit_and all ones, bit_or and bit_xor 0.
-std::uint64_t identity_bits(ScalarOp op, ComputeType type);
-
-/// Bits that a buffer of `dtype` uses per element where nothing is packed: 8, 16, 32, 64.
-std::uint8_t whole_element_bits(DType dtype);
-
-// ---- tables of a program ----
-/// Appends a buffer; size_bytes is made from num_elems and storage_bits if it is not given.
-BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer);
-/// A workspace of whole elements.
-BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
-                          HostExprId num_elems);
-/// The state of a look_back over num_groups groups: u64, two words per group and two more (CUDA's
-/// ticket). A Zero step must come before the launch.
-BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups);
-std::uint32_t intern_size(KernelProgram& program, HostExprId expr);
-/// Where intern_size put the expression. Extents, group lengths and numbers of groups that are no
-/// constants are always there.
-std::optional<std::uint32_t> find_size(const KernelProgram& program, HostExprId expr);
-std::uint32_t intern_message(KernelProgram& program, std::string text);
-
-class KernelBuilder {
+class KernelBuilder : public ValueBuilder {
  public:
-  /// `symbol` must be unique in the program and a C identifier.
-  KernelBuilder(KernelProgram& program, std::string symbol, GroupKind group_kind,
-                rt::KernelRole role = rt::KernelRole::Sweep);
+  using ValueBuilder::ValueBuilder;
 
-  /// Tile: elements and tiles. Sets num_groups to ceil_div(extent, 1024).
-  void set_extent(HostExprId extent);
-  /// Row: rows of len elements each; extent is rows * len.
-  void set_rows(HostExprId rows, HostExprId len);
-  /// The actual elements (Tile) or rows (Row), at most the extent: groups past it do not run, write
-  /// nothing.
-  void set_extent_value(ValueId kernel_level_i64) { kernel_.extent_value = kernel_level_i64; }
-  /// The kernel under construction, for what has no setter (info.fused, is_ordered, …).
-  Kernel& kernel() { return kernel_; }
-  KernelProgram& program() { return program_; }
   /// Declares what the kernel finds in a buffer, and what it leaves there.
   void reads(BufferIndex buffer, Version version);
   void writes(BufferIndex buffer, Version version);
   /// Appends the kernel to the program and returns its index. The builder is then spent.
   std::uint32_t finish();
-
-  // ---- sections: what follows goes there ----
-  /// A new group section, unless the last section is one already.
-  void group();
-  /// A new element section, always.
-  void elements();
-  /// Emits into the kernel section while `make` runs.
-  ValueId in_kernel(const std::function<ValueId()>& make);
-  /// Emits into the group section before the current element section (or the current group
-  /// section).
-  ValueId in_group(const std::function<ValueId()>& make);
-  SectionKind current() const { return kernel_.sections[current_].kind; }
-
-  // ---- uniform leaves: made once each, in the kernel section ----
-  ValueId constant(ComputeType type, std::uint64_t bits);
-  ValueId const_bool(bool value) { return constant(ComputeType::Bool, value); }
-  ValueId const_i32(std::int32_t value);
-  ValueId const_u32(std::uint32_t value) { return constant(ComputeType::U32, value); }
-  ValueId const_i64(std::int64_t value);
-  ValueId const_u64(std::uint64_t value) { return constant(ComputeType::U64, value); }
-  ValueId const_f32(float value);
-  ValueId const_f64(double value);
-  /// The value 0 (false, +0).
-  ValueId zero(ComputeType type) { return constant(type, 0); }
-  /// The constant of identity_bits.
-  ValueId identity(ScalarOp op, ComputeType type);
-  ValueId param(std::uint32_t index);
-  /// An Int, F32 or Bool host expression as I64, F32 or Bool.
-  ValueId host_size(HostExprId expr);
-
-  // ---- group leaves: made once each, in the first group section (which is made if there is none)
-  // ----
-  ValueId group_index();
-  ValueId group_len();
-  /// Index of the group's first element: group_index * 1024, or * group length.
-  ValueId group_base();
-
-  // ---- element leaves, once per element section ----
-  ValueId column();
-  ValueId element();
-
-  // ---- scalar operations, in the current section ----
-  /// Result type by the operation's rule; `dtype` narrows an integer result (else the type's own
-  /// width).
-  ValueId scalar(ScalarOp op, std::vector<ValueId> operands, std::optional<DType> dtype = {});
-  ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::add, {a, b}); }
-  ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::sub, {a, b}); }
-  ValueId mul(ValueId a, ValueId b) { return scalar(ScalarOp::mul, {a, b}); }
-  ValueId min(ValueId a, ValueId b) { return scalar(ScalarOp::min, {a, b}); }
-  ValueId max(ValueId a, ValueId b) { return scalar(ScalarOp::max, {a, b}); }
-  ValueId lt(ValueId a, ValueId b) { return scalar(ScalarOp::lt, {a, b}); }
-  ValueId eq(ValueId a, ValueId b) { return scalar(ScalarOp::eq, {a, b}); }
-  ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::select, {c, a, b}); }
-  ValueId logical_and(ValueId a, ValueId b) { return scalar(ScalarOp::bit_and, {a, b}); }
-  ValueId logical_not(ValueId a) { return scalar(ScalarOp::bit_not, {a}); }
-  /// `value` holds a value of dtype `from`. Equal dtypes give `value` itself.
-  ValueId convert(ValueId value, DType from, DType to);
-  /// Between compute types (index arithmetic). An equal type gives `value` itself.
-  ValueId convert(ValueId value, ComputeType to);
-  ValueId bitcast(ValueId value, DType from, DType to);
-
-  /// ProgramInfo::externs[index], over operands of its parameters' compute types.
-  ValueId call_extern(std::uint32_t index, std::vector<ValueId> operands);
 
   // ---- memory ----
   ValueId load_linear(BufferIndex buffer, ValueId base = {}, ValueId limit = {});
@@ -212,27 +92,9 @@ class KernelBuilder {
   void flag_nonfinite(ValueId x);
   void fail_if(ValueId pred, const std::string& message);
 
-  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
-  /// Names a value in printed text and emitted source.
-  ValueId named(ValueId value, std::string name);
-
  private:
-  ValueId new_value(ComputeType type);
-  ValueId emit(Instr instr, ComputeType result);
-  void emit(Instr instr);
   ValueId draw_instr(InstrKind kind, DrawSite draw, std::vector<ValueId> operands,
                      ValueId iteration, ComputeType result);
-  ValueId memoised_group(InstrKind kind);
-  ValueId memoised_element(InstrKind kind);
-
-  KernelProgram& program_;
-  Kernel kernel_;
-  std::size_t current_ = 0;
-  std::vector<Instr>* combiner_body_ = nullptr;
-  std::map<std::pair<ComputeType, std::uint64_t>, ValueId> constants_;
-  std::map<std::uint32_t, ValueId> params_, sizes_;
-  std::map<InstrKind, ValueId> group_leaves_, element_leaves_;
-  ValueId group_base_;
 };
 
 }  // namespace cinch::kir

@@ -1,5 +1,4 @@
-// See check_versions.h.
-#include "codegen/kir/check_versions.h"
+#include "codegen/kir/verifier.h"
 
 #include <fmt/format.h>
 

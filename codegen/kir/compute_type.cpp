@@ -1,8 +1,11 @@
-// Compute types and tables of a program: the parts of builder.h that belong to no kernel.
+#include "codegen/kir/compute_type.h"
+
 #include <array>
+#include <bit>
+#include <limits>
 #include <string_view>
 
-#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
 
 namespace cinch::kir {
 namespace {
@@ -47,6 +50,55 @@ std::optional<ComputeType> parse_compute_type(std::string_view name) {
     if (kTypes[i].name == name) return static_cast<ComputeType>(i);
   }
   return std::nullopt;
+}
+
+namespace {
+
+std::uint64_t integer_limit(ComputeType type, bool is_largest) {
+  const DType dtype = dtype_of(type);
+  if (is_bool(dtype)) return is_largest;
+  return is_largest ? max_int(dtype) : static_cast<std::uint64_t>(min_int(dtype));
+}
+
+template <typename Float>
+Float float_identity(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::add:
+      return Float(-0.0);
+    case ScalarOp::mul:
+      return Float(1);
+    case ScalarOp::min:
+      return std::numeric_limits<Float>::infinity();
+    case ScalarOp::max:
+      return -std::numeric_limits<Float>::infinity();
+    default:
+      CINCH_BUG("bit operation on floats");
+  }
+}
+
+std::uint64_t integer_identity(ScalarOp op, ComputeType type) {
+  switch (op) {
+    case ScalarOp::mul:
+      return 1;
+    case ScalarOp::min:
+      return integer_limit(type, true);
+    case ScalarOp::max:
+      return integer_limit(type, false);
+    case ScalarOp::bit_and:
+      return type == ComputeType::Bool  ? 1
+             : type == ComputeType::U32 ? 0xffffffffu
+                                        : ~std::uint64_t{0};
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+std::uint64_t identity_bits(ScalarOp op, ComputeType type) {
+  if (type == ComputeType::F32) return std::bit_cast<std::uint32_t>(float_identity<float>(op));
+  if (type == ComputeType::F64) return std::bit_cast<std::uint64_t>(float_identity<double>(op));
+  return integer_identity(op, type);
 }
 
 std::uint8_t whole_element_bits(DType dtype) {

@@ -1,10 +1,8 @@
-// Bodies of cost.h.
 #include "codegen/kir/cost.h"
 
 #include <map>
 
 #include "codegen/kir/instr_info.h"
-#include "codegen/kir/taking_part.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {

@@ -86,7 +86,8 @@ struct Section {
 };
 
 /// What lies in a buffer: a number for each value that is ever stored, the same number wherever the
-/// same value lies. Who makes kernels declares them; check_versions.h believes none of it.
+/// same value lies. Who makes kernels declares them; check_versions (verifier.h) believes none of
+/// it.
 using Version = std::uint32_t;
 inline constexpr Version kNothing = 0;  // nobody knows
 inline constexpr Version kZeros = 1;    // what a Zero step leaves

@@ -1,11 +1,10 @@
-// Bodies of structure.h.
 #include "codegen/kir/structure.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "codegen/kir/text/text_names.h"
+#include "codegen/kir/text/text_lexer.h"
 
 namespace cinch::kir {
 namespace {

@@ -1,5 +1,4 @@
-// Bodies of taking_part.h.
-#include "codegen/kir/taking_part.h"
+#include "codegen/kir/cost.h"
 
 #include "codegen/kir/instr_info.h"
 

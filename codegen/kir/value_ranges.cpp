@@ -1,4 +1,4 @@
-// Bodies of value_ranges.h. Every operation that rounds is monotone in each operand, so that the
+// Every operation that rounds is monotone in each operand, so that the
 // ends of a result are among the results of the operands' ends, rounded likewise.
 #include "codegen/kir/value_ranges.h"
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::kir {

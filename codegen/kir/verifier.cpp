@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier_instr.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "codegen/kir/kir.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::kir {
 
@@ -13,6 +13,22 @@ bool is_builtin_combiner(ScalarOp op);
 bool is_allowed_in_combiner(InstrKind kind);
 /// Results that are group values although the instruction stands in an element section.
 bool has_group_result(InstrKind kind, std::size_t result);
+
+// Sets of compute types, a bit each.
+inline constexpr unsigned compute_type_bit(ComputeType type) {
+  return 1u << static_cast<unsigned>(type);
+}
+inline constexpr unsigned kBoolSet = compute_type_bit(ComputeType::Bool);
+inline constexpr unsigned kU32Set = compute_type_bit(ComputeType::U32);
+inline constexpr unsigned kI64Set = compute_type_bit(ComputeType::I64);
+inline constexpr unsigned kIndexSet = kU32Set | kI64Set;
+inline constexpr unsigned kTotalSet = kU32Set | compute_type_bit(ComputeType::U64);
+inline constexpr unsigned kFloatSet =
+    compute_type_bit(ComputeType::F32) | compute_type_bit(ComputeType::F64);
+inline constexpr unsigned kIntSet =
+    compute_type_bit(ComputeType::I32) | compute_type_bit(ComputeType::I64) |
+    compute_type_bit(ComputeType::U32) | compute_type_bit(ComputeType::U64);
+inline constexpr unsigned kAnySet = kBoolSet | kIntSet | kFloatSet;
 
 class InstrVerifier {
  public:

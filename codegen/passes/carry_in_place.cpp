@@ -1,12 +1,10 @@
-// See carry_in_place.h.
-#include "codegen/passes/carry_in_place.h"
+#include "codegen/passes/places.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include "codegen/kir/structure.h"
-#include "codegen/passes/rename_buffers.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,10 +1,6 @@
-// See check_facts.h.
-#include "codegen/passes/check_facts.h"
+#include "codegen/passes/marks.h"
 
 #include "codegen/kir/text/text.h"
-#include "codegen/passes/mark_alike.h"
-#include "codegen/passes/mark_beside.h"
-#include "codegen/passes/mark_compact.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

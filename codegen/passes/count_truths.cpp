@@ -1,8 +1,4 @@
-// See count_truths.h.
-#include "codegen/passes/count_truths.h"
-
-#include "codegen/passes/definitions.h"
-#include "codegen/passes/drop_unused.h"
+#include "codegen/passes/rewrites.h"
 
 namespace cinch::codegen {
 namespace {

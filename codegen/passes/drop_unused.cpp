@@ -1,5 +1,4 @@
-// See drop_unused.h.
-#include "codegen/passes/drop_unused.h"
+#include "codegen/passes/rewrites.h"
 
 #include <algorithm>
 #include <ranges>

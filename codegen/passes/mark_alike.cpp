@@ -1,12 +1,11 @@
-// See mark_alike.h.
-#include "codegen/passes/mark_alike.h"
+#include "codegen/passes/marks.h"
 
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
-#include "codegen/passes/definitions.h"
+#include "codegen/passes/rewrites.h"
 
 namespace cinch::codegen {
 namespace {

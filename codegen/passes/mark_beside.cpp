@@ -1,5 +1,4 @@
-// See mark_beside.h.
-#include "codegen/passes/mark_beside.h"
+#include "codegen/passes/marks.h"
 
 #include <algorithm>
 #include <set>

@@ -1,9 +1,8 @@
-// See mark_compact.h.
-#include "codegen/passes/mark_compact.h"
+#include "codegen/passes/marks.h"
 
 #include <algorithm>
 
-#include "codegen/passes/definitions.h"
+#include "codegen/passes/rewrites.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,12 +1,11 @@
-// See mark_foldable.h.
-#include "codegen/passes/mark_foldable.h"
+#include "codegen/passes/marks.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,5 +1,4 @@
-// See rename_buffers.h.
-#include "codegen/passes/rename_buffers.h"
+#include "codegen/passes/places.h"
 
 #include <algorithm>
 

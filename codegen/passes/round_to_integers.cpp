@@ -1,8 +1,4 @@
-// See round_to_integers.h.
-#include "codegen/passes/round_to_integers.h"
-
-#include "codegen/passes/definitions.h"
-#include "codegen/passes/drop_unused.h"
+#include "codegen/passes/rewrites.h"
 
 namespace cinch::codegen {
 namespace {

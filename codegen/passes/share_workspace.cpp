@@ -1,13 +1,10 @@
-// See share_workspace.h.
-#include "codegen/passes/share_workspace.h"
+#include "codegen/passes/places.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
-
-#include "codegen/passes/rename_buffers.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,5 +1,4 @@
-// See update_in_place.h.
-#include "codegen/passes/update_in_place.h"
+#include "codegen/passes/places.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,9 +6,8 @@
 #include <optional>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/check_versions.h"
 #include "codegen/kir/structure.h"
-#include "codegen/passes/rename_buffers.h"
+#include "codegen/kir/verifier.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,4 +1,3 @@
-// Bodies of gpu_limits.h.
 #include "codegen/tuning/gpu_limits.h"
 
 #include <algorithm>

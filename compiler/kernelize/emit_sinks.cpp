@@ -1,5 +1,5 @@
 // Each kind of sink as kernel instructions.
-#include "codegen/kir/check_versions.h"
+#include "codegen/kir/verifier.h"
 #include "compiler/kernelize/kernel_emitter.h"
 #include "runtime/core/check.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/kir/check_versions.h"
 #include "codegen/kir/cost.h"
+#include "codegen/kir/verifier.h"
 #include "codegen/passes/run.h"
 #include "compiler/kernelize/emit_standalone.h"
 #include "compiler/kernelize/explain_fusion.h"

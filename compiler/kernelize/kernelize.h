@@ -1,7 +1,7 @@
 // Decides which operators become one kernel, and makes the kernel IR of each.
 #pragma once
 #include "codegen/kir/kir.h"
-#include "codegen/passes/state_update.h"
+#include "codegen/passes/run.h"
 #include "compiler/ir/ir.h"
 #include "compiler/kernelize/fusion_report.h"
 #include "runtime/core/step_limit.h"

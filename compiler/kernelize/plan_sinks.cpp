@@ -1,7 +1,7 @@
 // Planner: the sinks of each kind of operator, and of stores.
 #include <algorithm>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/structure.h"
 #include "compiler/kernelize/planner.h"
 #include "compiler/kernelize/walk_pulls.h"

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstring>
 
-#include "codegen/kir/builder.h"
-#include "codegen/kir/check_versions.h"
+#include "codegen/kir/compute_type.h"
+#include "codegen/kir/verifier.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

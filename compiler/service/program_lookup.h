@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/passes/state_update.h"
+#include "codegen/passes/run.h"
 #include "dsl/sema/sema.h"
 #include "runtime/core/extern_function.h"
 

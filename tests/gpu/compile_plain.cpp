@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "codegen/jit/emulated.h"
+#include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Tests the checker of buffer contents (codegen/kir/check_versions.h) with wrong plans. Each is
+// Tests the checker of buffer contents (check_versions) with wrong plans. Each is
 // made from a right plan, which the checker accepts, by one error that fusion or the assignment of
 // buffers might make.
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/kir/check_versions.h"
 #include "codegen/kir/text/text.h"
+#include "codegen/kir/verifier.h"
 #include "tests/programs/harness/compile.h"
 
 namespace cinch::testing {

@@ -1,5 +1,4 @@
-// See helpers.h.
-#include "codegen/emit/cpu/helpers.h"
+#include "codegen/emit/cpu/prelude.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +7,8 @@
 #include <set>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/prelude_text.h"
-#include "codegen/kir/builder.h"
+#include "codegen/emit/kernel_source.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/lang/embed.h"

@@ -1,5 +1,4 @@
-// See matrix_folds.h.
-#include "codegen/emit/cpu/matrix_folds.h"
+#include "codegen/emit/cpu/reuse.h"
 
 #include <cstring>
 

@@ -1,10 +1,9 @@
-// See prelude.h.
 #include "codegen/emit/cpu/prelude.h"
 
 #include <algorithm>
 #include <array>
 
-#include "codegen/emit/prelude_text.h"
+#include "codegen/emit/kernel_source.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/lang/embed.h"
 

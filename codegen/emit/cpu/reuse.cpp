@@ -1,4 +1,3 @@
-// See reuse.h.
 #include "codegen/emit/cpu/reuse.h"
 
 #include <algorithm>

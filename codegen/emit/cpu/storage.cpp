@@ -1,10 +1,9 @@
-// See storage.h.
-#include "codegen/emit/cpu/storage.h"
+#include "codegen/emit/cpu/kernel/facts.h"
 
 #include <fmt/format.h>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

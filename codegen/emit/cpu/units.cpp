@@ -1,6 +1,6 @@
-// Bodies of units.h. Kernels are compared as text, once what they name of the program (buffers,
+// Kernels are compared as text, once what they name of the program (buffers,
 // sizes, parameters) is numbered in the order of its first mention.
-#include "codegen/emit/cpu/units.h"
+#include "codegen/emit/cpu/reuse.h"
 
 #include <fmt/format.h>
 

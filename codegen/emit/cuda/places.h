@@ -40,4 +40,7 @@ class CudaPlaces {
   std::vector<std::pair<std::string, std::uint32_t>> entries_;
 };
 
+/// An element type of buffers in the prelude: "Stored<Kind::F16, 16, 16>".
+std::string stored_type(DType dtype, int storage_bits);
+
 }  // namespace cinch::codegen

@@ -1,10 +1,9 @@
-// Bodies of shape.h.
 #include "codegen/emit/cuda/shape.h"
 
 #include <algorithm>
 
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

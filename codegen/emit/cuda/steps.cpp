@@ -1,5 +1,4 @@
-// Bodies of steps.h.
-#include "codegen/emit/cuda/steps.h"
+#include "codegen/emit/cuda/program.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
-// Body of units.h. Kernels are compared as they are printed under one name, without the lines
+// Kernels are compared as they are printed under one name, without the lines
 // that say where in the launch's tables their buffers and sizes are: what the emitter did not print
 // cannot differ.
-#include "codegen/emit/cuda/units.h"
+#include "codegen/emit/cuda/program.h"
 
 #include <map>
 #include <tuple>

@@ -1,6 +1,6 @@
-// Bodies of wire.h. Sizes that hold no count come from the tensor's table; the others are
+// Sizes that hold no count come from the tensor's table; the others are
 // computed from the counts.
-#include "codegen/emit/cuda/wire.h"
+#include "codegen/emit/cuda/program.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/cuda/storage.h"
-#include "codegen/kir/builder.h"
+#include "codegen/emit/cuda/places.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/payload/payload.h"

@@ -103,17 +103,17 @@ bool Launch::find_place(const void* at, std::uint64_t size, std::uint64_t align,
   if (!is_in_arena && is_elsewhere(at, size, is_write)) return false;
   bool is_fine = is_in_arena && (common_state(arena_.state() + offset, size) & kAllocated) != 0;
   if (is_fine && offset >= arena_.shared_begin()) {
-    is_fine = (offset - arena_.shared_begin()) / slot_bytes_ == current_->slot;
+    is_fine = (offset - arena_.shared_begin()) / blocks_.slot_bytes == blocks_.current->slot;
   }
   if (!is_fine) {
-    report_outside(at, size, site, is_write);
+    reporter_.add_outside(at, size, site, is_write);
     cut_off();
   }
   if ((offset & (align - 1)) != 0) {
-    add_finding(FindingKind::Misaligned, site,
-                thread_text(current_->id) + (is_write ? " writes " : " reads ") +
-                    std::to_string(size) + " bytes that must be aligned to " +
-                    std::to_string(align) + ", at " + place_text(offset, size));
+    reporter_.add(FindingKind::Misaligned, site,
+                  reporter_.thread_text(blocks_.current->id) + (is_write ? " writes " : " reads ") +
+                      std::to_string(size) + " bytes that must be aligned to " +
+                      std::to_string(align) + ", at " + reporter_.place_text(offset, size));
     cut_off();
   }
   return true;
@@ -126,7 +126,7 @@ bool Launch::is_elsewhere(const void* at, std::uint64_t size, bool is_write) con
     const std::uint64_t offset = begin - reinterpret_cast<std::uintptr_t>(place);
     return offset < bytes && size <= bytes - offset;
   };
-  if (lies_in(current_->fiber.stack_begin, current_->fiber.stack_bytes)) return true;
+  if (lies_in(blocks_.current->fiber.stack_begin, blocks_.current->fiber.stack_bytes)) return true;
   const ModuleInfo& info = request_.module->info();
   for (std::uint64_t i = 0; i < info.num_constants && !is_write; ++i) {
     if (lies_in(info.constants[i].begin, info.constants[i].size_bytes)) return true;
@@ -136,24 +136,26 @@ bool Launch::is_elsewhere(const void* at, std::uint64_t size, bool is_write) con
 
 void Launch::check_written(std::uint64_t offset, std::uint64_t size, std::uint32_t site) {
   std::uint8_t* state = arena_.state() + offset;
-  if ((common_state(state, size) & kWritten) != 0 || !is_new(FindingKind::Uninitialised, site)) {
+  if ((common_state(state, size) & kWritten) != 0 ||
+      !reporter_.is_new(FindingKind::Uninitialised, site)) {
     return;
   }
   std::uint64_t first = 0;
   while ((state[first] & kWritten) != 0) ++first;
-  add_finding(FindingKind::Uninitialised, site,
-              thread_text(current_->id) + " reads " + std::to_string(size) +
-                  " bytes that nobody has written, at " + place_text(offset + first, 1));
+  reporter_.add(FindingKind::Uninitialised, site,
+                reporter_.thread_text(blocks_.current->id) + " reads " + std::to_string(size) +
+                    " bytes that nobody has written, at " +
+                    reporter_.place_text(offset + first, 1));
 }
 
 std::uint64_t Launch::generation_of(std::uint64_t offset) const {
   if (offset < arena_.shared_begin()) return launch_generation_;
-  return slots_[(offset - arena_.shared_begin()) / slot_bytes_].generation;
+  return blocks_.slots[(offset - arena_.shared_begin()) / blocks_.slot_bytes].generation;
 }
 
 void Launch::order_access(std::uint64_t offset, std::uint64_t size, std::uint32_t site,
                           bool is_strong, bool is_write) {
-  const Access own(current_->id, current_->clock, site, is_strong);
+  const Access own(blocks_.current->id, blocks_.current->clock, site, is_strong);
   const std::uint64_t generation = generation_of(offset);
   while (size > 0) {
     const std::uint64_t in_page = offset % Shadow::kPageBytes;
@@ -175,11 +177,11 @@ void Launch::order_access(std::uint64_t offset, std::uint64_t size, std::uint32_
 
 void Launch::order_read(Cell& cell, const Access& own, std::uint64_t offset) {
   const Access& write = cell.write;
-  if (write && !(write.is_strong() && own.is_strong()) && !is_known(write)) {
-    report_race(write, own, offset, "wrote", "reads");
+  if (write && !(write.is_strong() && own.is_strong()) && !order_.is_known(write)) {
+    reporter_.add_race(write, own, offset, "wrote", "reads");
   }
   Access& last = cell.read[0];
-  if (last && last.thread() != own.thread() && !is_known(last)) {
+  if (last && last.thread() != own.thread() && !order_.is_known(last)) {
     // Of unordered readers, one of another warp makes the better report.
     const bool is_other = last.thread() / kWarpLanes != own.thread() / kWarpLanes;
     if (is_other || !cell.read[1]) cell.read[1] = last;
@@ -189,11 +191,11 @@ void Launch::order_read(Cell& cell, const Access& own, std::uint64_t offset) {
 
 void Launch::order_write(Cell& cell, const Access& own, std::uint64_t offset) {
   const auto conflicts = [&](const Access& before) {
-    return before && !(before.is_strong() && own.is_strong()) && !is_known(before);
+    return before && !(before.is_strong() && own.is_strong()) && !order_.is_known(before);
   };
-  if (conflicts(cell.write)) report_race(cell.write, own, offset, "wrote", "writes");
+  if (conflicts(cell.write)) reporter_.add_race(cell.write, own, offset, "wrote", "writes");
   for (Access& read : cell.read) {
-    if (conflicts(read)) report_race(read, own, offset, "read", "writes");
+    if (conflicts(read)) reporter_.add_race(read, own, offset, "read", "writes");
     read = Access();
   }
   cell.write = own;
@@ -202,7 +204,7 @@ void Launch::order_write(Cell& cell, const Access& own, std::uint64_t offset) {
 // Other threads may run before the access, but never between its report and the access itself.
 void Launch::strong_access(const void* at, std::uint64_t size, std::uint64_t align,
                            std::uint32_t site, bool is_write) {
-  current_->site = site;
+  blocks_.current->site = site;
   if (is_write) {
     make_progress();
   } else {
@@ -212,9 +214,9 @@ void Launch::strong_access(const void* at, std::uint64_t size, std::uint64_t ali
   if (!request_.checks) return;
   access(at, size, align, site, true, is_write);
   if (is_write) {
-    release_to(at, false);
+    order_.release_to(at, false);
   } else {
-    current_->pending = joined(current_->pending, release_at(at));
+    order_.acquire(at);
   }
 }
 
@@ -226,8 +228,8 @@ void Launch::order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::
   if (writes) std::memset(arena_.state() + offset, kAllocated | kWritten, size);
   order_access(offset, size, site, true, writes);
   if (op == AtomicOp::Load) return;
-  if (op != AtomicOp::Store) current_->pending = joined(current_->pending, release_at(at));
-  release_to(at, op != AtomicOp::Store);
+  if (op != AtomicOp::Store) order_.acquire(at);
+  order_.release_to(at, op != AtomicOp::Store);
 }
 
 // The history that an atomic reads or continues. An update alone makes none: it reads the newest
@@ -236,29 +238,29 @@ History* Launch::history_before(AtomicOp op, const void* at, std::uint32_t size)
   const bool is_written =
       (common_state(arena_.state() + arena_.offset_of(at), size) & kWritten) != 0;
   const bool makes = op == AtomicOp::Load || (op == AtomicOp::Store && is_written);
-  return makes || !histories_.empty() ? history_of(at, size, makes) : nullptr;
+  return makes || order_.has_histories() ? order_.history_of(at, size, makes) : nullptr;
 }
 
 std::uint64_t Launch::atomic(AtomicOp op, void* at, std::uint32_t size, std::uint64_t value,
                              std::uint64_t compare, std::uint32_t site) {
-  current_->site = site;
+  blocks_.current->site = site;
   ++idle_steps_;
   if ((random_.next() & 3) == 0) yield();
   History* history = nullptr;
   if (request_.checks && find_place(at, size, size, site, op != AtomicOp::Load)) {
-    ++atomic_time_;
+    order_.count_atomic();
     history = history_before(op, at, size);
     order_atomic(op, at, size, site);
   }
-  if (op == AtomicOp::Load && history != nullptr) return load_held(*history, site);
+  if (op == AtomicOp::Load && history != nullptr) return order_.load_held(*history, site);
   const std::uint64_t old = read_word(at, size);
   if (op == AtomicOp::Load) {
-    current_->pending = joined(current_->pending, release_at(at));
+    order_.acquire(at);
     return old;
   }
   const std::uint64_t now = updated(op, old, value, compare, size);
   std::memcpy(at, &now, size);
-  if (history != nullptr) add_held(*history, at, site);
+  if (history != nullptr) order_.add_held(*history, at, site);
   if (read_word(at, size) != old) make_progress();
   return old;
 }

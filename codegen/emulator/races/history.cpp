@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codegen/emulator/launch.h"
+#include "codegen/emulator/races/order.h"
 
 namespace cinch::emulator {
 
@@ -43,21 +43,19 @@ const History::Held& History::see(std::uint64_t age, const Access& load, std::ui
 // Does the current thread know that the access came before? Besides ordered accesses: two fences
 // have an order, so an access before the first is known after the second. Here a fence counts for
 // its whole block, which is more than the language guarantees.
-bool Launch::is_behind(const Access& access, std::uint64_t time) const {
+bool AccessOrder::is_behind(const Access& access, std::uint64_t time) const {
   if (is_known(access)) return true;
-  if (time > slots_[current_->slot].fence_time) return false;
-  const auto fenced = last_fences_.find(access.thread() >> block_shift_);
+  if (time > blocks_.slots[blocks_.current->slot].fence_time) return false;
+  const auto fenced = last_fences_.find(access.thread() >> blocks_.block_shift);
   return fenced != last_fences_.end() && access.clock() < fenced->second;
 }
 
-// The history of a word of global memory as it is now. Null for other memory, and if there is none
-// and none is to be made. Everybody sees a value that was not written by an atomic.
-History* Launch::history_of(const void* at, std::uint32_t size, bool makes) {
+History* AccessOrder::history_of(const void* at, std::uint32_t size, bool makes) {
   const std::uint64_t offset = arena_.offset_of(at);
   if (offset >= arena_.shared_begin()) return nullptr;
   const auto found = histories_.find(at);
   if (found == histories_.end() && !makes) return nullptr;
-  const Shadow::Page& page = shadow_.page(offset, size, launch_generation_);
+  const Shadow::Page& page = shadow_.page(offset, size, generation_);
   History::Held now;
   now.write = page.cells[offset % Shadow::kPageBytes >> page.shift].write;
   std::memcpy(&now.value, at, size);
@@ -67,21 +65,20 @@ History* Launch::history_of(const void* at, std::uint32_t size, bool makes) {
   return &histories_.insert_or_assign(at, History(size, std::move(now))).first->second;
 }
 
-std::uint64_t Launch::load_held(History& history, std::uint32_t site) {
+std::uint64_t AccessOrder::load_held(History& history, std::uint32_t site) {
   const std::uint64_t visible = history.num_visible(
       [this](const Access& access, std::uint64_t time) { return is_behind(access, time); });
   std::uint64_t age = 0;
   if (visible > 1 && (random_.next() & 1) != 0) age = random_.below(visible);
-  const Access own(current_->id, current_->clock, site, true);
+  const Access own(blocks_.current->id, blocks_.current->clock, site, true);
   const History::Held& held = history.see(age, own, atomic_time_);
-  current_->pending = joined(current_->pending, held.release);
+  blocks_.current->pending = joined(blocks_.current->pending, held.release);
   return held.value;
 }
 
-// `at` was just written; order_atomic has run.
-void Launch::add_held(History& history, const void* at, std::uint32_t site) {
+void AccessOrder::add_held(History& history, const void* at, std::uint32_t site) {
   History::Held now;
-  now.write = Access(current_->id, current_->clock, site, true);
+  now.write = Access(blocks_.current->id, blocks_.current->clock, site, true);
   std::memcpy(&now.value, at, history.size());
   now.time = atomic_time_;
   now.release = release_at(at);

@@ -1,5 +1,4 @@
-// Bodies of knowledge.h.
-#include "codegen/emulator/races/knowledge.h"
+#include "codegen/emulator/races/history.h"
 
 #include <algorithm>
 

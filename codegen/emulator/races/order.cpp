@@ -1,56 +1,51 @@
 // Which accesses are known to come before which: floors of blocks and warps for barriers and
 // __syncwarp, knowledge for fences with strong accesses.
+#include "codegen/emulator/races/order.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "codegen/emulator/launch.h"
-
 namespace cinch::emulator {
 
-bool Launch::is_known(const Access& access) const {
-  const Thread& me = *current_;
+bool AccessOrder::is_known(const Access& access) const {
+  const Thread& me = *blocks_.current;
   const std::uint32_t thread = access.thread(), clock = access.clock();
   if (thread == me.id) return true;
-  if (thread >> block_shift_ == me.id >> block_shift_) {
-    if (clock < slots_[me.slot].floor) return true;
-    const Warp& warp = warps_[me.slot * block_warps_ + me.rank / kWarpLanes];
+  if (thread >> blocks_.block_shift == me.id >> blocks_.block_shift) {
+    if (clock < blocks_.slots[me.slot].floor) return true;
+    const Warp& warp = blocks_.warps[me.slot * blocks_.block_warps + me.rank / kWarpLanes];
     if (thread / kWarpLanes == me.id / kWarpLanes && clock < warp.floor) return true;
   }
   return me.knowledge && me.knowledge->covers(thread, clock);
 }
 
-void Launch::check_clock(const Thread& thread) {
-  if (thread.clock >> Access::kClockBits == 0) return;
-  add_finding(FindingKind::Hang, 0, "a launch synchronises more often than its order can be kept");
-  cut_off();
-}
-
 // Afterwards all threads of the block know what any of them knew or did.
-void Launch::order_block(Slot& slot, Thread* threads) {
+void AccessOrder::order_block(Slot& slot, Thread* threads) {
   std::uint32_t latest = 0;
   KnowledgePtr knowledge;
-  for (std::uint32_t i = 0; i < block_threads_; ++i) {
+  for (std::uint32_t i = 0; i < blocks_.block_threads; ++i) {
     latest = std::max(latest, threads[i].clock);
     knowledge = joined(knowledge, threads[i].knowledge);
   }
-  for (std::uint32_t i = 0; i < block_threads_; ++i) {
+  for (std::uint32_t i = 0; i < blocks_.block_threads; ++i) {
     threads[i].clock = latest + 1;
     threads[i].knowledge = knowledge;
   }
   slot.floor = latest + 1;
-  for (std::uint32_t warp = 0; warp < block_warps_; ++warp) {
-    warps_[threads[0].slot * block_warps_ + warp].floor = latest + 1;
+  for (std::uint32_t warp = 0; warp < blocks_.block_warps; ++warp) {
+    blocks_.warps[threads[0].slot * blocks_.block_warps + warp].floor = latest + 1;
   }
 }
 
 // The same for the lanes of a mask.
-void Launch::order_warp(Thread& thread, std::uint32_t mask) {
-  Warp& warp = warp_of(thread);
+void AccessOrder::order_warp(Thread& thread, std::uint32_t mask) {
+  Warp& warp = blocks_.warp_of(thread);
   const bool is_whole = (mask & ~warp.done) == (warp.exists & ~warp.done);
   std::uint32_t latest = 0;
   KnowledgePtr knowledge;
   for (std::uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    const Thread& lane = lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
+    const Thread& lane =
+        blocks_.lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
     latest = std::max(latest, lane.clock);
     knowledge = joined(knowledge, lane.knowledge);
   }
@@ -59,38 +54,40 @@ void Launch::order_warp(Thread& thread, std::uint32_t mask) {
   } else {
     auto more = knowledge ? std::make_shared<Knowledge>(*knowledge) : std::make_shared<Knowledge>();
     for (std::uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
-      const Thread& lane = lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
+      const Thread& lane =
+          blocks_.lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
       more->add_thread(lane.id, lane.clock + 1);
     }
     knowledge = std::move(more);
   }
   for (std::uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    Thread& lane = lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
+    Thread& lane = blocks_.lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
     lane.clock = latest + 1;
     lane.knowledge = knowledge;
   }
 }
 
-void Launch::fence() {
-  Thread& me = *current_;
+void AccessOrder::fence() {
+  Thread& me = *blocks_.current;
   me.knowledge = joined(me.knowledge, me.pending);
   me.pending = nullptr;
-  me.fence = {me.clock + 1, warp_of(me).floor, slots_[me.slot].floor, me.knowledge, nullptr};
+  me.fence = {me.clock + 1, blocks_.warp_of(me).floor, blocks_.slots[me.slot].floor, me.knowledge,
+              nullptr};
   me.clock += 1;
-  check_clock(me);
   if (histories_.empty()) return;
-  slots_[me.slot].fence_time = atomic_time_;
-  std::uint32_t& last = last_fences_[me.id >> block_shift_];
+  blocks_.slots[me.slot].fence_time = atomic_time_;
+  std::uint32_t& last = last_fences_[me.id >> blocks_.block_shift];
   last = std::max(last, me.clock);
 }
 
-const KnowledgePtr& Launch::release_of(Thread& thread) const {
+const KnowledgePtr& AccessOrder::release_of(Thread& thread) const {
   FenceMark& fence = thread.fence;
   if (fence.release) return fence.release;
   auto release = fence.knowledge ? std::make_shared<Knowledge>(*fence.knowledge)
                                  : std::make_shared<Knowledge>();
-  const std::uint32_t first = (thread.id >> block_shift_ << block_shift_) / kWarpLanes;
-  for (std::uint32_t warp = 0; warp < block_warps_; ++warp) {
+  const std::uint32_t first =
+      (thread.id >> blocks_.block_shift << blocks_.block_shift) / kWarpLanes;
+  for (std::uint32_t warp = 0; warp < blocks_.block_warps; ++warp) {
     release->add_warp(first + warp, fence.block_floor);
   }
   release->add_warp(thread.id / kWarpLanes, fence.warp_floor);
@@ -100,15 +97,19 @@ const KnowledgePtr& Launch::release_of(Thread& thread) const {
 }
 
 // The knowledge that a read of the newest value acquires.
-KnowledgePtr Launch::release_at(const void* at) const {
+KnowledgePtr AccessOrder::release_at(const void* at) const {
   if (releases_.empty()) return nullptr;
   const auto found = releases_.find(at);
   return found == releases_.end() ? nullptr : found->second;
 }
 
-// An update continues the release sequence of the value that it found.
-void Launch::release_to(const void* at, bool is_update) {
-  Thread& me = *current_;
+void AccessOrder::acquire(const void* at) {
+  Thread& me = *blocks_.current;
+  me.pending = joined(me.pending, release_at(at));
+}
+
+void AccessOrder::release_to(const void* at, bool is_update) {
+  Thread& me = *blocks_.current;
   if (me.fence.clock == 0) {
     if (!is_update && !releases_.empty()) releases_.erase(at);
     return;

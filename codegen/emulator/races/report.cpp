@@ -1,8 +1,8 @@
 // Findings as texts for people.
+#include "codegen/emulator/races/report.h"
+
 #include <algorithm>
 #include <map>
-
-#include "codegen/emulator/launch.h"
 
 namespace cinch::emulator {
 namespace {
@@ -42,12 +42,12 @@ const char* finding_kind_name(FindingKind kind) {
   return "trap";
 }
 
-int Launch::line_of(std::uint32_t site) const {
+int Reporter::line_of(std::uint32_t site) const {
   const ModuleInfo& info = request_.module->info();
   return site < info.num_sites ? static_cast<int>(info.sites[site].line) : 0;
 }
 
-std::string Launch::line_text(std::uint32_t site) const {
+std::string Reporter::line_text(std::uint32_t site) const {
   const ModuleInfo& info = request_.module->info();
   if (site >= info.num_sites || info.sites[site].line == 0) return "at an unknown line";
   const Site& at = info.sites[site];
@@ -56,36 +56,25 @@ std::string Launch::line_text(std::uint32_t site) const {
   return text + ": " + request_.module->line(at.line);
 }
 
-bool Launch::is_new(FindingKind kind, std::uint32_t site) {
+bool Reporter::is_new(FindingKind kind, std::uint32_t site) const {
   return !reported_.contains({kind, line_of(site)});
 }
 
-void Launch::add_finding(FindingKind kind, std::uint32_t site, const std::string& what) {
+void Reporter::add(FindingKind kind, std::uint32_t site, const std::string& what) {
   reported_.insert({kind, line_of(site)});
   findings_.push_back({kind, request_.kernel->name, line_of(site),
                        std::string(finding_kind_name(kind)) + " in " + request_.kernel->name +
                            ", " + line_text(site) + "\n  " + what});
 }
 
-void Launch::cut_off() {
-  is_cut_off_ = true;
-  switch_fibers(current_->fiber, scheduler_);
-  __builtin_unreachable();
-}
-
-void Launch::trap(std::uint32_t site) {
-  add_finding(FindingKind::Trap, site, thread_text(current_->id) + " gave up");
-  cut_off();
-}
-
-std::string Launch::thread_text(std::uint32_t id) const {
-  const std::uint32_t block = id >> block_shift_;
-  const std::uint32_t rank = id & ((1u << block_shift_) - 1);
+std::string Reporter::thread_text(std::uint32_t id) const {
+  const std::uint32_t block = id >> blocks_.block_shift;
+  const std::uint32_t rank = id & ((1u << blocks_.block_shift) - 1);
   return "thread " + dim_text(index_in(rank, request_.block)) + " of block " +
          dim_text(index_in(block, request_.grid));
 }
 
-std::string Launch::place_text(std::uint64_t offset, std::uint64_t size) const {
+std::string Reporter::place_text(std::uint64_t offset, std::uint64_t size) const {
   if (offset >= arena_.shared_begin()) return shared_text(offset);
   const std::optional<Allocation> allocation = arena_.nearest(offset);
   if (!allocation) return bytes_text(offset) + " into the device's memory, before any allocation";
@@ -103,10 +92,10 @@ std::string Launch::place_text(std::uint64_t offset, std::uint64_t size) const {
   return bytes_text(at - allocation->size_bytes) + " behind the end of " + what;
 }
 
-std::string Launch::shared_text(std::uint64_t offset) const {
-  const std::uint64_t at = (offset - arena_.shared_begin()) % slot_bytes_;
-  const std::uint64_t slot = (offset - arena_.shared_begin()) / slot_bytes_;
-  if (slot != current_->slot) return "shared memory that is not this block's";
+std::string Reporter::shared_text(std::uint64_t offset) const {
+  const std::uint64_t at = (offset - arena_.shared_begin()) % blocks_.slot_bytes;
+  const std::uint64_t slot = (offset - arena_.shared_begin()) / blocks_.slot_bytes;
+  if (slot != blocks_.current->slot) return "shared memory that is not this block's";
   const KernelEntry& kernel = *request_.kernel;
   std::string nearest = "shared memory that the kernel has not";
   for (std::uint64_t i = 0; i < kernel.num_shared; ++i) {
@@ -123,34 +112,33 @@ std::string Launch::shared_text(std::uint64_t offset) const {
   return nearest;
 }
 
-void Launch::report_outside(const void* at, std::uint64_t size, std::uint32_t site, bool is_write) {
+void Reporter::add_outside(const void* at, std::uint64_t size, std::uint32_t site, bool is_write) {
   const std::uint64_t offset = arena_.offset_of(at);
-  const std::string does =
-      thread_text(current_->id) + (is_write ? " writes " : " reads ") + bytes_text(size) + " at ";
+  const std::string does = thread_text(blocks_.current->id) + (is_write ? " writes " : " reads ") +
+                           bytes_text(size) + " at ";
   if (offset >= arena_.size_bytes()) {
     const std::string where =
         at == nullptr ? "a null pointer" : "an address that is not the device's";
-    add_finding(FindingKind::OutOfBounds, site, does + where);
+    add(FindingKind::OutOfBounds, site, does + where);
     return;
   }
   const bool is_freed = (arena_.state()[offset] & kFreed) != 0;
-  add_finding(is_freed ? FindingKind::UseAfterFree : FindingKind::OutOfBounds, site,
-              does + place_text(offset, size));
+  add(is_freed ? FindingKind::UseAfterFree : FindingKind::OutOfBounds, site,
+      does + place_text(offset, size));
 }
 
-void Launch::report_race(const Access& before, const Access& now, std::uint64_t offset,
-                         const char* before_did, const char* now_does) {
+void Reporter::add_race(const Access& before, const Access& now, std::uint64_t offset,
+                        const char* before_did, const char* now_does) {
   if (!is_new(FindingKind::Race, now.site())) return;
-  add_finding(FindingKind::Race, now.site(),
-              thread_text(now.thread()) + " " + now_does + " " + place_text(offset, 1) +
-                  ", which " + thread_text(before.thread()) + " " + before_did + " in " +
-                  line_text(before.site()) + "; nothing orders the two");
+  add(FindingKind::Race, now.site(),
+      thread_text(now.thread()) + " " + now_does + " " + place_text(offset, 1) + ", which " +
+          thread_text(before.thread()) + " " + before_did + " in " + line_text(before.site()) +
+          "; nothing orders the two");
 }
 
-// Reports that nobody can go on, or that all others can only poll for writes.
-void Launch::report_stuck() {
+void Reporter::add_stuck() {
   std::map<std::pair<bool, std::uint32_t>, std::uint64_t> places;  // (waits in a meeting, site)
-  for (const Thread& thread : threads_) {
+  for (const Thread& thread : blocks_.threads) {
     const bool exists = thread.fiber.context != nullptr;
     if (exists && thread.waits != Wait::Done) ++places[{thread.waits != Wait::None, thread.site}];
   }
@@ -169,14 +157,15 @@ void Launch::report_stuck() {
       site = place.second;
     }
   }
-  if (next_block_ < num_blocks_) {
-    what += "\n  " + std::to_string(num_blocks_ - next_block_) + " of " +
-            std::to_string(num_blocks_) + " blocks have not begun: those that run must end first";
+  if (blocks_.next_block < blocks_.num_blocks) {
+    what += "\n  " + std::to_string(blocks_.num_blocks - blocks_.next_block) + " of " +
+            std::to_string(blocks_.num_blocks) +
+            " blocks have not begun: those that run must end first";
   }
-  add_finding(FindingKind::Hang, site, what);
+  add(FindingKind::Hang, site, what);
 }
 
-std::string Launch::all_findings() const {
+std::string Reporter::all_findings() const {
   std::string all;
   for (const Finding& finding : findings_) {
     if (!all.empty()) all += "\n";

@@ -1,4 +1,4 @@
-// Bodies of shadow.h. Pages keep their granularity: a buffer of bytes stays one.
+// Pages keep their granularity: a buffer of bytes stays one.
 #include "codegen/emulator/races/shadow.h"
 
 #include <sys/mman.h>

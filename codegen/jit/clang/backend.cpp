@@ -10,7 +10,7 @@
 #include <mutex>
 #include <new>
 
-#include "codegen/jit/clang/extern/extern_reply.h"
+#include "codegen/jit/clang/extern/read_extern.h"
 #include "codegen/jit/clang/stages.h"
 
 namespace cinch::clang_backend {

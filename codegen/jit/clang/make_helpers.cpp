@@ -6,7 +6,7 @@
 #include <string>
 
 #include "codegen/emit/cpu.h"
-#include "codegen/emit/cpu/helpers.h"
+#include "codegen/emit/cpu/prelude.h"
 #include "codegen/jit/clang/stages.h"
 
 namespace {

@@ -1,4 +1,3 @@
-// Bodies of text_lexer.h.
 #include "codegen/kir/text/text_lexer.h"
 
 #include <charconv>

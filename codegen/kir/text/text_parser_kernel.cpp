@@ -1,7 +1,7 @@
 // Parser of the text form: kernels, their combiners, sections and instructions.
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
-#include "codegen/kir/text/text_names.h"
+#include "codegen/kir/text/text_lexer.h"
 #include "codegen/kir/text/text_parser.h"
 
 namespace cinch::kir {

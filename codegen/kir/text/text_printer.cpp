@@ -4,10 +4,10 @@
 
 #include <bit>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
-#include "codegen/kir/text/text_names.h"
+#include "codegen/kir/text/text_lexer.h"
 
 namespace cinch::kir {
 namespace {

@@ -9,9 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "codegen/aot/headers.h"
 #include "codegen/aot/library.h"
-#include "codegen/aot/names.h"
+#include "codegen/aot/texts.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/library/library_front_ends.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "codegen/aot/names.h"
+#include "codegen/aot/texts.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/service/compile.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/jit/cubin.h"
 #include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/exit_code.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/analysis/forced_sweeps.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/kir/kir.h"
-#include "codegen/passes/state_update.h"
+#include "codegen/passes/run.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
 #include "runtime/session/loaded_program.h"

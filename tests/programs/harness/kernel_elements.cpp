@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "compiler/ir/scalar_eval.h"
 
 namespace cinch::testing {

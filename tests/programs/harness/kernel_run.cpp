@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "codegen/jit/extern_functions.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"

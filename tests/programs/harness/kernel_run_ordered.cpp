@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 

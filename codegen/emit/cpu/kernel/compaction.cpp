@@ -1,4 +1,3 @@
-// Bodies of compaction.h.
 #include "codegen/emit/cpu/kernel/compaction.h"
 
 #include <algorithm>

@@ -1,9 +1,8 @@
-// Bodies of draws.h.
-#include "codegen/emit/cpu/kernel/draws.h"
+#include "codegen/emit/cpu/kernel/instrs.h"
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
 

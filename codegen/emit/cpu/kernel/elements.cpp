@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

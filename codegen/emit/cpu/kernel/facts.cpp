@@ -1,10 +1,9 @@
-// Bodies of facts.h.
 #include "codegen/emit/cpu/kernel/facts.h"
 
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

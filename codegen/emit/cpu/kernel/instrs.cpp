@@ -1,4 +1,3 @@
-// Bodies of instrs.h.
 #include "codegen/emit/cpu/kernel/instrs.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
-// Prints any instruction of a kernel, by its kind, and what must stand around a tile's elements for
-// it. Owns the printers of the families of instructions.
+// Printers of random draws, and of any instruction by its kind.
 #pragma once
-#include "codegen/emit/cpu/kernel/draws.h"
+#include <set>
+#include <string>
+
 #include "codegen/emit/cpu/kernel/memory.h"
 #include "codegen/emit/cpu/kernel/printer.h"
 #include "codegen/emit/cpu/kernel/reductions.h"
@@ -10,6 +11,27 @@
 
 namespace cinch::codegen {
 
+/// Prints random draws. Where the index runs with the elements, a tile's words are drawn at once
+/// into a stage; elsewhere each lane draws for itself.
+class CpuDraws : public CpuPrinter {
+ public:
+  using CpuPrinter::CpuPrinter;
+  /// Declares what the draws of one site share, once.
+  void need_stream(const Instr& instr);
+  /// Before the vector loop of a tile: draws to their stages.
+  void open_tile(const Instr& instr);
+  void emit(const Instr& instr);
+
+ private:
+  std::string stream_name(const Instr& instr) const;
+  std::string first_of_run(ValueId value) const;
+  void emit_staged_int(const Instr& round);
+
+  std::set<std::string> streams_done_;
+};
+
+/// Prints any instruction of a kernel, by its kind, and what must stand around a tile's elements
+/// for it. Owns the printers of the families of instructions.
 class CpuInstrs : public CpuPrinter {
  public:
   explicit CpuInstrs(CpuContext& cx);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "codegen/emit/cpu/kernel/values.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/elements.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {

@@ -1,9 +1,8 @@
-// Bodies of memory.h.
 #include "codegen/emit/cpu/kernel/memory.h"
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "runtime/core/check.h"

@@ -20,7 +20,7 @@ class CpuMemory : public CpuPrinter {
   void fetch_ahead(const Instr& instr);
   /// After it: stages to packed buffers.
   void close_tile(const Instr& instr);
-  /// Before and after the loop over the rows of a chunk (short_rows.h): the stage of a store.
+  /// Before and after the loop over the rows of a chunk (short_rows.cpp): the stage of a store.
   void open_rows(const Instr& store);
   void close_rows(const Instr& store);
 

@@ -1,7 +1,4 @@
-// Bodies of phases.h.
 #include "codegen/emit/cpu/kernel/phases.h"
-
-#include "codegen/emit/cpu/kernel/short_rows.h"
 
 namespace cinch::codegen {
 

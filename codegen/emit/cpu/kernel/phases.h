@@ -12,6 +12,15 @@
 
 namespace cinch::codegen {
 
+/// Kernels over short rows. A chunk of rows goes through each section together: what is computed
+/// once for a row is computed for as many rows as a vector has lanes, and the packed elements of
+/// the chunk are packed at once. Row by row, both would take longer than the elements of a row
+/// of 16.
+///
+/// Do rows of the kernel go together? Their length is constant: 16, 32 or 64 elements. Between two
+/// element sections there are only computations, and stores of one value for each row.
+bool takes_rows_together(const CpuKernelFacts& facts);
+
 class CpuPhases {
  public:
   // A run of instructions of one section inside a phase.
@@ -27,7 +36,6 @@ class CpuPhases {
   explicit CpuPhases(const CpuKernelFacts& facts);
 
   const std::vector<Phase>& all() const { return phases_; }
-  /// See short_rows.h.
   bool takes_rows_together() const { return takes_rows_together_; }
   /// Group values that are used in a later phase than their own.
   const std::set<std::uint32_t>& crossing() const { return crossing_; }

@@ -1,4 +1,3 @@
-// Bodies of printer.h.
 #include "codegen/emit/cpu/kernel/printer.h"
 
 #include <fmt/format.h>

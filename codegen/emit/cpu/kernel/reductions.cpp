@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "codegen/emit/cpu/helpers.h"
-#include "codegen/kir/builder.h"
+#include "codegen/emit/cpu/prelude.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu/kernel/reductions.h"
-#include "codegen/emit/cpu/matrix_folds.h"
-#include "codegen/kir/builder.h"
+#include "codegen/emit/cpu/reuse.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -1,5 +1,5 @@
 // Bodies of short_rows.h, and CpuKernelEmitter: what is computed once for a row.
-#include "codegen/emit/cpu/kernel/short_rows.h"
+#include "codegen/emit/cpu/kernel/phases.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/emit/cpu/kernel/kernel.h"
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {

@@ -1,9 +1,8 @@
-// Bodies of values.h.
 #include "codegen/emit/cpu/kernel/values.h"
 
 #include <fmt/format.h>
 
-#include "codegen/emit/extern_text.h"
+#include "codegen/emit/c_family.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -1,9 +1,8 @@
-// Bodies of element_instrs.h.
 #include "codegen/emit/cuda/kernel/element_instrs.h"
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/structure.h"
 
 namespace cinch::codegen {

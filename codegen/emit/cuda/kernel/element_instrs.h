@@ -3,7 +3,6 @@
 #pragma once
 #include <string>
 
-#include "codegen/emit/cuda/kernel/draws.h"
 #include "codegen/emit/cuda/kernel/items.h"
 #include "codegen/emit/cuda/kernel/printer.h"
 #include "codegen/emit/cuda/kernel/uniform.h"

@@ -1,9 +1,8 @@
-// Bodies of elements.h.
 #include "codegen/emit/cuda/kernel/elements.h"
 
 #include <fmt/format.h>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -1,14 +1,46 @@
-// Prints an element section: a loop over tiles of the group, in it one over the 8 rows of a tile; a
-// lane holds four elements of a row, of which the first `live` exist.
+// Printers of an element section's loops: row by row, several whole rows at a time, several short
+// rows in a warp.
 #pragma once
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
 #include "codegen/emit/cuda/kernel/element_instrs.h"
 #include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/emit/cuda/kernel/rows.h"
 #include "codegen/emit/cuda/kernel/uniform.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 
+/// Prints the part of an element section that takes tiles of whole rows, without masks, several
+/// rows at a time: their loads are on their way together, and a block of random words serves the
+/// lanes that share it.
+class CudaRows : public CudaPrinter {
+ public:
+  CudaRows(CudaContext& cx, CudaElementInstrs& instrs, CudaDraws& draws)
+      : CudaPrinter(cx), instrs_(instrs), draws_(draws) {}
+  /// Opens a block for the tiles that are not done; false where there is no such loop. A tile with
+  /// a draw that ties is done again, by the long way round, where that leaves no trace.
+  bool emit(const kir::Section& section);
+
+ private:
+  std::set<std::string> conditions(const kir::Section& section, int num_rows) const;
+  void open_loop(int num_rows);
+  void open_turn(int num_rows);
+  std::set<std::size_t> emit_loads_ahead(const kir::Section& section, int num_rows);
+  void emit_alike_ahead(const kir::Section& section, int num_rows);
+  void emit_alike(const Instr& instr);
+  void open_packs(const kir::Section& section, int num_rows);
+  void close_packs(const kir::Section& section, int num_rows);
+
+  CudaElementInstrs& instrs_;
+  CudaDraws& draws_;
+};
+
+/// Prints an element section: a loop over tiles of the group, in it one over the 8 rows of a tile;
+/// a lane holds four elements of a row, of which the first `live` exist.
 class CudaElements : public CudaPrinter {
  public:
   CudaElements(CudaContext& cx, CudaUniform& uniform);
@@ -25,6 +57,27 @@ class CudaElements : public CudaPrinter {
   CudaItems& items_;
   CudaElementInstrs instrs_;
   CudaRows rows_;
+};
+
+/// Prints groups that are rows of a few elements, several of which share a warp: as many lanes take
+/// a row as it has quads, and each lane computes what is the same for its row.
+class CudaShortRows : public CudaPrinter {
+ public:
+  CudaShortRows(CudaContext& cx, CudaUniform& uniform, CudaElements& elements)
+      : CudaPrinter(cx), uniform_(uniform), elements_(elements) {}
+  /// As many rows of the warp's groups, from `next` on, as lanes can share.
+  void emit();
+
+ private:
+  using KeptKey = std::tuple<rt::BufferIndex, std::size_t, std::size_t>;
+  static KeptKey kept_key(const Instr& load);
+  void forget_stored(const kir::Section& section);
+  void emit_load(const Instr& load);
+  void emit_elements(const kir::Section& section);
+
+  CudaUniform& uniform_;
+  CudaElements& elements_;
+  std::map<KeptKey, std::string> kept_;  // what short rows have loaded, by name
 };
 
 }  // namespace cinch::codegen

@@ -1,11 +1,10 @@
-// Bodies of items.h.
 #include "codegen/emit/cuda/kernel/items.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "codegen/kir/builder.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -1,4 +1,3 @@
-// Bodies of kernel.h.
 #include "codegen/emit/cuda/kernel/kernel.h"
 
 #include <fmt/format.h>

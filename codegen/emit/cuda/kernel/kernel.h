@@ -9,7 +9,6 @@
 
 #include "codegen/emit/cuda/kernel/elements.h"
 #include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/emit/cuda/kernel/short_rows.h"
 #include "codegen/emit/cuda/kernel/uniform.h"
 #include "codegen/emit/cuda/places.h"
 #include "codegen/kir/kir.h"
@@ -23,7 +22,7 @@ struct CudaFunction {
 };
 
 /// Tuples of reductions, the struct of what the function shares in a block, and the function,
-/// NAME_body, which the kernels of steps.h call.
+/// NAME_body, which the kernels of cuda/program.h call.
 CudaFunction emit_cuda_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
                               std::uint32_t block_warps, std::string name);
 

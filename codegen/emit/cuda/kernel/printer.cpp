@@ -1,9 +1,8 @@
-// Bodies of printer.h.
 #include "codegen/emit/cuda/kernel/printer.h"
 
 #include <fmt/format.h>
 
-#include "codegen/emit/cuda/storage.h"
+#include "codegen/emit/cuda/places.h"
 
 namespace cinch::codegen {
 

@@ -1,5 +1,4 @@
-// Bodies of rows.h.
-#include "codegen/emit/cuda/kernel/rows.h"
+#include "codegen/emit/cuda/kernel/elements.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

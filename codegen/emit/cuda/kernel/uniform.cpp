@@ -1,9 +1,8 @@
-// Bodies of uniform.h.
 #include "codegen/emit/cuda/kernel/uniform.h"
 
 #include <fmt/format.h>
 
-#include "codegen/emit/extern_text.h"
+#include "codegen/emit/c_family.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -1,15 +1,45 @@
-// Prints instructions of kernel and group sections, and of combiners' bodies. Every thread computes
-// them alike; what stores or fails is done by one thread. Owns the printers of items and draws.
+// Printers of random draws and their streams, and of instructions of kernel and group sections.
 #pragma once
+#include <set>
 #include <string>
 
-#include "codegen/emit/cuda/kernel/draws.h"
 #include "codegen/emit/cuda/kernel/items.h"
 #include "codegen/emit/cuda/kernel/printer.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 
+class CudaDraws : public CudaPrinter {
+ public:
+  using CudaPrinter::CudaPrinter;
+  /// Declares the draw's stream, once.
+  void prepare(const Instr& instr);
+  /// In kernel and group sections.
+  void emit_uniform(const Instr& instr);
+  /// In element sections.
+  void emit(const Instr& instr);
+
+  // ---- by rows ----
+  /// Does the index of the draw go up from lane to lane, so that what a row draws is known?
+  bool is_by_rows(const Instr& instr) const;
+  /// The index that a draw has at the group's first element.
+  std::string first_drawn(const Instr& draw) const;
+  /// The 16 bits that each element of the rows rounds with.
+  void emit_ahead(const kir::Section& section, int num_rows);
+
+ private:
+  static ValueId iteration(const Instr& instr);
+  std::string stream_name(const Instr& instr) const;
+  std::string permutation_name(const Instr& instr) const;
+  std::string halves_name(const Instr& round) const;
+  void emit_round(const Instr& instr);
+
+  std::set<std::string> streams_done_;
+};
+
+/// Prints instructions of kernel and group sections, and of combiners' bodies. Every thread
+/// computes them alike; what stores or fails is done by one thread. Owns the printers of items and
+/// draws.
 class CudaUniform : public CudaPrinter {
  public:
   explicit CudaUniform(CudaContext& cx);

@@ -1,5 +1,4 @@
-// See extern_reply.h.
-#include "codegen/jit/clang/extern/extern_reply.h"
+#include "codegen/jit/clang/extern/read_extern.h"
 
 namespace cinch::clang_backend {
 namespace {

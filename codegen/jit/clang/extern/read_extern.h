@@ -21,4 +21,9 @@ struct ExternAnswer {
 ExternAnswer read_extern(const CinchExternRequest& request);
 void forget_headers();
 
+// ---- answers as the plain data of the library's interface (extern_reply.cpp) ----
+CinchExternReply* make_reply(ExternAnswer answer);
+CinchExternReply* no_memory_reply();
+void release_extern(CinchExternReply* reply);
+
 }  // namespace cinch::clang_backend

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cpu/matrix_folds.h"
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/kir/text/text.h"
 

@@ -1,5 +1,5 @@
 // Kernels that do the same with other buffers become one function, and no others do.
-#include "codegen/emit/cpu/units.h"
+#include "codegen/emit/cpu/reuse.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Bodies of kernel_runner.h.
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 #include <atomic>

@@ -1,6 +1,8 @@
 // Runs hand-written kernel programs on the CPU target for tests: compiles them for one x86 level,
 // gives every buffer exactly its size between guard bytes, and runs kernels in any task split.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -15,6 +17,12 @@ namespace cinch::codegen {
 
 /// The x86 levels that this machine can run; ArchTest skips the others by name.
 std::vector<std::string> runnable_arches();
+
+inline std::string arch_test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
 
 /// The lengths with which every kernel is tested.
 inline constexpr std::int64_t kLengths[] = {0,   1,    31,   32,   33,   127,  128,
@@ -93,3 +101,8 @@ rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, D
                                 HostExprId num_elems, int bits = 0);
 
 }  // namespace cinch::codegen
+
+/// A test suite that runs once for each x86 level of this machine.
+#define CINCH_ARCH_SUITE(Suite)                                \
+  class Suite : public testing::TestWithParam<std::string> {}; \
+  INSTANTIATE_TEST_SUITE_P(Arches, Suite, testing::ValuesIn(runnable_arches()), arch_test_name)

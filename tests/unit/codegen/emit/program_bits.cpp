@@ -1,4 +1,3 @@
-// Bodies of program_bits.h.
 #include "tests/unit/codegen/emit/program_bits.h"
 
 #include <fmt/format.h>
@@ -8,10 +7,9 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/cuda/wire.h"
+#include "codegen/emit/cuda/program.h"
 #include "codegen/emulator/gpu.h"
 #include "codegen/jit/clang_jit.h"
-#include "codegen/jit/emulated.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/module/cpu_module.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "codegen/jit/emulated.h"
+#include "codegen/jit/clang_jit.h"
 #include "runtime/core/check.h"
 #include "tests/unit/codegen/emulator/emulated.h"
 

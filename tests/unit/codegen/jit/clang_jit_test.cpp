@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "codegen/emit/cpu.h"
-#include "codegen/emit/cpu/helpers.h"
+#include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cuda.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/compile_program.h"

@@ -1,11 +1,9 @@
 // Resources read from cubins of NVRTC, and from invalid bytes.
-#include "codegen/jit/cubin.h"
+#include "codegen/jit/nvrtc.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "codegen/jit/nvrtc.h"
 
 namespace cinch::codegen {
 namespace {

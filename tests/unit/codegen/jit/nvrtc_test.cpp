@@ -10,8 +10,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/jit/library_search.h"
-
 namespace cinch::codegen {
 namespace {
 

@@ -1,4 +1,3 @@
-// Bodies of sample_programs.h.
 #include "tests/unit/codegen/kir/sample_programs.h"
 
 namespace cinch::kir {

@@ -4,14 +4,9 @@
 
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
-#include "codegen/passes/carry_in_place.h"
-#include "codegen/passes/check_facts.h"
-#include "codegen/passes/count_truths.h"
-#include "codegen/passes/mark_alike.h"
-#include "codegen/passes/mark_beside.h"
-#include "codegen/passes/mark_compact.h"
-#include "codegen/passes/round_to_integers.h"
-#include "codegen/passes/share_workspace.h"
+#include "codegen/passes/marks.h"
+#include "codegen/passes/places.h"
+#include "codegen/passes/rewrites.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
