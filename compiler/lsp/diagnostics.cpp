@@ -5,7 +5,7 @@
 #include "compiler/lsp/protocol/diagnostic_json.h"
 #include "compiler/lsp/protocol/uri.h"
 #include "dsl/diag/diag.h"
-#include "dsl/diag/shown.h"
+#include "dsl/diag/render.h"
 
 namespace cinch::lsp {
 

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "dsl/sema/builtins.h"
-#include "dsl/sema/scalar_functions.h"
 
 namespace cinch::lsp {
 

@@ -10,8 +10,8 @@
 #include "compiler/lsp/other_files.h"
 #include "compiler/lsp/protocol/uri.h"
 #include "compiler/service/program_lookup.h"
+#include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"
-#include "dsl/sema/scalar_functions.h"
 #include "dsl/syntax/token.h"
 
 namespace cinch::lsp {

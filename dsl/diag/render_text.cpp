@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
-#include "dsl/diag/shown.h"
 
 namespace cinch::dsl {
 

@@ -2,22 +2,39 @@
 // compressors to a checked program. Both report every mistake they find to a DiagSink; neither
 // throws for any input text.
 #pragma once
-
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dsl/diag/diag.h"
 #include "dsl/sema/checked.h"
-#include "dsl/sema/type_record.h"
 #include "dsl/source/source.h"
 #include "runtime/core/extern_function.h"
 
 namespace cinch::sema {
+
+// What is known of the expressions and names of one file while it is checked, for editors.
+
+/// Types and sizes as messages write them: "[f32; k]", "f32", "the number 4". Bodies are recorded
+/// as they are declared, with parameters at their defaults; what is inlined elsewhere, as a fn with
+/// the sizes of its arguments, is not.
+struct TypeRecord {
+  dsl::FileId file = dsl::kNoFile;
+  /// By begin and end of an expression or of the name of a declaration. The first one is kept.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> types;
+
+  /// nullptr where nothing is known.
+  const std::string* find(dsl::Span span) const {
+    const auto at = types.find({span.begin, span.end});
+    return at == types.end() || span.file != file ? nullptr : &at->second;
+  }
+};
 
 /// What an `import` asks for: `std.sparsify` gives std_path {"sparsify"}; `"mine.cinch"` gives
 /// file.

@@ -13,6 +13,7 @@
 // parameters of encode / decode / finish / sync, order and repetition of items, repeated names, the
 // words behind `claims`.
 #pragma once
+#include <string_view>
 
 #include "dsl/syntax/ast/declarations.h"
 #include "dsl/syntax/ast/expressions.h"
@@ -20,3 +21,20 @@
 #include "dsl/syntax/ast/module.h"
 #include "dsl/syntax/ast/statements.h"
 #include "dsl/syntax/ast/types.h"
+
+namespace cinch::dsl {
+
+// How programs write the tree's enums.
+
+/// `*`, `&&`, …
+std::string_view spelling(ast::BinaryOp op);
+/// `-`, `!`.
+std::string_view spelling(ast::UnaryOp op);
+/// `encode`, `decode`, `finish`, `sync`.
+std::string_view spelling(ast::MethodKind kind);
+/// `sum`, `min`, `max`; "" for None.
+std::string_view spelling(ast::Aggregation aggregation);
+/// Larger binds tighter; equal ones form one chain.
+int precedence(ast::BinaryOp op);
+
+}  // namespace cinch::dsl

@@ -1,6 +1,6 @@
 // dump(): the tree as indented text: one line per declaration, item and statement, expressions as
 // (kind part part …). No spans, so that two layouts of one program give the same text.
-#include "dsl/syntax/names.h"
+#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {

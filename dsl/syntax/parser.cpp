@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dsl/syntax/syntax.h"
-#include "dsl/syntax/token_layout.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
 

@@ -1,5 +1,5 @@
 // Tokens: what the lexer makes of text and the grammar reads. A stream is made in two steps: lex()
-// cuts text into raw tokens and comments; lay_out() (token_layout.h) matches brackets and settles
+// cuts text into raw tokens and comments; lay_out() matches brackets and settles
 // which line ends count.
 #pragma once
 
@@ -72,5 +72,18 @@ std::string describe(const Token& token);
 
 /// Cuts a file into raw tokens and comments. Reports text that is no token (Invalid) and goes on.
 TokenStream lex(const SourceBuffer& source, DiagSink& sink);
+
+/// Settles what a grammar of tokens cannot see, in one sweep over the raw tokens:
+///   - `<` `>` around a width (`int<b>`) or the type of `bitcast` become AngleOpen, AngleClose
+///   (`>>`, `>=` are cut);
+///   - brackets are paired; one that is never closed is reported where it was opened and gets a
+///   closing token
+///     marked is_reported, so that the grammar sees balanced brackets;
+///   - after the word `in`, `(` or `[` with a comma inside opens an interval and may be closed by
+///   either;
+///   - line ends and `;` that end statements become End (never two in a row); all others vanish.
+/// Line ends count where the innermost bracket is `{` or none, except after `{ = -> : ,` and
+/// operators and before `}` and `else`.
+TokenStream lay_out(TokenStream raw, DiagSink& sink);
 
 }  // namespace cinch::dsl

@@ -1,7 +1,7 @@
 // lay_out: angle brackets, pairs of brackets, intervals and line ends. When brackets do not match,
 // words that can only begin a statement, item or declaration and the indents of lines tell where
 // one was meant to end.
-#include "dsl/syntax/token_layout.h"
+#include "dsl/syntax/token.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "dsl/syntax/names.h"
+#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "dsl/diag/uri.h"
+#include "dsl/diag/render.h"
 
 namespace cinch::lsp {
 

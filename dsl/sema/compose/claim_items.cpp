@@ -1,5 +1,5 @@
 // Claims, their arguments, and claims that are inherited.
-#include "dsl/sema/compose/claim_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // Declarations of words, and words beside a parameter in a comparison.
-#include "dsl/sema/compose/param_words.h"
+#include "dsl/sema/compose/parameters.h"
 
 #include <algorithm>
 

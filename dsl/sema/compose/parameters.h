@@ -1,6 +1,5 @@
-// Parameters of compressors: ranges, defaults, values from outside and from compositions.
+// Parameters of compressors.
 #pragma once
-
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +9,8 @@
 #include "dsl/sema/elaboration/part.h"
 
 namespace cinch::sema {
+
+// Parameters of compressors: ranges, defaults, values from outside and from compositions.
 
 /// What a parameter takes.
 struct ParamType {
@@ -58,6 +59,26 @@ class Parameters : Part {
   std::map<std::string, Binding> bindings_;
   std::map<const ast::Param*, Symbol> named_params_;  // by a composition's parameter, once made
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
+};
+
+/// Words that parameters take: `fit: {exponential, gamma}`. A word is a number, which its parameter
+/// gives it; two parameters may give one word different numbers.
+class ParamWords : Part {
+ public:
+  using Part::Part;
+
+  /// Declares the i-th word of a parameter: seen wherever the compressor's names are.
+  void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  /// An operand of a comparison: beside a parameter of words it is that parameter's word.
+  Value compared(ast::ExprId id, ast::ExprId other);
+  /// Is the name unknown here? Then it may be a word of the compressor that an open wrapper will
+  /// wrap.
+  bool may_be_word(ast::ExprId id);
+  /// Reports a word that has several numbers.
+  Value ambiguous_word(const ast::Name& name);
+
+ private:
+  const ast::Param* words_param(ast::ExprId id) const;
 };
 
 }  // namespace cinch::sema

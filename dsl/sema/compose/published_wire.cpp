@@ -1,5 +1,5 @@
 // The wire as the program publishes it, and bounds of packed fields.
-#include "dsl/sema/compose/wire_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/check.h"

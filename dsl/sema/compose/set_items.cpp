@@ -1,5 +1,5 @@
 // Values that wrappers set, and their checks before launch.
-#include "dsl/sema/compose/set_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <cmath>

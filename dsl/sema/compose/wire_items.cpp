@@ -1,5 +1,5 @@
 // Declarations of wires.
-#include "dsl/sema/compose/wire_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Operands, sizes, axes, flags and words of a call.
-#include "dsl/sema/expressions/arguments.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 

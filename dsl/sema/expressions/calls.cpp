@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
+#include "dsl/sema/builtins.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/scalar_functions.h"
 
 namespace cinch::sema {
 

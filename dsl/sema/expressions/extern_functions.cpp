@@ -1,5 +1,5 @@
 // Headers of `extern fn`s, and calls of what they hold.
-#include "dsl/sema/expressions/extern_functions.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Calls of `fn`s, and their check without a caller.
-#include "dsl/sema/expressions/function_calls.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Look-up of names, and `a.b`.
-#include "dsl/sema/expressions/names.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <utility>
 

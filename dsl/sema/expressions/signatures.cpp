@@ -1,5 +1,5 @@
 // Sizes of a signature, and values as it says.
-#include "dsl/sema/expressions/signatures.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

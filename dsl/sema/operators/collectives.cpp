@@ -1,5 +1,5 @@
 // allreduce, broadcast, sendrecv, and one row per rank.
-#include "dsl/sema/operators/collectives.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

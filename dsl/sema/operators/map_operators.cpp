@@ -1,5 +1,5 @@
 // map, fill, len and floor_div.
-#include "dsl/sema/operators/map_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

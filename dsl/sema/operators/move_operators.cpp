@@ -1,5 +1,5 @@
 // Concatenation, reshapes, packing, iota and histogram.
-#include "dsl/sema/operators/move_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/check.h"

@@ -1,5 +1,5 @@
 // Numbers of draws, random arrays and stochastic rounding.
-#include "dsl/sema/operators/random_draws.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

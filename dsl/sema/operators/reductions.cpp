@@ -1,5 +1,5 @@
 // Reductions and scans, by name or with a lambda.
-#include "dsl/sema/operators/reductions.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

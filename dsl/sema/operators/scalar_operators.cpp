@@ -1,5 +1,5 @@
 // Infix operators, operand types, and element-wise operators on host and device.
-#include "dsl/sema/operators/scalar_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Scatters into vectors, and into the rows of a matrix.
-#include "dsl/sema/operators/move_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

@@ -1,5 +1,5 @@
 // Broadcasting, rows, and reshapes of values.
-#include "dsl/sema/operators/shapes.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

@@ -1,7 +1,6 @@
-// Conversions of values: exact numbers take the type they meet, other values widen silently where
-// nothing can change, all else needs `as`.
+// Types that a program states, and conversions to them.
 #pragma once
-
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +8,19 @@
 
 namespace cinch::sema {
 
+/// Types as a program writes them: scalar types, arrays, and the sizes in them.
+class WrittenTypes : Part {
+ public:
+  using Part::Part;
+
+  /// A scalar type; reports and gives nothing where it is none.
+  std::optional<DType> dtype_of(ast::TypeId id);
+  /// A scalar or array type with its sizes; reports and gives nothing where it is none.
+  std::optional<Type> type_of(ast::TypeId id);
+};
+
+/// Conversions of values: exact numbers take the type they meet, other values widen silently where
+/// nothing can change, all else needs `as`.
 class Conversions : Part {
  public:
   using Part::Part;

@@ -1,5 +1,5 @@
 // Scalar operators on host expressions and on tables of constants.
-#include "dsl/sema/types/host_arithmetic.h"
+#include "dsl/sema/types/constants.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // The one table of binary operators, and the spellings of the other enums of the tree.
-#include "dsl/syntax/names.h"
+#include "dsl/syntax/ast.h"
 
 #include <iterator>
 
