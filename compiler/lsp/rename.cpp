@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/other_files.h"
-#include "compiler/lsp/protocol/uri.h"
+#include "compiler/lsp/protocol/json.h"
 #include "compiler/service/program_lookup.h"
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"

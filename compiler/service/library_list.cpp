@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/service/formula.h"
-#include "compiler/service/library_example.h"
 #include "compiler/service/program_lookup.h"
 #include "compiler/service/service_error.h"
 #include "runtime/call/parameters.h"

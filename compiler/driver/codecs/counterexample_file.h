@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
-#include "compiler/verify/finding.h"
+#include "compiler/verify/verify.h"
 
 namespace cinch::driver {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/bench/floor_timer.h"
-#include "compiler/bench/made_up_gradient.h"
 #include "compiler/bench/program_bench.h"
+#include "compiler/bench/rounds.h"
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/codecs/matrix_columns.h"
 #include "compiler/driver/commands/commands.h"

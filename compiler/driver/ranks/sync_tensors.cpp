@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "compiler/bench/made_up_gradient.h"
+#include "compiler/bench/rounds.h"
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
