@@ -1,4 +1,3 @@
-// See lifetimes.h.
 #include "compiler/interp/evaluator.h"
 
 #include "compiler/ir/rewriter.h"

@@ -1,4 +1,3 @@
-// Bodies of other_files.h.
 #include "compiler/lsp/features.h"
 
 #include <algorithm>

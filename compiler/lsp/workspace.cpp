@@ -1,4 +1,3 @@
-// Bodies of workspace.h.
 #include "compiler/lsp/workspace.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Bodies of library_example.h.
 #include "compiler/service/library_list.h"
 
 #include <fmt/format.h>

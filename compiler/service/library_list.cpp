@@ -1,4 +1,3 @@
-// Bodies of library_list.h.
 #include "compiler/service/library_list.h"
 
 #include <algorithm>

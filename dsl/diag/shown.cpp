@@ -1,4 +1,3 @@
-// Bodies of shown.h.
 #include "dsl/diag/render.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// See library_report.h.
-#include "compiler/driver/library/library_report.h"
+#include "compiler/driver/library/library.h"
 
 #include <fmt/format.h>
 

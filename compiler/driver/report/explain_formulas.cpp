@@ -1,9 +1,8 @@
-// Bodies of explain_formulas.h.
-#include "compiler/driver/report/explain_formulas.h"
+#include "compiler/driver/report/explain.h"
 
 #include <fmt/format.h>
 
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,5 +1,4 @@
-// Bodies of sync_report.h.
-#include "compiler/driver/report/sync_report.h"
+#include "compiler/driver/ranks/sync_rank.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +9,7 @@
 #include <utility>
 
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/quantities.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

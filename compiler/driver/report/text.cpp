@@ -1,17 +1,126 @@
-// Bodies of text_table.h.
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 #include <utility>
 
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
+
+std::string grouped(std::int64_t number) {
+  constexpr std::size_t kFewDigits = 4;
+  std::string text = std::to_string(number);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.size() - first <= kFewDigits) return text;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string three_digits(double number) {
+  const double size = std::abs(number);
+  if (size >= 99.95) return fmt::format("{:.0f}", number);
+  if (size >= 9.995) return fmt::format("{:.1f}", number);
+  if (size >= 0.9995 || size == 0) return fmt::format("{:.2f}", number);
+  return fmt::format("{:.3g}", number);
+}
+
+std::string size_text(double bytes) {
+  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{:.0f} B", bytes);
+  std::size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < kUnits.size()) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return three_digits(bytes) + " " + kUnits[unit];
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 0.9995e-3) return three_digits(seconds * 1e6) + " µs";
+  if (seconds < 0.9995) return three_digits(seconds * 1e3) + " ms";
+  return three_digits(seconds) + " s";
+}
+
+namespace {
+
+std::string noun(bool is_one, std::string_view what) {
+  if (is_one) return std::string(what);
+  return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))
+                             : fmt::format("{}s", what);
+}
+
+}  // namespace
+
+std::string counted(std::int64_t number, std::string_view what) {
+  return grouped(number) + " " + noun(number == 1, what);
+}
+
+std::string plainly_counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}", number, noun(number == 1, what));
+}
+
+std::size_t num_characters(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  const std::size_t length = num_characters(text);
+  return text + std::string(width > length ? width - length : 0, ' ');
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  if (num_characters(text) <= width) return text;
+  std::istringstream words(text);
+  std::string kept;
+  for (std::string word; words >> word;) {
+    std::string longer = kept;
+    longer.append(kept.empty() ? "" : " ").append(word);
+    if (num_characters(longer) + 2 > width) break;
+    kept = std::move(longer);
+  }
+  while (kept.ends_with(',') || kept.ends_with(':') || kept.ends_with(';')) kept.pop_back();
+  return kept.empty() ? "…" : kept + " …";
+}
+
+std::string shortened_in_middle(const std::string& text, std::size_t width) {
+  const std::size_t length = num_characters(text);
+  if (length <= width) return text;
+  const std::size_t last = width / 2, first = width - std::min(width, last + 1);
+  std::string kept;
+  std::size_t at = 0;  // the character that `c` belongs to, from 1 on
+  for (const char c : text) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    if (begins && ++at == first + 1) kept += "…";
+    if (at <= first || at > length - last) kept += c;
+  }
+  return kept;
+}
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t at = indent;  // the end of the current line
+  for (std::string word; words >> word;) {
+    const std::size_t length = num_characters(word);
+    if (at > indent && at + 1 + length > width) {
+      lines += "\n" + std::string(indent, ' ');
+      at = indent;
+    } else if (at > indent) {
+      lines += " ";
+      ++at;
+    }
+    lines += word;
+    at += length;
+  }
+  return lines;
+}
 
 namespace {
 

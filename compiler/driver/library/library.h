@@ -1,20 +1,25 @@
-// Turns the programs of `cinch build` from text into kernels, several at a time.
+// A library that links like any other: `cinch build` without --emit.
 #pragma once
 #include <exception>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "codegen/aot/library.h"
 #include "compiler/driver/options.h"
+#include "compiler/driver/process/exit_code.h"
 
 namespace cinch::driver {
+
+ExitCode build_library(const BuildOptions& options);
 
 // Throws CommandError(Usage) if `why` is not empty: `what` may not have the name, for this reason.
 void require_name(const std::string& why, const std::string& what, const std::string& name);
 
+// Turns the programs from text into kernels, several at a time.
 class LibraryFrontEnds final : public codegen::LibraryPrograms {
  public:
   // `before_printing` is called before diagnostics go to standard error.
@@ -50,5 +55,9 @@ class LibraryFrontEnds final : public codegen::LibraryPrograms {
   std::map<std::string, std::string> taken_;  // by name: the program with that name
   std::set<std::string> files_;
 };
+
+// NAME.json: the inputs and outputs of the library's compressors. Formulas are in elements `n`,
+// rows and columns, parameters and counts; they are added to the programs' pools.
+nlohmann::json library_report(const codegen::LibraryRequest& request, codegen::Library& library);
 
 }  // namespace cinch::driver

@@ -1,6 +1,7 @@
 // Self-contained HTML pages: style and pictures are in the file, and colours follow the reader's
 // system setting.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,12 @@ std::string html_table(const std::vector<std::string>& headings,
 
 /// The CSS class of the n-th colour of pictures; colours repeat after the last.
 std::string colour_class(std::size_t n);
+
+/// The page of `cinch explain --html`: a program, from the JSON report alone.
+std::string explain_page(const nlohmann::json& report);
+
+/// The page of `cinch report --html`: a folder of gradients, from the JSON report alone
+/// (survey_report.h).
+std::string survey_page(const nlohmann::json& report);
 
 }  // namespace cinch::driver

@@ -1,6 +1,7 @@
-// Reads and writes whole files for commands. All functions throw CommandError.
+// Files of commands. All functions throw CommandError.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,5 +25,19 @@ struct OutputOption {
 // Throws (ExitCode::Usage) if two options name one file, since the first output would be lost.
 // Devices and pipes may take several outputs, one after the other.
 void require_distinct_files(const std::vector<OutputOption>& outputs);
+
+/// A private folder of this process, removed with its contents when the object is destroyed.
+class TemporaryFolder {
+ public:
+  // Throws CommandError (Unavailable) if it cannot be made.
+  explicit TemporaryFolder(const std::string& name);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace cinch::driver

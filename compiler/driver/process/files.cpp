@@ -1,8 +1,10 @@
-// Whole-file input and output; see output_file.h.
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -57,6 +59,22 @@ void require_distinct_files(const std::vector<OutputOption>& outputs) {
     throw CommandError(ExitCode::Usage, fmt::format("{} and {} name one file, {}", at->second,
                                                     output.name, output.path));
   }
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& name) {
+  std::error_code not_there;
+  const auto parent = std::filesystem::temp_directory_path(not_there);
+  std::string pattern = (parent / (name + "-XXXXXX")).string();
+  if (not_there || !mkdtemp(pattern.data())) {
+    throw CommandError(ExitCode::Unavailable, "no temporary folder can be made in " +
+                                                  parent.string() + ": " + std::strerror(errno));
+  }
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace cinch::driver
