@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "compiler/driver/version.h"
 #include "compiler/ir/text/printer.h"
 #include "compiler/service/formula.h"

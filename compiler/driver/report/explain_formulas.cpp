@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
