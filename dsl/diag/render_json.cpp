@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Source text may hold bytes that are no UTF-8: they are replaced, as JSON cannot hold them.
+// JSON cannot hold bytes that are not UTF-8, which source text may contain, so this replaces them.
 std::string to_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -128,7 +128,7 @@ Json fixes(const Suggestion& suggestion, const SourceBuffer& source) {
   return Json::array({fix});
 }
 
-// Notes without a place have none in SARIF either: they follow the message.
+// SARIF cannot express notes without a place, so they follow the message.
 std::string full_message(const Diagnostic& diag) {
   std::string text = message(diag);
   for (const Note& note : diag.notes) {

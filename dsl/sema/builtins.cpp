@@ -1,4 +1,3 @@
-// The table of named operators as data.
 #include "dsl/sema/builtins.h"
 
 #include <algorithm>

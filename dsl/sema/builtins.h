@@ -1,4 +1,4 @@
-// Names of operators: the table builtins.def as data, and element-wise functions.
+// Operators that programs call by name: those of builtins.def, and element-wise functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,17 +35,17 @@ struct BuiltinInfo {
   std::string_view meaning;
 };
 
-// Facts of one operator; total over the enum.
 const BuiltinInfo& builtin_info(BuiltinId id);
-// The operator of that name, if there is one.
 std::optional<BuiltinId> find_builtin(std::string_view name);
-// Rows of the table; ids are 0 … num_builtins() - 1.
+// The number of rows of the table. Ids are 0 … num_builtins() - 1.
 std::size_t num_builtins();
 
 std::span<const std::string_view> scalar_functions();
-/// The operation of that name, where programs may call it: `+` alone has the name `add`.
+/// The operation that a program calls by this name. Programs cannot call some operations by name:
+/// `add` is only written `+`.
 std::optional<ScalarOp> find_scalar_function(std::string_view name);
-/// Does a call of this name mean an operator of the language, unless the file has such a fn?
+/// Does a call of this name mean an operator of the language? (A fn of the file with this name
+/// takes precedence.)
 bool is_operator_name(std::string_view name);
 
 }  // namespace cinch::sema

@@ -1,4 +1,4 @@
-// The one table of binary operators, and the spellings of the other enums of the tree.
+// The only table of binary operators, and how programs write the other enums of the tree.
 #include "dsl/syntax/ast.h"
 
 #include <iterator>

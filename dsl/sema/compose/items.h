@@ -14,18 +14,18 @@
 
 namespace cinch::sema {
 
-/// Wires: counts, fields and parts as declared, and as the program publishes them.
+/// Wires: counts, fields and parts, as declared and as the program publishes them.
 class WireItems : Part {
  public:
   using Part::Part;
 
-  /// The compressor's wire, declared or inherited.
+  /// Elaborates the compressor's wire, declared or inherited.
   void elaborate_wire(Instance& instance);
-  /// A type with the sizes of these arrays in the place of counts.
+  /// Replaces counts in a type by the sizes of these arrays.
   Type with_counts(Type type, const std::map<HostExprId, HostExprId>& bound);
-  /// Requires before launch that sizes and bounds of the wire are possible.
+  /// Adds checks before launch that sizes and bounds of the wire are possible.
   void check_wire_sizes(Instance& instance);
-  /// The wire as the program's payload has it.
+  /// Makes the fields of the program's payload.
   void publish_wire(Instance& instance);
 
  private:
@@ -44,19 +44,17 @@ class WireItems : Part {
   std::uint32_t next_placeholder_ = 1u << 20;
 };
 
-/// Claims of compressors: which laws they promise, with their arguments, or those of what is
-/// wrapped.
+/// Claims of compressors, with their arguments. A wrapper may inherit those of the compressor that
+/// it wraps.
 class ClaimItems : Part {
  public:
   using Part::Part;
 
-  /// One `claims` item.
   void elaborate_claims(Instance& instance, const ast::Claims& node);
 
  private:
   const ClaimInfo* find_claim(Span span, const std::string& name);
   std::optional<HostExprId> claimed_number(ast::ExprId id);
-  /// Can gradients be added to the state?
   bool holds_gradient(const Instance& instance, const Type& state);
   bool read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim);
   void add_claim(Instance& instance, Claim claim);
@@ -64,8 +62,9 @@ class ClaimItems : Part {
   void elaborate_claim(Instance& instance, ast::ExprId id);
 };
 
-// `set inner.ratio = e`: a wrapper's value for a run-time parameter of what it wraps, computed on
-// the host before each call. In `e`, `inner.ratio` is the value that the parameter has without it.
+// `set inner.ratio = e`: a wrapper sets a run-time parameter of the compressor that it wraps. The
+// host computes the value before each call. In `e`, `inner.ratio` is the value that the parameter
+// has without the `set`.
 
 /// A parameter of a wrapped compressor.
 struct InnerParam {
@@ -77,13 +76,12 @@ class SetItems : Part {
  public:
   using Part::Part;
 
-  /// `inner.ratio` within a `set`.
+  /// The value of `inner.ratio` within a `set`.
   Value inner_param_value(const ast::FieldRef& node);
-  /// One `set` item.
   void elaborate_set(Instance& instance, const ast::SetItem& node);
-  /// Checks that sizes which were set are possible, and that a part is at most the whole.
+  /// Checks that set sizes are possible, and that a part is at most as large as the whole.
   void check_set_elements(const Instance& instance);
-  /// Checks before launch all that was set.
+  /// Adds checks before launch of all set values.
   void check_set_values();
 
  private:
@@ -97,7 +95,7 @@ class SetItems : Part {
   void set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span);
   void require_set_value(const ast::SetItem& node, const ParamType& target, HostExprId value);
 
-  // What the values of `set` must fulfil, checked before launch.
+  // A condition on a set value, checked before launch.
   struct SetCheck {
     HostExprId holds;
     std::string text;
@@ -107,18 +105,19 @@ class SetItems : Part {
   std::map<std::pair<const Instance*, const Symbol*>, Span> set_spans_;
 };
 
-/// A compressor of vectors on every row of a matrix (`set inner.r = rows`): its vectors are
-/// matrices of as many rows, its scalars are matrices of one column, and what reduces does so along
-/// rows.
+/// A compressor of vectors that runs on every row of a matrix (`set inner.r = rows`). Its vectors
+/// become matrices with this many rows and its scalars matrices with one column. Its reductions run
+/// along rows.
 class RowForms : Part {
  public:
   using Part::Part;
 
-  /// Reports what has no such form.
+  /// Reports an operator that does not work by rows.
   Value not_by_rows(std::string_view what, Span span);
   /// Does the operator work along rows?
   bool has_row_form(BuiltinId id) const;
-  /// A declared type, for all rows; reports and gives nothing where it is a matrix already.
+  /// A declared type for all rows. Reports a matrix type, which has no such form, and returns
+  /// nothing.
   std::optional<Type> by_rows(const Type& type, Span span);
 };
 

@@ -1,4 +1,4 @@
-// What has a form for rows, and types with rows.
+// Operators that work by rows, and types with rows.
 #include "dsl/sema/compose/items.h"
 
 #include "dsl/sema/elaboration/elaboration.h"

@@ -1,4 +1,4 @@
-// Elaboration of one compressor, and its parts' view of the whole.
+// Elaborates one compressor, and gives its parts their view of the whole.
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {

@@ -1,7 +1,7 @@
-// Elaboration: one compressor (or one fn) to a CheckedProgram. Its rules need names, types and
-// sizes at once and call one another, so each group of rules is a class that sees the whole through
-// this struct. A method that finds a mistake reports it and returns an error value; error values
-// stay silent.
+// Elaboration turns one compressor (or one fn) into a CheckedProgram. Its rules need names, types
+// and sizes at once and call one another, so each group of rules is a class that sees the whole
+// through this struct. A method that finds a mistake reports it and returns an error value. Error
+// values cause no further reports.
 #pragma once
 
 #include <vector>
@@ -36,21 +36,21 @@ struct Elaboration {
   Elaboration(const Elaboration&) = delete;
   Elaboration& operator=(const Elaboration&) = delete;
 
-  /// A compressor with values for open parameters; `is_check`: parameters without a default get
-  /// one. The program is in `out`. False where a mistake was reported.
+  /// Elaborates a compressor with values for open parameters. With `is_check`, parameters without a
+  /// default get a value. The program is in `out`. Returns false if a mistake was reported.
   bool run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings, bool is_check);
 
   ModuleData& module;
   Reporter& reporter;
   CheckedProgram out;
   Mode mode;
-  Environment* env = nullptr;  // names in sight
+  Environment* env = nullptr;  // the visible names
 
   // Sizes and types of values.
   SizeScope sizes{out.info};
   TypeRules types{out.info.exprs, sizes.prover(), mode};
 
-  // The tree that is made, and what is known of its values.
+  // The tree, and what is known of its values.
   TreeBuilder build{*this};
   GrowthLimits growth{*this};
   Descriptions text{*this};

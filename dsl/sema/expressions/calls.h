@@ -1,4 +1,4 @@
-// Calls: their arguments, and what they call.
+// Calls: their arguments, and the functions and operators that they call.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,13 +9,12 @@
 
 namespace cinch::sema {
 
-/// Calls: what is called, and the dispatch to functions, scalar operators, named operators and
-/// members of wrapped compressors.
+/// Finds what a call means: a function, a scalar operator, a named operator, or a member of a
+/// wrapped compressor.
 class Calls : Part {
  public:
   using Part::Part;
 
-  /// The value of a call.
   Value call(const ast::Call& node, Span span);
 
  private:
@@ -26,57 +25,56 @@ class Calls : Part {
   Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
 };
 
-/// Arguments of calls, sorted out: operands of the wanted rank, sizes, axes, flags and words.
+/// Arguments of calls: operands of the required rank, sizes, axes, flags and words.
 class Arguments : Part {
  public:
   using Part::Part;
 
-  /// Operands and labelled arguments of a call; reports wrong labels and numbers of operands.
+  /// Sorts operands and labelled arguments. Reports wrong labels and wrong numbers of operands.
   CallArgs sort_args(const ast::Call& node, std::string_view name, Span span,
                      const std::vector<std::string_view>& labels, std::size_t min, std::size_t max);
-  /// A labelled argument that is `true` or `false`; false where it is not given.
+  /// A labelled argument that is `true` or `false`; false if it is missing.
   bool flag(const CallArgs& args, std::string_view label);
-  /// An operand: a typed array or scalar.
+  /// An operand as a typed array or scalar.
   Value operand(ast::ExprId id);
-  /// The same of a value.
+  /// The same for a value.
   Value operand_of(const Value& value);
-  /// An operand that is an array; reports what is none.
+  /// An operand that must be an array; reports other values.
   Value array_operand(ast::ExprId id, std::string_view name);
-  /// The same of a value.
+  /// The same for a value.
   Value array_of(const Value& value, std::string_view name);
-  /// An operand that is a vector.
   Value vector_operand(ast::ExprId id, std::string_view name);
-  /// An operand that is a matrix.
   Value matrix_operand(ast::ExprId id, std::string_view name);
-  /// The same of a value.
+  /// The same for a value.
   Value matrix_of(const Value& given, std::string_view name);
-  /// An argument that is a size; reports what the host does not know or may be negative.
+  /// An argument that is a size. Reports a size that the host does not know or that may be
+  /// negative.
   std::optional<HostExprId> size_arg(ast::ExprId id, std::string_view name);
-  /// An argument that is one of these names; anything else is reported.
+  /// An argument that must be one of these names; reports anything else.
   std::optional<std::string_view> word(ast::ExprId id, const std::vector<std::string_view>& words);
-  /// A labelled argument that is a size; reports a missing one.
+  /// A labelled argument that is a size; reports if it is missing.
   std::optional<HostExprId> named_size(const CallArgs& args, std::string_view label);
-  /// -1: no axis was asked for; nothing: a mistake was reported.
+  /// The `axis:` argument; -1 if there is none. Returns nothing after a mistake.
   std::optional<int> axis(const CallArgs& args, const Value& x);
-  /// The axis of what runs along lines: of a matrix it must be given (else that is reported).
+  /// The axis of an operator that works along lines. Reports a matrix without an axis.
   std::optional<int> line_axis(const CallArgs& args, const Value& x);
-  /// Reports an array without a constant size within a lambda.
+  /// Reports an array within a lambda whose size is not constant.
   Value check_lambda_array(Value value);
-  /// The argument `where:`, in the shape of the array that it selects from.
+  /// The argument `where:` in the shape of the array from which it selects.
   std::optional<Value> mask(const CallArgs& args, const Type& shape);
 };
 
-/// Signatures of `fn`s: parameters and results in their declared types, and the sizes that are
-/// bound by them.
+/// Signatures of `fn`s: parameters and results in their declared types, and sizes that a call
+/// binds.
 class Signatures : Part {
  public:
   using Part::Part;
 
-  /// What a fn gives as its signature says, of several values each.
+  /// Converts the result of a fn, or each of several results, to the declared type.
   Value to_result(const Value& value, ast::TypeId id, Span span, std::string_view what);
-  /// Binds the sizes and parameters of a fn to the arguments; reports what does not suit.
+  /// Binds the sizes and parameters of a fn to the arguments; reports arguments that do not fit.
   bool bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner);
-  /// Unknown sizes for those that a parameter's type names.
+  /// Makes unknown sizes for the names in a parameter's type.
   void declare_generic_sizes(const ast::Param& param);
   /// The type of a parameter when a fn is checked without a caller.
   std::optional<Type> checked_type(const ast::Param& param);
@@ -86,16 +84,17 @@ class Signatures : Part {
   Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);
 };
 
-/// `fn`s: inlined where they are called, mapped over arrays, and checked with sizes of their own.
+/// `fn`s: inlined into their callers, mapped over arrays, and checked alone with unknown sizes.
 class FunctionCalls : Part {
  public:
   using Part::Part;
 
-  /// Is the body of another `fn` at hand than that which is checked?
+  /// Is a `fn` being inlined (beside the one under check)?
   bool is_inlining() const { return open_fns_.size() > (mode_.is_of_fn ? 1u : 0u); }
-  /// A call of a `fn`: inlined, or mapped over arrays where all its parameters are scalars.
+  /// Elaborates a call of a `fn`: inlines it, or maps it over arrays if all its parameters are
+  /// scalars.
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
-  /// Checks a fn with sizes of its own.
+  /// Checks a fn without a caller, with unknown sizes.
   void check_fn(const DeclRef& decl);
 
  private:
@@ -108,19 +107,18 @@ class FunctionCalls : Part {
                   Span span);
   Value fn_body(const ast::Fn& fn, Span span);
 
-  std::vector<DeclRef> open_fns_;  // that are being inlined
+  std::vector<DeclRef> open_fns_;  // the ones that are being inlined
 };
 
-/// Calls of `extern fn`: the declaration's types, the header behind it, and what is wrong with
-/// that, in both places.
+/// Calls of `extern fn`. Mistakes are reported at the declaration and in the header.
 class ExternFunctions : Part {
  public:
   using Part::Part;
 
-  /// Reads the header of an `extern fn`, once; reports and gives nothing
-  /// where kernels cannot call what it holds.
+  /// Reads the header of an `extern fn`, once. Reports a function that kernels cannot call, and
+  /// returns nothing.
   const rt::ExternInfo* find_extern(const DeclRef& decl);
-  /// A call of an `extern fn`, element by element.
+  /// Elaborates a call of an `extern fn`, element by element.
   Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
 
  private:

@@ -1,4 +1,4 @@
-// Operators, one class for each group.
+// The operators of the language, one class for each group.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,21 +10,20 @@
 
 namespace cinch::sema {
 
-/// Shapes: broadcasting of operands, rows of matrices, and reshapes.
+/// Shapes: broadcasts operands, makes rows of matrices, reshapes.
 class Shapes : Part {
  public:
   using Part::Part;
 
-  /// A vector beside a matrix of as many columns is a row of it.
+  /// Is a vector a row of a matrix, because it has as many elements as the matrix has columns?
   bool is_row_of(const Type& a, const Type& b);
-  /// A vector as the row of a matrix that it meets.
+  /// Turns a vector into the row of a matrix with which it is combined.
   Value as_row(const Value& value, const Type& shape);
-  /// The shape that operands of these shapes give together: numpy's rules, where a size is 1 only
-  /// if it is that constant. Reports and gives nothing where they do not fit.
+  /// The common shape of operands by numpy's rules, where only a constant 1 counts as size 1.
+  /// Reports operands that do not fit and returns nothing.
   std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);
-  /// The same elements in the shape of another type.
   Value reshaped(const Value& value, const Type& type, Span span);
-  /// The value's elements repeated to fill a shape that it broadcasts to.
+  /// Repeats the value's elements to fill a shape that it broadcasts to.
   Value repeated(const Value& value, const Type& shape, Span span);
 
  private:
@@ -41,18 +40,18 @@ class ScalarOperators : Part {
   Value unary(const ast::Unary& node, Span span);
   /// `a + b` and its like.
   Value binary(const ast::Binary& node, Span span);
-  /// The same of values.
+  /// The same for values.
   Value binary_op(ast::BinaryOp op, const Value& a, const Value& b, Span span);
-  /// An element-wise operator: on the host where it can be, else on the device.
+  /// Applies an element-wise operator, on the host if possible, else on the device.
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
-  /// Reports operands that do not go together. `joins_types`: the operator wants one type of both,
-  /// so that a conversion may help.
+  /// Reports operands that cannot be combined. `joins_types`: the operator needs a common type, so
+  /// a conversion may help.
   Value cannot_combine(std::string_view name, const Value& a, const Value& b, Span span,
                        bool joins_types = true);
-  /// The type in which the operands are joined; reports and gives nothing where there is none.
+  /// The common type of the operands. Reports operands without one and returns nothing.
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
-  /// An element-wise operator on the device.
+  /// Applies an element-wise operator on the device.
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
 
  private:
@@ -62,7 +61,7 @@ class ScalarOperators : Part {
   std::optional<DType> one_operand_type(ScalarOp op, const Value& arg, std::string_view name);
 };
 
-/// Named operators of the first group: map, fill, len and floor_div.
+/// The operators map, fill, len and floor_div.
 class MapOperators : Part {
  public:
   using Part::Part;
@@ -77,12 +76,12 @@ class MapOperators : Part {
   Value floor_div_call(const CallArgs& args);
 };
 
-/// Reductions and scans, of whole arrays or along an axis.
+/// Reductions and scans of whole arrays or along an axis.
 class Reductions : Part {
  public:
   using Part::Part;
 
-  /// The type of a reduction along an axis; -1: of all elements.
+  /// The type of a reduction along an axis; axis -1 reduces all elements.
   Type reduced_type(const Type& type, int axis, DType dtype);
   /// Is the length along the axis known before launch? Reports a count.
   bool is_known_line(const Value& x, int axis, std::string_view name);
@@ -101,7 +100,7 @@ class Reductions : Part {
                                                      Value& init);
 };
 
-/// Filters and sorts: results of counted length, and what is known of their indices.
+/// Filters and sorts, and facts about their indices.
 class Selections : Part {
  public:
   using Part::Part;
@@ -123,7 +122,6 @@ class MoveOperators : Part {
  public:
   using Part::Part;
 
-  /// Any operator of these groups.
   Value move_call(BuiltinId id, const CallArgs& args);
 
  private:
@@ -138,14 +136,14 @@ class MoveOperators : Part {
   Value iota_call(const CallArgs& args);
   Value histogram_call(const CallArgs& args);
   Value scatter_call(BuiltinId id, const CallArgs& args);
-  // `in_rows`: values, indices and result are rows after rows, and each index stays in its row.
+  // `in_rows`: values, indices and result consist of rows, and each index stays in its row.
   Value scatter_at(const Scatter& how, const Value& v, const Value& at, HostExprId size, Span span,
                    bool in_rows = false);
   Value scatter_rows(const Scatter& how, const Value& v, const Value& at, HostExprId size,
                      Span span);
 };
 
-/// Random draws, and how they are numbered.
+/// Random draws and their numbers.
 class RandomDraws : Part {
  public:
   using Part::Part;
@@ -166,22 +164,20 @@ class MatrixOperators : Part {
 
   /// `a @ b`.
   Value matmul(const Value& a, const Value& b, Span span);
-  /// Any other of them.
+  /// Any other matrix operator.
   Value matrix_call(BuiltinId id, const CallArgs& args);
 };
 
-/// Collectives of `sync`, and the counts of what arrives.
+/// Collectives of `sync`, and the counts of received arrays.
 class Collectives : Part {
  public:
   using Part::Part;
 
-  /// Any collective.
   Value collective_call(BuiltinId id, const CallArgs& args);
 
  private:
   Value allreduce_call(const CallArgs& args);
   Value sendrecv_call(const CallArgs& args);
-  /// `index`: of `given`.
   bool is_counted_vector(const Value& x);
   Value counted_collective(BuiltinId id, const Value& x, ExprId to, Span span);
   Value per_rank_call(BuiltinId id, const CallArgs& args);

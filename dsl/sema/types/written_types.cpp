@@ -1,4 +1,4 @@
-// Scalar types and array types of the text.
+// Reads scalar types and array types.
 #include "dsl/sema/types/conversions.h"
 
 #include "dsl/sema/elaboration/elaboration.h"

@@ -231,7 +231,7 @@ void DeclarationPrinter::packing(const ast::WireField& node) {
 }
 
 std::string format(const SourceBuffer& source, const ast::Module& module) {
-  // parse() has reported what there is to report; the text is the same.
+  // parse() has already reported all mistakes in this text.
   DiagSink ignored;
   TokenStream stream = lay_out(lex(source, ignored), ignored);
   return DeclarationPrinter(source, std::move(stream), module).run();
