@@ -1,4 +1,4 @@
-// Options of `cinch sync` and `cinch probe`; see rank_commands.h.
+// Options of `cinch sync` and `cinch probe`.
 #include "compiler/driver/arguments/add_commands.h"
 
 #include "compiler/driver/commands/commands.h"

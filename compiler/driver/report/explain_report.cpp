@@ -1,4 +1,4 @@
-// Collects the report of `cinch explain`; see explain_report.h.
+// Collects the report of `cinch explain`.
 #include "compiler/driver/report/explain.h"
 
 #include <algorithm>
