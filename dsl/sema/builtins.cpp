@@ -15,6 +15,14 @@ constexpr std::array kTable{
 #include "dsl/sema/builtins.def"
 };
 
+constexpr std::string_view kScalarFunctions[] = {
+    "abs",      "sign",     "sqrt",  "rsqrt",  "exp",
+    "exp2",     "log",      "log2",  "pow",    "sin",
+    "cos",      "floor",    "ceil",  "round",  "trunc",
+    "min",      "max",      "clamp", "fma",    "isnan",
+    "isfinite", "popcount", "clz",   "select", "divide_or_zero",
+    "ceil_div"};
+
 }  // namespace
 
 const BuiltinInfo& builtin_info(BuiltinId id) {
@@ -31,18 +39,6 @@ std::optional<BuiltinId> find_builtin(std::string_view name) {
 std::size_t num_builtins() {
   return kTable.size();
 }
-
-namespace {
-
-constexpr std::string_view kScalarFunctions[] = {
-    "abs",      "sign",     "sqrt",  "rsqrt",  "exp",
-    "exp2",     "log",      "log2",  "pow",    "sin",
-    "cos",      "floor",    "ceil",  "round",  "trunc",
-    "min",      "max",      "clamp", "fma",    "isnan",
-    "isfinite", "popcount", "clz",   "select", "divide_or_zero",
-    "ceil_div"};
-
-}  // namespace
 
 std::span<const std::string_view> scalar_functions() {
   return kScalarFunctions;

@@ -113,7 +113,7 @@ class Reporter {
  private:
   dsl::Diagnostic& add(dsl::Diagnostic diag);
 
-  // Also true for what others have reported to the sink meanwhile.
+  // Also true for diagnostics that others have reported to the sink meanwhile.
   bool is_reported(const dsl::Diagnostic& diag);
 
   using Place = std::tuple<dsl::DiagKind, dsl::FileId, std::uint32_t, std::uint32_t>;

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
+#include "compiler/ir/ir.h"
 #include "compiler/service/front_end.h"
 #include "compiler/verify/subject.h"
 #include "compiler/verify/verify.h"
+#include "dsl/sema/checked.h"
 
 namespace cinch::driver {
 

@@ -23,7 +23,7 @@ Value Methods::gradient_value(Instance& instance, Span span) {
   return all_.shapes.reshaped(build_.typed(std::move(read)), gradient_type(instance), span);
 }
 
-// A result of decode, finish or sync in the shape of the gradient.
+// Reshapes a result of decode, finish or sync to the gradient.
 Value Methods::gradient_result(const Value& value, Instance& instance, std::string_view what) {
   if (value.is_error()) return value;
   const Type wanted = gradient_type(instance);
@@ -110,7 +110,7 @@ Value Methods::decode_value(Instance& instance, const Value& payload, Span span)
     passed.owner = inner;
     return all_.shapes.reshaped(decode_value(*inner, passed, span), gradient_type(instance), span);
   }
-  // A decode sees the same wherever it is inlined.
+  // What a decode sees does not depend on where it is inlined.
   const ModeScope scope(mode_);
   mode_.body = BodyKind::Decode;
   const bool draws = out_.info.decode_draws;

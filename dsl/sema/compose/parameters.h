@@ -1,3 +1,5 @@
+// Parameters of compressors: their ranges and defaults, and their values from outside and from
+// compositions.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,9 +10,6 @@
 #include "dsl/sema/elaboration/part.h"
 
 namespace cinch::sema {
-
-// Parameters of compressors: their ranges and defaults, and their values from outside and from
-// compositions.
 
 /// The values that a parameter takes.
 struct ParamType {

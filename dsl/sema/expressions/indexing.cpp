@@ -37,7 +37,8 @@ Value Indexing::index_expr(const ast::Index& node, Span span) {
   return base;
 }
 
-// An array of exact numbers is looked up in the type that the result meets.
+// If the array holds exact numbers, the result takes the type of the operand with which it is
+// combined.
 Value Indexing::look_up(const Value& array, const Value& index, Span span) {
   return all_.exact.made_of_exact(
       array, span, [=, this](const Value& made) { return gather(made, index, span); });

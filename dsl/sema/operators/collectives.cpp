@@ -81,7 +81,7 @@ bool Collectives::is_counted_vector(const Value& x) {
 }
 
 // A vector whose length is a count, which may differ between ranks. The received vector has a count
-// of its own. All vectors share it that had the same length before and used the same collective.
+// of its own. Vectors that had the same length before and used the same collective share it.
 Value Collectives::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
   const bool gathers = id == BuiltinId::allgather;
   HostExprId most = sizes_.without_counts(x.type.dims[0]);

@@ -136,8 +136,8 @@ std::string what_is_no_scalar(const Stmt& stmt) {
 
 }  // namespace
 
-// Were only scalars made since there were this many nodes? A kernel combines elements within one
-// step, where it has no arrays.
+// Do all nodes from these numbers on have only scalars? A kernel combines elements within one step,
+// where it has no arrays.
 bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
   const auto refuse = [&](const std::string& what, Span span) {
     reporter_.report<DiagKind::NotInLambda>(span, what)

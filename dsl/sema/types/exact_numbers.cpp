@@ -124,7 +124,7 @@ std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::v
   return quotient.is_error() ? nullptr : std::make_shared<const Value>(quotient);
 }
 
-// Floats divide instead of rounding, and a result with 32 bits may need more.
+// Floats divide without rounding, and a number computed in 32 bits may need more.
 std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::vector<Value>& args,
                                                       Value result, Span span) {
   Remake made;
