@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 
