@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "compiler/bench/stream_loops.h"
+#include "runtime/module/cpu_module.h"
 
 namespace cinch::bench {
 
@@ -21,6 +22,15 @@ constexpr std::uint64_t kWordsPerTask = 1 << 18;
 
 // Takes the results of loads, so that the compiler cannot drop them.
 std::atomic<std::uint32_t> sink;
+
+// For the widest vectors of this machine.
+const StreamLoops& stream_loops() {
+#ifdef __x86_64__
+  if (rt::host_supports("x86-64-v4")) return kStreamLoopsV4;
+  if (rt::host_supports("x86-64-v3")) return kStreamLoopsV3;
+#endif
+  return kStreamLoopsBase;
+}
 
 std::int64_t longest(const std::vector<Stream>& sweep) {
   std::int64_t bytes = 0;

@@ -1,5 +1,7 @@
-// Measures several contestants in turns, so that noise of the machine affects all of them alike.
+// What all measurements share. They measure several contestants in turns, so that noise of the
+// machine affects all of them alike.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -22,5 +24,9 @@ Rounds take_turns(const std::vector<Contestant>& contestants, const RoundLimits&
 
 /// Milliseconds that the work takes.
 double timed_ms(const std::function<void()>& work);
+
+/// The gradient to measure with if the user gives none: normal with standard deviation 0.01,
+/// always the same. It repeats after 2^20 elements.
+std::vector<float> made_up_gradient(std::int64_t num_elems);
 
 }  // namespace cinch::bench

@@ -20,7 +20,4 @@ struct StreamLoops {
 // One for each level of the instruction set; V3 and V4 on x86-64 only.
 extern const StreamLoops kStreamLoopsBase, kStreamLoopsV3, kStreamLoopsV4;
 
-/// For the widest vectors of this machine.
-const StreamLoops& stream_loops();
-
 }  // namespace cinch::bench

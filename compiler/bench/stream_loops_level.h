@@ -1,6 +1,7 @@
-// The loops of stream_loops.h for one level of the instruction set. One source per level includes
-// this, says how many lanes the level has, and is compiled for it. Do not include headers with
-// inline functions of their own here: the linker would use one level's code for all.
+// The loops of stream_loops.h for one level of the instruction set. The build writes one source for
+// each level: it defines the level's lanes and the name of its loops, and includes this. Do not
+// include headers with inline functions of their own here: the linker would use one level's code
+// for all.
 #include "compiler/bench/stream_loops.h"
 #include "runtime/core/lang.h"
 
@@ -32,8 +33,8 @@ std::uint32_t draw_words(std::uint32_t first, std::uint32_t count) {
   return sum;
 }
 
-constexpr StreamLoops kLevelLoops = {read_words, update_words, write_words, draw_words};
-
 }  // namespace
+
+const StreamLoops CINCH_BENCH_LOOPS = {read_words, update_words, write_words, draw_words};
 
 }  // namespace cinch::bench

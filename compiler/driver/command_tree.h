@@ -36,4 +36,7 @@ CommandShape shape_of(const CLI::App& app);
 // does not exist. Empty if the library cannot be read.
 std::vector<std::string> library_parameters(const std::string& compressor);
 
+// The script that completes commands in a shell: "bash", "zsh" or "fish".
+std::string completion_script(const CommandShape& root, const std::string& shell);
+
 }  // namespace cinch::driver

@@ -1,7 +1,7 @@
-// One script per shell, all from the same tree; see completion.h. Each script finds the command
+// One script per shell, all from the same tree. Each script finds the command
 // that the words before the cursor name ("/cache/show"), then completes an option's value, an
 // option or another word that the command takes.
-#include "compiler/driver/completion.h"
+#include "compiler/driver/command_tree.h"
 
 #include <fmt/format.h>
 

@@ -1,16 +1,24 @@
-// The `cinch` command: every way in which a command can end.
+// The `cinch` command: every way in which a command can end, and the report of a bug.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "compiler/driver/command_line.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/standard_streams.h"
-#include "compiler/driver/report/report.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/version.h"
+#include "runtime/core/check.h"
 
 namespace {
 
@@ -33,11 +41,41 @@ int end_with(ExitCode code, const std::string& message) {
   return unwritten.empty() ? static_cast<int>(code) : end_with_lost_output(code, unwritten);
 }
 
+std::string now_as_text(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[64];
+  std::strftime(text, sizeof text, format, &parts);
+  return text;
+}
+
+// Writes what is needed to find a bug of Cinch to a text file in the folder for temporary files.
+// Returns its path, or "" if that failed, too.
+std::string write_report(const cinch::InternalError& error,
+                         const std::vector<std::string>& command_line) {
+  std::string text = fmt::format("Cinch {}\nTime: {}\nCommand:", cinch::driver::kVersion,
+                                 now_as_text("%Y-%m-%d %H:%M:%S UTC"));
+  for (const std::string& word : command_line) text += " '" + word + "'";
+  text += fmt::format("\n\n{}\nWhere: {}\nStage: {}\n", error.what(), error.location(),
+                      error.stage().empty() ? "not known" : error.stage());
+  if (!error.program().empty()) text += "\nProgram:\n" + error.program() + "\n";
+  try {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path();
+    const std::string path =
+        folder / fmt::format("cinch-report-{}-{}.txt", now_as_text("%Y%m%d-%H%M%S"), getpid());
+    cinch::driver::write_file(path, text);
+    return path;
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 int end_with_fault(const cinch::InternalError& error, const std::vector<std::string>& words) {
   if (error.kind() == cinch::InternalErrorKind::Limitation) {
     return end_with(ExitCode::Unavailable, "not in this version: " + error.message());
   }
-  const std::string report = cinch::driver::write_report(error, words);
+  const std::string report = write_report(error, words);
   const std::string place =
       report.empty() ? "no report could be written" : "a report is in " + report;
   return end_with(

@@ -13,7 +13,6 @@
 #include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/standard_streams.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/service/compile_cache.h"
 #include "compiler/service/front_end.h"

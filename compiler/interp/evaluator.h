@@ -1,18 +1,20 @@
 // The interpreter itself: one function of one rank. Each family of ops has a file of its own.
 #pragma once
-
 #include <span>
 #include <vector>
 
 #include "compiler/interp/array.h"
 #include "compiler/interp/exchange.h"
 #include "compiler/interp/interp.h"
-#include "compiler/interp/lifetimes.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::interp {
+
+/// For each op, by number, the values that no op reads after it. An op also reads what the regions
+/// that it holds read. Results of the function are in none of the lists.
+std::vector<std::vector<ir::ValueId>> last_read_by(const ir::Function& function);
 
 /// Thrown inside the interpreter, caught by its public functions.
 struct RunFailure {

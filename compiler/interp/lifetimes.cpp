@@ -1,5 +1,4 @@
-// See lifetimes.h.
-#include "compiler/interp/lifetimes.h"
+#include "compiler/interp/evaluator.h"
 
 #include "compiler/ir/rewriter.h"
 

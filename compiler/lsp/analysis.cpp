@@ -1,4 +1,3 @@
-// Bodies of analysis.h.
 #include "compiler/lsp/analysis.h"
 
 #include <utility>

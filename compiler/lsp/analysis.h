@@ -8,7 +8,6 @@
 #include "compiler/lsp/name_index.h"
 #include "dsl/diag/diag.h"
 #include "dsl/sema/sema.h"
-#include "dsl/sema/type_record.h"
 #include "dsl/source/source.h"
 
 namespace cinch::lsp {

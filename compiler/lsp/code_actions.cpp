@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/diagnostic_json.h"
 
 namespace cinch::lsp {
 

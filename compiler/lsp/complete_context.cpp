@@ -1,4 +1,3 @@
-// Bodies of complete_context.h.
 #include "compiler/lsp/complete_context.h"
 
 #include <algorithm>

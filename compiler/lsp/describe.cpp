@@ -1,4 +1,4 @@
-// Bodies of describe.h, except the cost of compressors (describe_cost.cpp).
+// Descriptions of names, except the cost of compressors (describe_cost.cpp).
 #include "compiler/lsp/describe.h"
 
 #include <algorithm>

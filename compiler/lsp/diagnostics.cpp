@@ -2,10 +2,9 @@
 #include <string>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/diagnostic_json.h"
-#include "compiler/lsp/protocol/uri.h"
+#include "compiler/lsp/protocol/json.h"
 #include "dsl/diag/diag.h"
-#include "dsl/diag/shown.h"
+#include "dsl/diag/render.h"
 
 namespace cinch::lsp {
 
@@ -15,11 +14,6 @@ namespace {
 int severity_number(dsl::Severity severity) {
   if (severity == dsl::Severity::Error) return 1;
   return severity == dsl::Severity::Warning ? 2 : 3;
-}
-
-Json location_json(const dsl::SourceBuffer& source, Span span) {
-  return {{"uri", uri_of_path(source.name())},
-          {"range", range_json(TextPositions(source.text()), span)}};
 }
 
 // Labels and notes with a place.

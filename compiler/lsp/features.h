@@ -2,9 +2,14 @@
 // needs an analysis. Results are JSON of the protocol; null means that there is no answer. A failed
 // request throws RequestError.
 #pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "compiler/lsp/analysis.h"
 #include "compiler/lsp/protocol/json.h"
 #include "compiler/lsp/workspace.h"
+#include "dsl/diag/diag.h"
 
 namespace cinch::lsp {
 
@@ -20,6 +25,9 @@ struct Query {
 /// The checker's diagnostics in the protocol's form. Errors in an imported file are shown at the
 /// import.
 Json diagnostics(const Analysis& analysis);
+/// One of them. An error in an imported file is shown at the import, with a link to its place.
+Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
+                     const dsl::Diagnostic& diag);
 
 Json hover(const Query& query);
 Json definition(const Query& query);
@@ -35,5 +43,17 @@ Json inlay_hints(const Query& query, std::uint32_t end);
 Json code_actions(const Query& query, std::uint32_t end);
 /// Edits to the canonical layout; null if the text has syntax errors. Needs no analysis.
 Json formatting(const Document& document);
+
+/// Uses in the file, including its declaration, of a name that is declared at a place of this or
+/// another file. Files are compared by name, since each analysis reads them anew.
+std::vector<NameUse> uses_in(const Analysis& analysis, const NamePlace& declared);
+
+using OtherFileVisitor =
+    std::function<void(const std::string& path, const Analysis&, const std::vector<NameUse>&)>;
+
+/// Visits the editor's other Cinch files that use the name declared at `declared`. Visits none if
+/// other files cannot import it.
+void visit_other_files(const Query& query, const NamePlace& declared, const Declaration& name,
+                       const OtherFileVisitor& visit);
 
 }  // namespace cinch::lsp

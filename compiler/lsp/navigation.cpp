@@ -4,17 +4,11 @@
 #include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/other_files.h"
-#include "compiler/lsp/protocol/uri.h"
+#include "compiler/lsp/protocol/json.h"
 
 namespace cinch::lsp {
 
 namespace {
-
-Json place_json(const dsl::SourceBuffer& source, Span span) {
-  return {{"uri", uri_of_path(source.name())},
-          {"range", range_json(TextPositions(source.text()), span)}};
-}
 
 std::string qualifier_of(const ast::Import& import) {
   if (!import.is_file()) return import.path.back().text;
@@ -33,7 +27,7 @@ Json imported_files(const Query& query) {
     for (const sema::ImportedFiles& found : query.analysis.imports().imports) {
       if (found.qualifier != qualifier_of(*import)) continue;
       for (const sema::FileUnit* file : found.files) {
-        list.push_back(place_json(*file->source, {file->source->id(), 0, 0}));
+        list.push_back(location_json(*file->source, {file->source->id(), 0, 0}));
       }
     }
   }
@@ -48,7 +42,7 @@ constexpr int kRead = 2, kWrite = 3;
 Json definition(const Query& query) {
   Json list = Json::array();
   for (const NameUse& use : query.analysis.names().uses_at(query.offset)) {
-    list.push_back(place_json(*use.declared.unit->source, use.declared.name));
+    list.push_back(location_json(*use.declared.unit->source, use.declared.name));
   }
   return list.empty() ? imported_files(query) : list;
 }
@@ -64,7 +58,7 @@ Json references(const Query& query, bool with_declaration) {
         const bool is_declaration = is_home && use.span.begin == at.declared.name.begin;
         if (is_declaration && !with_declaration) continue;
         is_declaration_found |= is_declaration;
-        list.push_back(place_json(analysis.source(), use.span));
+        list.push_back(location_json(analysis.source(), use.span));
       }
     };
     add(query.analysis, uses_in(query.analysis, at.declared));
@@ -74,7 +68,7 @@ Json references(const Query& query, bool with_declaration) {
           [&](const std::string&, const Analysis& other, const auto& uses) { add(other, uses); });
     }
     if (!is_declaration_found)
-      list.push_back(place_json(*at.declared.unit->source, at.declared.name));
+      list.push_back(location_json(*at.declared.unit->source, at.declared.name));
   }
   return list;
 }

@@ -1,5 +1,4 @@
-// Bodies of other_files.h.
-#include "compiler/lsp/other_files.h"
+#include "compiler/lsp/features.h"
 
 #include <algorithm>
 #include <iterator>

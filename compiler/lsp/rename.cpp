@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/other_files.h"
-#include "compiler/lsp/protocol/uri.h"
+#include "compiler/lsp/protocol/json.h"
 #include "compiler/service/program_lookup.h"
+#include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"
-#include "dsl/sema/scalar_functions.h"
 #include "dsl/syntax/token.h"
 
 namespace cinch::lsp {

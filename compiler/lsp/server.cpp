@@ -10,9 +10,8 @@
 #include <utility>
 
 #include "compiler/lsp/features.h"
+#include "compiler/lsp/protocol/json.h"
 #include "compiler/lsp/protocol/rpc_stream.h"
-#include "compiler/lsp/protocol/surrogates.h"
-#include "compiler/lsp/protocol/uri.h"
 #include "compiler/lsp/workspace.h"
 
 namespace cinch::lsp {

@@ -1,4 +1,3 @@
-// Bodies of workspace.h.
 #include "compiler/lsp/workspace.h"
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler/lsp/protocol/uri.h"
+#include "compiler/lsp/protocol/json.h"
 #include "compiler/service/front_end.h"
 #include "compiler/service/service_error.h"
 #include "runtime/core/files/file_bytes.h"

@@ -1,4 +1,3 @@
-// Bodies of formula.h.
 #include "compiler/service/formula.h"
 
 #include <algorithm>

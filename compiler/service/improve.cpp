@@ -1,4 +1,3 @@
-// Body of improve.h.
 #include "compiler/service/improve.h"
 
 #include <fcntl.h>

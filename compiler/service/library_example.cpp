@@ -1,5 +1,4 @@
-// Bodies of library_example.h.
-#include "compiler/service/library_example.h"
+#include "compiler/service/library_list.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,9 @@
-// Bodies of library_list.h.
 #include "compiler/service/library_list.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "compiler/service/formula.h"
-#include "compiler/service/library_example.h"
 #include "compiler/service/program_lookup.h"
 #include "compiler/service/service_error.h"
 #include "runtime/call/parameters.h"

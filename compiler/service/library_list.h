@@ -20,4 +20,9 @@ nlohmann::json list_library(FrontEnd& front_end);
 /// line. With an empty heading, the text before the first one. "" if there is none.
 std::string doc_section(const std::string& doc, std::string_view heading);
 
+/// Makes the example of an item of list_library(): program (for a wrapper, an expression around a
+/// compressor), command and python (two lines). A wrapper wraps topk, or the compressor that is
+/// alone in it in `doc`: `error_feedback(topk)`.
+nlohmann::json example_of(const nlohmann::json& item, const std::string& doc);
+
 }  // namespace cinch::service

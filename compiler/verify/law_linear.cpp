@@ -11,7 +11,7 @@
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/verify/laws.h"
 #include "compiler/verify/samples.h"
-#include "compiler/verify/summed_payloads.h"
+#include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "compiler/verify/laws.h"
-#include "compiler/verify/summed_payloads.h"
+#include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "compiler/ir/scalar_eval.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/core/numbers/same_bits.h"
+#include "runtime/payload/payload.h"
 
 namespace cinch::verify {
 
@@ -56,6 +61,53 @@ std::optional<std::string> find_difference(const Trace& a, const Trace& b) {
     if (a.states[i] != b.states[i]) return fmt::format("state {} after the last step", i);
   }
   return std::nullopt;
+}
+
+HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
+  HostEnv env;
+  env.n = shape.num_elems();
+  env.rows = shape.rows;
+  env.cols = shape.cols;
+  env.world = world;
+  env.params = parameters.host_values();
+  return env;
+}
+
+rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
+                             const HostEnv& env) {
+  const auto layout = rt::payload_layout(info, env, {});
+  CINCH_TRY(layout);
+  Fields fields;
+  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
+    const rt::FieldPlace& place = layout->fields[i];
+    const rt::ArrayType& type = info.wire.fields[i].type;
+    interp::Array array{type.dtype, type.rank, {1, 1}, {}};
+    if (type.rank > 0) array.dims[type.rank - 1] = place.row_elems;
+    if (type.rank == 2)
+      array.dims[0] = place.num_elems / std::max<std::int64_t>(place.row_elems, 1);
+    const auto bytes = std::span(payload).subspan(static_cast<std::size_t>(place.offset),
+                                                  static_cast<std::size_t>(place.size_bytes));
+    array.bits = rt::unpack_elements(type.dtype, bytes, place.num_elems);
+    for (std::uint64_t& x : array.bits) x = ir::encode_bits(type.dtype, x);
+    fields.push_back(std::move(array));
+  }
+  return fields;
+}
+
+rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
+                            std::uint32_t world, const std::vector<float>& gradient,
+                            std::vector<float>* decoded) {
+  TensorRequest request = trial.request(shape);
+  request.worker = rank;
+  request.world = world;
+  auto tensor = trial.subject.main->open(request);
+  CINCH_TRY(tensor);
+  rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
+  if (!payload || decoded == nullptr) return payload;
+  decoded->resize(gradient.size());
+  const rt::Status status = (*tensor)->decode(*payload, *decoded, 0);
+  CINCH_TRY(status);
+  return payload;
 }
 
 }  // namespace cinch::verify

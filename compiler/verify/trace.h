@@ -1,12 +1,16 @@
-// All results of a program in a few steps, for comparing bit by bit.
+// Results of a program: all of them in a few steps, for comparing bit by bit, and the fields of one
+// payload, for adding up those of ranks.
 #pragma once
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "compiler/interp/array.h"
 #include "compiler/verify/inputs.h"
 #include "compiler/verify/subject.h"
+#include "compiler/verify/trial.h"
+#include "runtime/call/parameters.h"
 
 namespace cinch::verify {
 
@@ -28,5 +32,19 @@ rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const flo
 /// The same, with a new tensor.
 rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
                                              std::span<const float> gradient);
+
+/// The fields of a payload, with elements as in the interpreter.
+using Fields = std::vector<interp::Array>;
+
+/// What formulas see of a tensor.
+HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters);
+
+/// Errors: those of formulas.
+rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload, const HostEnv& env);
+
+/// The payload of a new tensor, and what it decodes to (unless null).
+rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
+                            std::uint32_t world, const std::vector<float>& gradient,
+                            std::vector<float>* decoded);
 
 }  // namespace cinch::verify

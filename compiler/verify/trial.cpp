@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "runtime/call/parameters.h"
+#include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 
@@ -30,12 +30,8 @@ std::vector<Input> Trial::usual_inputs() const {
 
 rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
   const rt::ParameterValues parameters(subject.info());
-  HostEnv env;
-  env.n = shape.num_elems();
-  env.rows = shape.rows;
-  env.cols = shape.cols;
-  env.params = parameters.host_values();
-  const rt::Result<HostValue> value = subject.info().exprs.eval(number, env);
+  const rt::Result<HostValue> value =
+      subject.info().exprs.eval(number, env_of(shape, 1, parameters));
   CINCH_TRY(value);
   return value->to_double();
 }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "compiler/verify/finding.h"
 #include "compiler/verify/subject.h"
+#include "compiler/verify/verify.h"
 
 namespace cinch::verify {
 

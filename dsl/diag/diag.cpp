@@ -1,4 +1,4 @@
-// Building of diagnostics, their message text, and the search for a name that is nearly right.
+// Builds diagnostics and their messages, and finds the known name nearest to a misspelled one.
 #include "dsl/diag/diag.h"
 
 #include <fmt/args.h>

@@ -1,6 +1,6 @@
-// Diagnostics: what is wrong with a user's program, as data. Text is made only when a renderer asks
-// for it. A kind is one row of diag.def; report<Kind>(span, args…) does not compile with a wrong
-// number of arguments.
+// Diagnostics describe, as data, what is wrong with a user's program. Renderers make text from
+// them. A kind of diagnostic is one row of diag.def. report<Kind>(span, args…) does not compile
+// with a wrong number of arguments.
 #pragma once
 
 #include <array>
@@ -18,7 +18,6 @@ namespace cinch::dsl {
 
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
-/// "error", "warning" or "note".
 constexpr std::string_view severity_name(Severity severity) {
   if (severity == Severity::Error) return "error";
   return severity == Severity::Warning ? "warning" : "note";
@@ -30,7 +29,6 @@ enum class DiagKind : std::uint16_t {
 #undef CINCH_DIAG
 };
 
-/// One row of diag.def.
 struct DiagInfo {
   std::string_view name;
   Severity severity;
@@ -51,7 +49,7 @@ constexpr const DiagInfo& diag_info(DiagKind kind) {
   return kDiagTable[static_cast<std::size_t>(kind)];
 }
 
-/// Number of arguments that a kind's template asks for: one more than its largest {i}.
+/// The number of arguments that a kind's template asks for: one more than its largest {i}.
 constexpr std::size_t diag_arity(DiagKind kind) {
   const std::string_view text = diag_info(kind).text;
   std::size_t arity = 0;
@@ -65,28 +63,26 @@ constexpr std::size_t diag_arity(DiagKind kind) {
   return arity;
 }
 
-/// An argument of a message: text, a whole number or a float.
 using DiagArg = std::variant<std::string, std::int64_t, double>;
 
-/// A second place with a few words: `declared here`.
+/// A second place with a few words, such as `declared here`.
 struct Label {
   Span span;
   std::string text;
 };
 
-/// A further sentence, with a place where it has one.
+/// A further sentence, with a place if it has one.
 struct Note {
   std::string text;
   std::optional<Span> span;
 };
 
-/// A replacement that probably cures the error; renderers show it as `did you mean …`.
+/// A replacement that probably fixes the error. Renderers show it as `did you mean …`.
 struct Suggestion {
   Span span;
   std::string replacement;
 };
 
-/// One mistake in the user's program.
 struct Diagnostic {
   DiagKind kind;
   Span span;
@@ -98,18 +94,19 @@ struct Diagnostic {
   Severity severity() const { return diag_info(kind).severity; }
   std::string_view code() const { return diag_info(kind).code; }
 
-  /// Each adds one thing and returns this diagnostic, so that a report reads as one sentence.
+  /// Each method adds one thing and returns this diagnostic, so that a report reads as one
+  /// sentence.
   Diagnostic& label(Span where, std::string text);
   Diagnostic& note(std::string text);
   Diagnostic& note(Span where, std::string text);
-  /// `did you mean REPLACEMENT` for the text under `where`; an empty replacement adds nothing.
+  /// Suggests a replacement for the text under `where`. Does nothing if the replacement is empty.
   Diagnostic& suggest(Span where, std::string replacement);
 };
 
-/// The message of a diagnostic, its arguments put in: no position, no severity.
+/// The message with its arguments filled in, without position and severity.
 std::string message(const Diagnostic& diag);
 
-/// Makes a DiagArg of anything that a message may take.
+/// Makes a DiagArg of any type that a message may take.
 inline DiagArg make_diag_arg(DiagArg value) {
   return value;
 }
@@ -131,18 +128,18 @@ DiagArg make_diag_arg(Integer value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Collects diagnostics in the order they are found. Stages go on after an error and stop at their
-/// end if has_errors().
+/// Collects diagnostics in the order in which stages find them. A stage goes on after an error, and
+/// stops at its end if has_errors().
 class DiagSink {
  public:
-  /// Adds a diagnostic; the reference is good until the next report.
+  /// Adds a diagnostic. The reference is valid until the next report.
   template <DiagKind kKind, class... Args>
   Diagnostic& report(Span span, Args&&... args) {
     static_assert(sizeof...(Args) == diag_arity(kKind),
                   "arguments and template of diag.def differ");
     return add(Diagnostic{kKind, span, {make_diag_arg(std::forward<Args>(args))...}, {}, {}, {}});
   }
-  /// The same for a diagnostic made elsewhere.
+  /// Adds a finished diagnostic.
   Diagnostic& add(Diagnostic diag);
 
   const std::vector<Diagnostic>& all() const { return all_; }

@@ -3,16 +3,31 @@
 #include <nlohmann/json.hpp>
 
 #include "dsl/diag/render.h"
-#include "dsl/diag/shown.h"
-#include "dsl/diag/uri.h"
 
 namespace cinch::dsl {
+
+std::string to_uri(std::string_view name) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  constexpr std::string_view kPlain = "-._~/";
+  std::string uri;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_alnum =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (is_alnum || kPlain.find(c) != std::string_view::npos) {
+      uri += c;
+    } else {
+      uri += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return uri;
+}
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Source text may hold bytes that are no UTF-8: they are replaced, as JSON cannot hold them.
+// JSON cannot hold bytes that are not UTF-8, which source text may contain, so this replaces them.
 std::string to_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -113,7 +128,7 @@ Json fixes(const Suggestion& suggestion, const SourceBuffer& source) {
   return Json::array({fix});
 }
 
-// Notes without a place have none in SARIF either: they follow the message.
+// SARIF cannot express notes without a place, so they follow the message.
 std::string full_message(const Diagnostic& diag) {
   std::string text = message(diag);
   for (const Note& note : diag.notes) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
-#include "dsl/diag/shown.h"
 
 namespace cinch::dsl {
 
@@ -33,7 +32,7 @@ struct Excerpt {
   bool is_cut_right = false;
 };
 
-// The line that a span begins on; of a very long line only the surroundings of the span.
+// The line on which a span begins. Of a very long line, only the part around the span.
 Excerpt make_excerpt(const SourceBuffer& source, const Span& span) {
   constexpr std::size_t kMaxShown = 160;
   constexpr std::size_t kBefore = 60;
@@ -45,7 +44,7 @@ Excerpt make_excerpt(const SourceBuffer& source, const Span& span) {
   if (size <= kMaxShown) return result;
   std::size_t first = result.begin > kBefore ? result.begin - kBefore : 0;
   std::size_t last = std::min(size, first + kMaxShown);
-  // Not through the middle of a code point, which has at most three bytes behind its first.
+  // Does not cut a code point, which has at most three bytes after its first.
   for (int i = 0; i < 3 && first > 0 && continues_code_point(result.text[first]); ++i) --first;
   for (int i = 0; i < 3 && last < size && continues_code_point(result.text[last]); ++i) ++last;
   result.text = result.text.substr(first, last - first);
@@ -69,7 +68,7 @@ class TextRenderer {
     }
     if (diag.suggestion) {
       const std::string text = "did you mean `" + diag.suggestion->replacement + "`?";
-      // Under the message's own span the line would only be shown twice.
+      // A suggestion for the message's own span would show the line a second time.
       const bool is_elsewhere = diag.suggestion->span != diag.span;
       add_message(Severity::Note, is_elsewhere ? diag.suggestion->span : Span{}, text);
     }
@@ -121,7 +120,7 @@ class TextRenderer {
     out_ += '\n';
   }
 
-  // A terminal must not obey what stands in a source file.
+  // Replaces control characters, because a terminal would obey them.
   static std::string shown(std::string_view text) {
     std::string result(text);
     for (char& c : result) {
@@ -131,7 +130,7 @@ class TextRenderer {
     return result;
   }
 
-  // As wide as `text`: tabs stay, every other code point is a blank.
+  // Blanks as wide as `text`: tabs stay, every other code point becomes a blank.
   void add_blanks(std::string_view text) {
     std::size_t begin = 0;
     for (std::size_t i = 0; i <= text.size(); ++i) {

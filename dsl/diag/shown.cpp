@@ -1,11 +1,8 @@
-// Bodies of shown.h.
-#include "dsl/diag/shown.h"
+#include "dsl/diag/render.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "dsl/diag/render.h"
 
 namespace cinch::dsl {
 

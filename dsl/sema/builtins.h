@@ -1,9 +1,12 @@
-// The enum of named operators, generated from builtins.def.
+// Operators that programs call by name: those of builtins.def, and element-wise functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+
+#include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch::sema {
 
@@ -32,11 +35,17 @@ struct BuiltinInfo {
   std::string_view meaning;
 };
 
-// Facts of one operator; total over the enum.
 const BuiltinInfo& builtin_info(BuiltinId id);
-// The operator of that name, if there is one.
 std::optional<BuiltinId> find_builtin(std::string_view name);
-// Rows of the table; ids are 0 … num_builtins() - 1.
+// The number of rows of the table. Ids are 0 … num_builtins() - 1.
 std::size_t num_builtins();
+
+std::span<const std::string_view> scalar_functions();
+/// The operation that a program calls by this name. Programs cannot call some operations by name:
+/// `add` is only written `+`.
+std::optional<ScalarOp> find_scalar_function(std::string_view name);
+/// Does a call of this name mean an operator of the language? (A fn of the file with this name
+/// takes precedence.)
+bool is_operator_name(std::string_view name);
 
 }  // namespace cinch::sema

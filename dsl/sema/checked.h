@@ -1,7 +1,8 @@
-// The checked tree: one compressor, elaborated. Names are resolved, constant parameters bound,
-// `fn`s, lambdas' captures and wrapped compressors in place, every expression typed and sized,
-// every silent conversion explicit. Flat vectors and typed ids. What is left for lowering: mutable
-// variables and states to SSA, lambdas over elements to maps, operators to IR operators.
+// The checked tree of one compressor. Names are resolved and constant parameters are bound.
+// Functions, captures of lambdas and wrapped compressors are inlined. Every expression has a type
+// and a size, and every silent conversion is explicit. Nodes are in flat vectors and have typed
+// ids. Lowering still turns mutable variables and states into SSA, lambdas over elements into maps,
+// and operators into operators of the IR.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -56,7 +57,7 @@ enum class ExprKind : std::uint8_t {
                 // of an inlined encode)
 };
 
-// Which of the values at one place a scatter keeps; Only: indices are free of repeats.
+// Which of several values at one place a scatter keeps. Only: indices do not repeat.
 enum class Keep : std::uint8_t { Only, First, Last };
 
 struct Expr {
@@ -72,40 +73,53 @@ struct Expr {
   std::uint32_t index = 0;  // Param, State, Field, CallExtern; Builtin nonzero/filter: entry of
                             // ProgramInfo::counts that its result has
   VarId var;                // Var, Field
-  // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit,
-  // bins; bits of pack); random_index: its `size:`, unpack: the width is the result type's
+  // HostSize, Slice. Builtin: its size argument (k of top_k, m of random, size of scatter, limit,
+  // bins, bits of pack). random_index: its `size:`. unpack takes the width from the result type.
   HostExprId size, size2;
-  // Builtin attributes
+  // Attributes of Builtin
   std::int8_t axis = -1;  // -1: none
   bool exclusive = false, descending = false, shared = false;
   bool is_mean = false;    // allreduce: the sum divided by world (scalar_op is add); else scalar_op
                            // add, min or max
   Keep keep = Keep::Only;  // scatter
-  std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i: stands in the place of site
-  // random: instance << 16 | number of the call site, counted in source order per compressor
-  // instance, shared draws apart from others and anew in each method inlined; lowering adds what
-  // loop iterations drew. finish counts from 0x8000, state inits from 0xc000; an encode inlined in
-  // finish counts the draws that it shares there only from kOwnerSites.
+  std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i; replaces site
+  // Identifies a random draw: instance << 16 | number of the call site. Call sites count in source
+  // order per compressor instance, separately for shared draws, and start again in each inlined
+  // method. Lowering adds the number of draws in earlier loop iterations. finish counts from
+  // 0x8000, state inits from 0xc000. An encode inlined in finish counts the draws that it shares
+  // only there from kOwnerSites.
   std::uint32_t site = 0;
-  // What is known about an index array, so that stores and gathers need no check
-  bool proved_unique = false;     // Builtin scatter, scatter_add etc.: indices free of repeats
+  // Facts that make checks of stores and gathers unnecessary
+  bool proved_unique = false;     // Builtin scatter, scatter_add etc.: indices do not repeat
   bool proved_in_bounds = false;  // Index, scatter: indices below the size
 };
 
 // Arguments of Builtin expressions. Sizes of results are in Expr::type, never among the args.
-//   map            arrays (or scalars) …, Lambda last
-//   reduce         x, init, Lambda, [where]       sum mean std min max argmax any all count norm*
-//   x, [where]       dot   x, y, [where] scan           x, init, Lambda                cumsum   x
-//   (axis, exclusive: attributes) filter         x, where                       nonzero  mask
-//   (limit: `size`; count entry: `index`) sort argsort   x                              sort_by_key
-//   keys, values top_k kth_largest   x (k: `size`)             histogram   x fill           v len,
-//   reshape, transpose, chunk, unchunk, orthonormalize, hadamard   x pack           x (bits:
-//   `size`, a constant)   unpack  x (bits: those of the result's dtype) concat         x, y, …
-//   slice   x (begin: `size`), or x, begin where it is not host-computable scatter, scatter_add …
-//   v, at                  matmul  a, b iota random random_bits normal   none         random_index
-//   none (`size:` argument: `size`) stochastic_round   x                          collectives   x
-//   (root of broadcast: `index`; receiver of sendrecv: a second operand; of counted arrays `index`
-//   is the count entry of the result and `size` its most)
+//   map: arrays (or scalars) …, Lambda last
+//   reduce: x, init, Lambda, [where]
+//   sum mean std min max argmax any all count norm*: x, [where]
+//   dot: x, y, [where]
+//   scan: x, init, Lambda
+//   cumsum: x (axis, exclusive: attributes)
+//   filter: x, where
+//   nonzero: mask (limit: `size`; count entry: `index`)
+//   sort argsort: x
+//   sort_by_key: keys, values
+//   top_k kth_largest: x (k: `size`)
+//   histogram: x
+//   fill: v
+//   len reshape transpose chunk unchunk orthonormalize hadamard: x
+//   pack: x (bits: `size`, a constant)
+//   unpack: x (bits: those of the result's dtype)
+//   concat: x, y, …
+//   slice: x (begin: `size`), or x, begin if the host cannot compute it
+//   scatter scatter_add …: v, at
+//   matmul: a, b
+//   iota random random_bits normal: none
+//   random_index: none (`size:` argument: `size`)
+//   stochastic_round: x
+//   collectives: x (root of broadcast: `index`; receiver of sendrecv: a second operand; for counted
+//     arrays, `index` is the count entry of the result and `size` its most)
 
 enum class StmtKind : std::uint8_t {
   Let,            // var = expr
@@ -142,16 +156,16 @@ struct Var {
   std::string name;
   Type type;
   bool is_mutable = false;
-  bool is_payload = false;        // then wire/field_types say what Field of it has
+  bool is_payload = false;        // then wire/field_types describe its Field
   std::vector<Type> field_types;  // payload vars: types in this body's counts
-  // payload vars: ProgramInfo::counts entry of each wire count; kNoCount where encode filled it
-  // with an array of host size
+  // payload vars: ProgramInfo::counts entry of each wire count; kNoCount if encode filled it with
+  // an array whose size the host knows
   std::vector<std::uint32_t> field_counts;
   std::vector<HostExprId> count_sizes;  // payload vars: each wire count as a host expression
   Span span;
 };
 
-// How a field's numbers are packed into words, see docs/payload.md.
+// How a field's numbers are packed into words; see docs/payload.md.
 enum class FieldCode : std::uint8_t {
   Plain,           // not packed: elements of the field's type
   Ascending,       // Rice codes of the gaps between ascending indices
@@ -159,18 +173,18 @@ enum class FieldCode : std::uint8_t {
   EliasAscending,  // Elias delta codes of the gaps
 };
 
-// A wire field as the program sees it. Where it is packed, ProgramInfo's field of the same number
-// holds words, and `words` is the count of the wire that says how many.
+// A wire field as the program sees it. If it is packed, ProgramInfo's field of the same number
+// holds words, and `words` is the wire's count of them.
 struct CheckedField {
   Type type;
   FieldCode code = FieldCode::Plain;
   HostExprId below;       // packed: all numbers are below this
-  HostExprId most;        // packed: so many at most, in a size without counts
-  HostExprId most_unary;  // packed: bits that the unary parts of all codes take at most
+  HostExprId most;        // packed: the most numbers, as a size without counts
+  HostExprId most_unary;  // packed: the most bits of the unary parts of all codes
   std::uint32_t words = 0;
 };
 
-// One body. Encode ends in a WireLiteral (through blocks); decode, finish and sync in an array.
+// One body. Encode ends in a WireLiteral (through blocks); decode, finish and sync end in an array.
 struct Body {
   ExprId root;     // a Block
   VarId payload;   // decode: its payload variable
@@ -182,12 +196,12 @@ struct CheckedProgram {
   std::vector<Expr> exprs;
   std::vector<Stmt> stmts;
   std::vector<Var> vars;
-  std::vector<CheckedField> fields;  // one for each of the wire's
+  std::vector<CheckedField> fields;  // one for each field of the wire
   std::optional<Body> encode, decode, finish, sync;
   std::vector<ExprId>
       state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
   std::vector<Claim> claims;  // of the outermost compressor
-  // One per ProgramInfo::params: what it is where nobody binds it; none: somebody must.
+  // One per ProgramInfo::params: its value if nobody binds it; none if somebody must.
   std::vector<std::optional<double>> declared_defaults;
   Span name_span;
 };

@@ -1,5 +1,5 @@
-// What a compressor's author promises beside what the compiler proves: `claims` items, checked.
-// Kept with the checked program alone, for `cinch verify`.
+// `claims` items: properties that a compressor's author promises beyond those that the compiler
+// proves. Only the checked program holds them, for `cinch verify`.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class ClaimKind : std::uint8_t {
 #include "dsl/sema/claims.def"
 };
 
-/// What stands in the brackets behind a claim's name.
+/// The arguments of a claim.
 enum class ClaimTakes : std::uint8_t { Nothing, Number, Interval, State };
 
 struct ClaimInfo {
@@ -27,7 +27,6 @@ struct ClaimInfo {
   std::string_view meaning;
 };
 
-/// All claims, in the order of ClaimKind.
 std::span<const ClaimInfo> all_claims();
 inline const ClaimInfo& claim_info(ClaimKind kind) {
   return all_claims()[static_cast<std::size_t>(kind)];
@@ -37,7 +36,7 @@ struct Claim {
   ClaimKind kind;
   std::string text;  // as written
   dsl::Span span;
-  HostExprId numbers[2];    // of the program's pool; Number has one, Interval two
+  HostExprId numbers[2];    // in the program's pool: one for Number, two for Interval
   std::uint32_t state = 0;  // State: index into ProgramInfo::states
 };
 

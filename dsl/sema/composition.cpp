@@ -1,5 +1,5 @@
-// Compositions: `error_feedback(topk(ratio: 0.01))` as a tree of compressors with fixed parameters,
-// and the names that open parameters have in the result.
+// Compositions such as `error_feedback(topk(ratio: 0.01))` as trees of compressors with fixed
+// parameters, and the names of open parameters in the result.
 #include "dsl/sema/composition.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ using dsl::DiagKind;
 namespace {
 
 constexpr int kMaxWrapping = 64;
-// Of one composition. Draws have 14 bits for the number of a compressor's instance.
+// The most compressors of one composition. Draws have 14 bits for the number of a compressor's
+// instance.
 constexpr std::size_t kMostCompressors = 4096;
 
 bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
@@ -25,7 +26,7 @@ bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
          std::holds_alternative<ast::CompressorType>(unit.tree[param.type].node);
 }
 
-// The family of a file of the standard library, or "".
+// The family of a file of the standard library; "" for other files.
 std::string library_family(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";
   ImportRequest request;
@@ -96,7 +97,7 @@ class SpecMaker {
   }
 
  private:
-  // Compositions that use one another twice grow like powers of two.
+  // Compositions that use each other twice can grow like powers of two.
   bool may_go_on() {
     if (++num_made_ <= kMostCompressors) return true;
     reporter_.work().is_over = true;
@@ -105,7 +106,7 @@ class SpecMaker {
     return false;
   }
 
-  // Each parameter of a composition is handed on.
+  // Every parameter of a composition must be passed on.
   void check_used(const DeclRef& decl, const ast::Composition& composition) {
     for (ast::ParamId id : decl.unit->tree.list(composition.params)) {
       const ast::Param& param = decl.unit->tree[id];
@@ -115,7 +116,7 @@ class SpecMaker {
     }
   }
 
-  // The parameter of the composition at hand that an argument names.
+  // The parameter of the current composition that an argument names.
   const ast::Param* named_param(const FileUnit& unit, ast::ExprId id) const {
     if (open_.empty() || open_.back().unit != &unit) return nullptr;
     const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
@@ -128,7 +129,7 @@ class SpecMaker {
     return nullptr;
   }
 
-  // Reports a parameter of the composition at hand that is computed with.
+  // Reports an expression that computes with a parameter of the current composition.
   bool uses_named(const FileUnit& unit, ast::ExprId id) {
     const auto& node = unit.tree[id].node;
     if (const ast::Param* named = named_param(unit, id)) {
@@ -198,7 +199,7 @@ class SpecMaker {
   bool apply_one(const FileUnit& unit, const ast::Arg& arg, Spec& spec) {
     if (const ast::Param* own = find_own(spec, arg.label.text)) return set(unit, arg, spec, *own);
     const std::vector<OpenParam> open = open_params(spec);
-    // A composition may have handed one parameter on to several compressors.
+    // A composition may pass one parameter on to several compressors.
     bool is_known = false, is_good = true;
     for (const OpenParam& param : open) {
       if (param.name != arg.label.text) continue;
@@ -216,7 +217,7 @@ class SpecMaker {
     return false;
   }
 
-  // The parameter for a compressor to wrap, where none is given yet.
+  // The parameter that still needs a compressor to wrap.
   static const ast::Param* missing_inner(const Spec& spec) {
     const ast::Module& tree = spec.decl.unit->tree;
     for (ast::ParamId id : tree.list(spec.node->params)) {
@@ -226,7 +227,7 @@ class SpecMaker {
     return nullptr;
   }
 
-  // The compressor's own open parameter of that name; of no name: the first one.
+  // The compressor's own open parameter of that name; the first one for an empty name.
   const ast::Param* find_own(const Spec& spec, const std::string& name) {
     const ast::Module& tree = spec.decl.unit->tree;
     for (std::uint32_t i = 0; i < spec.node->params.count; ++i) {
@@ -263,7 +264,7 @@ class SpecMaker {
 
   ModuleData& module_;
   Reporter& reporter_;
-  const ast::Name& name_;  // of the whole
+  const ast::Name& name_;  // of the outermost composition
   std::size_t num_made_ = 0;
   std::vector<DeclRef> open_;
   std::set<const ast::Param*> used_;  // of compositions
@@ -340,7 +341,7 @@ std::vector<OpenParam> open_params(Spec& spec) {
     if (inner == nullptr) continue;
     for (OpenParam param : open_params(*inner)) {
       const bool is_taken = std::any_of(open.begin(), open.end(), [&](const OpenParam& other) {
-        // One parameter may be handed on to several compressors.
+        // A composition may pass one parameter on to several compressors.
         const bool is_same = param.declared != nullptr && other.declared == param.declared;
         return other.name == param.name && !is_same;
       });

@@ -1,5 +1,4 @@
-// Compositions as written, before elaboration: trees of Specs, and the parameters that they leave
-// open.
+// Compositions before elaboration: trees of Specs, and the parameters that they leave open.
 #pragma once
 
 #include <memory>
@@ -11,24 +10,23 @@
 
 namespace cinch::sema {
 
-/// A compressor's expression in a composition, or its declaration, as a tree of Specs. Reports and
-/// gives nothing on a mistake.
+/// Makes a tree of Specs of a composition's expression, or of a compressor's declaration. Reports
+/// mistakes and then returns nothing.
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter);
-/// The number of the word that an expression is, of those that a parameter takes.
+/// The number of the word that an expression names, if the parameter takes it.
 std::optional<Constant> word_given(const ast::Module& declaring, const ast::Param& param,
                                    const ast::Module& tree, ast::ExprId id);
-/// Reports a name that is no word of `param` where it takes words, nor anything that `unit`
-/// declares.
+/// Reports a name for a parameter with words that is neither one of them nor declared in `unit`.
 bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const FileUnit& unit,
                    ast::ExprId id, Reporter& reporter);
-/// True where the spec still wants a compressor; `fill`: puts the stand-in there.
+/// Does the spec still need a compressor? With `fill`, puts the stand-in there.
 bool wants_inner(ModuleData& module, Spec& spec, bool fill);
-/// Open (not fixed) parameters of a spec: their name in the result, the spec and the parameter.
+/// An open (not fixed) parameter of a spec.
 struct OpenParam {
   std::string name;
   Spec* spec;
   const ast::Param* param;
-  const ast::Param* declared;  // by a composition, or nullptr
+  const ast::Param* declared;  // by a composition; else nullptr
 };
 std::vector<OpenParam> open_params(Spec& spec);
 

@@ -1,4 +1,4 @@
-// What a compressor takes, in the words of its text: for lists and for completion.
+// The parameters of a compressor in the words of its text, for lists and completion.
 #include <algorithm>
 #include <ranges>
 
@@ -13,7 +13,8 @@ std::string text_of(const FileUnit& unit, Span span) {
   return std::string(unit.source->text(span));
 }
 
-// What `param` says. `outer`, a parameter of a composition that hands it on, has gone before.
+// Adds facts from `param` that an outer parameter, which a composition passes on to it, did not
+// state.
 void add_missing(const FileUnit& unit, const ast::Param& param, OpenParameter& open) {
   const ast::Module& tree = unit.tree;
   if (open.type.empty() && param.type.has_value()) {
@@ -29,12 +30,12 @@ void add_missing(const FileUnit& unit, const ast::Param& param, OpenParameter& o
   if (open.doc.empty()) open.doc = param.doc;
 }
 
-// Where one parameter is handed on to several compressors, it is told once.
+// A parameter that a composition passes on to several compressors is listed once.
 bool is_told(const std::vector<OpenParameter>& told, const std::string& name) {
   return std::ranges::find(told, name, &OpenParameter::name) != told.end();
 }
 
-// Compressors that the outermost one still wants.
+// Adds the compressors that the outermost one still needs.
 void add_wanted(const Spec& spec, std::vector<OpenParameter>& all) {
   const FileUnit& unit = *spec.decl.unit;
   for (ast::ParamId id : unit.tree.list(spec.node->params)) {

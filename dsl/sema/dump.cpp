@@ -1,5 +1,5 @@
-// The checked tree as indented text: one line per statement, expressions as calls with types where
-// a type is not that of the operands.
+// Prints the checked tree as indented text: one line per statement. Expressions look like calls,
+// with types if these differ from the operands' types.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -101,7 +101,7 @@ class Dumper {
     block(indent + 1, e.args[2]);
   }
 
-  // `head` and the expression, on one line, or as a nested block.
+  // Prints `head` and the expression, on one line or as a nested block.
   void value(int indent, const std::string& head, ExprId id) {
     if (node(id).kind == ExprKind::If) return if_lines(indent, head, node(id));
     if (node(id).kind != ExprKind::Block) return line(indent, head + expr(id));

@@ -1,4 +1,4 @@
-// Loading of files and their imports, and the look-up of declared names.
+// Loads files and their imports, and looks up declared names.
 #include "dsl/sema/module_data.h"
 
 #include <algorithm>
@@ -148,7 +148,7 @@ class FileLoader {
   dsl::DiagSink& sink_;
 };
 
-// Compressors of the library are made of one another: a file is found under several imports.
+// Several imports may find the same file, because compressors of the library use each other.
 void add_unique(std::vector<DeclRef>& found, DeclRef ref) {
   if (std::find(found.begin(), found.end(), ref) == found.end()) found.push_back(ref);
 }

@@ -1,4 +1,5 @@
-// Files of a run and the names they declare: what check_module builds and elaboration reads.
+// The files of a run and the names that they declare. check_module builds this, and elaboration
+// reads it.
 #pragma once
 
 #include <map>
@@ -22,22 +23,21 @@ namespace cinch::sema {
 
 struct FileUnit;
 
-/// What one `import` brought in, under the name before the point.
+/// The files of one `import`, under the name before the point.
 struct ImportedFiles {
   std::string qualifier;
   std::vector<const FileUnit*> files;
 };
 
-/// One parsed file.
 struct FileUnit {
   const dsl::SourceBuffer* source = nullptr;
   ast::Module tree;
-  std::map<std::string, ast::DeclId, std::less<>> names;  // its own declarations
+  std::map<std::string, ast::DeclId, std::less<>> names;  // declared in the file itself
   std::vector<ImportedFiles> imports;
   bool is_loading = true;  // until its imports are read: meeting it again is a loop
 };
 
-/// A declaration and the file that names in it are looked up from.
+/// A declaration, and the file in which its names are looked up.
 struct DeclRef {
   const FileUnit* unit = nullptr;
   ast::DeclId decl;
@@ -45,40 +45,40 @@ struct DeclRef {
   friend bool operator==(const DeclRef&, const DeclRef&) = default;
 };
 
-/// A number that the text gives.
+/// A constant number of the text.
 struct Constant {
   HostValue value;
   bool is_big = false;             // a literal of 2^63 or more, held as its bits
-  std::optional<double> quotient;  // of whole numbers that were divided: what a float is bound to
+  std::optional<double> quotient;  // of divided whole numbers: the value that floats get
 
   double to_double() const { return is_big ? static_cast<double>(value.bits) : value.to_double(); }
-  /// As a parameter of a float type, or another one, is bound to it.
+  /// The value of a parameter of this type that is bound to the number.
   Constant bound_to(DType type) const {
     return is_float(type) && quotient ? Constant{HostValue::from_f64(*quotient), false, {}} : *this;
   }
 };
 
-/// A constant of a file that is made of numbers alone.
+/// A constant of a file that is made of numbers only.
 struct KnownConst {
   bool is_table = false;
   std::vector<Constant> numbers;
   std::uint32_t table_cols = 0;
   std::optional<DType> declared;  // the type that a fn's signature gave to it
   bool is_hex = false;            // of literals in hexadecimal
-  int levels = 0;                 // of expressions that computed it
-  // Where whole numbers were divided: what they are where they meet floats.
+  int levels = 0;                 // depth of the expressions that computed it
+  // If whole numbers were divided: the value for operators on floats.
   std::shared_ptr<const KnownConst> quotient;
 };
 
 struct ModuleData {
   dsl::SourceSet* sources = nullptr;
-  std::vector<std::unique_ptr<FileUnit>> units;  // [0]: the file itself
-  std::unique_ptr<FileUnit> stand_in;  // a plain compressor that wrappers are checked around
+  std::vector<std::unique_ptr<FileUnit>> units;  // [0] is the file itself
+  std::unique_ptr<FileUnit> stand_in;  // a plain compressor inside which wrappers are checked
 
   Loader load;
   ExternReader read_extern;
   TypeRecord* types = nullptr;
-  // By declaration; nothing where a mistake was reported.
+  // By declaration. An entry without a value: a mistake was reported.
   std::map<const ast::ExternFn*, std::unique_ptr<const rt::ExternInfo>> externs;
 
   // By the constant, and whether whole numbers divide exactly.
@@ -87,14 +87,14 @@ struct ModuleData {
   const FileUnit& root() const { return *units.front(); }
 };
 
-/// What was done in one run over a file. Nothing more is checked when it is over: a small text
-/// could ask for any amount of work.
+/// The work of one run over a file. When it reaches the limit, nothing more is checked: a small
+/// text could ask for any amount of work.
 struct Work {
   std::size_t num_steps = 0;
   bool is_over = false;  // and reported
 };
 
-/// Adds diagnostics to a sink, each only once: bodies are elaborated as often as they are inlined.
+/// Adds each diagnostic to a sink only once: bodies are elaborated each time that they are inlined.
 class Reporter {
  public:
   explicit Reporter(dsl::DiagSink& sink) : sink_(sink) {}
@@ -105,7 +105,7 @@ class Reporter {
     return add(dsl::Diagnostic{
         kKind, span, {dsl::make_diag_arg(std::forward<Args>(args))...}, {}, {}, {}});
   }
-  /// Errors found so far, repeated ones too.
+  /// The number of errors so far, including repeated ones.
   std::size_t num_errors() const { return num_errors_; }
   Work& work() { return work_; }
   const Work& work() const { return work_; }
@@ -113,44 +113,44 @@ class Reporter {
  private:
   dsl::Diagnostic& add(dsl::Diagnostic diag);
 
-  // Also of what others have reported to the sink meanwhile.
+  // Also true for diagnostics that others have reported to the sink meanwhile.
   bool is_reported(const dsl::Diagnostic& diag);
 
   using Place = std::tuple<dsl::DiagKind, dsl::FileId, std::uint32_t, std::uint32_t>;
 
   dsl::DiagSink& sink_;
-  std::set<Place> reported_;  // the first num_known_ of the sink
+  std::set<Place> reported_;  // places of the first num_known_ diagnostics of the sink
   std::size_t num_known_ = 0;
   dsl::Diagnostic repeated_{};
   std::size_t num_errors_ = 0;
   Work work_;
 };
 
-/// Name of a declaration, or "" of an import.
+/// The name of a declaration; empty for an import.
 const ast::Name* declared_name(const ast::Decl& decl);
-/// "a compressor", "a function": for messages.
+/// "a compressor" or "a function", for messages.
 std::string decl_noun(const ast::Decl& decl);
 
-/// The declaration that `name` means in `unit`: its own, else the one of the imported files. An
-/// ambiguous name is reported and gives nothing; an unknown one gives nothing silently.
+/// The declaration that `name` means in `unit`: its own, else one of the imported files. Reports an
+/// ambiguous name and returns nothing; returns nothing for an unknown name, without a report.
 std::optional<DeclRef> find_decl(const FileUnit& unit, std::string_view name, Span span,
                                  Reporter& reporter);
-/// `qualifier.name`: nothing when there is no such import or name.
+/// The declaration that `qualifier.name` means; nothing if there is no such import or name.
 std::optional<DeclRef> find_qualified(const FileUnit& unit, std::string_view qualifier,
                                       std::string_view name);
-/// True where an import is called by that name.
+/// Is this the name of an import?
 bool is_qualifier(const FileUnit& unit, std::string_view name);
-/// All names that `unit` can see without a qualifier, for suggestions.
+/// All names that are visible in `unit` without a qualifier, for suggestions.
 std::vector<std::string_view> visible_names(const FileUnit& unit);
 
-/// Parses `file`, then all that it imports.
+/// Parses `file` and everything that it imports.
 std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file,
                                        const Loader& loader, dsl::DiagSink& sink);
 
 /// `n`, `r`, `c`, `world`, `worker` and `step`.
 bool is_builtin_name(std::string_view name);
-/// Those of them that no name may hide, wherever it stands. `r` and `c` are taken in a compressor
-/// of matrices; `step` may be hidden.
+/// The built-in names that no declaration may hide, wherever it is. `r` and `c` are reserved in
+/// compressors of matrices; `step` may be hidden.
 bool is_reserved_name(std::string_view name);
 
 }  // namespace cinch::sema

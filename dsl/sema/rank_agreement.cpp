@@ -1,5 +1,5 @@
-// Follows the order of assignments; loops, and states from call to call, until nothing new may
-// differ. See rank_agreement.h.
+// Follows assignments in order. Repeats loops, and the whole body for its states, until no further
+// value may differ. See rank_agreement.h.
 #include "dsl/sema/rank_agreement.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace cinch::sema {
 
 namespace {
 
-// What may differ from rank to rank at one point of the body.
+// The values that may differ between ranks at one point of the body.
 struct Facts {
   std::vector<bool> vars, states, counts;
   friend bool operator==(const Facts&, const Facts&) = default;
@@ -49,7 +49,7 @@ class Walker {
   }
 
  private:
-  // Whether the expression's value may differ from rank to rank.
+  // May the expression's value differ between ranks?
   bool visit(ExprId id) {
     if (!id.is_valid()) return false;
     const Expr& e = program_.exprs[id.index()];
@@ -75,7 +75,7 @@ class Walker {
     }
   }
 
-  // All are visited, as visiting learns.
+  // Visits both, because a visit also records facts.
   bool visit_both(ExprId a, ExprId b) {
     const bool a_differs = visit(a);
     return visit(b) || a_differs;
@@ -140,7 +140,8 @@ class Walker {
     return true;
   }
 
-  // Of a collective: does its result have a count, and its array a length that may differ?
+  // Does the collective's result have a count of its own, because the length of its array may
+  // differ between ranks?
   static bool has_own_count(const Expr& e) {
     const bool may_be_counted =
         e.builtin == BuiltinId::allgather || e.builtin == BuiltinId::sendrecv;
@@ -162,7 +163,7 @@ class Walker {
     }
   }
 
-  // What differs shows only after some rounds of `repeat`: until then receivers are kept aside.
+  // Some rounds of `repeat` may pass before a difference shows, so receivers are collected first.
   void note_receiver(const Expr& e, bool differs) {
     const Span& to = program_.exprs[e.args.at(1).index()].span;
     const auto known = std::ranges::find_if(
@@ -174,7 +175,7 @@ class Walker {
     }
   }
 
-  // One for each collective.
+  // Reports each collective only once.
   void note(const Disagreement& found) {
     const auto is_known = [&](const Disagreement& known) {
       return known.collective == found.collective;
@@ -190,7 +191,7 @@ class Walker {
         facts_.states[s.index] = differs;
         return;
       case StmtKind::AssignIndexed:
-        if (!differs) return;  // what it held stays beside what is stored
+        if (!differs) return;  // elements that are not overwritten keep their facts
         (s.is_state ? facts_.states[s.index] : facts_.vars[s.var.index()]) = true;
         return;
       case StmtKind::Let:
@@ -213,7 +214,8 @@ class Walker {
     });
   }
 
-  // Runs `body` from what held before it or after a turn of it, until that is all.
+  // Runs `body` repeatedly, each time with the facts from before it and after its last run, until
+  // these do not change.
   template <typename Body>
   void repeat(const Body& body) {
     for (;;) {
@@ -245,13 +247,13 @@ class Walker {
 
   const CheckedProgram& program_;
   struct Receiver {
-    Disagreement same;  // reported unless it differs
+    Disagreement same;  // reported if the receiver is surely the same
     bool differs = false;
   };
 
   Facts facts_;
-  std::vector<Receiver> receivers_;  // of the `sendrecv`s
-  const Span* cause_ = nullptr;      // of the outermost way that differs
+  std::vector<Receiver> receivers_;  // receivers of `sendrecv`
+  const Span* cause_ = nullptr;      // the outermost condition that may differ
   std::vector<Disagreement> found_;
 };
 

@@ -1,5 +1,5 @@
-// Do all ranks take the same way to every collective of a `sync` body? A collective waits for every
-// rank, so one under a condition that ranks may see differently would wait for ever.
+// Checks that all ranks reach the same collectives of a `sync` body. A collective waits for every
+// rank. If ranks disagree about the condition around it, they would wait for ever.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace cinch::sema {
 
-/// A collective on which ranks may not agree, or a `sendrecv` whose receiver is surely the same.
+/// A collective on which ranks may disagree, or a `sendrecv` to the same rank from all ranks.
 struct Disagreement {
   enum class Kind : std::uint8_t {
     Way,       // ranks may not all reach it: `cause` is the condition
@@ -20,9 +20,10 @@ struct Disagreement {
   Kind kind = Kind::Way;
 };
 
-/// In source order, each collective once. Sound and incomplete: what is made of the gradient, of
-/// `worker`, of draws that are not shared or of a state that is assigned such a value counts as
-/// different until an `allreduce`, `allgather` or `broadcast` gave it to all.
+/// Returns disagreements in source order, one for each collective. Sound but incomplete: a value
+/// may differ if it depends on the gradient, on `worker`, on draws that are not shared, or on a
+/// state that was assigned such a value, until an `allreduce`, `allgather` or `broadcast` gives it
+/// to all.
 std::vector<Disagreement> find_disagreements(const CheckedProgram& program, const Body& sync);
 
 }  // namespace cinch::sema

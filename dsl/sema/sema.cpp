@@ -1,4 +1,4 @@
-// The doors: loading, checking everything in a file, and elaborating one compressor.
+// The public functions: load files, check everything in a file, elaborate one compressor.
 #include "dsl/sema/sema.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using dsl::DiagKind;
 
 namespace {
 
-// What wrappers are checked around when a file gives them nothing to wrap.
+// A wrapper that has nothing to wrap is checked around this compressor.
 constexpr const char* kStandIn =
     "compressor plain {\n"
     "  wire { value: [f32; n] }\n"
@@ -51,7 +51,7 @@ void check_everything(ModuleData& data, Reporter& reporter) {
   }
 }
 
-// A mistake of types, which stays one when what the grammar could not read is mended.
+// A mistake in types, which remains when the syntax errors are fixed.
 bool is_of_types(dsl::DiagKind kind) {
   constexpr dsl::DiagKind kKinds[] = {
       dsl::DiagKind::CannotCombine,     dsl::DiagKind::CannotApply,
@@ -62,8 +62,8 @@ bool is_of_types(dsl::DiagKind kind) {
   return std::ranges::find(kKinds, kind) != std::end(kKinds);
 }
 
-// What else is wrong in a file that the grammar could not read as a whole: names that it left out
-// are no mistakes.
+// Finds other mistakes in a file with syntax errors. Missing names are no mistakes there, since the
+// parser may have skipped their declarations.
 void check_what_was_read(ModuleData& data, dsl::DiagSink& sink) {
   dsl::DiagSink found;
   Reporter reporter(found);

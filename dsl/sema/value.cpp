@@ -1,4 +1,4 @@
-// What is seen of a value alone, and values of errors, numbers and tables.
+// Properties of values, and constructors of errors, numbers and tables.
 #include "dsl/sema/value.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What an expression means while it is elaborated, and the names that stand for it.
+// Values of expressions during elaboration, and the names that mean them.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace cinch::sema {
 
 struct Instance;
 
-/// What is known of an array (or scalar) of indices.
+/// What is known of an array (or a scalar) of indices.
 struct IndexFacts {
-  bool unique = false;          // no value stands twice
+  bool unique = false;          // no value occurs twice
   bool ascending = false;       // strictly
   HostExprId limit;             // every value is in [0, limit), where valid
-  bool unique_in_rows = false;  // of a matrix: no value stands twice in a row
+  bool unique_in_rows = false;  // of a matrix: no value occurs twice in a row
 };
 
 enum class ValueKind : std::uint8_t {
-  Error,    // a mistake was reported: whatever is made of it is an error too, silently
+  Error,    // a mistake was reported; everything made of it is an error, too, without a report
   Unit,     // no value: a block that ends in a statement
   Host,     // computed on the host. Int, and constant F64: exact numbers that take the type they
             // meet; F32: an f32; Bool
-  Table,    // array of exact constants: takes the type it meets
+  Table,    // array of exact constants, which take the type of another operand
   Typed,    // an expression of the checked tree
   Payload,  // a payload variable
   Wire,     // a wire literal
@@ -38,23 +38,23 @@ enum class ValueKind : std::uint8_t {
 
 struct Value;
 
-/// How an exact integer of the checked tree becomes one of the type that it meets.
+/// How to recompute an exact integer of the checked tree in the type that it needs.
 struct Remake {
   std::function<Value(DType)> in_type;
-  bool has_quotient = false;    // for floats it is another number
-  bool holds_data = false;      // made anew later it could be another number
-  bool holds_shift = false;     // `as` makes it anew, too
-  bool has_fraction = false;    // of a constant quotient: where it meets nothing it is a float
-  bool keeps_low_bits = false;  // what is negative has its low bits in an unsigned type
+  bool has_quotient = false;    // it is a different number beside floats
+  bool holds_data = false;      // recomputing it later could give another number
+  bool holds_shift = false;     // also recomputed for `as`
+  bool has_fraction = false;    // a constant quotient, a float if nothing decides its type
+  bool keeps_low_bits = false;  // a negative number keeps its low bits in an unsigned type
 };
 
 struct Value {
-  Instance* owner = nullptr;  // Payload, Wire: whose wire it has
-  // Typed, is_exact: where it is none, the elements convert.
+  Instance* owner = nullptr;  // Payload, Wire: the instance whose wire it has
+  // Typed, is_exact. Without it, the elements are converted.
   std::shared_ptr<const Remake> remake;
-  // Host or Table of whole numbers, some divided by others: what it is where it meets floats.
+  // Host or Table of whole numbers, if some were divided: its value beside floats.
   std::shared_ptr<const Value> quotient;
-  // Typed, is_exact, of a choice: the constants that it may be.
+  // Typed, is_exact, for a choice: the constants that it may be.
   std::vector<HostExprId> chosen;
   std::vector<HostExprId> table;   // Table: constants, row by row
   std::vector<Value> elements;     // Tuple
@@ -63,14 +63,14 @@ struct Value {
   std::uint32_t table_cols = 0;    // Table: 0 of a vector
   ExprId expr;                     // Typed, Wire
   VarId var;                       // Payload
-  // Payload: where that wire begins among the fields and counts of `var`, of which it may be a part
+  // Payload: where its wire begins among the fields and counts of `var`, because it may be a part
   std::uint32_t first_field = 0, first_count = 0;
   Span span;
   Type type;         // Typed
   IndexFacts facts;  // Typed
   ValueKind kind = ValueKind::Error;
   bool is_big = false;            // Host: a literal of 2^63 or more, held as its bits
-  bool is_hex = false;            // Host, Table: literals in hexadecimal alone
+  bool is_hex = false;            // Host, Table: only hexadecimal literals
   bool is_exact = false;          // Typed: an integer made of loop variables and literals
   std::optional<DType> declared;  // Host: the type a fn's signature gave to this whole number
 
@@ -79,9 +79,9 @@ struct Value {
   bool is_typed() const { return kind == ValueKind::Typed; }
 };
 
-/// What a mistake gives, once reported.
+/// The value of an expression whose mistake was reported.
 Value error_value(Span span);
-/// What the host computes.
+/// A value that the host computes.
 Value host_value(HostExprId id, Span span);
 
 inline Type scalar_type(DType dtype) {
@@ -94,19 +94,19 @@ inline Type matrix_type(DType dtype, HostExprId rows, HostExprId cols) {
   return {dtype, 2, {rows, cols}};
 }
 
-/// Is the number one of an integer type?
+/// Does the number fit in an integer type?
 bool fits(std::int64_t number, DType type);
 
-/// Has a literal of 2^63 or more.
+/// Does it contain a literal of 2^63 or more?
 bool holds_big(const Value& value);
-/// Is it, or is it made of, a quotient of whole numbers?
+/// Is it a quotient of whole numbers, or made of one?
 bool has_quotient(const Value& value);
-/// The quotient of a number of the host where there is one.
+/// The quotient of a number of the host, if it has one.
 Value as_quotient(const Value& value);
-/// Was it shifted, or is it made of what was?
+/// Is it the result of a shift, or made of one?
 bool holds_shift(const Value& value);
-/// An integer whose type is that of a shift count, as nothing else was met: it still takes the type
-/// that it meets.
+/// Is it an integer whose only type comes from a shift count? Such an integer still takes the type
+/// of another operand.
 bool is_adaptable(const Value& value);
 
 void add_element(Value& table, HostExprId number, bool is_big);
@@ -128,10 +128,10 @@ struct Symbol {
   std::uint32_t index = 0;
   Instance* inner = nullptr;
   int lambda_depth = 0;        // lambdas open where it was declared
-  bool is_let = false;         // a `let` of its own, which might have been `let mut`
-  const char* noun = nullptr;  // what it is, where it is no `let`
-  bool is_word = false;        // of a parameter that takes words
-  bool is_ambiguous = false;   // of several, which give it different numbers
+  bool is_let = false;         // a `let`, which could have been `let mut`
+  const char* noun = nullptr;  // what it is, if it is no `let`
+  bool is_word = false;        // a word that a parameter takes
+  bool is_ambiguous = false;   // a word with different numbers in several parameters
   HostExprId leaf;   // loop variables: what stands for them in host expressions; Param: the
                      // value that a wrapper sets
   HostExprId given;  // a fixed run-time parameter: what sizes see, not rounded to its type
@@ -139,27 +139,27 @@ struct Symbol {
 
 using Scope = std::map<std::string, Symbol, std::less<>>;
 
-/// A parameter that a composition declares and hands on: `ratio` of `compressor x(ratio: f32 =
+/// A parameter that a composition declares and passes on: `ratio` of `compressor x(ratio: f32 =
 /// 0.01) = topk(ratio: ratio)`.
 struct NamedParam {
   const FileUnit* unit = nullptr;
   const ast::Param* declared = nullptr;
 };
 
-/// A compressor of a composition, before elaboration: what is wrapped and which parameters are
-/// fixed.
+/// A compressor of a composition before elaboration: the compressors that it wraps, and its fixed
+/// parameters.
 struct Spec {
   DeclRef decl;
   const ast::Compressor* node = nullptr;
   std::map<std::string, Constant> fixed;
   std::map<std::string, Span> fixed_spans;
-  // By the compressor's own name: the compositions that hand it on, the outermost last.
+  // By the name in the compressor: the parameters of compositions that pass it on, outermost last.
   std::map<std::string, std::vector<NamedParam>> named;
   std::map<std::string, std::unique_ptr<Spec>> inner;  // by the wrapper's parameter
   bool is_stand_in = false;
 };
 
-/// One field of a wire, sizes in terms of the counts' placeholders.
+/// One field of a wire. Its sizes use the placeholders of counts.
 struct WireField {
   std::string name;
   Span span;
@@ -173,8 +173,8 @@ struct WireField {
   }
 };
 
-/// One `count m <= bound`; `placeholder` is a host expression Count(2^20 and up) that stands for m
-/// in the fields' types.
+/// One `count m <= bound`. `placeholder` is a host expression, Count(2^20 and up), for m in types
+/// of fields.
 struct WireCount {
   std::string name;
   Span span;
@@ -182,7 +182,7 @@ struct WireCount {
   HostExprId bound;
 };
 
-/// `part: inner.wire` among a wire's fields: all fields and counts of that wire, from these on.
+/// `part: inner.wire`: all fields and counts of that wire, beginning with these.
 struct WirePart {
   std::string name;
   Span span;
@@ -190,7 +190,7 @@ struct WirePart {
   std::uint32_t first_field = 0, first_count = 0;
 };
 
-/// One compressor of the program that is elaborated: the outermost, or a wrapped one.
+/// One compressor of the program under elaboration: the outermost or a wrapped one.
 struct Instance {
   const Spec* spec = nullptr;
   std::string prefix;  // "" or "inner."
@@ -205,14 +205,14 @@ struct Instance {
   std::vector<WireField> fields;
   std::vector<WireCount> counts;
   std::vector<WirePart> parts;
-  HostExprId elements;  // of its gradient: n, or what a wrapper sets
+  HostExprId elements;  // elements of its gradient: n, or the number that a wrapper sets
   bool has_set_elements = false;
   std::vector<Claim> claims;
-  HostExprId rows;  // where valid: it works on each of so many rows
+  HostExprId rows;  // if valid: it works on each of this many rows
   Span rows_span, elements_span;
   bool has_states = false;
   bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
-  std::uint32_t own_draws = 0;    // draws that are not shared, in the function that is elaborated
+  std::uint32_t own_draws = 0;    // number of draws that are not shared, in the current function
 
   const FileUnit& unit() const { return *spec->decl.unit; }
   const ast::Module& tree() const { return unit().tree; }
@@ -220,7 +220,6 @@ struct Instance {
   const ast::Method* method(ast::MethodKind kind) const {
     return methods[static_cast<std::size_t>(kind)];
   }
-  /// The only wrapped compressor, or nullptr.
   Instance* only_inner() const { return inner.empty() ? nullptr : inner.begin()->second; }
 };
 

@@ -1,4 +1,4 @@
-// Line table and look-ups of SourceBuffer, and the list of files of a run.
+// The table of lines of SourceBuffer, and the list of files of a run.
 #include "dsl/source/source.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Source text and positions in it: SourceBuffer (one file), Span (a piece of one), SourceSet (all
-// files of a run). Offsets are bytes from 0; lines and columns count from 1, columns in UTF-8 code
-// points (a tab is one column). No file is read here: whoever loads a file hands its text over.
+// Source text and positions in it: SourceBuffer (one file), Span (a part of a file) and SourceSet
+// (all files of a run). Offsets are in bytes and count from 0. Lines and columns count from 1;
+// columns are UTF-8 code points, and a tab is one column. This code reads no files: callers pass
+// their text.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace cinch::dsl {
 
-/// Number of a file in its SourceSet; kNoFile for text that belongs to no file.
+/// The number of a file in its SourceSet; kNoFile for text that belongs to no file.
 using FileId = std::uint32_t;
 inline constexpr FileId kNoFile = 0xffffffffu;
 
@@ -27,7 +28,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// From the start of `first` to the end of `last`; both in one file.
+/// From the start of `first` to the end of `last`. Both are in one file.
 inline Span join(const Span& first, const Span& last) {
   return {first.file, first.begin < last.begin ? first.begin : last.begin,
           first.end > last.end ? first.end : last.end};
@@ -43,7 +44,7 @@ struct LineColumn {
 /// One file's name and text, with a table of its lines. Immutable.
 class SourceBuffer {
  public:
-  /// `name` is what diagnostics show; `text` may hold any bytes, fewer than 2^32.
+  /// Diagnostics show `name`. `text` may hold any bytes, fewer than 2^32.
   SourceBuffer(FileId id, std::string name, std::string text);
 
   FileId id() const { return id_; }
@@ -51,20 +52,20 @@ class SourceBuffer {
   std::string_view text() const { return text_; }
   std::uint32_t size_bytes() const { return static_cast<std::uint32_t>(text_.size()); }
 
-  /// The text under a span of this file; a span that leaves the file is cut at its end.
+  /// The text under a span of this file. A span beyond the end is cut there.
   std::string_view text(const Span& span) const;
   /// The whole file as a span.
   Span whole() const { return {id_, 0, size_bytes()}; }
 
-  /// Number of lines, at least 1; a final newline opens no further line unless text follows it.
+  /// The number of lines, at least 1. A newline at the end of the file begins no further line.
   std::uint32_t num_lines() const { return static_cast<std::uint32_t>(line_starts_.size()); }
-  /// Line (from 1) that holds byte `offset`; offsets behind the end belong to the last line.
+  /// The line (from 1) of byte `offset`. Offsets after the end belong to the last line.
   std::uint32_t line_of(std::uint32_t offset) const;
-  /// Line and column of byte `offset`.
+  /// The line and column of byte `offset`.
   LineColumn position(std::uint32_t offset) const;
-  /// Text of a line (from 1) without its line end.
+  /// The text of a line (from 1) without its line end.
   std::string_view line_text(std::uint32_t line) const;
-  /// Offset of the first byte of a line (from 1).
+  /// The offset of the first byte of a line (from 1).
   std::uint32_t line_begin(std::uint32_t line) const { return line_starts_[line - 1]; }
 
  private:
@@ -74,10 +75,10 @@ class SourceBuffer {
   std::vector<std::uint32_t> line_starts_;
 };
 
-/// Number of UTF-8 code points in `text`; a byte that continues nothing counts as one.
+/// The number of UTF-8 code points in `text`. A stray continuation byte counts as one.
 std::uint32_t count_code_points(std::string_view text);
 
-/// All files of one run. Buffers stay where they are while the set lives.
+/// All files of one run. Buffers keep their addresses while the set lives.
 class SourceSet {
  public:
   /// Adds a file and returns its buffer, whose id() is its number.

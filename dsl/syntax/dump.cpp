@@ -1,6 +1,7 @@
-// dump(): the tree as indented text: one line per declaration, item and statement, expressions as
-// (kind part part …). No spans, so that two layouts of one program give the same text.
-#include "dsl/syntax/names.h"
+// dump() prints the tree as indented text: one line per declaration, item and statement.
+// Expressions have the form (kind part part …). Spans are left out, so that two layouts of one
+// program give the same text.
+#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {
@@ -24,7 +25,7 @@ class Dumper {
 
   void line(const std::string& text) { out_ += std::string(2 * depth_, ' ') + text + '\n'; }
 
-  // Each line of a doc comment on a line of its own.
+  // Puts each line of a doc comment on its own line.
   void doc(std::string_view text) {
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -180,7 +181,7 @@ class Dumper {
   }
   void stmt(const ast::ExprStmt& node) { tail("do", node.expr); }
 
-  // An `if` that is a statement or a block's value is shown line by line.
+  // Prints an `if` line by line if it is a statement or the value of a block.
   void tail(const std::string& head, ast::ExprId id) {
     if (const auto* choice = std::get_if<ast::If>(&m_[id].node)) {
       line(head + " if " + expr(choice->condition));

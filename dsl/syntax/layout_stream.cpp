@@ -1,4 +1,4 @@
-// Layout of a stream: which groups fit, then one sweep that writes lines, then the lining up of
+// Lays out a stream: finds the groups that fit, writes the lines in one sweep, then aligns
 // comments.
 #include "dsl/syntax/layout_stream.h"
 
@@ -29,9 +29,10 @@ bool forces_break(const Piece& piece) {
          (piece.kind == LayoutOp::Text && piece.text.find('\n') != std::string_view::npos);
 }
 
-// For each Begin: what it would need to stand on one line.
+// For each Begin: the width that its group needs on one line.
 struct GroupWidths {
-  // Width up to the first possible break behind the group, and whether something inside must break.
+  // The width up to the first possible break after the group, and whether something inside must
+  // break.
   std::vector<std::size_t> width;
   std::vector<bool> must_break;
 
@@ -119,7 +120,7 @@ class Renderer {
   }
 
   void begin_group(std::size_t i) {
-    // A group inside one that fits fits, too.
+    // A group inside a group that fits also fits.
     const bool fits =
         !groups_.must_break[i] && (!in_broken_group() || column() + groups_.width[i] <= width_);
     broken_.push_back(!fits);
@@ -168,7 +169,7 @@ class Renderer {
     if (!is_empty(before) && !is_opening) lines_.emplace_back();
   }
 
-  // Comments of neighbouring lines with the same indent start in one column.
+  // Comments of neighbouring lines with the same indent start in the same column.
   void line_up_comments() {
     for (std::size_t i = 0; i < lines_.size();) {
       std::size_t end = i;

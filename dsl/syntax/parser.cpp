@@ -1,10 +1,10 @@
-// parse(): lexer, layout, grammar. Spirit's own exceptions end here.
+// parse() runs the lexer, the layout of tokens and the grammar, and catches Spirit's exceptions.
 #include "dsl/syntax/grammar/grammar.h"
 
 #include <algorithm>
 
 #include "dsl/syntax/syntax.h"
-#include "dsl/syntax/token_layout.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
 
@@ -12,7 +12,7 @@ namespace grammar {
 
 namespace {
 
-// Behind the pair of brackets at `at`, or behind the single token there.
+// Steps over the pair of brackets at `at`, or over the single token there.
 Iterator skip_token(Iterator begin, Iterator at) {
   const bool opens = at->partner != Token::kNone && begin + at->partner > at;
   return (opens ? begin + at->partner : at) + 1;
@@ -26,7 +26,7 @@ void recover_line(Iterator& first, Iterator last, const Failure& failure, TreeBu
     if (first->kind == TokenKind::RBrace) return;
     const bool is_end = first->kind == TokenKind::End;
     first = skip_token(builder.stream_begin(), first);
-    // A block that stands on a line of its own belongs to what was wrong before it.
+    // A block on a line of its own belongs to the mistake before it.
     if (is_end && first->kind != TokenKind::LBrace) return;
   }
 }
@@ -54,14 +54,14 @@ ast::Module run_grammar(const TokenStream& stream, DiagSink& sink) {
   grammar::x3::unused_type unused;
   try {
     parse_rule(grammar::file, first, last, context, unused);
-  } catch (const ParseStopped&) {  // NOLINT(bugprone-empty-catch): reported by whoever stopped
+  } catch (const ParseStopped&) {  // NOLINT(bugprone-empty-catch): the thrower reported it
   } catch (const grammar::Failure& failure) {
     builder.report_expected(*failure.where(), failure.which());
   }
   return builder.take();
 }
 
-// Mistakes of lexer, layout and grammar in the order of the text, up to kMaxSyntaxErrors.
+// Passes on mistakes of lexer, layout and grammar in the order of the text, up to kMaxSyntaxErrors.
 void pass_on(const DiagSink& found, DiagSink& sink) {
   std::vector<std::pair<std::uint32_t, std::size_t>> order;
   for (const Diagnostic& diag : found.all()) order.emplace_back(diag.span.begin, order.size());

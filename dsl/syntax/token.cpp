@@ -42,7 +42,7 @@ TokenKind word_kind(std::string_view word) {
 }
 
 std::string describe(const Token& token) {
-  // Longer texts are cut: a message is one line.
+  // Cuts longer texts, since a message is one line.
   constexpr std::size_t kMaxShown = 40;
   switch (token.kind) {
     case TokenKind::End:

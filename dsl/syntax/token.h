@@ -1,6 +1,5 @@
-// Tokens: what the lexer makes of text and the grammar reads. A stream is made in two steps: lex()
-// cuts text into raw tokens and comments; lay_out() (token_layout.h) matches brackets and settles
-// which line ends count.
+// Tokens, which the lexer makes of text and the grammar reads. There are two steps: lex() cuts text
+// into raw tokens and comments; lay_out() pairs brackets and decides which line ends count.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +23,15 @@ enum class TokenKind : std::uint8_t {
   Integer,
   Float,
   String,
-  /// A line end or `;` that ends a statement. Made by lay_out, as are the next four.
+  /// A line end or `;` that ends a statement. lay_out() makes this kind and the next four.
   End,
   /// `<` and `>` of `int<b>`, `uint<b>` and `bitcast<T>`.
   AngleOpen,
   AngleClose,
-  /// The brackets of an interval; the text says which they are.
+  /// The brackets of an interval; the text tells which.
   IntervalOpen,
   IntervalClose,
-  /// A piece that was no token; reported already.
+  /// Text that is no token, which was reported already.
   Invalid,
   EndOfFile,
 };
@@ -41,9 +40,9 @@ struct Token {
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
   TokenKind kind = TokenKind::EndOfFile;
-  /// The mistake at this token was reported: the grammar stays silent about it.
+  /// A mistake at this token was reported, so the grammar does not report another.
   bool is_reported = false;
-  /// A line end stands between the token before and this one (raw tokens).
+  /// There is a line end between the previous token and this one (raw tokens).
   bool starts_line = false;
   Span span;
   std::string_view text;
@@ -60,17 +59,32 @@ struct TokenStream {
   std::vector<std::string> docs;
 };
 
-/// `text` of a keyword or punctuation kind; "" for the others.
+/// The text of a keyword or punctuation; "" for other kinds.
 std::string_view spelling(TokenKind kind);
 /// The kind of a word: its keyword, or Name.
 TokenKind word_kind(std::string_view word);
 inline bool is_keyword(TokenKind kind) {
   return kind <= TokenKind::KwPi;
 }
-/// What stands here, for "found …": "`x`", "the end of the line".
+/// The token in words, for "found …": "`x`", "the end of the line".
 std::string describe(const Token& token);
 
 /// Cuts a file into raw tokens and comments. Reports text that is no token (Invalid) and goes on.
 TokenStream lex(const SourceBuffer& source, DiagSink& sink);
+
+/// Decides in one sweep what a grammar of tokens cannot see:
+///   - `<` and `>` around a width (`int<b>`) or the type of `bitcast` become AngleOpen and
+///     AngleClose; `>>` and `>=` are cut.
+///   - Brackets are paired. A bracket that is never closed is reported at its place and gets a
+///   closing
+///     token with is_reported, so that the grammar sees balanced brackets.
+///   - After the word `in`, a `(` or `[` with a comma inside opens an interval, which either kind
+///   of
+///     bracket may close.
+///   - Line ends and `;` that end statements become End (never two in a row). All others vanish. A
+///   line
+///     end counts if the innermost bracket is `{` or if there is none, except after `{ = -> : ,`
+///     and operators, and before `}` and `else`.
+TokenStream lay_out(TokenStream raw, DiagSink& sink);
 
 }  // namespace cinch::dsl

@@ -1,6 +1,6 @@
-// Comments: one that stands alone on its line keeps a line of its own, one that ends a line stays
-// at the end of that line, one between tokens stays between them. No line end is put where the text
-// had none, unless the layout allows it, so that line ends keep their meaning.
+// A comment alone on its line keeps its own line, a comment at the end of a line stays there, and a
+// comment between tokens stays between them. The formatter adds a line end only where the layout
+// allows one, so that line ends keep their meaning.
 #include "dsl/syntax/token_cursor.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace cinch::dsl {
 
 namespace {
 
-// Tokens that stand right behind what is before them.
+// Tokens that directly follow the token before them, without a blank.
 bool hugs_left(const Token& token) {
   return token.text == ")" || token.text == "]" || token.text == "," || token.text == ";" ||
          token.text == "." || token.text == ":";
@@ -37,7 +37,8 @@ bool TokenCursor::ends_its_line(const ast::Comment& comment, const Token& token)
   return first != std::string_view::npos && rest[first] == '\n';
 }
 
-// Between what was written last and the token, comments in between left out of account.
+// Is there a blank line between the last written token or comment and this token, apart from
+// comments?
 bool TokenCursor::has_blank_line_before(const Token& token) const {
   std::uint32_t from = written_;
   const auto is_wide = [&](std::uint32_t to) {
@@ -80,7 +81,7 @@ void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
 
 void TokenCursor::write_comments(const Token& token) {
   std::vector<LayoutStream::Piece> pieces;
-  // An empty line that is there already is enough.
+  // An existing empty line is enough.
   if (gap_ == Gap::Open && has_blank_line_before(token)) gap_ = Gap::Keep;
   while (next_comment_ < stream_.comments.size() &&
          stream_.comments[next_comment_].span.begin < token.span.begin) {

@@ -1,6 +1,6 @@
-// Walks the tokens of a file in step with the tree and hands each, with the comments before it, to
-// a LayoutStream. Because every token and comment passes through here in order, the formatter can
-// lose none of them.
+// Walks the tokens of a file in step with the tree. Passes each token, with the comments before it,
+// to a LayoutStream. All tokens and comments pass through here in order, so the formatter cannot
+// lose any.
 #pragma once
 
 #include "dsl/syntax/layout_stream.h"
@@ -10,11 +10,11 @@ namespace cinch::dsl {
 
 class TokenCursor {
  public:
-  /// How much room a token keeps from what stands before it.
+  /// The room between a token and the one before it.
   enum class Gap : unsigned char {
-    /// Blank lines vanish.
+    /// Removes blank lines.
     Tight,
-    /// One blank line stays where there were some: between statements, items, declarations.
+    /// Keeps one of several blank lines: between statements, items and declarations.
     Keep,
     /// At least one blank line.
     Open,
@@ -22,17 +22,17 @@ class TokenCursor {
 
   TokenCursor(const SourceBuffer& source, TokenStream stream, LayoutStream& out);
 
-  /// Writes the next token, whatever it is.
+  /// Writes the next token.
   void take();
   /// Writes the next token, which must read `text`.
   void take(std::string_view text);
-  /// The same for a closing bracket, behind an optional comma, which is dropped.
+  /// The same for a closing bracket. Drops an optional comma before it.
   void close(std::string_view text);
-  /// True when the next token reads `text`.
+  /// Does the next token read `text`?
   bool is_next(std::string_view text) const { return stream_.tokens[next_].text == text; }
   /// The gap before the next token.
   void set_gap(Gap gap) { gap_ = gap; }
-  /// Writes the comments behind the last token.
+  /// Writes the comments after the last token.
   void finish();
 
  private:
@@ -49,7 +49,7 @@ class TokenCursor {
   LayoutStream& out_;
   std::size_t next_ = 0;
   std::size_t next_comment_ = 0;
-  // End of the last token or comment that was written.
+  // The end of the last token or comment that was written.
   std::uint32_t written_ = 0;
   Gap gap_ = Gap::Tight;
 };

@@ -1,7 +1,7 @@
-// lay_out: angle brackets, pairs of brackets, intervals and line ends. When brackets do not match,
-// words that can only begin a statement, item or declaration and the indents of lines tell where
-// one was meant to end.
-#include "dsl/syntax/token_layout.h"
+// lay_out(): angle brackets, pairs of brackets, intervals and line ends. If brackets do not match,
+// two hints tell where one was meant to end: words that can only begin a statement, item or
+// declaration, and the indents of lines.
+#include "dsl/syntax/token.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ TokenKind closer_of(TokenKind opener) {
   return opener == TokenKind::LBracket ? TokenKind::RBracket : TokenKind::RBrace;
 }
 
-// A token after which an operand is complete, so that `in` behind it is the word and not a name.
+// Is an operand complete after this token, so that `in` after it is the keyword and not a name?
 bool ends_operand(const Token& token) {
   switch (token.kind) {
     case TokenKind::Name:
@@ -44,8 +44,8 @@ bool ends_operand(const Token& token) {
   }
 }
 
-// A token behind which a line goes on: `{`, `=`, `->`, `:`, a comma, an operator, an opening
-// bracket.
+// Does the line go on after this token: `{`, `=`, `->`, `:`, a comma, an operator or an opening
+// bracket?
 bool continues_line(TokenKind kind) {
   if (kind == TokenKind::KwAs) return true;
   const bool is_punctuation = kind >= TokenKind::LParen && kind <= TokenKind::Bang;
@@ -58,8 +58,8 @@ bool is_text(const Token& token, std::string_view text) {
   return token.kind == TokenKind::Name && token.text == text;
 }
 
-// Index behind the bracket that closes raw[open], or raw.size(): the search ends after some tokens,
-// as a width is short, and this keeps the sweep linear.
+// The index after the bracket that closes raw[open], or raw.size(). Gives up after a few tokens,
+// since widths are short; this keeps the sweep linear.
 std::size_t skip_parens(const std::vector<Token>& raw, std::size_t open) {
   constexpr std::size_t kMaxWidthTokens = 64;
   std::size_t depth = 0;
@@ -75,8 +75,8 @@ bool starts_with_greater(TokenKind kind) {
   return kind == TokenKind::Greater || kind == TokenKind::Shr || kind == TokenKind::GreaterEqual;
 }
 
-// Marks the angle brackets of widths and bitcasts. A `>>` or `>=` whose first `>` closes a width is
-// cut in two; the second halves are put in at the end, all at once.
+// Marks the angle brackets of widths and bitcasts. Cuts a `>>` or `>=` in two if its first `>`
+// closes a width, and inserts all second halves together at the end.
 class AngleMarker {
  public:
   explicit AngleMarker(std::vector<Token>& raw) : raw_(raw) {}
@@ -104,7 +104,8 @@ class AngleMarker {
     raw_[i].kind = TokenKind::AngleClose;
   }
 
-  // `int<b>` at raw_[i]: marks its brackets and returns the index behind it, or i when it is none.
+  // Marks the brackets of an `int<b>` at raw_[i]. Returns the index after it, or i if there is
+  // none.
   std::size_t mark_width(std::size_t i) {
     if (!is_text(raw_[i], "int") && !is_text(raw_[i], "uint")) return i;
     if (i + 3 >= raw_.size() || raw_[i + 1].kind != TokenKind::Less) return i;
@@ -118,7 +119,7 @@ class AngleMarker {
     return close + 1;
   }
 
-  // `bitcast<T>` at raw_[i], T a name or a width.
+  // Marks the brackets of a `bitcast<T>` at raw_[i], where T is a name or has a width.
   void mark_bitcast(std::size_t i) {
     if (!is_text(raw_[i], "bitcast") || i + 3 >= raw_.size()) return;
     if (raw_[i + 1].kind != TokenKind::Less || raw_[i + 2].kind != TokenKind::Name) return;
@@ -164,7 +165,7 @@ class AngleMarker {
 
 class Layout {
  public:
-  // `guesses`: brackets do not match, and words and indents may tell where one was meant to end.
+  // `guesses`: brackets do not match, so words and indents tell where one was meant to end.
   Layout(TokenStream raw, DiagSink& sink, bool guesses)
       : stream_(std::move(raw)), sink_(sink), guesses_(guesses) {
     AngleMarker(stream_.tokens).run();
@@ -188,7 +189,7 @@ class Layout {
   struct Open {
     std::uint32_t idx;
     TokenKind kind;
-    // Column of the first token of the line that the bracket stands on.
+    // The column of the first token on the bracket's line.
     std::uint32_t indent;
     bool may_be_interval;
     bool has_comma = false;
@@ -200,14 +201,15 @@ class Layout {
     const char* line = begin;
     const char* first = begin - token.span.begin;
     while (line != first && line[-1] != '\n') --line;
-    // A line that a comment precedes is as deep as its first token: enough to compare.
+    // A line that starts with a comment has the indent of its first token; that is good enough for
+    // comparisons.
     line_indent_ = static_cast<std::uint32_t>(begin - line);
   }
 
   bool in_statements() const { return open_.empty() || stack_top().kind == TokenKind::LBrace; }
   const Open& stack_top() const { return open_.back(); }
 
-  // Brackets that must have been meant to end before `token`.
+  // Closes brackets that must have been meant to end before `token`.
   void close_abandoned(const Token& token) {
     if (token.kind == TokenKind::EndOfFile) {
       while (!open_.empty()) abandon(token);
@@ -228,13 +230,13 @@ class Layout {
     if (token.kind == TokenKind::RBrace) return is_brace_of_outer_line();
     const bool begins_method = is_text(token, "encode") || is_text(token, "decode") ||
                                is_text(token, "finish") || is_text(token, "sync");
-    // A method stands in the braces of its compressor.
+    // A method is directly inside the braces of its compressor.
     const bool is_outside = begins_declaration || (begins_method && open_.size() > 1);
     return is_outside && line_indent_ <= stack_top().indent;
   }
 
-  // A `}` first on its line, less indented than the line of the innermost `{` but just as the line
-  // of another.
+  // Is this `}` the first token of its line, with less indent than the line of the innermost `{`,
+  // and with the indent of an outer one's line?
   bool is_brace_of_outer_line() const {
     if (line_indent_ >= stack_top().indent) return false;
     return std::any_of(open_.begin(), open_.end(), [&](const Open& open) {
@@ -242,12 +244,12 @@ class Layout {
     });
   }
 
-  // Reports the innermost bracket as never closed and closes it before `next`.
+  // Reports that the innermost bracket is never closed, and closes it before `next`.
   void abandon(const Token& next) {
     const Open open = open_.back();
     const Token& opener = out_[open.idx];
     sink_.report<DiagKind::UnclosedBracket>(opener.span, opener.text);
-    // What stands inside parentheses that do not end is no second mistake.
+    // Mistakes inside unclosed parentheses are not reported a second time.
     if (open.kind != TokenKind::LBrace) {
       for (std::size_t i = open.idx; i < out_.size(); ++i) out_[i].is_reported = true;
     }
@@ -307,8 +309,8 @@ class Layout {
     is_too_deep_ = true;
   }
 
-  // Ends the stream behind a bracket that is too deep: what is open is closed, and all of it counts
-  // as reported.
+  // Ends the stream after a bracket that is too deep: closes all open brackets and marks them as
+  // reported.
   void give_up() {
     Token end = stream_.tokens.back();
     end.is_reported = true;
@@ -359,7 +361,7 @@ class Layout {
 
 }  // namespace
 
-// A program whose brackets match is never second-guessed, however it is indented.
+// If all brackets match, indents do not matter.
 TokenStream lay_out(TokenStream raw, DiagSink& sink) {
   DiagSink mismatches;
   TokenStream strict = Layout(raw, mismatches, false).run();

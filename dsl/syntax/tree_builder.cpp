@@ -1,10 +1,11 @@
-// Nodes, depths, precedence and reports for the grammar's actions.
+// Adds nodes for the grammar's actions, tracks depths, folds operators by precedence, and reports
+// mistakes.
 #include "dsl/syntax/tree_builder.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "dsl/syntax/names.h"
+#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {
@@ -18,7 +19,7 @@ struct Overloaded : Fns... {
 template <class... Fns>
 Overloaded(Fns...) -> Overloaded<Fns...>;
 
-// Only operator tokens come here; the spelling links them to the table of operators.
+// The text is always an operator's. Its spelling leads to the table of operators.
 ast::BinaryOp binary_op(std::string_view text) {
   constexpr int kNumOps = static_cast<int>(ast::BinaryOp::Or) + 1;
   int idx = 0;
@@ -86,7 +87,7 @@ ast::ExprId TreeBuilder::add_literal(const Token& token) {
     std::from_chars(digits.data(), digits.data() + digits.size(), literal.integer,
                     is_hex ? 16 : 10);
   } else if (token.kind == TokenKind::Float) {
-    // Below the smallest double nothing is stored, and 0 is the nearest.
+    // from_chars stores nothing for numbers below the smallest double, whose nearest double is 0.
     std::from_chars(digits.data(), digits.data() + digits.size(), literal.number);
   }
   return add_expr(token.span, std::move(literal));
@@ -276,7 +277,7 @@ std::string TreeBuilder::string_value(const Token& token) {
   return value;
 }
 
-// One more than parse() passes on, which tells it that there were too many.
+// Collects one mistake more than parse() passes on, which tells parse() that there were too many.
 void TreeBuilder::check_error_limit() {
   if (++num_errors_ > kMaxSyntaxErrors) throw ParseStopped{};
 }
@@ -288,7 +289,7 @@ void TreeBuilder::report_expected(const Token& found, std::string_view expected)
       "const", "size", "set", "state", "wire", "encode", "decode", "finish", "sync", "claims"};
   if (found.is_reported) return;
   if (found.kind == TokenKind::RBrace && found.starts_line && &found != stream_begin()) {
-    // What is missing before a `}` on the next line is missing at the end of this one.
+    // A token that is missing before a `}` on the next line is reported at the end of this line.
     const Span last = (&found)[-1].span;
     sink_.report<DiagKind::Expected>(Span{last.file, last.end, last.end}, expected,
                                      "the end of the line");

@@ -1,5 +1,6 @@
-// TreeBuilder: what the grammar's actions call. Puts nodes into a Module, keeps the depth of each,
-// folds operators by precedence and reports what the grammar found wrong. Knows nothing of Spirit.
+// The grammar's actions call TreeBuilder. It adds nodes to a Module, tracks the depth of each,
+// folds operators by precedence, and reports what the grammar finds wrong. It knows nothing of
+// Spirit.
 #pragma once
 
 #include <string_view>
@@ -9,8 +10,8 @@
 
 namespace cinch::dsl {
 
-/// Operands and the operators between them, before precedence: operands.size() is operators.size()
-/// + 1.
+/// Operands and the operators between them, before precedence is applied: operands.size() is
+/// operators.size() + 1.
 struct OperatorChain {
   std::vector<ast::ExprId> operands;
   std::vector<Token> operators;
@@ -35,14 +36,14 @@ struct AssignDraft {
   ast::ExprId rhs;
 };
 
-/// Ends the parse: the reason was reported.
+/// Ends the parse after its reason was reported.
 struct ParseStopped {};
 
 class TreeBuilder {
  public:
   TreeBuilder(const TokenStream& stream, DiagSink& sink) : stream_(stream), sink_(sink) {}
 
-  // Nodes. Each throws ParseStopped when the tree gets deeper than ast::kMaxDepth.
+  // Each adds a node, and throws ParseStopped if the tree gets deeper than ast::kMaxDepth.
   ast::ExprId add_expr(Span span, decltype(ast::Expr::node) node);
   ast::TypeId add_type(Span span, decltype(ast::Type::node) node);
   ast::StmtId add_stmt(ast::Stmt stmt);
@@ -83,21 +84,21 @@ class TreeBuilder {
 
   Span span_of(ast::ExprId id) const { return module_[id].span; }
   Span span_of(ast::TypeId id) const { return module_[id].span; }
-  /// The `///` text before a token.
+  /// The text of the `///` lines before a token.
   std::string doc_of(const Token& token) const;
-  /// The text of a string token without quotes, escapes resolved.
+  /// The text of a string token without quotes and with escapes resolved.
   static std::string string_value(const Token& token);
   static ast::Name name_of(const Token& token) { return {std::string(token.text), token.span}; }
 
-  /// Reports that `expected` should stand at `found`, unless that place was reported.
+  /// Reports that `expected` is missing at `found`, unless that place was reported.
   void report_expected(const Token& found, std::string_view expected);
   void report_missing_limit(const Token& while_token);
 
-  /// Brackets of the grammar's own recursion; enter() throws ParseStopped beyond ast::kMaxDepth.
+  /// Track the grammar's own recursion. enter() throws ParseStopped beyond ast::kMaxDepth.
   void enter(const Token& where);
   void leave() { --nesting_; }
 
-  /// The first token of the stream that is parsed.
+  /// The first token of the parsed stream.
   const Token* stream_begin() const { return stream_.tokens.data(); }
   ast::Module take() { return std::move(module_); }
 
@@ -129,7 +130,7 @@ class TreeBuilder {
   std::size_t num_errors_ = 0;
 };
 
-/// Names of rules that a failed expectation turns into messages of their own.
+/// Names of rules that have messages of their own for a failed expectation.
 inline constexpr const char* kDeclarationRule = "a declaration";
 inline constexpr const char* kItemRule = "an item of a compressor";
 

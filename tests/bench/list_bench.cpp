@@ -16,7 +16,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "compiler/bench/made_up_gradient.h"
 #include "compiler/bench/rounds.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/service_error.h"

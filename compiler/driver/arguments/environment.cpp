@@ -1,5 +1,5 @@
-// The table of environment.h; docs/command_line.md has the same rows.
-#include "compiler/driver/arguments/environment.h"
+// The table of environment variables; docs/command_line.md has the same rows.
+#include "compiler/driver/arguments/help.h"
 
 namespace cinch::driver {
 

@@ -1,14 +1,13 @@
-// Bodies of help.h.
 #include "compiler/driver/arguments/help.h"
+
+#include "compiler/driver/arguments/add_commands.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "compiler/driver/arguments/environment.h"
-#include "compiler/driver/arguments/wrong_words.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

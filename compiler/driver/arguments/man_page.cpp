@@ -1,17 +1,23 @@
-// Bodies of man_page.h.
-#include "compiler/driver/arguments/man_page.h"
+// Makes manual pages in the format of man(7).
+#include "compiler/driver/arguments/add_commands.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "compiler/driver/arguments/environment.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/arguments/help.h"
+#include "compiler/driver/command_tree.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/version.h"
 
 namespace cinch::driver {
 
 namespace {
+
+struct ManPage {
+  std::string file_name;  // "cinch-run.1"
+  std::string text;
+};
 
 // Escapes text, so that no character has a meaning for the formatter.
 std::string escaped(std::string_view text) {
@@ -166,6 +172,13 @@ ManPage root_page(const CommandShape& root) {
   return {"cinch.1", text + exit_statuses() + environment()};
 }
 
+// cinch.1, and a page for each command.
+std::vector<ManPage> man_pages(const CommandShape& root) {
+  std::vector<ManPage> pages = {root_page(root)};
+  for (const CommandShape& command : root.commands) pages.push_back(command_page(command));
+  return pages;
+}
+
 ExitCode write_man_pages(const CommandShape& root, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -176,12 +189,6 @@ ExitCode write_man_pages(const CommandShape& root, const std::filesystem::path& 
 }
 
 }  // namespace
-
-std::vector<ManPage> man_pages(const CommandShape& root) {
-  std::vector<ManPage> pages = {root_page(root)};
-  for (const CommandShape& command : root.commands) pages.push_back(command_page(command));
-  return pages;
-}
 
 void add_man_pages(Registry& registry) {
   auto folder = std::make_shared<std::string>();

@@ -1,5 +1,5 @@
-// Options of `cinch sync` and `cinch probe`; see rank_commands.h.
-#include "compiler/driver/arguments/rank_commands.h"
+// Options of `cinch sync` and `cinch probe`.
+#include "compiler/driver/arguments/add_commands.h"
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/ranks/child_process.h"

@@ -137,6 +137,13 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
       ->capture_default_str();
 }
 
+void add_columns(CLI::App* command, std::optional<std::int64_t>& columns) {
+  add_count(command, "--columns", columns,
+            "columns of a matrix gradient; without it, the divisor of --elements that is nearest "
+            "to its square root",
+            1);
+}
+
 void add_json(CLI::App* command, bool& json) {
   command->add_flag("--json", json, "prints one JSON object on standard output");
 }

@@ -82,6 +82,8 @@ void add_bindings(CLI::App* command, std::vector<std::string>& bindings);
 // The program, its parameters, and how it is compiled.
 void add_program(CLI::App* command, ProgramOptions& options);
 void add_execution(CLI::App* command, ExecutionOptions& options);
+// `columns`: of a matrix gradient.
+void add_columns(CLI::App* command, std::optional<std::int64_t>& columns);
 void add_json(CLI::App* command, bool& json);
 // --quiet and --color, for every command below `app`.
 void add_output_options(CLI::App& app);

@@ -1,5 +1,4 @@
-// Bodies of wrong_words.h.
-#include "compiler/driver/arguments/wrong_words.h"
+#include "compiler/driver/arguments/help.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/driver/codecs/counterexample_file.h"
+#include "compiler/driver/codecs/verify_subject.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/codecs/gradient_file.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 
 namespace cinch::driver {
 

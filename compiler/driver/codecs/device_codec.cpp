@@ -7,8 +7,8 @@
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/output_file.h"
 #include "runtime/call/state_file.h"
 #include "runtime/collective/rank_threads.h"
 

@@ -1,4 +1,3 @@
-// Gradient files and distances; see gradient_file.h.
 #include "compiler/driver/codecs/gradient_file.h"
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 #include <string_view>
 
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::driver {
@@ -97,6 +96,17 @@ Distance distance(std::span<const float> x, std::span<const float> y) {
     dd += (a - b) * (a - b);
   }
   return {std::sqrt(dd) / std::sqrt(xx), xy / std::sqrt(xx) / std::sqrt(yy)};
+}
+
+std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked) {
+  if (asked) {
+    if (elements % *asked == 0) return *asked;
+    throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
+  }
+  if (elements == 0) return 1;
+  auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(elements)));
+  while (elements % columns != 0) --columns;
+  return columns;
 }
 
 }  // namespace cinch::driver

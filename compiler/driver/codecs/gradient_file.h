@@ -1,7 +1,7 @@
-// Reads and writes gradients as .npy files, and measures how far a decoded one is from its
-// original.
+// Gradients: their shapes, their .npy files, and how far a decoded one is from its original.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,5 +37,10 @@ struct Distance {
   double relative_error = 0, cosine = 0;
 };
 Distance distance(std::span<const float> x, std::span<const float> y);
+
+/// The columns of a matrix with so many elements: the requested number, else the one closest to a
+/// square. Throws CommandError if the
+/// elements are not a multiple of the request.
+std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked);
 
 }  // namespace cinch::driver

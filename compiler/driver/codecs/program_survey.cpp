@@ -1,4 +1,3 @@
-// Bodies of program_survey.h.
 #include "compiler/driver/codecs/program_survey.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "codegen/emit/kernel_source.h"
-#include "compiler/bench/made_up_gradient.h"
+#include "compiler/bench/rounds.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/target.h"

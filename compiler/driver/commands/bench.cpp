@@ -8,20 +8,17 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/bench/floor_timer.h"
-#include "compiler/bench/made_up_gradient.h"
 #include "compiler/bench/program_bench.h"
+#include "compiler/bench/rounds.h"
 #include "compiler/driver/codecs/gradient_file.h"
-#include "compiler/driver/codecs/matrix_columns.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
-#include "compiler/driver/process/temporary_folder.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/quantities.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 

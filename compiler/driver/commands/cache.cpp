@@ -10,10 +10,10 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"

@@ -7,7 +7,7 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/payload/payload.h"
 #include "runtime/payload/payload_file.h"
 

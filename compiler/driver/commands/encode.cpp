@@ -5,10 +5,10 @@
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/output_file.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

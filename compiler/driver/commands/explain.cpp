@@ -6,14 +6,11 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/page/explain_page.h"
+#include "compiler/driver/page/pages.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/explain_formulas.h"
-#include "compiler/driver/report/explain_gpu.h"
-#include "compiler/driver/report/explain_report.h"
-#include "compiler/driver/report/explain_text.h"
+#include "compiler/driver/report/explain.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 

@@ -3,7 +3,7 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::driver {

@@ -10,7 +10,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
 #include "runtime/core/nearest_name.h"
 

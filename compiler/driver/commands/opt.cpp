@@ -3,8 +3,8 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/process/output_file.h"
-#include "compiler/driver/process/standard_streams.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/parser.h"
 #include "compiler/ir/text/printer.h"

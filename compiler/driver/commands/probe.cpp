@@ -4,14 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
-#include "compiler/driver/ranks/mpi_ranks.h"
-#include "compiler/driver/ranks/nccl_ranks.h"
-#include "compiler/driver/ranks/rank_threads.h"
-#include "compiler/driver/ranks/ucx_ranks.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/ranks/rank_transports.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/network/network_probe.h"
 #include "runtime/transports/mpi/mpi_transport.h"

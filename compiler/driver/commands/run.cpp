@@ -11,12 +11,12 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/rank_group.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/core/numbers/same_bits.h"
 
 namespace cinch::driver {

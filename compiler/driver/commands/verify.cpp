@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compiler/driver/codecs/counterexample_file.h"
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
@@ -16,8 +15,7 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

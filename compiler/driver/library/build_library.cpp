@@ -1,11 +1,11 @@
-// See build_library.h.
-#include "compiler/driver/library/build_library.h"
+#include "compiler/driver/library/library.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -13,10 +13,8 @@
 #include "codegen/aot/texts.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
-#include "compiler/driver/library/library_front_ends.h"
-#include "compiler/driver/library/library_report.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/version.h"

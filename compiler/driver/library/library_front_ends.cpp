@@ -1,5 +1,4 @@
-// See library_front_ends.h.
-#include "compiler/driver/library/library_front_ends.h"
+#include "compiler/driver/library/library.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
-// See library_report.h.
-#include "compiler/driver/library/library_report.h"
+#include "compiler/driver/library/library.h"
 
 #include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 
 #include "compiler/driver/version.h"
 #include "compiler/ir/text/printer.h"

@@ -1,12 +1,11 @@
-// Bodies of bars.h.
-#include "compiler/driver/page/bars.h"
+#include "compiler/driver/page/charts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/driver/page/svg.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

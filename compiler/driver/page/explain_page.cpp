@@ -1,15 +1,12 @@
-// Bodies of explain_page.h.
-#include "compiler/driver/page/explain_page.h"
+#include "compiler/driver/page/pages.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "compiler/driver/page/bars.h"
-#include "compiler/driver/page/html.h"
-#include "compiler/driver/page/kernel_graph.h"
+#include "compiler/driver/page/charts.h"
 #include "compiler/driver/report/explain_words.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,5 +1,4 @@
-// Bodies of html.h.
-#include "compiler/driver/page/html.h"
+#include "compiler/driver/page/pages.h"
 
 #include <fmt/format.h>
 

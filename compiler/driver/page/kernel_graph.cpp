@@ -1,5 +1,4 @@
-// Bodies of kernel_graph.h.
-#include "compiler/driver/page/kernel_graph.h"
+#include "compiler/driver/page/charts.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +11,7 @@
 #include "compiler/driver/page/svg.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain_words.h"
-#include "compiler/driver/report/quantities.h"
-#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,5 +1,4 @@
-// Bodies of scatter.h.
-#include "compiler/driver/page/scatter.h"
+#include "compiler/driver/page/charts.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +8,7 @@
 #include <optional>
 
 #include "compiler/driver/page/svg.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,5 +1,4 @@
-// Bodies of survey_page.h.
-#include "compiler/driver/page/survey_page.h"
+#include "compiler/driver/page/pages.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +7,9 @@
 #include <map>
 #include <set>
 
-#include "compiler/driver/page/bars.h"
-#include "compiler/driver/page/html.h"
-#include "compiler/driver/page/scatter.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/page/charts.h"
 #include "compiler/driver/report/survey_report.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

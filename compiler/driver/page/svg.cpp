@@ -1,10 +1,9 @@
-// Bodies of svg.h.
 #include "compiler/driver/page/svg.h"
 
 #include <fmt/format.h>
 
-#include "compiler/driver/page/html.h"
-#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/page/pages.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,4 +1,3 @@
-// Bodies of json_output.h.
 #include "compiler/driver/process/json_output.h"
 
 #include <fmt/format.h>

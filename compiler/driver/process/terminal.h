@@ -1,8 +1,13 @@
-// What the standard streams are, and how the command line wants them used.
+// The standard streams: what they are, and how the command line wants them used. The shell may have
+// closed them or sent them to a full disk.
 #pragma once
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 namespace cinch::driver {
 
@@ -32,5 +37,20 @@ std::size_t text_width();
 std::size_t sentence_width();
 // `line`, in UTF-8, cut to `width` characters with "…" at the end; unchanged if `width` is 0.
 std::string fit_to_width(const std::string& line, std::size_t width);
+
+// Gives closed streams a descriptor that can neither be read nor written, so that no file that is
+// opened later takes their place. Call it once, before anything is opened.
+void hold_standard_streams();
+
+// Flushes standard output. Returns why some of the command's output could not be written; empty if
+// all of it was.
+std::string flush_output();
+
+// Prints to standard error and ignores failures there, since these messages are not the command's
+// output.
+template <typename... Args>
+void print_aside(fmt::format_string<Args...> format, Args&&... args) {
+  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stderr);
+}
 
 }  // namespace cinch::driver

@@ -1,4 +1,3 @@
-// Bodies of child_process.h.
 #include "compiler/driver/ranks/child_process.h"
 
 #include <fcntl.h>

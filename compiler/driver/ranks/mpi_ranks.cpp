@@ -1,5 +1,4 @@
-// Bodies of mpi_ranks.h.
-#include "compiler/driver/ranks/mpi_ranks.h"
+#include "compiler/driver/ranks/rank_transports.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// Bodies of nccl_ranks.h.
-#include "compiler/driver/ranks/nccl_ranks.h"
+#include "compiler/driver/ranks/rank_transports.h"
 
 #include <fmt/format.h>
 

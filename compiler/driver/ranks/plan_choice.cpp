@@ -1,4 +1,3 @@
-// Bodies of plan_choice.h.
 #include "compiler/driver/ranks/plan_choice.h"
 
 #include <fmt/format.h>
@@ -9,11 +8,10 @@
 #include <utility>
 
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/rank_threads.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/core/nearest_name.h"
 #include "runtime/planner/network/network_probe.h"

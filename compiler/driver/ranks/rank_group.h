@@ -1,6 +1,7 @@
-// The ranks of one tensor in one process: one thread each, which meet in memory.
+// Ranks that are threads of this process.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,6 +10,11 @@
 
 namespace cinch::driver {
 
+// Calls body(rank) for all ranks at once and returns when all have ended. Throws what one of them
+// has thrown. Errors of a rank itself take precedence over errors caused by another rank.
+void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body);
+
+/// The ranks of one tensor in one process: one thread each, which meet in memory.
 class RankGroup {
  public:
   RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world);

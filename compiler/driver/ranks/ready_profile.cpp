@@ -1,5 +1,4 @@
-// Bodies of ready_profile.h.
-#include "compiler/driver/ranks/ready_profile.h"
+#include "compiler/driver/ranks/sync_tensors.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +11,7 @@
 #include <string_view>
 
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/files.h"
 #include "runtime/core/numbers/parse_number.h"
 #include "runtime/planner/user_json.h"
 

@@ -1,5 +1,4 @@
-// Bodies of step_prediction.h.
-#include "compiler/driver/ranks/step_prediction.h"
+#include "compiler/driver/ranks/plan_choice.h"
 
 #include <fmt/format.h>
 

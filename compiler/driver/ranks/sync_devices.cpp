@@ -1,5 +1,4 @@
-// Bodies of sync_devices.h.
-#include "compiler/driver/ranks/sync_devices.h"
+#include "compiler/driver/ranks/sync_rank.h"
 
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"

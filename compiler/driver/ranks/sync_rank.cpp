@@ -1,4 +1,4 @@
-// Bodies of sync_rank.h. Other data that ranks exchange use the same transport, between steps.
+// Other data that ranks exchange use the same transport, between steps.
 #include "compiler/driver/ranks/sync_rank.h"
 
 #include <algorithm>

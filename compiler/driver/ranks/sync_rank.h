@@ -1,12 +1,20 @@
-// One rank of `cinch sync`, over any transport. All ranks run this and learn the same about each
-// other.
+// `cinch sync`: one rank, the GPUs of ranks, and the final report.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/driver/options.h"
+#include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/call/tensor_view.h"
+#include "runtime/gpu/program.h"
+#include "runtime/plan/plan.h"
+#include "runtime/sync/sync_device.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::driver {
@@ -34,9 +42,35 @@ struct SyncReport {
   std::vector<std::uint8_t> saved_states;     // of this rank after the last step, if requested
 };
 
-// Takes all steps with the same gradients, by tensor of the plan. Throws CommandError.
+// One rank, over any transport. All ranks run this and learn the same about each other. Takes all
+// steps with the same gradients, by tensor of the plan. Throws CommandError.
 SyncReport run_sync_rank(const SyncRankOptions& options,
                          const std::vector<rt::ConstTensorView>& gradients,
                          rt::Transport& transport);
+
+/// The GPUs on which ranks of this process compute.
+class SyncDevices {
+ public:
+  // `programs` are by codec. Must outlive the sessions of all ranks.
+  SyncDevices(const ExecutionOptions& execution, const std::vector<ProgramOptions>& programs)
+      : execution_(execution), programs_(programs) {}
+
+  // The GPU of a rank: ranks take the machine's GPUs in turn. Nothing if the options name a CPU.
+  // Call it from one thread. Throws CommandError.
+  std::optional<rt::SyncDevice> of(std::uint32_t rank);
+
+ private:
+  rt::SyncDevice open(int ordinal);
+
+  const ExecutionOptions& execution_;
+  const std::vector<ProgramOptions>& programs_;
+  std::map<int, rt::SyncDevice> opened_;  // by ordinal
+  std::mutex turns_;                      // for an emulated device, which runs on one thread
+};
+
+// The final report: one value, as JSON or as text.
+nlohmann::json report_of(const SyncCommandOptions& options, const SyncSubject& subject,
+                         const rt::Plan& plan, const SyncReport& report);
+void print_sync_report(const nlohmann::json& report);
 
 }  // namespace cinch::driver

@@ -1,4 +1,3 @@
-// Bodies of sync_tensors.h.
 #include "compiler/driver/ranks/sync_tensors.h"
 
 #include <fmt/format.h>
@@ -9,12 +8,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "compiler/bench/made_up_gradient.h"
+#include "compiler/bench/rounds.h"
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/output_file.h"
-#include "compiler/driver/ranks/ready_profile.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/call/parameters.h"

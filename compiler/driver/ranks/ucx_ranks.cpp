@@ -1,5 +1,4 @@
-// Bodies of ucx_ranks.h.
-#include "compiler/driver/ranks/ucx_ranks.h"
+#include "compiler/driver/ranks/rank_transports.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

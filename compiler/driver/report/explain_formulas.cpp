@@ -1,9 +1,10 @@
-// Bodies of explain_formulas.h.
-#include "compiler/driver/report/explain_formulas.h"
+#include "compiler/driver/report/explain.h"
 
 #include <fmt/format.h>
 
-#include "compiler/driver/report/quantities.h"
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,16 +1,16 @@
-// Bodies of explain_gpu.h: resources are read from the compiled code.
-#include "compiler/driver/report/explain_gpu.h"
+// Resources are read from the compiled code.
+#include "compiler/driver/report/explain.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/device.h"

@@ -1,4 +1,3 @@
-// Bodies of explain_kernels.h.
 #include "compiler/driver/report/explain_kernels.h"
 
 #include <fmt/format.h>
@@ -9,7 +8,7 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/service/formula.h"
 
 namespace cinch::driver {

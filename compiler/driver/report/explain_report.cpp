@@ -1,5 +1,5 @@
-// Collects the report of `cinch explain`; see explain_report.h.
-#include "compiler/driver/report/explain_report.h"
+// Collects the report of `cinch explain`.
+#include "compiler/driver/report/explain.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "codegen/kir/structure.h"
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/analysis/safety.h"
-#include "compiler/driver/codecs/matrix_columns.h"
+#include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/report/explain_kernels.h"
 #include "compiler/ir/ops.h"

@@ -1,5 +1,4 @@
-// Bodies of explain_text.h.
-#include "compiler/driver/report/explain_text.h"
+#include "compiler/driver/report/explain.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +7,7 @@
 
 #include "compiler/driver/options.h"
 #include "compiler/driver/report/explain_words.h"
-#include "compiler/driver/report/quantities.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,4 +1,3 @@
-// Bodies of explain_words.h.
 #include "compiler/driver/report/explain_words.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

@@ -1,4 +1,3 @@
-// Bodies of survey_report.h.
 #include "compiler/driver/report/survey_report.h"
 
 #include <fmt/format.h>
@@ -6,9 +5,7 @@
 #include <algorithm>
 
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/quantities.h"
-#include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
 

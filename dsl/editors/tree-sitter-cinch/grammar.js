@@ -1,7 +1,7 @@
 // Grammar of Cinch for tree-sitter, after docs/language.md and dsl/syntax/grammar*.cpp.
 //
-// A line end is a token where a statement, item or declaration may end, and blank anywhere else: so
-// lines go on inside `(` and `[`, and after an operator or a comma, without a scanner of its own.
+// A line end is a token only where a statement, item or declaration may end; elsewhere it is a blank.
+// So lines go on inside `(` and `[`, and after an operator or a comma, without a custom scanner.
 
 const PREC = {
   lambda: -1,
@@ -31,16 +31,16 @@ const BINARY = [
   [PREC.multiply, ['*', '/', '%', '@']],
 ];
 
-// Before any comment behind it, which could else begin with the line end as if that were a blank.
+// Takes precedence over a comment, which could otherwise begin with the line end as a blank.
 const NEWLINE = token(prec(2, '\n'));
 const TERMINATOR = choice(NEWLINE, ';');
 
-// One or more between commas, with an optional last comma.
+// One or more, separated by commas, with an optional last comma.
 function commaList(rule) {
   return seq(rule, repeat(seq(',', rule)), optional(','));
 }
 
-// Statements, items or declarations, each on a line of its own or behind `;`.
+// Statements, items or declarations, separated by line ends or `;`.
 function lines(rule) {
   return seq(
     repeat(';'),
@@ -90,7 +90,7 @@ module.exports = grammar({
       prec.dynamic(1, seq(choice('(', '['), $._expression, ',', $._expression, choice(')', ']'))),
     range: $ => seq($._expression, choice('..', '..='), $._expression),
 
-    // ---- what a compressor holds
+    // ---- items of compressors
 
     compressor_body: $ => seq('{', lines($._item), '}'),
     _item: $ => choice($.constant, $.size, $.set, $.state, $.wire, $.method, $.claims),
@@ -105,7 +105,7 @@ module.exports = grammar({
     count: $ => seq('count', field('name', $.identifier), '<=', field('bound', $._expression)),
     field: $ =>
       seq(
-        // `count` is a word only before a name.
+        // `count` is a keyword only before a name.
         field('name', choice($.identifier, alias('count', $.identifier))),
         ':',
         choice(field('type', $._type), seq(field('inner', $.identifier), '.', 'wire')),

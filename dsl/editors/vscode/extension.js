@@ -1,4 +1,4 @@
-// Starts `cinch lsp` and connects VS Code to it. All that it knows of the language is in the server.
+// Starts `cinch lsp` and connects VS Code to it. All knowledge of the language is in the server.
 const vscode = require('vscode');
 const { LanguageClient } = require('vscode-languageclient/node');
 
@@ -9,7 +9,7 @@ function start() {
   const server = { command: settings.get('path'), args: ['lsp', ...settings.get('arguments')] };
   client = new LanguageClient('cinch', 'Cinch', server, {
     documentSelector: [{ language: 'cinch' }],
-    // What an import brings in may change outside of the editor.
+    // Imported files may change outside of the editor.
     synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher('**/*.cinch') },
   });
   return client.start().catch((error) => {

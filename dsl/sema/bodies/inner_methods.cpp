@@ -1,4 +1,4 @@
-// Methods of what is wrapped: their arguments and results.
+// Calls of a wrapped compressor's methods: their arguments and results.
 #include "dsl/sema/bodies/methods.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -25,7 +25,8 @@ Value Methods::inner_argument(const Value& value, Instance& inner, Span span) {
   return error_value(span);
 }
 
-// On every rank alike: draws leave the worker out, and what one rank's encode changes is not seen.
+// All ranks compute the same: draws do not depend on the worker, and states that one rank's encode
+// changes are not visible.
 Value Methods::encode_in_finish(Instance& inner, const Value& g, Span span) {
   if (const Instance* stateful = rank_states(inner)) {
     reporter_.report<DiagKind::NotInFinish>(
@@ -37,7 +38,8 @@ Value Methods::encode_in_finish(Instance& inner, const Value& g, Span span) {
   return encode_value(inner, g, span);
 }
 
-// The compressor, or one that it wraps, that has states and encodes in encode.
+// The compressor, or one that it wraps, that has states and runs its encode in the program's
+// encode.
 const Instance* Methods::rank_states(const Instance& instance) const {
   if (instance.encodes_on_ranks && instance.has_states) return &instance;
   for (const auto& [slot, inner] : instance.inner) {

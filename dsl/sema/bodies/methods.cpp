@@ -1,4 +1,4 @@
-// Methods of instances, inlined, and the bodies of the program.
+// Inlines methods of compressors, and elaborates the bodies of the program.
 #include "dsl/sema/bodies/methods.h"
 
 #include <utility>
@@ -16,14 +16,14 @@ Type Methods::gradient_type(const Instance& instance) {
                             : vector_type(kF32, instance.elements);
 }
 
-// The input of the program as the outermost compressor takes it.
+// The program's input in the shape that the outermost compressor takes.
 Value Methods::gradient_value(Instance& instance, Span span) {
   Expr read{ExprKind::Gradient, vector_type(kF32, pool().n()), span};
   if (out_.info.is_matrix) read.type = matrix_type(kF32, pool().rows(), pool().cols());
   return all_.shapes.reshaped(build_.typed(std::move(read)), gradient_type(instance), span);
 }
 
-// What decode, finish and sync give: as the gradient.
+// Reshapes a result of decode, finish or sync to the gradient.
 Value Methods::gradient_result(const Value& value, Instance& instance, std::string_view what) {
   if (value.is_error()) return value;
   const Type wanted = gradient_type(instance);
@@ -36,7 +36,7 @@ Value Methods::gradient_result(const Value& value, Instance& instance, std::stri
   return error_value(value.span);
 }
 
-// In a matrix program all bodies take and give matrices.
+// In a matrix program all bodies take and return matrices.
 Value Methods::program_result(const Value& value) {
   if (value.is_error() || !out_.info.is_matrix) return value;
   return all_.shapes.reshaped(value, matrix_type(kF32, pool().rows(), pool().cols()), value.span);
@@ -49,7 +49,7 @@ const ast::Param* Methods::method_param(Instance& instance, ast::MethodKind kind
   return &tree[tree.params.pool[method->params.first]];
 }
 
-// A method's body with its parameter bound; `finish` turns its value into the result.
+// Elaborates a method's body with its parameter bound. `finish` turns its value into the result.
 Value Methods::method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
                             const std::function<Value(Value)>& finish) {
   const ast::Param* param = method_param(instance, kind);
@@ -110,7 +110,7 @@ Value Methods::decode_value(Instance& instance, const Value& payload, Span span)
     passed.owner = inner;
     return all_.shapes.reshaped(decode_value(*inner, passed, span), gradient_type(instance), span);
   }
-  // What a decode may see does not change with where it is inlined.
+  // What a decode sees does not depend on where it is inlined.
   const ModeScope scope(mode_);
   mode_.body = BodyKind::Decode;
   const bool draws = out_.info.decode_draws;
@@ -190,9 +190,9 @@ void Methods::elaborate_decode(Instance& instance) {
   out_.decode = body;
 }
 
-// Every rank must reach every collective, with arrays of one size.
+// Every rank must reach every collective with arrays of the same size.
 void Methods::check_collectives(const Body& sync) {
-  if (reporter_.num_errors() != 0) return;  // the tree is whole only without mistakes
+  if (reporter_.num_errors() != 0) return;  // the tree is complete only without mistakes
   for (const Disagreement& found : find_disagreements(out_, sync)) {
     const std::string name(builtin_info(found.operation).name);
     switch (found.kind) {

@@ -1,5 +1,5 @@
-// Bodies: encode, decode, finish and sync of the outermost compressor, and those of wrapped ones
-// inlined where `inner.encode(x)` and its like are called.
+// Elaborates encode, decode, finish and sync of the outermost compressor. Inlines those of wrapped
+// compressors where `inner.encode(x)` and the like are called.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,20 @@ class Methods : Part {
  public:
   using Part::Part;
 
-  /// The only parameter of a method; nullptr where it has none, or more.
+  /// The parameter of a method; nullptr if it has none or several.
   const ast::Param* method_param(Instance& instance, ast::MethodKind kind);
-  /// The compressor's encode of `g`, inlined; a wire literal.
+  /// Inlines the compressor's encode of `g`. Returns a wire literal.
   Value encode_value(Instance& instance, const Value& g, Span span);
-  /// The compressor's decode, inlined.
   Value decode_value(Instance& instance, const Value& payload, Span span);
-  /// The compressor's finish, inlined; the mean where it has none.
+  /// Inlines the compressor's finish. A compressor without one computes the mean.
   Value finish_value(Instance& instance, const Value& sum, Span span);
-  /// All bodies of the program.
   void elaborate_bodies(Instance& instance);
-  /// A value in the shape of a wrapped compressor's gradient; reports another number of elements.
+  /// Reshapes a value to a wrapped compressor's gradient. Reports a different number of elements.
   Value inner_argument(const Value& value, Instance& inner, Span span);
-  /// The encode of a wrapped compressor, inlined in finish: every rank draws alike, and states of
-  /// one rank are rejected.
+  /// Inlines a wrapped compressor's encode in finish. All ranks draw the same numbers there.
+  /// Reports states that differ between ranks.
   Value encode_in_finish(Instance& inner, const Value& g, Span span);
-  /// The result of a wrapped compressor in the shape of the wrapper's gradient.
+  /// Reshapes a wrapped compressor's result to the wrapper's gradient.
   Value outer_result(Value value, const Instance& inner, Span span);
 
  private:
@@ -45,7 +43,7 @@ class Methods : Part {
   void check_collectives(const Body& sync);
   const Instance* rank_states(const Instance& instance) const;
 
-  int depth_ = 0;  // inlined methods
+  int depth_ = 0;  // number of nested inlined methods
 };
 
 }  // namespace cinch::sema

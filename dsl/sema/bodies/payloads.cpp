@@ -1,4 +1,4 @@
-// Wire literals, and payload variables.
+// Wire literals and payload variables.
 #include "dsl/sema/bodies/payloads.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Value Payloads::wire_literal(const ast::WireLiteral& node, Span span) {
   return is_good ? make_wire(*instance, values, span) : error_value(span);
 }
 
-// All fields that `part: inner.wire` stands for, from a payload of that compressor.
+// Fills all fields that `part: inner.wire` means, from a payload of that compressor.
 bool Payloads::fill_wire_part(const WirePart& part, Value given, Span span,
                               std::vector<Value>& values, std::vector<bool>& is_given) {
   const auto begin = is_given.begin() + part.first_field;
@@ -95,7 +95,7 @@ bool Payloads::fill_wire_part(const WirePart& part, Value given, Span span,
   return true;
 }
 
-// A count is the length of the first field whose type names it; its bound must be proved.
+// A count is the length of the first field whose type names it. Its bound must be proved.
 bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
                            std::map<HostExprId, HostExprId>& bound) {
   bool is_good = true;
@@ -135,8 +135,7 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
   return is_good;
 }
 
-// Indices that are packed as ascending are known to be so; other numbers are checked when they are
-// packed.
+// Indices packed as ascending must be proved to be ascending. Packing checks all other numbers.
 bool Payloads::check_packed(const WireField& field, const Value& value) {
   if (!field.is_ascending()) return true;
   const IndexFacts& facts = value.facts;
@@ -197,7 +196,6 @@ ExprId Payloads::literal_of(const Value& wire) const {
   return id;
 }
 
-// The value of an encode as the payload of `instance`.
 Value Payloads::as_wire(const Value& value, Instance& instance, Span span) {
   const bool is_payload = value.kind == ValueKind::Wire || value.kind == ValueKind::Payload;
   if (!is_payload || wire_owner(*value.owner) != wire_owner(instance)) {
@@ -218,7 +216,6 @@ Value Payloads::as_wire(const Value& value, Instance& instance, Span span) {
   return make_wire(instance, fields, span);
 }
 
-// A variable for the payload that an inlined encode gives.
 Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name, Span span) {
   const ExprId literal = literal_of(wire);
   const std::vector<ExprId> fields = out_.exprs[literal.index()].args;
@@ -254,7 +251,7 @@ Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name,
   return payload;
 }
 
-// What the reader of a payload checks, and decode may therefore rely on.
+// Decode may rely on what the reader of a payload checks.
 void Payloads::note_field_facts(const Value& wire) {
   field_facts_ = wire_facts_[literal_of(wire).index()];
   for (std::size_t i = 0; i < field_facts_.size(); ++i) {
@@ -314,7 +311,6 @@ Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span
   return all_.counts.with_first_count(value, span);
 }
 
-// The payload variable of the program's decode.
 Value Payloads::program_payload(Instance& instance) {
   const ast::Param* param = all_.methods.method_param(instance, ast::MethodKind::Decode);
   Var var;
@@ -338,7 +334,8 @@ Value Payloads::program_payload(Instance& instance) {
   return payload;
 }
 
-// Where encode has mistakes nothing is known of the fields; decode is read as if all were well.
+// After mistakes in encode nothing is known about the fields, so decode is checked as if they were
+// correct.
 void Payloads::assume_field_facts(const Instance& instance) {
   field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
 }

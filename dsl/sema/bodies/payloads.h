@@ -1,4 +1,4 @@
-// Payloads: wire literals against the wire's fields, counts taken from the arrays, payload
+// Checks wire literals against the wire's fields, takes counts from the arrays, and makes payload
 // variables and their fields.
 #pragma once
 
@@ -15,23 +15,23 @@ class Payloads : Part {
  public:
   using Part::Part;
 
-  /// The compressor that declares the wire that this one has.
+  /// The compressor that declares the wire of this one, which may be inherited.
   const Instance* wire_owner(const Instance& instance) const;
   /// `wire { … }`.
   Value wire_literal(const ast::WireLiteral& node, Span span);
-  /// The WireLiteral within the blocks of an encode's value.
+  /// The WireLiteral inside the blocks of an encode's value.
   ExprId literal_of(const Value& wire) const;
-  /// The value of an encode as the payload of `instance`.
+  /// Turns the value of an encode into a payload of `instance`.
   Value as_wire(const Value& value, Instance& instance, Span span);
-  /// A variable for the payload that an inlined encode gives.
+  /// Makes a variable for the payload of an inlined encode.
   Value payload_of(Instance& owner, const Value& wire, std::string name, Span span);
-  /// Remembers what the reader of a payload checks, so that decode may rely on it.
+  /// Remembers what the reader of a payload checks, so that decode can rely on it.
   void note_field_facts(const Value& wire);
-  /// A field, or a part, of a payload.
+  /// A field or a part of a payload.
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
-  /// The payload variable of the program's decode.
+  /// Makes the payload variable of the program's decode.
   Value program_payload(Instance& instance);
-  /// Used when encode has mistakes: decode is checked as if the fields were well.
+  /// Used if encode has mistakes: decode is then checked as if the fields were correct.
   void assume_field_facts(const Instance& instance);
 
  private:
@@ -43,7 +43,7 @@ class Payloads : Part {
   Value make_wire(Instance& owner, const std::vector<Value>& given, Span span);
   Value payload_field_at(const Value& payload, std::uint32_t index, Span span);
 
-  std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it
+  std::vector<IndexFacts> field_facts_;  // of the program's payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;     // by wire literal
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable
 };

@@ -1,5 +1,5 @@
-// Claims, their arguments, and claims that are inherited.
-#include "dsl/sema/compose/claim_items.h"
+// Claims and their arguments, own and inherited.
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <utility>
@@ -114,7 +114,7 @@ void ClaimItems::add_claim(Instance& instance, Claim claim) {
       .note(first->span, "first claimed here");
 }
 
-// `inner.unbiased`: where the wrapped compressor claims it.
+// `inner.unbiased`: claimed if the wrapped compressor claims it.
 void ClaimItems::inherit_claim(Instance& instance, const ast::Expr& claim,
                                const ast::FieldRef& member) {
   const auto* name = std::get_if<ast::NameRef>(&tree()[member.base].node);

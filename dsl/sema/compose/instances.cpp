@@ -1,4 +1,4 @@
-// Instances, their methods and shapes, and what they may declare.
+// Instances: their methods, their shapes, and the rules for their items.
 #include "dsl/sema/compose/instances.h"
 
 #include <algorithm>
@@ -116,7 +116,8 @@ void Instances::collect_items(Instance& instance) {
   }
 }
 
-// What encode or sync takes; a wrapper without them takes what it wraps.
+// The shape of the gradient that encode or sync takes. A wrapper without either takes what its
+// inner compressor takes.
 void Instances::find_shape(Instance& instance) {
   const ast::Method* method = instance.method(ast::MethodKind::Sync);
   if (method == nullptr) method = instance.method(ast::MethodKind::Encode);

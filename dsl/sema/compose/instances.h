@@ -1,4 +1,4 @@
-// Instances of a composition: the compressors that are nested, and their items in order.
+// The compressors of a composition, and their items in order.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ class Instances : Part {
  public:
   using Part::Part;
 
-  /// Draws are numbered anew in each body.
+  /// Starts the numbering of draws again, once per body.
   void restart_draws();
-  /// The outermost compressor, with all that it wraps.
+  /// Adds the outermost compressor and all that it wraps.
   Instance* add_root(Spec& spec);
   Instance* add_instance(Spec& spec, const std::string& prefix);
-  /// Declares a name that the whole compressor sees; reports a taken one.
+  /// Declares a name that is visible in the whole compressor. Reports a name that is taken.
   void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
-  /// Names in sight of an item or a method.
+  /// The names that are visible in an item or a method.
   Environment environment_of(Instance& instance);
-  /// All items of the compressor and of what it wraps.
+  /// Elaborates all items of the compressor and of those that it wraps.
   void elaborate_items(Instance& instance);
 
  private:

@@ -1,4 +1,4 @@
-// Items of a compressor: constants, sizes and states, and the order of all items.
+// Constants, sizes and states of a compressor, and the order of all items.
 #include "dsl/sema/compose/instances.h"
 
 #include <utility>
@@ -9,8 +9,8 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// Sizes first, as what is wrapped is told by `set` may be made of them; then what is wrapped, since
-// a wire may be its wire.
+// Sizes come first, because the arguments of `set` may use them. Wrapped compressors come next,
+// because a wire may be the wire of one of them.
 void Instances::elaborate_items(Instance& instance) {
   const auto each = [&](auto&& handle) {
     for (ast::ItemId id : tree().list(instance.spec->node->items)) handle(tree()[id]);

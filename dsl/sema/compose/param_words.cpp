@@ -1,5 +1,5 @@
-// Declarations of words, and words beside a parameter in a comparison.
-#include "dsl/sema/compose/param_words.h"
+// Declares words, and finds the word that a comparison with a parameter means.
+#include "dsl/sema/compose/parameters.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ bool has_word(const ast::EnumType& words, std::string_view text) {
 
 }  // namespace
 
-// Seen wherever the compressor's names are, it means its number.
+// The word is visible wherever the compressor's names are. Its value is its number.
 void ParamWords::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
   const auto& words = std::get<ast::EnumType>(tree()[param.type].node).names;
   const ast::Name& word = words[i];
@@ -51,7 +51,7 @@ void ParamWords::declare_word(Instance& instance, const ast::Param& param, std::
   all_.instances.declare_item(instance, word, std::move(symbol));
 }
 
-// The parameter of words that an expression names, or nullptr.
+// The parameter with words that an expression names, or nullptr.
 const ast::Param* ParamWords::words_param(ast::ExprId id) const {
   const Instance* instance = env_->instance;
   const ast::Name* name = id ? name_in(tree(), id) : nullptr;
@@ -68,7 +68,6 @@ const ast::Param* ParamWords::words_param(ast::ExprId id) const {
   return nullptr;
 }
 
-// An operand of a comparison: beside a parameter of words it is that parameter's word.
 Value ParamWords::compared(ast::ExprId id, ast::ExprId other) {
   const ast::Param* param = words_param(other);
   const ast::Name* name = param != nullptr && id ? name_in(tree(), id) : nullptr;
@@ -85,7 +84,7 @@ Value ParamWords::compared(ast::ExprId id, ast::ExprId other) {
   return error_value(name->span);
 }
 
-// A name of nothing that is seen: where a wrapper is checked alone it may be a word of what it will
+// An unknown name in a wrapper that is checked alone may be a word of the compressor that it will
 // wrap.
 bool ParamWords::may_be_word(ast::ExprId id) {
   const ast::Name* name = id ? name_in(tree(), id) : nullptr;

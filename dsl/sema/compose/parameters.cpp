@@ -21,8 +21,7 @@ bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
          std::holds_alternative<ast::CompressorType>(tree[param.type].node);
 }
 
-// Values of run-time parameters are f64 wherever they are given and kept: up to here all integers
-// are.
+// Run-time parameters are kept as f64, which holds all integers up to here exactly.
 constexpr double kMostWhole = 9007199254740992;  // 2^53
 
 bool is_kept_whole(const Constant& number) {
@@ -115,7 +114,7 @@ void Parameters::bind_params(Instance& instance) {
   }
 }
 
-// From outside; mistakes are told at `span`, and where the compressor declares it.
+// A value from outside. Mistakes are reported at `span` and at the declaration.
 std::optional<Constant> Parameters::bound_value(Instance& instance, const ast::Param& param,
                                                 const ParamType& type, const Binding& binding,
                                                 Span span) {
@@ -146,7 +145,7 @@ std::optional<Constant> Parameters::bound_value(Instance& instance, const ast::P
                   {}};
 }
 
-// Where nothing is compiled: a value that the parameter may have.
+// A value that the parameter may have, for checks without compilation.
 Constant Parameters::stand_in(const ParamType& type) const {
   const DType dtype = type.dtype;
   const std::optional<rt::ParamRange>& range = type.range;
@@ -207,8 +206,8 @@ std::optional<Constant> Parameters::default_of(const ast::Param& param, DType dt
   return number ? std::optional(number->bound_to(dtype)) : std::nullopt;
 }
 
-// A default is looked at whether it is asked for or not: what is compiled serves with other values
-// later.
+// Checks the default even if a value is given, since later calls of the compiled program may use
+// it.
 void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   const auto declared = param.type.has_value() ? declared_type(param) : std::optional<ParamType>();
   const std::optional<DType> dtype = declared ? std::optional(declared->dtype) : std::nullopt;
@@ -236,7 +235,7 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
     return bind_constant(instance, param, *dtype, number);
   }
   std::optional<Constant> initial, value;
-  // Where a mistake in what is bound is told: at the parameter that is seen from outside.
+  // Mistakes in a bound value are reported at the parameter that is visible from outside.
   Span span = named.empty() ? param.name.span : named.back().declared->name.span;
   NamedParam at{&instance.unit(), &param};
   for (const NamedParam& name : named) {
@@ -275,7 +274,7 @@ const std::vector<NamedParam>& Parameters::names_of(const Instance& instance,
   return named == instance.spec->named.end() ? kNone : named->second;
 }
 
-// A parameter that another compressor has taken already: it must suit both.
+// Another compressor already uses this parameter: it must suit both.
 void Parameters::share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
                              const ParamType& type) {
   const Symbol& symbol = named_params_.at(named.declared);
@@ -287,8 +286,8 @@ void Parameters::share_param(Instance& instance, const ast::Param& param, const 
   all_.instances.declare_item(instance, param.name, symbol);
 }
 
-// What a composition says of a parameter that it hands on: the same type, and a range within which
-// the compressor's own is kept.
+// Checks a parameter that a composition passes on: it must have the same type, and a range inside
+// the compressor's own.
 bool Parameters::take_named(const NamedParam& named, const ast::Param& param, ParamType& type) {
   Environment env{named.unit, nullptr, {Scope{}}};
   std::optional<ParamType> declared;
@@ -308,8 +307,8 @@ bool Parameters::take_named(const NamedParam& named, const ast::Param& param, Pa
 void Parameters::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
                                Constant value) {
   const double number = value.to_double();
-  // A run-time parameter that a composition fixes keeps the precision it would have had: in bodies
-  // that of its type, in sizes what is given.
+  // A run-time parameter that a composition fixes keeps its precision: bodies see it in its own
+  // type, sizes see the given number.
   if (is_float(dtype)) {
     value = {param.is_const || dtype == kF64 ? HostValue::from_f64(number)
                                              : HostValue::from_f32(static_cast<float>(number)),

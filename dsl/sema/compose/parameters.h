@@ -1,6 +1,6 @@
-// Parameters of compressors: ranges, defaults, values from outside and from compositions.
+// Parameters of compressors: their ranges and defaults, and their values from outside and from
+// compositions.
 #pragma once
-
 #include <map>
 #include <optional>
 #include <string>
@@ -11,26 +11,25 @@
 
 namespace cinch::sema {
 
-/// What a parameter takes.
+/// The values that a parameter takes.
 struct ParamType {
   DType dtype;
   std::optional<rt::ParamRange> range;
-  std::vector<std::string> words;  // where its values have names
+  std::vector<std::string> words;  // empty if its values are numbers
 };
 
 class Parameters : Part {
  public:
   using Part::Part;
 
-  /// The parameters that may be bound from outside, by their names there.
+  /// Collects the parameters that callers may bind, by the names that callers see.
   void open(Spec& spec);
-  /// Keeps the values that are bound from outside; reports names that are no parameters.
+  /// Keeps the values from outside. Reports names that are not parameters.
   void check_bindings(const std::vector<Binding>& bindings, Span span);
-  /// Gives each parameter its value.
   void bind_params(Instance& instance);
-  /// Of a declaration; reports.
+  /// The declared values of a parameter. Reports mistakes.
   std::optional<ParamType> declared_type(const ast::Param& param);
-  /// What the parameter takes, in messages.
+  /// The values that the parameter takes, as text for messages.
   static std::string takes_text(const ParamType& type);
 
  private:
@@ -41,10 +40,10 @@ class Parameters : Part {
   std::optional<Constant> bound_value(Instance& instance, const ast::Param& param,
                                       const ParamType& type, const Binding& binding, Span span);
   Constant stand_in(const ParamType& type) const;
-  /// Reports a value that the parameter may not have.
+  /// Reports a value that the parameter does not take.
   bool may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
                 const Constant& value, Span span);
-  /// The value that stands behind `=` of a parameter.
+  /// The default of a parameter.
   std::optional<Constant> default_of(const ast::Param& param, DType dtype);
   void bind_param(Instance& instance, const ast::Param& param);
   static const std::vector<NamedParam>& names_of(const Instance& instance, const ast::Param& param);
@@ -58,6 +57,25 @@ class Parameters : Part {
   std::map<std::string, Binding> bindings_;
   std::map<const ast::Param*, Symbol> named_params_;  // by a composition's parameter, once made
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
+};
+
+/// Words as values of parameters: `fit: {exponential, gamma}`. The parameter gives each word a
+/// number. Two parameters may give the same word different numbers.
+class ParamWords : Part {
+ public:
+  using Part::Part;
+
+  /// Declares the i-th word of a parameter, visible wherever the compressor's names are.
+  void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  /// An operand of a comparison. Beside a parameter with words, a name means one of its words.
+  Value compared(ast::ExprId id, ast::ExprId other);
+  /// Is the name unknown here? It may be a word of the compressor that an open wrapper will wrap.
+  bool may_be_word(ast::ExprId id);
+  /// Reports a word with several numbers.
+  Value ambiguous_word(const ast::Name& name);
+
+ private:
+  const ast::Param* words_param(ast::ExprId id) const;
 };
 
 }  // namespace cinch::sema

@@ -1,19 +1,19 @@
-// The wire as the program publishes it, and bounds of packed fields.
-#include "dsl/sema/compose/wire_items.h"
+// The wire in the form that the program publishes, and bounds of packed fields.
+#include "dsl/sema/compose/items.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/check.h"
 
 namespace cinch::sema {
 
-// The whole part of the logarithm of a number of at most 32 bits; of 0 it is 0.
+// The logarithm of a number of at most 32 bits, rounded down; 0 for 0.
 HostExprId WireItems::log2_of(HostExprId x) {
   HostExprPool& p = pool();
   const HostExprId whole = p.make(HostOp::Floor, p.make(HostOp::Log2, p.cast(x, HostType::F64)));
   return p.make(HostOp::Max, p.cast(whole, HostType::Int), p.const_int(0));
 }
 
-// The bits that the unary parts of the codes of `len` numbers take at most.
+// The most bits that the unary parts of the codes of `len` numbers take.
 HostExprId WireItems::most_unary_bits(const WireField& field, HostExprId len) {
   HostExprPool& p = pool();
   if (field.code == FieldCode::Ascending) {
@@ -23,10 +23,14 @@ HostExprId WireItems::most_unary_bits(const WireField& field, HostExprId len) {
   return p.mul(len, p.add(log2_of(p.add(width, p.const_int(1))), p.const_int(1)));
 }
 
-// The most words that `most` numbers take. Rice codes of m gaps with l low bits: m l bits, and at
-// most m + (below - m) / 2^l for the rest, where 2^l <= below / m < 2^(l + 1). So m l is at most
-// below / 2 and below (l of the most + 1) times the most; the rest is at most 3 m, and `below`.
-// Elias delta codes are at most as long as that of the largest number; of y at most 2 y bits.
+// The most words that `most` numbers take.
+//
+// Rice codes of m gaps with l low bits take m * l bits for these, and at most m + (below - m) / 2^l
+// for the rest, where 2^l <= below / m < 2^(l + 1). So m * l is at most below / 2, and at most
+// most * (l of `most`, plus 1). The rest is at most 3 m, and at most `below`.
+//
+// Elias delta codes are at most as long as the code of the largest number. The code of y takes at
+// most 2 y bits.
 HostExprId WireItems::most_words(const WireField& field, HostExprId most) {
   HostExprPool& p = pool();
   const HostExprId one = p.const_int(1), below = field.below;
@@ -49,7 +53,7 @@ HostExprId WireItems::most_words(const WireField& field, HostExprId most) {
   return p.ceil_div(bits, p.const_int(32));
 }
 
-// A packed field is words in the payload, their number a count of its own.
+// A packed field becomes words in the payload, with a count of their number.
 void WireItems::publish_packed(const WireField& field, rt::FieldInfo& info) {
   CheckedField& checked = out_.fields.back();
   checked.code = field.code;
@@ -67,7 +71,7 @@ void WireItems::publish_packed(const WireField& field, rt::FieldInfo& info) {
   info.type = vector_type(kU32, pool().count(checked.words, words.bound));
 }
 
-// The program's own wire: its counts are the first of ProgramInfo::counts.
+// The counts of the program's own wire are the first entries of ProgramInfo::counts.
 void WireItems::publish_wire(Instance& instance) {
   std::map<HostExprId, HostExprId> real;
   for (const WireCount& count : instance.counts) {

@@ -1,5 +1,5 @@
-// What has a form for rows, and types with rows.
-#include "dsl/sema/compose/row_forms.h"
+// Operators that work by rows, and types with rows.
+#include "dsl/sema/compose/items.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

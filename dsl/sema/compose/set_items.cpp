@@ -1,5 +1,5 @@
 // Values that wrappers set, and their checks before launch.
-#include "dsl/sema/compose/set_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// The compressor's own parameter, else that of what it wraps: as compositions name them.
+// Finds the compressor's own parameter, else one of a compressor that it wraps, as compositions do.
 std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_view name) {
   const ast::Module& tree = inner.tree();
   for (ast::ParamId id : tree.list(inner.spec->node->params)) {
@@ -26,7 +26,7 @@ std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_vi
   return std::nullopt;
 }
 
-// The wrapped compressor that the names before the last one lead to.
+// The wrapped compressor to which all names but the last lead.
 Instance* SetItems::find_inner(Instance& from, std::span<const ast::Name> path) {
   Instance* inner = &from;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
@@ -50,7 +50,7 @@ bool has_stand_in(const Spec& spec) {
          });
 }
 
-// The names before the points of `inner.a.b`, outermost first; nothing where it is something else.
+// The names of `inner.a.b` but the last, outermost first. Returns nothing for any other expression.
 std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& node) {
   const ast::Expr& base = tree[node.base];
   std::vector<ast::Name> path;
@@ -97,11 +97,11 @@ Value SetItems::inner_param_value(const ast::FieldRef& node) {
   if (found)
     return all_.names.symbol_value(found->owner->names.at(found->param->name.text), node.field);
   if (reporter_.num_errors() != errors) return error_value(span);
-  // The wrapper is checked alone: the parameter of whatever it will wrap.
+  // A wrapper that is checked alone: this is a parameter of an unknown compressor.
   return host_value(sizes_.opaque_number(HostType::F64), span);
 }
 
-// A value as a parameter of the type has it; invalid where it cannot be one.
+// Converts a value to a parameter of the type. Invalid if that is not possible.
 HostExprId SetItems::set_value(const Value& value, DType dtype) {
   const bool is_truth = pool().type(value.host) == HostType::Bool;
   if (is_truth != is_bool(dtype)) {
@@ -164,7 +164,8 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   symbol.leaf = made;
 }
 
-// `set inner.n = e`: the wrapped compressor works on that many elements, as on a tensor of its own.
+// `set inner.n = e`: the wrapped compressor works on this many elements, as if they were a tensor
+// of their own.
 void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const Value& value) {
   Instance* inner = find_inner(instance, node.path);
   if (inner == nullptr) return;
@@ -207,7 +208,7 @@ void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows,
                          "`" + inner.prefix + "r` is not negative", span});
 }
 
-// Of a part there are no more elements than of the whole; a last row may be filled up.
+// A part has at most as many elements as the whole, except that a last row may be filled up.
 void SetItems::check_set_elements(const Instance& instance) {
   for (const auto& [slot, inner] : instance.inner) {
     if (!inner->has_set_elements) continue;
@@ -224,7 +225,8 @@ void SetItems::check_set_elements(const Instance& instance) {
   }
 }
 
-// In the parameter's range, and integers in that of its type: a check before launch.
+// Adds a check before launch: the value is in the parameter's range, and an integer is in the range
+// of its type.
 void SetItems::require_set_value(const ast::SetItem& node, const ParamType& target,
                                  HostExprId value) {
   const DType dtype = target.dtype;
@@ -245,7 +247,7 @@ void SetItems::require_set_value(const ast::SetItem& node, const ParamType& targ
   };
   if (wanted.low) add(value, wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
   if (wanted.high) add(value, wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
-  // Rounding to the parameter's type may take a value onto an end that is left out.
+  // Rounding to the parameter's type may move a value onto an excluded end of the range.
   if (is_float(dtype) && dtype != kF64) {
     const HostExprId held = pool().cast(pool().cast(value, HostType::F32), type);
     if (wanted.low && wanted.low_open) add(held, HostOp::Gt, *wanted.low);

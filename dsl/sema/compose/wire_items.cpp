@@ -1,5 +1,5 @@
 // Declarations of wires.
-#include "dsl/sema/compose/wire_items.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 
@@ -51,7 +51,7 @@ Instance* WireItems::inner_named(const ast::Name& name) {
   return nullptr;
 }
 
-// Parts of parts grow like powers of two.
+// Nested parts can grow like powers of two.
 bool WireItems::has_wire_room(const Instance& instance, std::size_t more, const ast::Name& part) {
   constexpr std::size_t kMostFields = 1u << 14;
   if (instance.counts.size() + instance.fields.size() + more <= kMostFields) return true;
@@ -63,8 +63,8 @@ bool WireItems::has_wire_room(const Instance& instance, std::size_t more, const 
   return false;
 }
 
-// The counts of `part: inner.wire`, under placeholders of their own: a wire may hold that of one
-// compressor twice.
+// Gives the counts of `part: inner.wire` placeholders of their own, because a wire may contain that
+// of one compressor twice.
 void WireItems::begin_wire_part(Instance& instance, const ast::WireField& node) {
   Instance* inner = inner_named(node.inner);
   if (inner == nullptr) return;
@@ -149,8 +149,8 @@ void WireItems::elaborate_wire_field(Instance& instance, const ast::WireField& n
   instance.fields.push_back(std::move(field));
 }
 
-// `elias`, `ascending`, `below limit` behind a field's type. Rows are stored as they are: each has
-// too few indices to gain much.
+// `elias`, `ascending` and `below limit` after a field's type. Rows are not packed: each has too
+// few indices to gain much.
 bool WireItems::elaborate_packing(WireField& field, const ast::WireField& node) {
   if (!node.below || is_by_rows()) return true;
   if (node.is_elias) {
@@ -179,7 +179,7 @@ bool WireItems::elaborate_packing(WireField& field, const ast::WireField& node) 
 
 Type WireItems::with_counts(Type type, const std::map<HostExprId, HostExprId>& bound) {
   const auto replaced = [&](HostExprId size) {
-    // Nearly always a count, or made of none: only what is neither is looked through.
+    // Most sizes are a count, or have no counts. Only the others are searched.
     if (const auto at = bound.find(size); at != bound.end()) return at->second;
     if (!pool().has_count(size)) return size;
     return pool().substitute(size, [&](const HostExprNode& leaf) {
@@ -193,7 +193,7 @@ Type WireItems::with_counts(Type type, const std::map<HostExprId, HostExprId>& b
   return sizes_.in_one_form(type);
 }
 
-// Sizes that may be negative as far as is known are checked before anything is allocated.
+// Sizes that are not proved to be nonnegative are checked before anything is allocated.
 void WireItems::check_wire_sizes(Instance& instance) {
   for (const WireCount& count : instance.counts) {
     build_.require_nonnegative(count.bound, "the bound of `" + count.name + "` is not negative",

@@ -1,7 +1,21 @@
-// Elaboration as a whole: one compressor.
+// Elaborates one compressor, and gives its parts their view of the whole.
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
+
+Part::Part(Elaboration& all)
+    : all_(all),
+      module_(all.module),
+      reporter_(all.reporter),
+      out_(all.out),
+      mode_(all.mode),
+      env_(all.env),
+      sizes_(all.sizes),
+      prover_(all.sizes.prover()),
+      types_(all.types),
+      build_(all.build),
+      text_(all.text),
+      conversions_(all.conversions) {}
 
 bool Elaboration::run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings,
                       bool is_check) {

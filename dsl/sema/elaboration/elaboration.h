@@ -1,39 +1,22 @@
-// Elaboration: one compressor (or one fn) to a CheckedProgram. Its rules need names, types and
-// sizes at once and call one another, so each group of rules is a class that sees the whole through
-// this struct. A method that finds a mistake reports it and returns an error value; error values
-// stay silent.
+// Elaboration turns one compressor (or one fn) into a CheckedProgram. Its rules need names, types
+// and sizes at once and call one another, so each group of rules is a class that sees the whole
+// through this struct. A method that finds a mistake reports it and returns an error value. Error
+// values cause no further reports.
 #pragma once
 
 #include <vector>
 
 #include "dsl/sema/bodies/methods.h"
 #include "dsl/sema/bodies/payloads.h"
-#include "dsl/sema/compose/claim_items.h"
 #include "dsl/sema/compose/instances.h"
-#include "dsl/sema/compose/param_words.h"
+#include "dsl/sema/compose/items.h"
 #include "dsl/sema/compose/parameters.h"
-#include "dsl/sema/compose/row_forms.h"
-#include "dsl/sema/compose/set_items.h"
-#include "dsl/sema/compose/wire_items.h"
 #include "dsl/sema/elaboration/part.h"
-#include "dsl/sema/expressions/arguments.h"
 #include "dsl/sema/expressions/calls.h"
 #include "dsl/sema/expressions/expressions.h"
-#include "dsl/sema/expressions/extern_functions.h"
-#include "dsl/sema/expressions/function_calls.h"
 #include "dsl/sema/expressions/indexing.h"
-#include "dsl/sema/expressions/names.h"
-#include "dsl/sema/expressions/signatures.h"
 #include "dsl/sema/expressions/statements.h"
-#include "dsl/sema/operators/collectives.h"
-#include "dsl/sema/operators/map_operators.h"
-#include "dsl/sema/operators/matrix_operators.h"
-#include "dsl/sema/operators/move_operators.h"
-#include "dsl/sema/operators/random_draws.h"
-#include "dsl/sema/operators/reductions.h"
-#include "dsl/sema/operators/scalar_operators.h"
-#include "dsl/sema/operators/selections.h"
-#include "dsl/sema/operators/shapes.h"
+#include "dsl/sema/operators/operators.h"
 #include "dsl/sema/sizes/size_scope.h"
 #include "dsl/sema/tree/counts.h"
 #include "dsl/sema/tree/descriptions.h"
@@ -44,9 +27,7 @@
 #include "dsl/sema/types/constants.h"
 #include "dsl/sema/types/conversions.h"
 #include "dsl/sema/types/exact_numbers.h"
-#include "dsl/sema/types/host_arithmetic.h"
 #include "dsl/sema/types/type_rules.h"
-#include "dsl/sema/types/written_types.h"
 
 namespace cinch::sema {
 
@@ -55,21 +36,21 @@ struct Elaboration {
   Elaboration(const Elaboration&) = delete;
   Elaboration& operator=(const Elaboration&) = delete;
 
-  /// A compressor with values for open parameters; `is_check`: parameters without a default get
-  /// one. The program is in `out`. False where a mistake was reported.
+  /// Elaborates a compressor with values for open parameters. With `is_check`, parameters without a
+  /// default get a value. The program is in `out`. Returns false if a mistake was reported.
   bool run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings, bool is_check);
 
   ModuleData& module;
   Reporter& reporter;
   CheckedProgram out;
   Mode mode;
-  Environment* env = nullptr;  // names in sight
+  Environment* env = nullptr;  // the visible names
 
   // Sizes and types of values.
   SizeScope sizes{out.info};
   TypeRules types{out.info.exprs, sizes.prover(), mode};
 
-  // The tree that is made, and what is known of its values.
+  // The tree, and what is known of its values.
   TreeBuilder build{*this};
   GrowthLimits growth{*this};
   Descriptions text{*this};

@@ -1,4 +1,5 @@
-// What elaboration hands around beside values: names in sight, the arguments of a call, what grew.
+// What elaboration passes along beside values: visible names, the arguments of a call, and measures
+// of growth.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,17 @@
 
 namespace cinch::sema {
 
-/// Names in sight: of one method, or of one inlined fn.
+/// The visible names in one method, or in one inlined fn.
 struct Environment {
   const FileUnit* unit = nullptr;
   Instance* instance = nullptr;  // nullptr in a fn
   std::vector<Scope> scopes;
-  std::uint32_t shared_draws = 0;  // so far in the method that is inlined
+  std::uint32_t shared_draws = 0;  // so far in the inlined method
   Instance* draw_instance =
-      nullptr;  // whose draws these are (in a fn: of the method that calls it)
+      nullptr;  // the instance whose draws these are (in a fn: of the method that calls it)
 };
 
-/// Arguments of a call to a named operator, sorted out.
+/// The sorted arguments of a call of a named operator.
 struct CallArgs {
   std::string name;
   Span span;
@@ -30,7 +31,6 @@ struct CallArgs {
   bool is_bad = false;  // a mistake was reported
 };
 
-/// Which scatter.
 struct Scatter {
   BuiltinId id;
   Keep keep = Keep::Only;
@@ -38,12 +38,12 @@ struct Scatter {
   bool needs_unique() const { return id == BuiltinId::scatter && keep == Keep::Only; }
 };
 
-/// scatter, scatter_add and their like.
+/// Is this scatter, scatter_add or one of their variants?
 inline bool is_scatter(BuiltinId id) {
   return id >= BuiltinId::scatter && id <= BuiltinId::scatter_max;
 }
 
-/// How much has been made, and how much was looked at for it.
+/// How many operations were made, and how many expressions were visited for them.
 struct Growth {
   std::size_t operations = 0, steps = 0;
 };

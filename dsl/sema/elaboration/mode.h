@@ -1,4 +1,4 @@
-// What elaboration is doing at the moment, as far as rules depend on it.
+// The state of elaboration that rules depend on.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cinch::sema {
 
-/// Which body is elaborated: what it may see.
+/// The body under elaboration, which decides what is visible.
 enum class BodyKind : std::uint8_t { Encode, Decode, Finish, Sync, StateInit, Host };
 
 /// Set with a ModeScope.
@@ -15,18 +15,18 @@ struct Mode {
   BodyKind body = BodyKind::Host;
   bool in_host = false;            // parameters are host values: sizes, loop bounds
   bool encodes_in_finish = false;  // an encode inlined in finish
-  bool in_set = false;             // parameters of what is wrapped are seen
+  bool in_set = false;             // parameters of the wrapped compressor are visible
   bool in_leaves = false;          // loop variables are leaves of host expressions
   bool is_check = false;           // nothing will be compiled
   bool in_claim = false;           // whole numbers divide exactly
-  bool in_constant = false;        // nothing but constants can be seen
-  bool in_decode_body = false;     // of the program
-  bool is_of_fn = false;           // a fn is checked with sizes of its own
+  bool in_constant = false;        // only constants are visible
+  bool in_decode_body = false;     // in the program's own decode
+  bool is_of_fn = false;           // a fn is checked with unknown sizes
   int lambda_depth = 0;
   const Type* wanted = nullptr;  // state inits: the shape that operators without a size take
 };
 
-/// Changes of the mode last until the end of the scope.
+/// Changes of the mode last until the scope ends.
 class ModeScope {
  public:
   explicit ModeScope(Mode& mode) : mode_(mode), outer_(mode) {}

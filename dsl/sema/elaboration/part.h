@@ -1,4 +1,4 @@
-// What every part of elaboration works on: the files, the tree that is made, the names in sight and
+// The base of every part of elaboration: the files, the tree under construction, the visible names,
 // the mode, and the parts that nearly all others use.
 #pragma once
 
@@ -26,9 +26,9 @@ class Part {
   ~Part() = default;
 
   HostExprPool& pool() const { return out_.info.exprs; }
-  /// Of the file whose names are in sight.
+  /// The tree of the file whose names are visible.
   const ast::Module& tree() const { return env_->unit->tree; }
-  /// In a compressor that works on every row of a matrix?
+  /// Is this in a compressor that works on every row of a matrix?
   bool is_by_rows() const { return env_->instance != nullptr && env_->instance->rows.is_valid(); }
 
   Elaboration& all_;

@@ -1,5 +1,4 @@
-// Operands, sizes, axes, flags and words of a call.
-#include "dsl/sema/expressions/arguments.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 
@@ -150,7 +149,6 @@ std::optional<HostExprId> Arguments::named_size(const CallArgs& args, std::strin
   return std::nullopt;
 }
 
-// -1: no axis was asked for; nothing: a mistake was reported.
 std::optional<int> Arguments::axis(const CallArgs& args, const Value& x) {
   const auto at = args.named.find("axis");
   if (at == args.named.end()) return is_by_rows() && x.type.rank == 2 ? 1 : -1;
@@ -184,7 +182,7 @@ Value Arguments::check_lambda_array(Value value) {
   return error_value(value.span);
 }
 
-// The `where:` mask; an empty value where there is none, nothing on a mistake.
+// The `where:` mask. Returns an empty value if there is none, and nothing after a mistake.
 std::optional<Value> Arguments::mask(const CallArgs& args, const Type& shape) {
   const auto at = args.named.find("where");
   if (at == args.named.end()) return Value{};

@@ -54,7 +54,8 @@ const Symbol* Statements::assignable(const ast::Assign& node) {
   return symbol;
 }
 
-// What the condition of a loop changes outside of itself has no way into the loop's body.
+// The condition of a loop may not change variables outside of itself: the loop's body would not see
+// the change.
 bool Statements::is_in_condition(const Symbol& symbol) const {
   if (!condition_vars_) return false;
   return symbol.kind == SymbolKind::State || symbol.value.var.index() < *condition_vars_;
@@ -82,7 +83,7 @@ void Statements::assign(const ast::Assign& node, Span span) {
   }
 }
 
-// Gives what is known of the new value.
+// Returns what is known of the new value.
 IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                                     Span span) {
   const Value given = all_.exprs.expr(node.value);
@@ -99,7 +100,7 @@ IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbo
   return value.facts;
 }
 
-// What `x += e` stores.
+// The value that `x += e` stores.
 Value Statements::updated(const ast::Assign& node, const Symbol& symbol, const Value& value,
                           Span span) {
   if (value.is_error()) return value;
@@ -107,7 +108,8 @@ Value Statements::updated(const ast::Assign& node, const Symbol& symbol, const V
   return before.is_error() ? before : update(node.op, before, value, span);
 }
 
-// Bits of a narrow integer that are joined with others of its type stay within the type.
+// If bits of a narrow integer are combined with others of its type, the result stays within the
+// type.
 Value Statements::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
   const bool is_on_bits =
       op == ast::BinaryOp::BitAnd || op == ast::BinaryOp::BitOr || op == ast::BinaryOp::BitXor;

@@ -1,4 +1,4 @@
-// `if`: on the host, decided at once, or chosen on the device.
+// `if`: computed on the host, decided at compile time, or chosen on the device.
 #include "dsl/sema/expressions/expressions.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -36,7 +36,7 @@ Value Expressions::if_expr(const ast::If& node, Span span) {
   return join_branches(chosen_by, std::move(a.value), std::move(b.value), span);
 }
 
-// A condition that is known when the program is compiled.
+// The value of a condition that is known at compile time.
 std::optional<bool> Expressions::decided_condition(const Value& chosen_by) {
   const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
                           pool().type(chosen_by.host) == HostType::Bool;
@@ -63,14 +63,14 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   if (!is_unit) return choose(test, std::move(a), std::move(b), span);
   Expr made{ExprKind::If, {}, span};
   made.args = {test.expr, a.expr, b.expr};
-  // A branch without statements stands before one that has some.
+  // The branch without statements becomes a block if the other one has statements.
   if (!a.expr) made.args[1] = build_.typed(Expr{ExprKind::Block, {}, span}).expr;
   Value value = build_.typed(std::move(made));
   value.kind = ValueKind::Unit;
   return value;
 }
 
-// The type of a value that is one of two; nothing where no type holds both.
+// The type of a value that is one of two. Nothing if no type holds both.
 std::optional<DType> Expressions::type_of_choice(const Value& a, const Value& b) {
   auto dtype = types_.own_dtype(a);
   const auto other = types_.own_dtype(b);
@@ -90,7 +90,7 @@ bool Expressions::is_exact_choice(const Value& a, const Value& b) {
          !holds_big(a) && !holds_big(b);
 }
 
-// Reports branches whose values have no type, or not one shape, together.
+// Reports branches whose values have no common type or shape.
 bool Expressions::are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span) {
   if (have_type && sizes_.same_shape(a.type, b.type)) return true;
   auto& diag =
@@ -99,7 +99,7 @@ bool Expressions::are_of_one_shape(const Value& a, const Value& b, bool have_typ
   return false;
 }
 
-// A value of one of two branches, decided on the device.
+// The value of one of two branches, chosen on the device.
 Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
   const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
   a = met[1];

@@ -1,4 +1,4 @@
-// `if` whose branches have several values: a choice for each of them.
+// `if` whose branches have several values: one choice for each value.
 #include "dsl/sema/expressions/expressions.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// Values that statements of a branch computed are assigned there to variables, which are read
-// behind the `if`. All others are chosen one by one.
+// A value that the statements of a branch compute is assigned to a variable there, and the variable
+// is read after the `if`. All other values are chosen one by one.
 Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Span span) {
   if (chosen_by.is_error() || a.value.is_error() || b.value.is_error()) return error_value(span);
   if (const auto decided = decided_condition(chosen_by)) {
@@ -56,7 +56,7 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
   return results;
 }
 
-// A read of a variable to which each branch assigns its value at its end.
+// A variable to which each branch assigns its value at its end, and a read of it.
 Value Expressions::assigned_in(const Value& first, const Value& second, Branch& a, Branch& b,
                                Span span) {
   const bool is_exact = is_exact_choice(first, second);

@@ -1,11 +1,11 @@
-// What is called.
+// Finds the function or operator that a call means.
 #include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 
 #include "dsl/diag/render.h"
+#include "dsl/sema/builtins.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/scalar_functions.h"
 
 namespace cinch::sema {
 
@@ -87,7 +87,7 @@ Value Calls::call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& na
   return all_.scalars.scalar_op(op, std::move(values), span, name.text);
 }
 
-// inner.encode(x), inner.decode(w), inner.finish(sum), and file.function(x).
+// Calls of inner.encode(x), inner.decode(w), inner.finish(sum) and file.function(x).
 Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Span span) {
   const auto* base = std::get_if<ast::NameRef>(&tree()[member.base].node);
   const Symbol* symbol = base == nullptr ? nullptr : all_.names.find_symbol(base->name.text);

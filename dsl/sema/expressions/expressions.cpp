@@ -200,7 +200,6 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
   return array;
 }
 
-// A condition of `if`, `while` or `assert`: a scalar.
 std::optional<ExprId> Expressions::condition(ast::ExprId id) {
   const Value value = conversions_.one_bool(expr(id));
   return value.is_error() ? std::nullopt : std::optional(value.expr);

@@ -1,6 +1,5 @@
-// Expressions: dispatch by kind, literals, array literals, casts, tuples, blocks, `if` and lambdas.
+// Names and expressions.
 #pragma once
-
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -11,17 +10,46 @@
 
 namespace cinch::sema {
 
+/// Finds what names mean: locals, names that a compressor declares, built-in names, and
+/// declarations of files.
+class Names : Part {
+ public:
+  using Part::Part;
+
+  /// The innermost symbol of the name; nullptr if there is none.
+  const Symbol* find_symbol(std::string_view name) const;
+  /// Reports an unknown name and suggests a similar one.
+  void unknown_name(const ast::Name& name);
+  /// The value of a symbol at a read of its name.
+  Value symbol_value(const Symbol& symbol, const ast::Name& name);
+  Value name_expr(const ast::Name& name);
+  /// Runs `body` while these names are visible.
+  void with_environment(Environment& env, const std::function<void()>& body);
+  /// `a.b`: a field of a payload, a name of an imported file, or a parameter of a wrapped
+  /// compressor.
+  Value field_expr(const ast::FieldRef& node, Span span);
+  /// Is the name taken? `instance` is nullptr in a fn.
+  static bool is_taken(std::string_view name, const Instance* instance);
+  /// Declares a name in the innermost scope. Reports a name that is taken.
+  void declare(const ast::Name& name, Symbol symbol);
+
+ private:
+  Value builtin_name(const ast::Name& name);
+  Value decl_value(const DeclRef& decl, const ast::Name& name);
+};
+
+/// Expressions: dispatch by kind, literals, array literals, casts, tuples, blocks, `if` and
+/// lambdas.
 class Expressions : Part {
  public:
   using Part::Part;
 
-  /// The value of an expression.
   Value expr(ast::ExprId id);
-  /// A condition of `if`, `while` or `assert`: one bool.
+  /// A condition of `if`, `while` or `assert`, which must be one bool.
   std::optional<ExprId> condition(ast::ExprId id);
-  /// The value of a block, with a scope of its own.
+  /// Elaborates a block with a scope of its own.
   Value block(ast::BlockId id);
-  /// A lambda over elements of these types; `finish` makes its value the result.
+  /// Elaborates a lambda over elements of these types. `finish` turns its value into the result.
   Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
                const std::function<Value(Value)>& finish);
 

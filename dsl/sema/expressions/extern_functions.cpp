@@ -1,5 +1,5 @@
-// Headers of `extern fn`s, and calls of what they hold.
-#include "dsl/sema/expressions/extern_functions.h"
+// Headers of `extern fn`s, and calls of their functions.
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ std::optional<DType> ExternFunctions::extern_type(ast::TypeId id) {
   return std::nullopt;
 }
 
-// Those of the parameters, then that of the result.
+// The types of the parameters, then the type of the result.
 std::optional<std::vector<DType>> ExternFunctions::extern_types(const ast::ExternFn& fn) {
   std::vector<DType> types;
   for (std::uint32_t i = 0; i < fn.params.count; ++i) {
@@ -80,7 +80,8 @@ void ExternFunctions::report_extern(const ast::ExternFn& fn, const rt::ExternRep
   }
 }
 
-// The files behind a reply become files of the run: places lie in them, and a cache looks at them.
+// Adds the headers to the files of the run: diagnostics point into them, and the cache compares
+// them.
 void ExternFunctions::add_headers(rt::ExternReply& reply) const {
   for (rt::ExternFile& file : reply.files) {
     const dsl::SourceBuffer* known = module_.sources->find_name(file.path);

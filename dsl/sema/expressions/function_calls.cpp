@@ -1,5 +1,4 @@
-// Calls of `fn`s, and their check without a caller.
-#include "dsl/sema/expressions/function_calls.h"
+#include "dsl/sema/expressions/calls.h"
 
 #include <algorithm>
 
@@ -28,8 +27,8 @@ Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::
   return map_each(decl, fn, values, several->elements.count, span);
 }
 
-// A fn of scalars that gives several values, on arrays: an array for each of them. All of them see
-// the same draws.
+// Maps a fn with several results over arrays: one array for each result. All of them use the same
+// draws.
 Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
                               std::size_t num_results, Span span) {
   for (Value& value : values) {
@@ -63,8 +62,8 @@ bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
          });
 }
 
-// A fn of scalars on arrays: element by element, as `map` with a lambda. `result`: which of several
-// values.
+// Maps a fn of scalars over arrays, as `map` does with a lambda. `result` selects one of several
+// results.
 Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
                             std::optional<std::size_t> result, Span span) {
   const ast::Module& tree = decl.unit->tree;
@@ -123,7 +122,7 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
   open_fns_.push_back(decl);
   Value result = build_.in_block(span, [&] {
     Environment env{decl.unit, nullptr, {Scope{}}};
-    // Shared draws of a fn count among those of the method that calls it.
+    // Shared draws of a fn count as draws of the method that calls it.
     env.shared_draws = env_->shared_draws;
     env.draw_instance = env_->draw_instance;
     Value value = error_value(span);
@@ -168,7 +167,7 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
       if (type) {
         symbol.value = build_.read_var(build_.add_var(param.name.text, *type, false, symbol.span),
                                        symbol.span);
-        // Whole numbers may stand in sizes.
+        // Sizes may use whole numbers.
         if (type->rank == 0 && is_int(type->dtype)) {
           const HostExprId leaf = sizes_.opaque_number(HostType::Int);
           sizes_.name(leaf, param.name.text, param.name.span);

@@ -37,7 +37,8 @@ Value Indexing::index_expr(const ast::Index& node, Span span) {
   return base;
 }
 
-// What an array of exact numbers holds is made in the type that it meets.
+// If the array holds exact numbers, the result takes the type of the operand with which it is
+// combined.
 Value Indexing::look_up(const Value& array, const Value& index, Span span) {
   return all_.exact.made_of_exact(
       array, span, [=, this](const Value& made) { return gather(made, index, span); });
@@ -52,7 +53,7 @@ Value Indexing::index_value(const Value& base, ast::ExprId id, Span span) {
     if (base.kind != ValueKind::Table) return slice(conversions_.unmet(base), *range, span);
     Value cut = slice(conversions_.materialize(base), *range, span);
     if (cut.is_error()) return cut;
-    // The names in the range have their meaning here alone.
+    // The names in the range have their meaning only here.
     return all_.exact.made_of_exact(base, span, [=, this](const Value& made) {
       Expr again = out_.exprs[cut.expr.index()];
       again.args[0] = made.expr;
@@ -68,7 +69,7 @@ Value Indexing::index_value(const Value& base, ast::ExprId id, Span span) {
                         pool().type(index.host) == HostType::Int;
   const std::size_t size = is_by_row ? base.table.size() / base.table_cols : base.table.size();
   const bool is_inside = !is_known || pool().const_value(index.host).bits < size;
-  // No array has so many elements.
+  // No array has this many elements.
   if (index.is_big || !is_inside) {
     reporter_.report<DiagKind::OutOfRange>(index.span, "index " + text_.number_text(index),
                                            text_.describe(base));
@@ -81,7 +82,6 @@ Value Indexing::index_value(const Value& base, ast::ExprId id, Span span) {
   return element;
 }
 
-// An integer, typed.
 Value Indexing::as_index(const Value& value) {
   if (value.is_error()) return value;
   const auto own = types_.own_dtype(value);
@@ -145,7 +145,7 @@ Value Indexing::gather(const Value& base, const Value& index, Span span) {
   return result;
 }
 
-// A table looked up by a matrix of indices: through a vector of them.
+// Looks up a table by a matrix of indices, through a vector of them.
 Value Indexing::gather_flat(const Value& base, const Value& index, Span span) {
   const HostExprId size = sizes_.num_elems(index.type);
   Value flat = all_.shapes.reshaped(index, vector_type(index.type.dtype, size), span);
@@ -159,14 +159,14 @@ Value Indexing::gather_flat(const Value& base, const Value& index, Span span) {
   return result;
 }
 
-// Of column numbers, a row of them for each row of a matrix of `cols` columns: the places in the
-// flat array, j * cols + i[j, k]. A number that may be no column becomes the largest there is,
-// which is no place: another row's element is never meant.
+// Turns a row of column numbers for each row of a matrix with `cols` columns into places in the
+// flat array: j * cols + i[j, k]. A number that may not be a column becomes the largest integer,
+// which is no valid place, so that it never means an element of another row.
 Value Indexing::places_in_rows(const Value& index, HostExprId cols, Span span) {
   const HostExprId width = index.type.dims[1], count = sizes_.num_elems(index.type);
   const HostExprId places = pool().mul(index.type.dims[0], cols);
   const bool is_proved = all_.facts.is_in_bounds(index, cols);
-  // As many as there are numbers, or one less where one means none.
+  // The number of all places, or one less if the last number means "none".
   const HostExprId most = pool().const_int(is_proved ? kNoPlace + 1 : kNoPlace);
   const std::string what = sizes_.size_text(places) + " elements are numbered by 32 bits";
   if (!build_.require_at_most(places, most, what, span)) return error_value(span);
@@ -194,7 +194,7 @@ Value Indexing::places_in_rows(const Value& index, HostExprId cols, Span span) {
   return at;
 }
 
-// `column` is `index` as u32, which takes what is negative to 0.
+// `column` is `index` as u32, where negative numbers are 0.
 Value Indexing::is_column(const Value& index, const Value& column, HostExprId cols, Span span) {
   Value below = all_.scalars.scalar_op(
       ScalarOp::lt, {column, conversions_.coerce(host_value(cols, span), kU32)}, span, "[]");
@@ -204,8 +204,8 @@ Value Indexing::is_column(const Value& index, const Value& column, HostExprId co
   return all_.scalars.scalar_op(ScalarOp::bit_and, {begins, below}, span, "[]");
 }
 
-// x[i] with a matrix of column numbers, one row of them per row of x: element [j, k] is
-// x[j, i[j, k]].
+// x[i] with a matrix of column numbers, one row of them for each row of x: element [j, k] is x[j,
+// i[j, k]].
 Value Indexing::gather_rows(const Value& base, const Value& index, Span span) {
   if (!prover_.proves_equal(base.type.dims[0], index.type.dims[0])) {
     return all_.scalars.cannot_combine("[]", base, index, span, false);
@@ -231,7 +231,7 @@ std::optional<HostExprId> Indexing::symbolic(ast::ExprId id) {
   return is_size ? std::optional(pool().cast(value.host, HostType::Int)) : std::nullopt;
 }
 
-// Leaves of loop variables are parameters of numbers that no parameter has.
+// Loop variables are parameter leaves with numbers that no real parameter has.
 bool Indexing::has_loop_leaf(HostExprId id) {
   bool found = false;
   pool().substitute(id, [&](const HostExprNode& leaf) {
@@ -300,7 +300,6 @@ Value Indexing::slice_of(const Value& base, HostExprId begin, HostExprId end, Sp
   return result;
 }
 
-// x[a..b] = e stores at a, a + 1 … b - 1.
 Value Indexing::index_of_range(const ast::Range& range, const Type& type, Span span) {
   const auto begin =
       range.lo ? all_.constants.host_size(range.lo, "a slice") : std::optional(pool().const_int(0));

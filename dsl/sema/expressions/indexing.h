@@ -1,5 +1,5 @@
-// `x[i]`, `x[i, j]` and `x[a..b]`: shapes, what is known of the result as an index, and bounds that
-// are proved, checked before launch, or left to a check where the index is used.
+// `x[i]`, `x[i, j]` and `x[a..b]`: their shapes, and what is known of a result that is itself an
+// index. Bounds are proved, checked before launch, or checked at run time where the index is used.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,14 @@ class Indexing : Part {
 
   /// `x[i]`, `x[i, j]`, `x[a..b]`.
   Value index_expr(const ast::Index& node, Span span);
-  /// The index as a typed integer; reports other values.
+  /// Converts an index to a typed integer; reports other values.
   Value as_index(const Value& value);
-  /// Requires that an index that the host computes is in bounds.
+  /// Requires that a host-computed index is in bounds.
   void check_host_index(const Value& index, HostExprId size, Span span);
-  /// The elements, or rows, at these indices.
   Value gather(const Value& base, const Value& index, Span span);
-  /// Indices within the rows of a matrix as indices of all its elements, row by row.
+  /// Turns indices within the rows of a matrix into indices of all its elements, row by row.
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
-  /// A host expression in which loop variables are leaves; nothing where there is none.
+  /// A host expression with loop variables as leaves; nothing if there is none.
   std::optional<HostExprId> symbolic(ast::ExprId id);
   /// `base[range]`.
   Value slice(const Value& base, const ast::Range& range, Span span);
@@ -30,7 +29,7 @@ class Indexing : Part {
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
   /// A slice between bounds that the host computes.
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
-  /// `a..b` in an assignment, as the indices a, a + 1 … b - 1.
+  /// The range `a..b` of an assignment as indices a, a + 1 … b - 1.
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
 
  private:

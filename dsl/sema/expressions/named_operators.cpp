@@ -1,4 +1,4 @@
-// Named operators: their labels, and dispatch by group.
+// Named operators: labels, numbers of operands, and dispatch by group.
 #include "dsl/sema/expressions/calls.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -7,7 +7,8 @@ namespace cinch::sema {
 
 namespace {
 
-// Labels and number of operands of each operator; `min` leaves room for sizes of state inits.
+// The labels and the number of operands of an operator. `min` allows state inits to leave out
+// sizes.
 struct Form {
   std::vector<std::string_view> labels;
   std::size_t min, max;

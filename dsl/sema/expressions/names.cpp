@@ -1,5 +1,5 @@
 // Look-up of names, and `a.b`.
-#include "dsl/sema/expressions/names.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <utility>
 
@@ -24,8 +24,7 @@ const Symbol* Names::find_symbol(std::string_view name) const {
 }
 
 void Names::unknown_name(const ast::Name& name) {
-  // Of many mistakes the later ones are not shown, and a search takes the longer the more names
-  // there are.
+  // Later mistakes are not shown, and this search takes long if there are many names.
   if (reporter_.num_errors() >= dsl::kMostShown) {
     reporter_.report<DiagKind::UnknownName>(name.span, name.text);
     return;

@@ -1,5 +1,5 @@
-// Sizes of a signature, and values as it says.
-#include "dsl/sema/expressions/signatures.h"
+// Sizes in signatures, and values in declared types.
+#include "dsl/sema/expressions/calls.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -7,7 +7,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// What a fn gives as its signature says, of several values each.
 Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);
   if (types == nullptr) return to_declared(value, id, span, what);
@@ -27,7 +26,7 @@ Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::
 
 namespace {
 
-// The name of a size that stands alone in a type, or nullptr.
+// The name, if a size in a type is a plain name, or nullptr.
 const ast::Name* plain_name(const ast::Module& tree, ast::ExprId id) {
   const auto* name = std::get_if<ast::NameRef>(&tree[id].node);
   return name == nullptr ? nullptr : &name->name;
@@ -35,7 +34,7 @@ const ast::Name* plain_name(const ast::Module& tree, ast::ExprId id) {
 
 }  // namespace
 
-// Binds names that stand alone and mean no constant; what is bound already must be the same size.
+// Binds sizes that are plain names and no constants. A size that is bound already must be the same.
 bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
   const Type shape = types_.value_type(arg);
   if (type.is_any()) return true;
@@ -104,8 +103,8 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
   return true;
 }
 
-// A value as a type in a signature says; sizes in it are already bound. Whole numbers stay known to
-// the host, as sizes may be made of them, and take the arithmetic of the type.
+// Converts a value to a type in a signature, whose sizes are already bound. The host still knows
+// whole numbers, because sizes may use them, but they take the arithmetic of the type.
 Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
                               std::string_view what) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[id].node);
@@ -178,8 +177,8 @@ void Signatures::declare_generic_sizes(const ast::Param& param) {
   }
 }
 
-// Of an array of any sizes: a vector, as it has the most forms, and of the same size for all of
-// them.
+// An array of any sizes is checked as a vector, which has the most operators, and all of them get
+// one size.
 std::optional<Type> Signatures::checked_type(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
   if (array == nullptr || !array->is_any()) return all_.written_types.type_of(param.type);

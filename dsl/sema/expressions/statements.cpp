@@ -19,7 +19,7 @@ void Statements::statement(ast::StmtId id) {
   if (const auto* s = std::get_if<ast::While>(&node.node)) return while_loop(*s, span);
   if (const auto* s = std::get_if<ast::Assert>(&node.node)) return assertion(*s, span);
   const Value value = all_.exprs.expr(std::get<ast::ExprStmt>(node.node).expr);
-  // A branch or block may leave a value that nobody wants; what it assigns stays.
+  // Nobody uses the value that a branch or block may leave; its assignments stay.
   if ((value.kind != ValueKind::Unit && !value.is_typed()) || !value.expr) return;
   const ExprKind kind = out_.exprs[value.expr.index()].kind;
   if (kind != ExprKind::Block && kind != ExprKind::If) return;
@@ -44,7 +44,7 @@ void Statements::let_tuple(const ast::LetTuple& node, Span span) {
   }
 }
 
-// `written`: where it may be a number that loop variables make.
+// `written`: the expression, which loop variables may make an exact number.
 void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
                       std::optional<ast::ExprId> written, Span span) {
   Symbol symbol;
@@ -94,7 +94,6 @@ void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
   all_.names.declare(name, std::move(symbol));
 }
 
-// A block whose value is not used.
 Value Statements::unused_block(ast::BlockId id) {
   Value value = all_.exprs.block(id);
   if (value.is_error() || value.is_typed() || value.kind == ValueKind::Unit) return value;

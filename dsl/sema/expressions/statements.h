@@ -11,7 +11,6 @@ class Statements : Part {
  public:
   using Part::Part;
 
-  /// Elaborates one statement.
   void statement(ast::StmtId id);
 
  private:
@@ -36,7 +35,7 @@ class Statements : Part {
 
   static constexpr char kLoopVariable[] = "a loop variable";
 
-  /// In the condition of a `while`: variables from this number on are the condition's own.
+  /// In the condition of a `while`: the first number of the condition's own variables.
   std::optional<std::size_t> condition_vars_;
 };
 

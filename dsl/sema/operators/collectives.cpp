@@ -1,5 +1,5 @@
-// allreduce, broadcast, sendrecv, and one row per rank.
-#include "dsl/sema/operators/collectives.h"
+// allreduce, broadcast, sendrecv, and collectives that give one row per rank.
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -69,7 +69,7 @@ Value Collectives::sendrecv_call(const CallArgs& args) {
   } else {
     received = build_.builtin(BuiltinId::sendrecv, x.type, {x.expr, to.expr}, args.span);
   }
-  // Places are checked where they are used: they have come over a network.
+  // Received indices are checked at their use, because they came over a network.
   received.facts.unique = x.facts.unique;
   received.facts.ascending = x.facts.ascending;
   received.facts.unique_in_rows = x.facts.unique_in_rows;
@@ -80,8 +80,8 @@ bool Collectives::is_counted_vector(const Value& x) {
   return x.type.rank == 1 && pool().has_count(x.type.dims[0]);
 }
 
-// A vector whose length is a count, which may differ between ranks. What arrives has a count of its
-// own: the same for all vectors that had one length before and went the same way.
+// A vector whose length is a count, which may differ between ranks. The received vector has a count
+// of its own. Vectors that had the same length before and used the same collective share it.
 Value Collectives::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
   const bool gathers = id == BuiltinId::allgather;
   HostExprId most = sizes_.without_counts(x.type.dims[0]);
@@ -103,7 +103,7 @@ Value Collectives::counted_collective(BuiltinId id, const Value& x, ExprId to, S
                         });
 }
 
-// allgather, all_to_all, reduce_scatter: one row per rank.
+// allgather, all_to_all and reduce_scatter: one row per rank.
 Value Collectives::per_rank_call(BuiltinId id, const CallArgs& args) {
   if (id == BuiltinId::allgather) {
     Value x = all_.arguments.vector_operand(args.positional[0], args.name);
@@ -111,7 +111,7 @@ Value Collectives::per_rank_call(BuiltinId id, const CallArgs& args) {
     if (is_counted_vector(x)) return counted_collective(id, x, ExprId(), args.span);
     Value rows = build_.builtin(id, matrix_type(x.type.dtype, pool().world(), x.type.dims[0]),
                                 {x.expr}, args.span);
-    // Places are checked where they are used: they have come over a network.
+    // Received indices are checked at their use, because they came over a network.
     rows.facts.unique_in_rows = x.facts.unique;
     return rows;
   }

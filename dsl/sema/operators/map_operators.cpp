@@ -1,5 +1,5 @@
 // map, fill, len and floor_div.
-#include "dsl/sema/operators/map_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -52,7 +52,7 @@ Value MapOperators::fill_call(const CallArgs& args) {
                         [&](Expr& e) { e.size = *size; });
 }
 
-// A number: elements of a vector, rows of a matrix.
+// The number of elements of a vector, or of rows of a matrix.
 Value MapOperators::len_call(const CallArgs& args) {
   Value x = all_.exprs.expr(args.positional[0]);
   if (x.is_error()) return x;
@@ -63,12 +63,12 @@ Value MapOperators::len_call(const CallArgs& args) {
         .note("it takes an array");
     return error_value(args.span);
   }
-  // The number is used without the array, which has to be made for it.
+  // The number may be used without the array, but the array has to be computed for it.
   if (build_.holds_filter(x)) build_.shared(x, "counted");
   return host_value(type.dims[0], args.span);
 }
 
-// The quotient rounded down, made of what rounds toward zero and what that leaves.
+// Computes the quotient rounded down from the quotient rounded toward zero and the remainder.
 Value MapOperators::floor_div_call(const CallArgs& args) {
   const Span span = args.span;
   const Value a = all_.exact.without_quotient(all_.exprs.expr(args.positional[0]));

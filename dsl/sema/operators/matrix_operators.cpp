@@ -1,5 +1,5 @@
 // `@`, orthonormalize and hadamard.
-#include "dsl/sema/operators/matrix_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

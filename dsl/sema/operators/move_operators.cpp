@@ -1,5 +1,5 @@
 // Concatenation, reshapes, packing, iota and histogram.
-#include "dsl/sema/operators/move_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/check.h"
@@ -119,7 +119,7 @@ Value MoveOperators::slice_call(const CallArgs& args) {
   return all_.indexing.slice_at(x, all_.indexing.as_index(begin), *size, args.span);
 }
 
-// Exact numbers stay exact, so that they take the type that they meet.
+// Exact numbers stay exact, so that they take the type of their other operand.
 std::optional<Value> MoveOperators::reshaped_table(const Value& table,
                                                    std::span<const HostExprId> dims) {
   std::int64_t size = 1;
@@ -173,7 +173,7 @@ Value MoveOperators::reshape_call(const CallArgs& args) {
   return result;
 }
 
-// Exact numbers of a matrix, in the order of its columns.
+// A table of exact numbers in the order of its columns.
 Value MoveOperators::transposed_table(const Value& table) {
   Value result = table;
   const std::size_t cols = table.table_cols, rows = table.table.size() / cols;

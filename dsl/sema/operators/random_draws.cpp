@@ -1,5 +1,5 @@
-// Numbers of draws, random arrays and stochastic rounding.
-#include "dsl/sema/operators/random_draws.h"
+// The numbers of draws, random arrays and stochastic rounding.
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -9,8 +9,8 @@ using dsl::DiagKind;
 
 namespace {
 
-// Numbers of call sites in one compressor: encode and decode count from 0, the others from where
-// they cannot meet them.
+// Numbers of call sites within one compressor. encode and decode count from 0, the others from
+// numbers that those do not reach.
 constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x2000;
 constexpr std::uint32_t kStreams = 0x80000000u;
 
@@ -22,8 +22,8 @@ std::uint32_t first_site(BodyKind body) {
 }  // namespace
 
 void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
-  // An encode in finish draws alike on all ranks; what it shares in any case has the numbers by
-  // which its decode draws the same.
+  // An encode in finish draws the same numbers on all ranks. Draws that it shares anyway keep the
+  // numbers with which its decode draws the same.
   const bool is_written_shared = all_.arguments.flag(args, "shared");
   const bool is_owners = mode_.encodes_in_finish && !is_written_shared;
   made.shared = is_written_shared || is_owners;

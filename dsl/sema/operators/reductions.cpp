@@ -1,5 +1,4 @@
-// Reductions and scans, by name or with a lambda.
-#include "dsl/sema/operators/reductions.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -7,14 +6,14 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// Along an axis the result keeps it with size 1.
+// A reduction along an axis keeps the axis with size 1.
 Type Reductions::reduced_type(const Type& type, int axis, DType dtype) {
   if (axis < 0) return scalar_type(dtype);
   const HostExprId one = pool().const_int(1);
   return axis == 0 ? matrix_type(dtype, one, type.dims[1]) : matrix_type(dtype, type.dims[0], one);
 }
 
-// Is the length of the lines along an axis known before launch? No kernel has rows of another.
+// No kernel has rows of a length that is unknown before launch.
 bool Reductions::is_known_line(const Value& x, int axis, std::string_view name) {
   if (axis < 0 || !pool().has_count(x.type.dims[axis])) return true;
   reporter_.report<DiagKind::NotKnownOnHost>(
@@ -65,7 +64,7 @@ Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
   return reduced(id, args, {x}, result);
 }
 
-// The sum of `x * y`, whose operands are repeated as those of `*`.
+// The sum of `x * y`, with operands broadcast as for `*`.
 Value Reductions::dot_call(const CallArgs& args) {
   std::vector<Value> xs = conversions_.unmet_together(
       {all_.exprs.expr(args.positional[0]), all_.exprs.expr(args.positional[1])});
@@ -137,8 +136,8 @@ std::string what_is_no_scalar(const Stmt& stmt) {
 
 }  // namespace
 
-// Of what was made since there were so many nodes: elements are joined within a step of a kernel,
-// where there are scalars alone.
+// Do all nodes from these numbers on have only scalars? A kernel combines elements within one step,
+// where it has no arrays.
 bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
   const auto refuse = [&](const std::string& what, Span span) {
     reporter_.report<DiagKind::NotInLambda>(span, what)
@@ -158,7 +157,7 @@ bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
   return true;
 }
 
-// The first value and the lambda of `reduce` and `scan`, both of the type that is joined.
+// The first value and the lambda of `reduce` and `scan`, in the type of the elements.
 std::optional<std::pair<Value, Value>> Reductions::lambda_pair(const CallArgs& args, const Value& x,
                                                                Value& init) {
   const auto own = types_.own_dtype(init);

@@ -1,5 +1,5 @@
 // Infix operators, operand types, and element-wise operators on host and device.
-#include "dsl/sema/operators/scalar_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include <algorithm>
 
@@ -91,7 +91,7 @@ bool keeps_exactness(ScalarOp op) {
 Value ScalarOperators::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
   const Value operand = all_.exprs.expr(node.operand);
-  // 2^63 alone is no i64, and -2^63 is one.
+  // An i64 can hold -2^63, but not the literal 2^63 alone.
   const bool is_least =
       is_negation && operand.is_big && pool().const_value(operand.host).as_int() == min_int(kI64);
   if (is_least) return host_value(operand.host, span);
@@ -123,7 +123,7 @@ Value ScalarOperators::binary_op(ast::BinaryOp op, const Value& a, const Value& 
   return scalar_op(infix.op, {a, b}, span, infix.text);
 }
 
-// `a < b < c` compares the truth of `a < b` with c.
+// Warns that `a < b < c` compares the truth value of `a < b` with c.
 void ScalarOperators::warn_of_chain(const ast::Binary& node, Span span) {
   const auto* first = std::get_if<ast::Binary>(&tree()[node.lhs].node);
   if (first == nullptr || !is_comparison(infix_of(first->op).op)) return;
@@ -176,8 +176,8 @@ Value ScalarOperators::scalar_op(ScalarOp op, std::vector<Value> args, Span span
   return typed_scalar_op(op, std::move(args), span, name);
 }
 
-// Literals of 2^63 or more among numbers: floats where they meet one, else u64. In a size they stay
-// what they are, which is too much; operands with a type of their own decide for all.
+// Gives literals of 2^63 or more a type: a float beside floats, else u64. In a size they stay as
+// they are, too large. Operands with a type of their own decide for all.
 std::vector<Value> ScalarOperators::with_big_settled(ScalarOp op, std::vector<Value> args) {
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
   const auto some = [&](const auto& test) { return std::any_of(first, args.end(), test); };
@@ -225,7 +225,7 @@ std::optional<DType> ScalarOperators::one_operand_type(ScalarOp op, const Value&
   const auto own = types_.own_dtype(arg);
   if (op == ScalarOp::popcount || op == ScalarOp::clz) {
     const DType type = own ? *own : conversions_.materialize(arg).type.dtype;
-    if (is_bool(type)) return make_uint(1);  // bools count as u1
+    if (is_bool(type)) return make_uint(1);  // bools have the type u1 here
     return is_float(type) ? cannot_apply(arg, name) : std::optional(type);
   }
   if (is_for_reals(op)) {
@@ -266,7 +266,8 @@ std::optional<DType> ScalarOperators::operand_type(ScalarOp op, const std::vecto
   const std::span<const Value> joined = std::span(args).subspan(first);
   const auto is_small = [&](const Value& v) { return types_.is_small_number(v); };
   if (!is_for_reals(op) && std::ranges::all_of(joined, is_small)) return kI32;
-  // Every operand against the first that has a type of its own: exact numbers follow it.
+  // Compares every operand with the first one that has a type of its own; exact numbers follow that
+  // type.
   std::size_t base = first;
   while (base + 1 < args.size() && !types_.own_dtype(args[base])) ++base;
   if (!types_.own_dtype(args[base])) base = first;

@@ -1,5 +1,5 @@
 // Scatters into vectors, and into the rows of a matrix.
-#include "dsl/sema/operators/move_operators.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -24,7 +24,7 @@ Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
   const auto size = all_.arguments.named_size(args, "size");
   if (v.is_error() || at.is_error() || !size) return error_value(args.span);
   if (at.type.rank == 2) {
-    // Of a payload nothing says that a row's indices are free of repeats.
+    // Nothing proves that the indices of a payload's row do not repeat.
     const bool may_repeat = is_by_rows() && !at.facts.unique_in_rows;
     if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
     return scatter_rows(how, v, at, *size, args.span);
@@ -59,7 +59,7 @@ Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value&
   });
 }
 
-// A matrix of column numbers: each row of values goes into a row of `size` elements of its own.
+// With a matrix of column numbers, each row of values is scattered into a row of `size` elements.
 Value MoveOperators::scatter_rows(const Scatter& how, const Value& v, const Value& at,
                                   HostExprId size, Span span) {
   const bool fits = v.type.rank == 0 ||

@@ -1,5 +1,5 @@
 // filter, nonzero, sorts, top_k and kth_largest.
-#include "dsl/sema/operators/selections.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

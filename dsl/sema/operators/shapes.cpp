@@ -1,11 +1,10 @@
 // Broadcasting, rows, and reshapes of values.
-#include "dsl/sema/operators/shapes.h"
+#include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
 
-// A vector beside a matrix of as many columns is a row of it.
 bool Shapes::is_row_of(const Type& a, const Type& b) {
   const Type& vector = a.rank == 1 ? a : b;
   const Type& matrix = a.rank == 1 ? b : a;
@@ -19,13 +18,13 @@ Value Shapes::as_row(const Value& value, const Type& shape) {
   return reshaped(value, matrix_type(value.type.dtype, one, value.type.dims[0]), value.span);
 }
 
-// A vector beside a matrix, as the row that is repeated.
+// A vector beside a matrix becomes a row of it, which is repeated.
 Type Shapes::with_rank_of(const Type& type, const Type& other) {
   if (type.rank != 1 || other.rank != 2 || is_by_rows()) return type;
   return matrix_type(type.dtype, pool().const_int(1), type.dims[0]);
 }
 
-// Two shapes as one, where each dimension agrees or is 1.
+// The common shape of two, if each dimension agrees or is 1.
 std::optional<Type> Shapes::joined(const Type& a, const Type& b) {
   const Type other = with_rank_of(b, a);
   Type shape = with_rank_of(a, b);
@@ -40,7 +39,6 @@ std::optional<Type> Shapes::joined(const Type& a, const Type& b) {
   return shape;
 }
 
-// The shape that operands of these shapes give together.
 std::optional<Type> Shapes::broadcast(std::span<const Value> args, Span span,
                                       std::string_view name) {
   Type shape = scalar_type(kF32);
@@ -63,7 +61,7 @@ std::optional<Type> Shapes::broadcast(std::span<const Value> args, Span span,
   return shape;
 }
 
-// The same elements in another shape; the numbers of elements are known to agree.
+// The numbers of elements are known to agree.
 Value Shapes::reshaped(const Value& value, const Type& type, Span span) {
   if (value.is_error() || sizes_.same_shape(value.type, type)) return value;
   Type shape = type;

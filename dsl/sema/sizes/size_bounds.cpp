@@ -1,5 +1,5 @@
-// Inequalities between sizes: by cases on min, max, clamp and counts, then by replacing terms of
-// the difference with bounds until every term left is plainly not negative.
+// Proves inequalities between sizes. First it distinguishes cases of min, max, clamp and counts.
+// Then it replaces terms of the difference by bounds until no remaining term can be negative.
 #include <algorithm>
 
 #include "dsl/sema/sizes/size_prover.h"
@@ -11,7 +11,6 @@ namespace {
 
 // Each level replaces one term or opens one min, max or clamp.
 constexpr int kMaxDepth = 7, kMaxSteps = 20000;
-// Of a tensor.
 constexpr std::int64_t kMostElements = UINT32_MAX;
 
 }  // namespace
@@ -66,7 +65,7 @@ bool SizeProver::is_at_least_one(HostExprId id, int depth) {
   return is_nonnegative_sum(sum, depth);
 }
 
-// Expressions that are never below the atom.
+// Expressions that are at least as large as the atom.
 std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
   const HostExprNode node = pool_.node(atom);
   switch (node.op) {
@@ -97,7 +96,7 @@ std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
   }
 }
 
-// Expressions that are never above the atom.
+// Expressions that are at most as large as the atom.
 std::vector<HostExprId> SizeProver::lower_bounds(HostExprId atom) {
   const HostExprNode node = pool_.node(atom);
   switch (node.op) {
@@ -126,7 +125,7 @@ std::vector<HostExprId> without_atom(std::vector<HostExprId> key, HostExprId ato
 
 }  // namespace
 
-// -c * rows * cols * rest, likewise: a tensor has fewer than 2^32 elements.
+// The same for -c * rows * cols * rest: a tensor has fewer than 2^32 elements.
 bool SizeProver::improve_negative_elements(const Polynomial& sum,
                                            const std::vector<HostExprId>& key, int depth) {
   std::vector<HostExprId> rest = key;
@@ -166,7 +165,7 @@ bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
         return is_nonnegative_with(without(sum, key), rest, factor, bound, depth);
       };
       if (std::ranges::any_of(upper_bounds(atom, depth - 1), holds_with)) return true;
-      // The greater of two is one of them.
+      // The maximum of two sizes is one of them.
       const HostExprNode node = pool_.node(atom);
       if (node.op != HostOp::Max) continue;
       if (holds_with(node.args[0]) && holds_with(node.args[1])) return true;
@@ -211,7 +210,7 @@ bool SizeProver::improve_positive_term(const Polynomial& sum, int depth) {
   return false;
 }
 
-// a <= b because of what a is.
+// Proves a <= b from the form of a.
 bool SizeProver::bounded_above_by(HostExprId a, HostExprId b, int depth) {
   const HostExprNode node = pool_.node(a);
   const auto arg = [&](int i) { return less_equal(node.args[i], b, depth - 1); };
@@ -237,7 +236,7 @@ bool SizeProver::bounded_above_by(HostExprId a, HostExprId b, int depth) {
   }
 }
 
-// a <= b because of what b is.
+// Proves a <= b from the form of b.
 bool SizeProver::bounded_below_by(HostExprId a, HostExprId b, int depth) {
   const HostExprNode node = pool_.node(b);
   const auto arg = [&](int i) { return less_equal(a, node.args[i], depth - 1); };
@@ -316,7 +315,7 @@ bool SizeProver::find_bound_in_n(HostExprId id) {
     case HostOp::Select:
       return arg(1) && arg(2);
     case HostOp::Cast: {
-      // Where n is a constant, `clamp(ceil(ratio * n), 1, n)` is made of floats.
+      // If n is a constant, `clamp(ceil(ratio * n), 1, n)` consists of floats.
       const HostExprNode cast = pool_.node(node.args[0]);
       if (cast.op == HostOp::Clamp && pool_.is_const(cast.args[2])) return true;
       return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&

@@ -1,4 +1,4 @@
-// Normal form of sizes: polynomials over atoms, rebuilt as host expressions in a fixed order.
+// Normal form of sizes: polynomials over atoms, written as host expressions in a fixed order.
 #include "dsl/sema/sizes/size_prover.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@ namespace cinch::sema {
 
 namespace {
 
-// Larger polynomials are left as they are: nothing is proved about them, and time stays small.
+// Limits the time of proofs: nothing is proved about larger polynomials.
 constexpr std::size_t kMaxTerms = 64, kMaxFactors = 16;
 
-// False where the factor leaves 64 bits.
+// Returns false if the factor does not fit in 64 bits.
 bool add_term(Polynomial& sum, const std::vector<HostExprId>& key, std::int64_t factor) {
   std::int64_t& total = sum[key];
   if (__builtin_add_overflow(total, factor, &total)) return false;
@@ -96,7 +96,8 @@ Polynomial SizeProver::make_polynomial(HostExprId id) {
   }
 }
 
-// The node with canonical integer arguments, so that equal operations on equal sizes are one atom.
+// Makes the integer arguments of a node canonical, so that equal operations on equal sizes are one
+// atom.
 HostExprId SizeProver::canonical_atom(HostExprId id) {
   const HostExprNode node = pool_.node(id);
   const bool is_leaf = host_op_num_args(node.op) == 0 || node.op == HostOp::Count;

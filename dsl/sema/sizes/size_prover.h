@@ -1,6 +1,6 @@
-// What can be proved about sizes: equality as polynomials, `a <= b` and `a >= 0` for every n,
-// world, step, count and parameter value, and whether a size has a bound in n and constants.
-// Sound and incomplete: "no" means "not proved". Sizes are host expressions of type Int.
+// Proves facts about sizes, which are host expressions of type Int. Two sizes are equal as
+// polynomials; `a <= b` or `a >= 0` for every n, world, step, count and parameter value; a size has
+// a bound in n and constants. Sound but incomplete: "no" means "not proved".
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@
 
 namespace cinch::sema {
 
-/// A sum of products of atoms: any node that is not +, -, * or a constant is an atom. The key is a
-/// sorted list of atom ids; the empty key is the constant term.
+/// A sum of products of atoms. Every node that is not +, -, * or a constant is an atom. The key is
+/// a sorted list of atom ids; the empty key is the constant term.
 using Polynomial = std::map<std::vector<HostExprId>, std::int64_t>;
 
 class SizeProver {
  public:
-  /// `pool` outlives the prover. In a matrix program n counts as r * c.
+  /// `pool` must outlive the prover. In a program on matrices, n counts as r * c.
   explicit SizeProver(HostExprPool& pool) : pool_(pool) {}
 
   void set_matrix(bool is_matrix) { is_matrix_ = is_matrix; }
-  /// The range of parameter `index`: makes `ceil(ratio * n) >= 0` provable.
+  /// Sets the range of parameter `index`, from which `ceil(ratio * n) >= 0` can be proved.
   void set_param_range(std::uint32_t index, const std::optional<rt::ParamRange>& range);
-  /// A leaf that stands for an unknown size of a `fn`'s signature: never negative.
+  /// A leaf for an unknown size of a `fn`'s signature is never negative.
   void set_nonnegative(HostExprId leaf) { nonnegative_leaves_[leaf] = true; }
 
-  /// The same expression in normal form: equal polynomials have equal ids.
+  /// The expression in normal form: equal polynomials get equal ids.
   HostExprId canonical(HostExprId id);
   bool proves_equal(HostExprId a, HostExprId b) { return a == b || canonical(a) == canonical(b); }
-  /// True where both are constants that differ, or differ by a constant.
+  /// Do they differ by a constant (or are they different constants)?
   bool proves_different(HostExprId a, HostExprId b);
   bool proves_nonnegative(HostExprId id);
   bool proves_less_equal(HostExprId a, HostExprId b);
   /// a < b.
   bool proves_less(HostExprId a, HostExprId b);
-  /// True where the size has an upper bound made of n, r, c and constants.
+  /// Does the size have an upper bound made of n, r, c and constants?
   bool has_bound_in_n(HostExprId id);
   std::optional<std::int64_t> constant(HostExprId id);
 
@@ -73,9 +73,9 @@ class SizeProver {
   std::map<std::uint32_t, rt::ParamRange> ranges_;
   std::unordered_map<HostExprId, bool> nonnegative_leaves_;
   std::unordered_map<HostExprId, HostExprId> canonical_;
-  std::unordered_map<HostExprId, Polynomial> polynomials_;  // nodes stay where they are
+  std::unordered_map<HostExprId, Polynomial> polynomials_;  // keeps nodes at their addresses
   std::unordered_map<HostExprId, bool> bounded_;
-  int steps_ = 0;  // of the proof under way: a proof that takes long is given up
+  int steps_ = 0;  // of the current proof, which stops after too many
 };
 
 }  // namespace cinch::sema

@@ -1,4 +1,4 @@
-// Forms and names of sizes, and new unknown ones.
+// Unique forms of sizes, their names, and new unknown sizes.
 #include "dsl/sema/sizes/size_scope.h"
 
 #include "runtime/core/check.h"
@@ -47,7 +47,6 @@ HostExprId SizeScope::without_counts(HostExprId size) {
   }
 }
 
-// A size that is below zero wherever it is not zero is a mistake beside unsigned integers.
 bool SizeScope::is_never_positive(HostExprId size) {
   const HostExprId opposite = pool().sub(pool().const_int(0), size);
   return !prover_.proves_nonnegative(size) && prover_.proves_nonnegative(opposite);
@@ -55,7 +54,7 @@ bool SizeScope::is_never_positive(HostExprId size) {
 
 namespace {
 
-// Parameters of numbers that no compressor reaches stand for the sizes of a signature.
+// Sizes of a signature are parameters with numbers that no real parameter reaches.
 constexpr std::uint32_t kFirstGenericSize = 1u << 22;
 
 }  // namespace

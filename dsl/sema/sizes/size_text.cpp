@@ -24,7 +24,7 @@ const char* infix_of(HostOp op) {
   }
 }
 
-// What is deeper or longer is "…": sizes are graphs, which as text may be of any length.
+// Deeper or longer parts become "…": sizes are graphs, whose text could have any length.
 constexpr int kMaxTextDepth = 200, kMaxTextNodes = 500;
 
 bool is_sum(HostOp op) {
@@ -88,7 +88,6 @@ std::string SizeScope::type_text(const Type& type) {
   return text + "]";
 }
 
-// The named sizes and leaves that a size is made of, each with the place it comes from.
 void SizeScope::collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                               std::set<HostExprId>& seen) {
   if (!seen.insert(id).second) return;

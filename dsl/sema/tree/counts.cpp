@@ -1,4 +1,4 @@
-// Counts by mask, and the counts of the wire that encode filled by the same mask.
+// Counts of filters by mask, and the counts of the wire that encode fills by the same mask.
 #include "dsl/sema/tree/counts.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -7,7 +7,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// The entry of ProgramInfo::counts for what this mask and limit keep.
 std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId limit,
                                                    HostExprId len, Span span) {
   const std::string key = count_key(mask, limit);
@@ -32,7 +31,6 @@ std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId
   return index;
 }
 
-// The count of what arrives from other ranks: one for each key.
 std::uint32_t Counts::received(const std::string& key, HostExprId most) {
   const auto [known, is_new] =
       counts_by_mask_.try_emplace(key, static_cast<std::uint32_t>(out_.info.counts.size()));
@@ -40,7 +38,7 @@ std::uint32_t Counts::received(const std::string& key, HostExprId most) {
   return known->second;
 }
 
-// A count that a filter made has the name of the first array of that length that has one.
+// A count of a filter gets the name of the first named array of that length.
 void Counts::name_counts(const Type& type, const ast::Name& name) {
   for (int i = 0; i < type.rank; ++i) {
     const HostExprNode& node = pool().node(type.dims[i]);
@@ -54,11 +52,10 @@ std::string Counts::count_key(const Value& mask, HostExprId limit) {
          std::to_string(limit.index());
 }
 
-// What encode has sent: its counts by their filters' masks, and what its fields hold.
 void Counts::note_sent_counts(const Instance& instance, const Value& wire) {
   const ExprId literal = all_.payloads.literal_of(wire);
   const std::vector<ExprId>& args = out_.exprs[literal.index()].args;
-  std::map<std::uint32_t, std::uint32_t> sent;  // the wire's count by that of a filter
+  std::map<std::uint32_t, std::uint32_t> sent;  // the wire's count by the filter's count
   for (std::uint32_t count = 0; count < instance.counts.size(); ++count) {
     for (std::size_t i = 0; i < args.size(); ++i) {
       const Type& declared = instance.fields[i].type;
@@ -89,7 +86,6 @@ void Counts::check_twin_counts(Span span) {
   }
 }
 
-// A field of the payload whose count is that of another by one mask has the other's.
 Value Counts::with_first_count(const Value& field, Span span) {
   if (!mode_.in_decode_body || twin_counts_.empty() || field.type.rank == 0) return field;
   const HostExprNode& size = pool().node(field.type.dims[0]);
@@ -107,7 +103,6 @@ Value Counts::with_first_count(const Value& field, Span span) {
   return value;
 }
 
-// A filter in decode whose mask is not known beside what encode sent.
 void Counts::note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value*> values) {
   if (!mode_.in_decode_body) return;
   bool has_sent = false, has_found = false;
@@ -126,15 +121,14 @@ void Counts::note_masks(dsl::Diagnostic& diag, std::initializer_list<const Value
       "the same operators, of the same fields");
 }
 
-// The count of the program's wire that is as large as what this filter keeps, if encode was honest.
 std::optional<std::uint32_t> Counts::sent_count(const std::string& key) const {
   if (mode_.body != BodyKind::Decode || !mode_.in_decode_body) return std::nullopt;
   const auto at = sent_counts_.find(key);
   return at == sent_counts_.end() ? std::nullopt : std::optional(at->second);
 }
 
-// Payloads are not trusted: that both counts are equal is checked, and then the array has the
-// wire's.
+// Payloads are not trusted, so the program checks that both counts are equal. Then the array gets
+// the wire's count.
 Value Counts::as_sent(const Value& result, std::uint32_t count, const CallArgs& args) {
   const rt::CountInfo& info = out_.info.wire.counts[count];
   const HostExprId sent = pool().count(count, info.bound);

@@ -1,11 +1,9 @@
-// Text of values, the types that editors show, and notes that say where a size comes from.
 #include "dsl/sema/tree/descriptions.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
 
-// A constant of the host.
 std::string Descriptions::number_text(const Value& value) {
   if (value.is_big) return std::to_string(pool().const_value(value.host).bits);
   const std::string text = pool().print(value.host);
@@ -41,8 +39,8 @@ std::string Descriptions::describe(const Value& value) {
   return "";
 }
 
-// What is put in place elsewhere has the types of that place: only where a body is declared are
-// they those that it says.
+// An inlined body has the types of the place of the call. Only at its declaration does it have the
+// types in its text.
 bool Descriptions::records_types(Span span) const {
   const TypeRecord* types = module_.types;
   if (types == nullptr || span.file != types->file || env_ == nullptr) return false;

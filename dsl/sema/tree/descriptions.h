@@ -1,5 +1,4 @@
-// Values as people read them: in diagnostics and their notes, and in the record of types that
-// editors show.
+// Text about values: in diagnostics and their notes, and in the record of types that editors show.
 #pragma once
 
 #include <initializer_list>
@@ -13,14 +12,13 @@ class Descriptions : Part {
  public:
   using Part::Part;
 
-  /// A constant of the host as text.
   std::string number_text(const Value& value);
-  /// A value in words, as in "expected …, found …".
+  /// A value in words, for "expected …, found …".
   std::string describe(const Value& value);
-  /// For editors: what is known of an expression or a name that is declared.
+  /// Records for editors what is known of an expression or a declared name.
   void record_type(Span span, const Value& value);
   void record_type(Span span, const Symbol& symbol);
-  /// Notes that say where the sizes of these values come from.
+  /// Adds notes about the places where the sizes of these values come from.
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
 
  private:

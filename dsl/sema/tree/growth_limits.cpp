@@ -1,4 +1,4 @@
-// Weights of operators, the three limits, and the use that is blamed.
+// The weights of operators, the three limits, and the use that is blamed for an excess.
 #include "dsl/sema/tree/growth_limits.h"
 
 #include <algorithm>
@@ -11,16 +11,17 @@ using dsl::DiagKind;
 
 namespace {
 
-// What later stages are meant for; more than the longest chains of operators that people write.
+// The most operations that later stages are designed for; more than the longest chains of operators
+// that people write.
 constexpr std::size_t kMostOperations = 1u << 15;
-// Of a run over a file, everything checked in it together.
+// The limit of one run over a file, for everything that it checks.
 constexpr std::size_t kMostSteps = 1u << 22;
-// Expressions in one another, across calls: the stack holds that many everywhere.
+// The most nested expressions, across calls. The stack holds this many on every platform.
 constexpr int kMostLevels = 700;
 
 }  // namespace
 
-// Operations that passes make of one operator, where they are many: about as many as they are.
+// An operator that passes expand counts about as many operations as they make of it.
 std::size_t GrowthLimits::operations_of(const Expr& expr) {
   if (expr.kind != ExprKind::Builtin) return 1;
   const auto is_constant = [&](ExprId array, int dim) {
@@ -36,12 +37,12 @@ std::size_t GrowthLimits::operations_of(const Expr& expr) {
     case BuiltinId::std:
     case BuiltinId::argmax:
       return 7;
-    case BuiltinId::matmul:  // by a thin matrix
+    case BuiltinId::matmul:  // with a matrix of few columns
       return is_constant(expr.args[0], 1) || is_constant(expr.args[1], 1) ? 100 : 1;
     default:
       break;
   }
-  // Sums of columns become sums of whole rows, where there may be many columns.
+  // Sums of columns become sums of whole rows if there may be many columns.
   const bool is_by_columns =
       builtin_info(expr.builtin).group == BuiltinGroup::Reduce && expr.axis == 0;
   return is_by_columns && !is_constant(expr.args.front(), 1) ? 60 : 1;
@@ -62,7 +63,7 @@ void GrowthLimits::weigh(const Expr& expr) {
   if (num_operations_ > kMostOperations) {
     report_growth(expr.span, kMostOperations, &Growth::operations);
   } else if (weight > kMostOperations) {
-    // A constant of a compressor is one node that stands in many places.
+    // A constant of a compressor is one node that is used in many places.
     const bool is_whole = expr.kind == ExprKind::Block && open_uses_.size() == 1;
     report_too_large(is_whole                ? open_uses_[0].span
                      : open_uses_.size() > 1 ? open_uses_[1].span
@@ -89,7 +90,7 @@ bool GrowthLimits::holds_levels(int more, Span span) {
   return false;
 }
 
-// The outermost use that accounts for most of it; where none does, all that is elaborated.
+// Blames the outermost use that causes most of the growth, else the whole compressor or fn.
 void GrowthLimits::report_growth(Span reached, std::size_t most, std::size_t Growth::* measure) {
   const std::size_t now = growth_now().*measure;
   const auto is_most = [&](const OpenUse& use) { return now - use.before.*measure > most / 2; };

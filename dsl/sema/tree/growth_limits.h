@@ -1,6 +1,5 @@
-// How large a program grows: what a text writes once is put in place wherever it is used, so a few
-// lines may ask for any number of operations. Limits on that, and what is named when one is
-// reached.
+// Limits the growth of programs. Functions and compressors are inlined at every use, so a few lines
+// may ask for any number of operations. Also finds the use to name when a limit is reached.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@ class GrowthLimits : Part {
  public:
   using Part::Part;
 
-  /// Holds an open level of expressions and blocks.
+  /// An open level of expressions and blocks.
   class Level {
    public:
     explicit Level(GrowthLimits& in) : in_(in) {
@@ -29,7 +28,7 @@ class GrowthLimits : Part {
    private:
     GrowthLimits& in_;
   };
-  /// Measures how many levels what is elaborated as long as it lives takes.
+  /// Measures the nesting of everything that is elaborated during its life.
   class Depth {
    public:
     explicit Depth(GrowthLimits& in) : in_(in), outer_(std::exchange(in.deepest_, in.levels_)) {}
@@ -42,7 +41,7 @@ class GrowthLimits : Part {
     GrowthLimits& in_;
     int outer_;
   };
-  /// Holds a use of what is put in place; the first one is all that is elaborated.
+  /// An open use of something that is inlined. The first one is the whole compressor or fn.
   class Use {
    public:
     Use(GrowthLimits& in, Span span) : in_(in) {
@@ -55,14 +54,15 @@ class GrowthLimits : Part {
    private:
     GrowthLimits& in_;
   };
-  /// As if so many levels were open now.
+  /// Counts this many levels as if they were open now.
   void count_levels(int more) { deepest_ = std::max(deepest_, levels_ + more); }
 
-  /// Counts an expression that was made; reports what is too large.
+  /// Counts a new expression. Reports a program that is too large.
   void weigh(const Expr& expr);
-  /// False, and reported once, where too much was elaborated or the stack would not hold more.
+  /// May elaboration go on? Reports once if too much was elaborated, or if the stack would
+  /// overflow.
   bool may_go_on(Span span);
-  /// Room for so many levels more, or reported.
+  /// Is there room for this many more levels? Reports if not.
   bool holds_levels(int more, Span span);
 
  private:
@@ -76,7 +76,7 @@ class GrowthLimits : Part {
     Growth before;
   };
   std::vector<OpenUse> open_uses_;
-  std::vector<std::size_t> weights_;  // by expression: operations, counted wherever it stands
+  std::vector<std::size_t> weights_;  // operations by expression, counted at every use
   std::size_t num_operations_ = 0;
   int levels_ = 0;
   int deepest_ = 0;

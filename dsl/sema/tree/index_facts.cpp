@@ -1,4 +1,4 @@
-// Facts of operators, and of mutable variables in branches and loops.
+// Facts about results of operators, and about mutable variables in branches and loops.
 #include "dsl/sema/tree/index_facts.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -19,7 +19,7 @@ IndexFacts IndexFactTracker::common_facts(const IndexFacts& a, const IndexFacts&
   return both;
 }
 
-// Of variables that both ways know: what is known of them whichever way was taken.
+// Keeps the facts that hold after either branch.
 void IndexFactTracker::join_variable_facts(const std::map<std::uint32_t, IndexFacts>& other) {
   for (auto& [var, facts] : variable_facts_) {
     const auto found = other.find(var);
@@ -27,7 +27,7 @@ void IndexFactTracker::join_variable_facts(const std::map<std::uint32_t, IndexFa
   }
 }
 
-// A body may run again after its own assignments, and may not run at all.
+// A body may run again after its own assignments, or not run at all.
 Value IndexFactTracker::in_loop(const std::function<Value()>& body) {
   const auto before = variable_facts_;
   std::map<std::uint32_t, std::uint32_t> versions;
@@ -44,7 +44,6 @@ Value IndexFactTracker::in_loop(const std::function<Value()>& body) {
   return value;
 }
 
-// What bounds the results of integer arithmetic, whatever the values are.
 IndexFacts IndexFactTracker::facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type) {
   if (args.size() != 2 || !args[1].is_host() || pool().type(args[1].host) != HostType::Int)
     return {};
@@ -75,7 +74,6 @@ IndexFacts IndexFactTracker::facts_of_op(ScalarOp op, const std::vector<Value>& 
   }
 }
 
-// Every value of an index is below this; invalid where nothing is known.
 HostExprId IndexFactTracker::index_limit(const Value& value) {
   if (value.facts.limit) return value.facts.limit;
   if (value.is_typed() && is_unsigned_int(value.type.dtype) && value.type.dtype.bits <= 32) {

@@ -56,7 +56,7 @@ Branch TreeBuilder::in_branch(Span span, const std::function<Value()>& body) {
   std::vector<StmtId> own;
   std::vector<StmtId>* const outer = std::exchange(stmts_, &own);
   Value value = body();
-  // What the statements compute may be conditional: they stay with the value they lead to.
+  // The statements may be conditional, so they stay with the value that they compute.
   const bool is_number = value.is_host() || value.kind == ValueKind::Table;
   if (is_number && !own.empty()) value = conversions_.materialize(value);
   stmts_ = outer;
@@ -69,7 +69,7 @@ Branch TreeBuilder::in_branch(Span span, const std::function<Value()>& body) {
   if (value.expr) expr.args = {value.expr};
   Value result = typed(std::move(expr));
   value.expr = result.expr;
-  value.remake.reset();  // of what may stand in the block
+  value.remake.reset();  // it may use variables of the block
   return {std::move(value), {}};
 }
 
@@ -152,7 +152,7 @@ bool TreeBuilder::require(HostExprId condition, const std::string& what, Span sp
   }
   if (stmts_ == nullptr) return true;
   if (pool().has_count(condition)) {
-    // Counts are known on the device only.
+    // Only the device knows counts.
     Expr holds{ExprKind::HostSize, scalar_type(kBool), span};
     holds.size = condition;
     Stmt check{StmtKind::Assert, span};

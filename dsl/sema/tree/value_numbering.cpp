@@ -1,4 +1,4 @@
-// Numbers of values, and the names and versions that they are found through.
+// Numbers of values, and the names and versions through which they are found.
 #include "dsl/sema/tree/value_numbering.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::uint32_t ValueNumbering::version(VarId var) const {
   return known == var_versions_.end() ? 0 : known->second;
 }
 
-// Until the first assignment a variable is its first value, in the loop where that stands.
+// Until its first assignment a variable has its first value, within the loop of its declaration.
 void ValueNumbering::note_read(ExprId read, VarId var) {
   const auto first = first_values_.find(var.index());
   const bool is_first =
@@ -27,8 +27,8 @@ void ValueNumbering::note_read(ExprId read, VarId var) {
   read_versions_[read.index()] = {version(var), epoch_};
 }
 
-// What an expression stands for: past names of what does not change, past blocks that only name
-// parts of their value, and past the fields of a payload, which hold what encode gave them.
+// Finds the expression that defines a value. Looks through names that do not change, blocks that
+// only name parts of their value, and fields of a payload.
 ExprId ValueNumbering::resolved(ExprId id) const {
   while (true) {
     const Expr& e = out_.exprs[id.index()];
@@ -52,7 +52,7 @@ ExprId ValueNumbering::resolved(ExprId id) const {
   }
 }
 
-// An integer that was widened, as what it was before.
+// The integer before it was widened.
 ExprId ValueNumbering::unwidened(ExprId id) const {
   id = resolved(id);
   const Expr& e = out_.exprs[id.index()];
@@ -62,8 +62,8 @@ ExprId ValueNumbering::unwidened(ExprId id) const {
   return is_wider ? unwidened(inner) : id;
 }
 
-// A text that is equal for two expressions only if they have the same value: reads of mutable names
-// carry the number of the assignment they see, parameters of lambdas their place.
+// Two expressions with the same text have the same value. Reads of mutable names contain the number
+// of the assignment that they see, and parameters of lambdas contain their position.
 std::string ValueNumbering::expression_key(ExprId id) {
   const Expr& e = out_.exprs[id.index()];
   std::string key = std::to_string(static_cast<int>(e.kind)) + dtype_name(e.type.dtype) + ":";
@@ -82,7 +82,7 @@ std::string ValueNumbering::expression_key(ExprId id) {
     add(version->second.first);
     add(version->second.second);
   }
-  // Draws, and blocks that do something, are equal only to themselves.
+  // Draws, and blocks with effects, are equal only to themselves.
   const bool is_alone =
       e.kind == ExprKind::Block || e.kind == ExprKind::WireLiteral ||
       (e.kind == ExprKind::Builtin && builtin_info(e.builtin).group == BuiltinGroup::Random);
@@ -107,9 +107,8 @@ std::string ValueNumbering::expression_key(ExprId id) {
   return key + ")";
 }
 
-// Equal numbers are equal values.
 std::uint32_t ValueNumbering::value_number(ExprId written) {
-  // Names are looked behind up to here: chains of them are longer than the stack is high.
+  // The most names to look through: chains of names can be longer than the stack allows.
   constexpr int kDeepest = 200;
   ExprId id = key_levels_ < kDeepest ? resolved(written) : written;
   if (const Expr& e = out_.exprs[id.index()]; e.kind == ExprKind::Convert) {

@@ -1,4 +1,4 @@
-// Constants of expressions, and constants that files declare.
+// Constant expressions, and constants that files declare.
 #include "dsl/sema/types/constants.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::optional<Constant> Constants::constant_number(ast::ExprId id) {
   return number;
 }
 
-// Where integers have 63 bits, larger ones are floats.
+// The host's integers have 63 bits, so larger numbers become floats.
 std::optional<HostValue> Constants::constant_value(ast::ExprId id) {
   const auto number = constant_number(id);
   if (!number || !number->is_big) return number ? std::optional(number->value) : std::nullopt;
@@ -70,8 +70,8 @@ std::optional<std::int64_t> Constants::constant_int(ast::ExprId id) {
   return value->as_int();
 }
 
-// A constant of numbers is computed once. One of operators means its expression, elaborated where
-// it is used: passes join what is computed twice.
+// A constant made of numbers is computed once. A constant that uses operators stands for its
+// expression, which is elaborated at each use; passes merge repeated computations.
 Value Constants::const_value(const DeclRef& decl, const ast::Const& node) {
   const std::pair key(&node, mode_.in_claim);
   const auto known = module_.known_consts.find(key);
@@ -84,7 +84,7 @@ Value Constants::const_value(const DeclRef& decl, const ast::Const& node) {
   return value;
 }
 
-// As deep as where it was computed, so that the order of uses does not matter.
+// Counts as many levels as its computation did, so that the order of uses does not matter.
 Value Constants::known_const(const KnownConst& known, Span span) {
   all_.growth.count_levels(known.levels);
   if (!all_.growth.holds_levels(known.levels, span)) return error_value(span);

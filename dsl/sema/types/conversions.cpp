@@ -1,4 +1,4 @@
-// Silent conversions, `as`, and the type of a value that meets nothing.
+// Silent conversions, `as`, and the default types of values.
 #include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Value Conversions::literal(HostExprId constant, DType to, Span span) {
   const HostValue value = pool().const_value(constant);
   Expr expr{ExprKind::Literal, scalar_type(to), span};
   if (is_float(to)) {
-    // Rounded once: f64 does not hold every integer that f32 rounds.
+    // Rounds only once: f64 does not hold every integer that f32 rounds.
     const float single = value.type == HostType::Int ? static_cast<float>(value.as_int())
                                                      : static_cast<float>(value.to_double());
     expr.bits = f64_bits(to == kF64 ? value.to_double() : static_cast<double>(single));
@@ -77,7 +77,6 @@ Value Conversions::materialize(const Value& value) {
   return coerce(value, is_small ? kI32 : kI64);
 }
 
-// A literal of 2^63 or more as the number that it is, which for f32 and f64 is a float.
 Value Conversions::big_as_float(const Value& value, DType to) {
   const auto number = static_cast<std::uint64_t>(pool().const_value(value.host).as_int());
   const double rounded =
@@ -85,7 +84,7 @@ Value Conversions::big_as_float(const Value& value, DType to) {
   return host_value(pool().const_f64(rounded), value.span);
 }
 
-// A conversion would change what does not fit; written out it may.
+// A silent conversion would change a number that does not fit. An explicit one may.
 bool Conversions::is_every_choice_in(const Value& value, DType to) {
   if (!is_int(to)) return true;
   for (const HostExprId number : value.chosen) {
@@ -131,7 +130,7 @@ Value Conversions::coerce(const Value& value, DType to) {
     const bool is_anew = value.remake != nullptr && (value.is_exact || is_int(to));
     if (is_anew) return value.remake->in_type(to);
     Value result = convert(value, to, value.span);
-    if (is_int(to)) result.facts = value.facts;  // no float is an index
+    if (is_int(to)) result.facts = value.facts;  // floats are not indices
     return result;
   }
   const HostType type = pool().type(value.host);
@@ -140,7 +139,7 @@ Value Conversions::coerce(const Value& value, DType to) {
                                                    dtype_name(to));
     return error_value(value.span);
   }
-  // Rounded once: an f32 would be rounded again.
+  // Rounds only once: an f32 would be rounded again.
   if (is_narrow_float(to)) return convert(coerce(value, types_.wide_type(value)), to, value.span);
   if (pool().is_const(value.host)) {
     const bool is_number = type == HostType::Int && is_int(to) && !value.is_big;
@@ -154,7 +153,7 @@ Value Conversions::coerce(const Value& value, DType to) {
   return size_in_type(value, to);
 }
 
-// What the host computes before launch.
+// Converts a number that the host computes before launch.
 Value Conversions::size_in_type(const Value& value, DType to) {
   const HostType type = pool().type(value.host);
   if (is_int(to) && value.remake != nullptr) return value.remake->in_type(to);
@@ -251,7 +250,8 @@ Value Conversions::as_float(const Value& value, std::string_view op) {
   return error_value(value.span);
 }
 
-// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
+// Nothing decides the type of this operand. If it is a quotient with a fraction, it becomes a
+// float.
 Value Conversions::unmet(const Value& value) {
   return types_.has_fraction(value) ? coerce(value, kF32) : materialize(value);
 }
@@ -283,7 +283,6 @@ Value Conversions::one_bool(const Value& chosen_by) {
   return error_value(value.span);
 }
 
-// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
 Value Conversions::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
   if (value.is_error()) return value;
   const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;

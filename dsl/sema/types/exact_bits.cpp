@@ -1,4 +1,5 @@
-// Exact numbers in integer types: quotients rounded down, and the bits of what may be negative.
+// Exact numbers in integer types: quotients rounded down, and the bits of numbers that may be
+// negative.
 #include "dsl/sema/types/exact_numbers.h"
 
 #include <algorithm>
@@ -35,8 +36,8 @@ Value ExactNumbers::floor_div_of(Value a, Value b, const std::string& name, Span
   return result;
 }
 
-// An exact number that was computed in a signed type, of which no constant is known to be too small
-// for this one, and which nothing makes anew with its low bits.
+// Was an exact number computed in a signed type, with no constant that is known to be too small for
+// this type, and with nothing to recompute its low bits?
 bool ExactNumbers::is_only_signed(const Value& value, DType type) const {
   if (!value.is_typed() || !value.is_exact || !is_signed_int(value.type.dtype)) return false;
   if (value.remake != nullptr && value.remake->keeps_low_bits) return false;
@@ -75,12 +76,11 @@ Value ExactNumbers::as_low_bits(const Value& value, DType type) {
   return build_.typed(std::move(bits));
 }
 
-// A constant of a mask: -1 has all bits of the type set.
 Value ExactNumbers::as_mask(const Value& value, DType type) {
   const bool is_table = value.kind == ValueKind::Table;
   if (!is_unsigned_int(type) || holds_big(value) || (!is_table && !value.is_host())) return value;
   const std::int64_t least = min_int(make_int(type.bits).value_or(kI64));
-  // Bits of u64 are held as those of a literal of 2^63 or more.
+  // A u64 is stored as a literal of 2^63 or more is.
   const auto is_set = [&](HostExprId& id) {
     if (!pool().is_const(id) || pool().type(id) != HostType::Int) return false;
     const std::int64_t number = pool().const_value(id).as_int();
@@ -98,7 +98,6 @@ Value ExactNumbers::as_mask(const Value& value, DType type) {
   return mask;
 }
 
-// The low bits of an exact number that is computed, in a narrow type.
 Value ExactNumbers::narrow_bits(const Value& value, DType type) {
   const DType wide = arithmetic_type(type);
   const Span span = value.span;

@@ -1,4 +1,4 @@
-// Quotients, and numbers that are made anew in the type that they meet.
+// Quotients, and numbers that are recomputed in the type that they turn out to need.
 #include "dsl/sema/types/exact_numbers.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace cinch::sema {
 
 namespace {
 
-// Operators whose quotient is that of their operands' quotients.
+// Is the quotient of the result the operator's result for the operands' quotients?
 bool keeps_quotient(ScalarOp op) {
   switch (op) {
     case ScalarOp::neg:
@@ -34,7 +34,7 @@ bool divides(ScalarOp op) {
   return op == ScalarOp::div || op == ScalarOp::divide_or_zero;
 }
 
-// The low bits of the result are those of the operands' low bits.
+// Do the low bits of the result depend only on the operands' low bits?
 bool works_on_low_bits(ScalarOp op) {
   switch (op) {
     case ScalarOp::neg:
@@ -78,8 +78,8 @@ Value ExactNumbers::made_of_exact(const Value& array, Span span,
   return result;
 }
 
-// Operands that meet a float, or an operator of reals, as the quotients that they are. In a size
-// what bounds another size stays a whole number.
+// Replaces operands by their quotients beside a float, or for an operator of reals. In a size, a
+// bound of another size stays an integer.
 std::vector<Value> ExactNumbers::with_quotients(ScalarOp op, std::vector<Value> args) {
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
   const auto is_size = [&](const Value& v) {
@@ -94,7 +94,7 @@ std::vector<Value> ExactNumbers::with_quotients(ScalarOp op, std::vector<Value> 
   return args;
 }
 
-// A whole number, or a table of some, as floats.
+// Converts a whole number, or a table of them, to floats.
 Value ExactNumbers::exact_as_float(const Value& value) {
   if (value.quotient != nullptr) return as_quotient(value);
   if (value.is_host()) return host_value(pool().cast(value.host, HostType::F64), value.span);
@@ -103,7 +103,6 @@ Value ExactNumbers::exact_as_float(const Value& value) {
   return table;
 }
 
-// What `result`, of whole numbers on the host, is where it meets floats.
 std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::vector<Value>& args,
                                                        const Value& result, Span span) {
   if (!keeps_quotient(op) || types_.is_real(result)) return nullptr;
@@ -125,12 +124,11 @@ std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::v
   return quotient.is_error() ? nullptr : std::make_shared<const Value>(quotient);
 }
 
-// The same operation in the type that its result meets, where a conversion of the result would give
-// another number: floats divide, and what has 32 bits may need more.
+// Floats divide without rounding, and a number computed in 32 bits may need more.
 std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::vector<Value>& args,
                                                       Value result, Span span) {
   Remake made;
-  // Of an integer that is none it keeps what a shift made it.
+  // A typed integer that is not exact keeps only what a shift made of it.
   const bool is_adaptable = result.is_typed() && !result.is_exact;
   made.has_quotient = divides(op) && !is_adaptable;
   made.keeps_low_bits = is_adaptable || works_on_low_bits(op);
@@ -163,8 +161,8 @@ std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::ve
   return std::make_shared<const Remake>(std::move(made));
 }
 
-// A size that was shifted, or is made of one: the host has 64 bits of it, the low ones of which are
-// not what a shift in a narrower or unsigned type gives.
+// The host computes shifted sizes with 64 bits, whose low bits are not those of a shift in a
+// narrower or unsigned type.
 std::shared_ptr<const Remake> ExactNumbers::host_remake(ScalarOp op, const std::vector<Value>& args,
                                                         const Value& result, Span span) {
   if (mode_.in_host || pool().is_const(result.host) || pool().type(result.host) != HostType::Int) {
@@ -175,11 +173,11 @@ std::shared_ptr<const Remake> ExactNumbers::host_remake(ScalarOp op, const std::
                            });
   if (!holds_shift || !works_on_low_bits(op)) return nullptr;
   Remake made = *remake_of(op, args, result, span);
-  made.has_quotient = false;  // that of a number of the host stands beside it
+  made.has_quotient = false;  // a number of the host keeps its quotient beside it
   return std::make_shared<const Remake>(std::move(made));
 }
 
-// The count of a shift in this type, whatever integer it is.
+// Converts the count of a shift, any integer, to this type.
 Value ExactNumbers::shift_count(const Value& count, DType type) {
   if (types_.can_coerce(count, type)) return conversions_.coerce(count, type);
   const Value last = host_value(pool().const_int(type.bits - 1), count.span);
@@ -188,8 +186,6 @@ Value ExactNumbers::shift_count(const Value& count, DType type) {
       count.span);
 }
 
-// Where an integer with a type of its own is met, the others of which that of a shift count is all
-// that is known are exact numbers.
 std::vector<Value> ExactNumbers::with_adaptables(ScalarOp op, std::vector<Value> args) {
   if (op == ScalarOp::shl || op == ScalarOp::shr) return args;
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
@@ -202,7 +198,7 @@ std::vector<Value> ExactNumbers::with_adaptables(ScalarOp op, std::vector<Value>
   return args;
 }
 
-// The quotient is computed where the number is: later its data may have changed.
+// Computes the quotient together with the number, because its inputs may change later.
 Value ExactNumbers::named_quotient(const Value& value, Value read) {
   const Value quotient = build_.shared(value.remake->in_type(kF32), "quotient");
   read.is_exact = true;
@@ -216,14 +212,13 @@ Value ExactNumbers::named_quotient(const Value& value, Value read) {
   return read;
 }
 
-// What a name stands for of an exact number that was computed: made anew it must be the same.
 Value ExactNumbers::as_named(const Value& value, Value read) {
   read.chosen = value.chosen;
   const bool holds_data = value.remake != nullptr && value.remake->holds_data;
   if (holds_data && value.remake->has_quotient) return named_quotient(value, read);
   read.is_exact = value.is_exact && !holds_data;
   if (!read.is_exact || value.remake == nullptr) return read;
-  // Whole numbers of 64 bits convert; only what they are as floats is not known from them.
+  // A 64-bit integer can be converted, but its value as a float cannot be computed from it.
   const bool is_wide = value.type.dtype == kI64;
   if (is_wide && !value.remake->has_quotient) return read;
   Remake made = *value.remake;
@@ -239,8 +234,8 @@ Value ExactNumbers::as_named(const Value& value, Value read) {
   return read;
 }
 
-// `if` on the device, of which a branch is made in the type that it meets: of such a type the
-// choice is one.
+// An `if` on the device with a branch that is recomputed in the type that it needs: the choice then
+// has this type, too.
 std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
                                                           std::span<const Value> branches,
                                                           Value result, Span span) {
@@ -263,7 +258,6 @@ std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
   return std::make_shared<const Remake>(std::move(made));
 }
 
-// An array of exact numbers, not all of them constants.
 std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value>& elements,
                                                          const Value& array, Span span) {
   Remake made{{}, false, true};
@@ -287,7 +281,6 @@ std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value
   return std::make_shared<const Remake>(std::move(made));
 }
 
-// A table of which some elements are quotients.
 Value ExactNumbers::with_table_quotient(Value table, const std::vector<Value>& elements) {
   if (std::ranges::none_of(elements, [](const Value& e) { return has_quotient(e); })) return table;
   Value floats = table;
@@ -307,7 +300,6 @@ Value ExactNumbers::with_table_quotient(Value table, const std::vector<Value>& e
   return table;
 }
 
-// The whole number that is cut, whatever it meets.
 Value ExactNumbers::without_quotient(Value value) {
   value.quotient.reset();
   if (!value.is_typed() || !value.is_exact || !has_quotient(value)) return value;
@@ -323,8 +315,7 @@ Value ExactNumbers::without_quotient(Value value) {
   return value;
 }
 
-// An exact number as an operand of an operator of this type: where the low bits are all that
-// counts, what is negative has those of its two's complement.
+// If only the low bits count, a negative number has those of its two's complement.
 Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
   const bool is_on_bits =
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
@@ -333,7 +324,7 @@ Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
   return works_on_low_bits(op) || is_equality ? as_low_bits(mask, type) : as_natural(mask, type);
 }
 
-// An exact number that was computed: what is negative counts as 0 in an unsigned type.
+// A computed exact number in this type. In an unsigned type a negative number becomes 0.
 Value ExactNumbers::as_natural(const Value& value, DType type) {
   const bool is_signed = value.is_typed() && value.is_exact && is_signed_int(value.type.dtype);
   if (!is_signed || !is_unsigned_int(type) || holds_shift(value)) return value;

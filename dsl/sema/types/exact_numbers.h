@@ -1,5 +1,6 @@
-// Exact numbers: what was divided and meets floats is a quotient, and what is made of literals and
-// loop variables is made anew in the type that it meets.
+// Exact numbers are literals, loop variables, and results of operators on them. They take the type
+// of the operand that they are combined with. Beside floats, a division of exact numbers is a
+// quotient with a fraction. Other numbers are recomputed in the type that they need.
 #pragma once
 
 #include <functional>
@@ -16,46 +17,45 @@ class ExactNumbers : Part {
  public:
   using Part::Part;
 
-  /// What `made_of` makes of an array of exact numbers, in the type that it meets.
+  /// Recomputes `made_of` of an array of exact numbers, in the type that the result needs.
   Value made_of_exact(const Value& array, Span span,
                       const std::function<Value(const Value&)>& made_of);
-  /// Where a float or an operator of reals is met, replaces operands by their quotients.
+  /// Replaces operands by their quotients if one operand is a float or the operator works on reals.
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
-  /// The value that `result`, made of whole numbers on the host, has where it meets floats.
+  /// The value of `result`, made of whole numbers on the host, beside floats.
   std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
                                            const Value& result, Span span);
-  /// The same operation in the type that its result meets, where converting the result would give
-  /// another number.
+  /// How to repeat the operation in the type that its result needs, if converting the result would
+  /// give another number.
   std::shared_ptr<const Remake> remake_of(ScalarOp op, const std::vector<Value>& args, Value result,
                                           Span span);
   /// The same for a size that was shifted, or is made of a shifted one.
   std::shared_ptr<const Remake> host_remake(ScalarOp op, const std::vector<Value>& args,
                                             const Value& result, Span span);
-  /// Beside an integer with a type of its own, operands that only have the type of a shift count
+  /// Beside an integer with a type of its own, operands whose only type comes from a shift count
   /// become exact numbers.
   std::vector<Value> with_adaptables(ScalarOp op, std::vector<Value> args);
-  /// The value of a name: `value` was computed once, so making it anew must give the same number.
+  /// The value of a name. `value` was computed once, so recomputing it must give the same number.
   Value as_named(const Value& value, Value read);
-  /// A choice on the device, made in the type that it meets.
+  /// How to recompute a choice on the device in the type that it needs.
   std::shared_ptr<const Remake> branch_remake(const Value& test, std::span<const Value> branches,
                                               Value result, Span span);
-  /// An array of exact numbers, not all of them constants, made in the type that it meets.
+  /// How to recompute an array of exact numbers, not all constant, in the type that it needs.
   std::shared_ptr<const Remake> array_remake(const std::vector<Value>& elements, const Value& array,
                                              Span span);
-  /// Adds the value that the table has where it meets floats, if some elements are quotients.
+  /// Adds the table's value beside floats, if some elements are quotients.
   Value with_table_quotient(Value table, const std::vector<Value>& elements);
-  /// The whole number, cut toward zero, whatever it meets.
+  /// The integer, rounded toward zero, even beside floats.
   Value without_quotient(Value value);
-  /// An exact number as an operand of an operator of this type.
+  /// Converts an exact number to an operand of an operator of this type.
   Value as_operand(ScalarOp op, const Value& value, DType type);
-  /// The quotient rounded down.
   Value floor_div_of(Value a, Value b, const std::string& name, Span span);
-  /// A size, or a number made of loop variables, that may be negative, as its two's complement in
-  /// an unsigned type.
+  /// A size, or a number made of loop variables, that may be negative: its two's complement in an
+  /// unsigned type.
   Value as_low_bits(const Value& value, DType type);
   /// A constant as a mask: -1 has all bits of the type set.
   Value as_mask(const Value& value, DType type);
-  /// The low bits of an exact number that is computed, in a narrow type.
+  /// The low bits of a computed exact number, in a narrow type.
   Value narrow_bits(const Value& value, DType type);
 
  private:

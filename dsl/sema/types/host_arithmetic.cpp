@@ -1,5 +1,5 @@
 // Scalar operators on host expressions and on tables of constants.
-#include "dsl/sema/types/host_arithmetic.h"
+#include "dsl/sema/types/constants.h"
 
 #include <algorithm>
 #include <bit>
@@ -77,7 +77,7 @@ std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
   }
 }
 
-// What two bools may be joined with as they are.
+// May the operator combine two bools without a conversion?
 bool is_logical(ScalarOp op) {
   return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
          op == ScalarOp::eq || op == ScalarOp::ne;
@@ -85,7 +85,7 @@ bool is_logical(ScalarOp op) {
 
 }  // namespace
 
-// Brings the operands to one host type; gives an error value when the operation has none.
+// Converts the operands to one host type. Returns an error value if the operator has none.
 Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
   bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
   for (HostExprId arg : args) {
@@ -102,7 +102,7 @@ Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Spa
   const bool make_floats =
       !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real ||
                      (mode_.in_claim && op == ScalarOp::div));
-  // In a size all floats are f64; a number in a body is computed as its elements are.
+  // All floats in a size are f64. A number in a body is computed in the type of its elements.
   const bool narrow = !mode_.in_host && (has_f32 || !all_const);
   for (HostExprId& arg : args) {
     if (!make_floats) {
@@ -139,7 +139,7 @@ Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values,
   return host_value(result, span);
 }
 
-// A constant that is shifted to 2^63 or more, as the bits of the u64 that it is.
+// A constant that is shifted to 2^63 or more, as the bits of a u64.
 std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> args) {
   for (HostExprId arg : args) {
     if (!pool().is_const(arg) || pool().type(arg) != HostType::Int) return std::nullopt;
@@ -222,7 +222,7 @@ Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& 
   }
   const HostExprId result = stays ? host_op(op, numbers, span) : HostExprId();
   const bool is_test = result && pool().type(result) == HostType::Bool;
-  // A constant that overflows is not folded.
+  // Constants that would overflow are not folded.
   const bool is_folded =
       result && (pool().is_const(result) ||
                  !std::all_of(numbers.begin(), numbers.end(),
@@ -239,10 +239,10 @@ Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& 
 
 namespace {
 
-// Elements of a table that a row and a column make; a larger one is computed on the device.
+// The most elements of a table made of a row and a column. The device computes larger ones.
 constexpr std::size_t kMostRepeated = 4096;
 
-// Rows and columns of a table; a vector is one row.
+// Rows and columns of a table. A vector has one row.
 struct TableShape {
   std::size_t rows = 1, cols = 1;
   bool is_matrix = false;
@@ -253,7 +253,7 @@ TableShape shape_of(const Value& table) {
   return {table.table.size() / table.table_cols, table.table_cols, true};
 }
 
-// Nothing where a dimension neither agrees nor is 1.
+// Returns nothing if a dimension neither agrees nor is 1.
 std::optional<TableShape> joined(const TableShape& a, const TableShape& b) {
   const auto fits = [](std::size_t x, std::size_t y) { return x == y || x == 1 || y == 1; };
   if (!fits(a.rows, b.rows) || !fits(a.cols, b.cols)) return std::nullopt;
@@ -261,8 +261,8 @@ std::optional<TableShape> joined(const TableShape& a, const TableShape& b) {
                     a.is_matrix || b.is_matrix};
 }
 
-// What tables among the operands make together; there is one at least. A vector is no row of a
-// matrix where the program works on each row.
+// The common shape of the tables among the operands, of which there is at least one. In a program
+// that works by rows, a vector is no row of a matrix.
 std::optional<TableShape> joined_tables(std::span<const Value> args, bool is_by_rows) {
   std::optional<TableShape> shape;
   for (const Value& arg : args) {
@@ -275,7 +275,7 @@ std::optional<TableShape> joined_tables(std::span<const Value> args, bool is_by_
   return shape;
 }
 
-// The operand's element where the table that is made has its element `i`.
+// The operand's element for element `i` of the result.
 Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
   if (arg.kind != ValueKind::Table) return arg;
   const TableShape own = shape_of(arg);
@@ -286,8 +286,8 @@ Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
 
 }  // namespace
 
-// Element by element on tables of constants. Rows, columns and numbers among them are repeated.
-// What does not fit is left to the operator on the device, which reports it.
+// Repeats rows, columns and numbers. Operands that do not fit are left to the operator on the
+// device, which reports them.
 Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
   const std::optional<TableShape> shape = joined_tables(args, is_by_rows());
   if (!shape) return error_value(span);

@@ -1,4 +1,4 @@
-// Own types, the type that two values meet in, and what converts silently.
+// Types of values, common types of two values, and silent conversions.
 #include "dsl/sema/types/type_rules.h"
 
 #include <algorithm>
@@ -16,8 +16,7 @@ bool is_for_reals(ScalarOp op) {
 
 bool TypeRules::is_known_to_fit(HostExprId number, DType type) const {
   if (pool().is_const(number)) return fits(pool().const_value(number).as_int(), type);
-  // The host's integers have 64 bits themselves: what may come near their end is left to the
-  // device.
+  // The host's own integers have 64 bits, so numbers near their end are left to the device.
   constexpr std::int64_t kFar = std::int64_t{1} << 62;
   const bool is_wide = type.bits > 62;
   const std::int64_t low = is_unsigned_int(type) ? 0 : is_wide ? -kFar : min_int(type);
@@ -86,8 +85,6 @@ Type TypeRules::value_type(const Value& value) const {
                      pool().const_int(value.table_cols));
 }
 
-// The type that holds a number of the host as it is; what is computed in a body is no more than
-// f32.
 DType TypeRules::wide_type(const Value& value) const {
   const HostType type = pool().type(value.host);
   if (type == HostType::Int) return value.is_big ? kU64 : kI64;
@@ -95,7 +92,6 @@ DType TypeRules::wide_type(const Value& value) const {
   return pool().is_const(value.host) ? kF64 : kF32;
 }
 
-// What exact numbers are among themselves.
 DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) const {
   const auto is = [&](const auto& test) {
     return std::any_of(numbers.begin(), numbers.end(), test);
@@ -105,7 +101,6 @@ DType TypeRules::type_of_numbers(const std::vector<Value>& numbers) const {
   return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
 
-// The constants among exact numbers that a choice chooses from, those of inner choices, too.
 std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) const {
   std::vector<HostExprId> numbers;
   for (const Value& choice : choices) {
@@ -117,7 +112,6 @@ std::vector<HostExprId> TypeRules::constants_of(std::span<const Value> choices) 
   return numbers;
 }
 
-// Numbers among themselves that a device must choose from or join are i32 where they fit.
 bool TypeRules::is_small_number(const Value& value) const {
   if (value.is_typed() && value.is_exact) return value.type.dtype == kI32;
   const bool is_exact =
@@ -127,7 +121,6 @@ bool TypeRules::is_small_number(const Value& value) const {
   return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
 }
 
-// May the number be one of this type? A constant is looked at.
 bool TypeRules::has_room(const Value& number, DType type) const {
   if (holds_big(number)) return false;
   const bool is_constant = number.is_host() && pool().is_const(number.host);
@@ -135,7 +128,6 @@ bool TypeRules::has_room(const Value& number, DType type) const {
          fits(pool().const_value(number.host).as_int(), type);
 }
 
-// Is one of its constants a quotient with a fraction?
 bool TypeRules::has_fraction(const Value& value) const {
   const auto is_fraction = [&](HostExprId number) {
     if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
@@ -151,14 +143,12 @@ bool TypeRules::has_fraction(const Value& value) const {
                             : std::ranges::any_of(quotient.table, is_fraction);
 }
 
-// Is it a size that may be negative?
 bool TypeRules::may_be_negative(const Value& value) const {
   const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
                        !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
   return is_size && !prover_.proves_nonnegative(value.host);
 }
 
-// Is the result of an operator on these such an integer?
 bool TypeRules::stays_adaptable(ScalarOp op, std::span<const Value> args) const {
   const auto is_number = [&](const Value& arg) {
     const bool has_no_type = !own_dtype(arg) && !holds_big(arg);

@@ -1,5 +1,5 @@
-// Which type a value has, and which types fit one another. Pure rules: nothing here reports,
-// builds an expression or looks at names.
+// The types of values, and which types fit together. Pure rules: nothing here reports, builds an
+// expression or looks up names.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace cinch::sema {
 
-/// min, max and clamp, with which sizes are bounded.
+/// Is the operator min, max or clamp, with which programs bound sizes?
 bool bounds(ScalarOp op);
-/// The language rounds floats alone.
+/// Does the operator take only floats? Rounding does, too.
 bool is_for_reals(ScalarOp op);
 
 class TypeRules {
@@ -22,37 +22,37 @@ class TypeRules {
   TypeRules(HostExprPool& pool, SizeProver& prover, const Mode& mode)
       : pool_(pool), prover_(prover), mode_(mode) {}
 
-  /// Proved for every n, parameter and step.
+  /// Is it proved, for every n, parameter and step, that the number fits in the type?
   bool is_known_to_fit(HostExprId number, DType type) const;
-  /// The type without a conversion of exact numbers: that of the elements.
+  /// The element type of a value. Nothing for an exact number.
   std::optional<DType> own_dtype(const Value& value) const;
-  /// A table of bools alone.
+  /// Is it a table of only bools?
   bool is_bool_table(const Value& value) const;
-  /// A float, or a number with a point.
+  /// Is it a float, or a number with a decimal point?
   bool is_real(const Value& value) const;
-  /// The type in which two operands are joined; nothing where no type holds both.
+  /// The common type of two operands. Nothing if no type holds both.
   std::optional<DType> meet(const Value& a, const Value& b) const;
-  /// Would `coerce` convert it without a report?
+  /// Would `coerce` convert the value without a report?
   bool can_coerce(const Value& value, DType to) const;
-  /// The shape of any value. Only typed values say the element type.
+  /// The shape of any value, with the element type only of typed values.
   Type value_type(const Value& value) const;
-  /// The type that holds a number of the host exactly. Values that a body computes are at most f32.
+  /// The type that holds a number of the host exactly. Floats that are no constants are f32.
   DType wide_type(const Value& value) const;
-  /// What exact numbers are among themselves.
+  /// The type of exact numbers that are combined only with each other.
   DType type_of_numbers(const std::vector<Value>& numbers) const;
-  /// All constants that a choice chooses from, also those of inner choices.
+  /// All constants from which a choice chooses, including those of inner choices.
   std::vector<HostExprId> constants_of(std::span<const Value> choices) const;
-  /// Does an i32 hold the exact number? Where such numbers meet nothing else they are i32.
+  /// Does the exact number fit in an i32? Such numbers are i32 if nothing else decides their type.
   bool is_small_number(const Value& value) const;
-  /// Can the type hold the number? Only constants are looked at.
+  /// Can the type hold the number? Looks only at constants.
   bool has_room(const Value& number, DType type) const;
-  /// Is one of its constants a quotient with a fraction?
+  /// Is any of its constants a quotient with a fraction?
   bool has_fraction(const Value& value) const;
   /// Is it a size that may be negative?
   bool may_be_negative(const Value& value) const;
-  /// Is the result an integer that still takes the type it meets, as its operands do?
+  /// Is the result an integer that, like its operands, still takes the type of another operand?
   bool stays_adaptable(ScalarOp op, std::span<const Value> args) const;
-  /// Numbers with a point, f32 unless they meet another type.
+  /// Is it a number with a decimal point, which is f32 unless another type decides?
   bool is_exact_float(const Value& value) const;
 
  private:

@@ -1,5 +1,5 @@
-// Scalar types and array types of the text.
-#include "dsl/sema/types/written_types.h"
+// Reads scalar types and array types.
+#include "dsl/sema/types/conversions.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
 

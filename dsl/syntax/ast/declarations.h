@@ -1,4 +1,4 @@
-// Nodes of declarations, and of the items of compressors.
+// Nodes of declarations and of compressors' items.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace cinch::ast {
 
-/// `name: type`, of a fn or extern fn; of encode and sync, and without `type` of decode and finish;
-/// of a compressor: `const name: type = initial in range`, where `initial`, `range` and `is_const`
-/// may be missing.
+/// `name: type` in a fn, extern fn, encode or sync; also without `type` in decode and finish. In a
+/// compressor: `const name: type = initial in range`, where `const`, `initial` and `range` are
+/// optional.
 struct Param {
   Span span;
   std::string doc;
@@ -23,7 +23,7 @@ struct Param {
   IntervalId range;
 };
 
-/// `const NAME = value`, in a file and in a compressor.
+/// `const NAME = value` in a file or a compressor.
 struct Const {
   Name name;
   ExprId value;
@@ -35,7 +35,7 @@ struct SizeItem {
   ExprId value;
 };
 
-/// `set inner.ratio = value`: path holds `inner`, `ratio`.
+/// `set inner.ratio = value`: `path` holds `inner` and `ratio`.
 struct SetItem {
   std::vector<Name> path;
   ExprId value;
@@ -48,7 +48,7 @@ struct StateItem {
   ExprId initial;
 };
 
-/// `count m <= bound`: a number known only after encoding.
+/// `count m <= bound`: a number that is known only after encoding.
 struct WireCount {
   Name name;
   ExprId bound;
@@ -57,13 +57,13 @@ struct WireCount {
 /// How the fields of several payloads add up.
 enum class Aggregation : std::uint8_t { None, Sum, Min, Max };
 
-/// `field: type`, `field: type ascending below limit`, `field: type by sum`; `part: inner.wire`:
-/// then `inner` is the name before the point and there is no type.
+/// `field: type`, `field: type ascending below limit`, or `field: type by sum`. For `part:
+/// inner.wire`, `inner` is the name before the point, and there is no type.
 struct WireField {
   Name name;
   TypeId type;
   bool is_elias = false, is_ascending = false;
-  ExprId below;  // of a packed field
+  ExprId below;  // for a packed field
   Name inner;
   Aggregation aggregation = Aggregation::None;
 };
@@ -74,8 +74,8 @@ struct WireEntry {
   std::variant<WireCount, WireField> node;
 };
 
-/// `wire { entries }`, or `wire inner.wire`: then `inherited` is the name before the point and
-/// entries are none.
+/// `wire { entries }`, or `wire inner.wire`: then `inherited` is the name before the point, and
+/// there are no entries.
 struct WireItem {
   IdRange<WireEntryId> entries;
   Name inherited;
@@ -93,7 +93,7 @@ struct Method {
   BlockId body;
 };
 
-/// `claims e, e…`: promises of the author, kept as written, such as `claims unbiased` or `claims
+/// `claims e, e…`: the author's promises as written, such as `claims unbiased` or `claims
 /// contraction(k / n)`.
 struct Claims {
   IdRange<ExprId> claims;
@@ -105,8 +105,8 @@ struct Item {
   std::variant<Const, SizeItem, SetItem, StateItem, WireItem, Method, Claims> node;
 };
 
-/// `import std.sparsify` (path holds `std`, `sparsify`) or `import "mine.cinch"` (file holds the
-/// text).
+/// `import std.sparsify` (`path` holds `std` and `sparsify`) or `import "mine.cinch"` (`file` holds
+/// the text).
 struct Import {
   std::vector<Name> path;
   std::string file;
@@ -137,15 +137,16 @@ struct Compressor {
   IdRange<ItemId> items;
 };
 
-/// `compressor name(params) = value`: calls and names of compressors, fields of imported files.
+/// `compressor name(params) = value`. The value consists of calls and names of compressors, and
+/// fields of imported files.
 struct Composition {
   Name name;
   IdRange<ParamId> params;
   ExprId value;
 };
 
-/// A declaration; `doc` is the text of the `///` lines before it, joined by newlines, without
-/// slashes and the one blank behind them.
+/// A declaration. `doc` is the text of the `///` lines before it, joined by newlines, without the
+/// slashes and one blank after them.
 struct Decl {
   Span span;
   std::string doc;

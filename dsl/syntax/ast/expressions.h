@@ -12,8 +12,8 @@ namespace cinch::ast {
 
 enum class LiteralKind : std::uint8_t { Integer, Float, True, False, Inf, Nan, Pi };
 
-/// `12` `0xff` (Integer: `integer` holds it), `0.5` `1e-8` (Float: `number` holds the nearest
-/// double), and the words `true false inf nan pi`. `text` is the spelling: digits are exact there.
+/// `12` and `0xff` (Integer, in `integer`), `0.5` and `1e-8` (Float, the nearest double in
+/// `number`), and the words `true false inf nan pi`. `text` is the spelling, with exact digits.
 struct Literal {
   LiteralKind kind = LiteralKind::Integer;
   std::uint64_t integer = 0;
@@ -21,9 +21,9 @@ struct Literal {
   std::string text;
 };
 
-/// A plain name: a local, parameter, constant, size, state, built-in (`n`, `world`, …), collective
-/// operator
-/// (`mean` in `allreduce(x, mean)`), compressor (in a composition) or operator.
+/// A plain name: a local, parameter, constant, size, state, built-in name (`n`, `world`, …),
+/// operator, collective's operator (`mean` in `allreduce(x, mean)`), or compressor (in a
+/// composition).
 struct NameRef {
   Name name;
 };
@@ -35,14 +35,14 @@ struct FieldRef {
   Name field;
 };
 
-/// One argument of a call: `e`, or `label: e` when label.text is not empty.
+/// One argument of a call: `e`, or `label: e` if label.text is not empty.
 struct Arg {
   Span span;
   Name label;
   ExprId value;
 };
 
-/// `callee(args)`; the callee is a NameRef (`sum(x)`) or FieldRef (`inner.encode(x)`).
+/// `callee(args)`. The callee is a NameRef (`sum(x)`) or FieldRef (`inner.encode(x)`).
 struct Call {
   ExprId callee;
   IdRange<ArgId> args;
@@ -54,14 +54,14 @@ struct Bitcast {
   ExprId operand;
 };
 
-/// `base[i]`, `base[a..b]` (the index is a Range), `base[i, j]`.
+/// `base[i]`, `base[a..b]` (the index is a Range) or `base[i, j]`.
 struct Index {
   ExprId base;
   IdRange<ExprId> indices;
 };
 
-/// `a..b` (b left out) and `a..=b` (b taken in); stands in indices, where one end may be missing:
-/// `a..` and `..b`. In `for` and `in` it becomes an Interval.
+/// `a..b` (without b) and `a..=b` (with b) as an index, where one end may be missing: `a..` and
+/// `..b`. In `for` and `in` it becomes an Interval.
 struct Range {
   ExprId lo;
   ExprId hi;
@@ -75,7 +75,7 @@ struct Unary {
   ExprId operand;
 };
 
-/// In order of precedence as language.md lists it, the tightest first.
+/// In order of precedence as in language.md, tightest first.
 enum class BinaryOp : std::uint8_t {
   Mul,
   Div,
@@ -98,7 +98,7 @@ enum class BinaryOp : std::uint8_t {
   Or,
 };
 
-/// All are left-associative. `op_span` is the operator's own place.
+/// All are left-associative. `op_span` is the place of the operator.
 struct Binary {
   BinaryOp op = BinaryOp::Add;
   Span op_span;
@@ -112,13 +112,13 @@ struct Cast {
   TypeId type;
 };
 
-/// `|a, b| body`. Parameters have no types; ParamId would be too much for them.
+/// `|a, b| body`. Parameters have no types, so they are plain names.
 struct Lambda {
   std::vector<Name> params;
   ExprId body;
 };
 
-/// `[a, b, c]`; elements may be arrays.
+/// `[a, b, c]`. Elements may be arrays.
 struct ArrayLiteral {
   IdRange<ExprId> elements;
 };
@@ -128,8 +128,8 @@ struct Tuple {
   IdRange<ExprId> elements;
 };
 
-/// One field of a wire literal: `name: value`, or `name` alone, when `value` is a NameRef to the
-/// same name and `is_shorthand` is set.
+/// One field of a wire literal: `name: value`, or only `name`. Then `value` is a NameRef to the
+/// same name, and `is_shorthand` is set.
 struct FieldInit {
   Span span;
   Name name;
@@ -142,7 +142,7 @@ struct WireLiteral {
   IdRange<FieldInitId> fields;
 };
 
-/// `if condition { … } else …`: `otherwise` is none, a BlockExpr (`else { … }`) or another If
+/// `if condition { … } else …`. `otherwise` is none, a BlockExpr (`else { … }`) or another If
 /// (`else if`).
 struct If {
   ExprId condition;
@@ -150,17 +150,17 @@ struct If {
   ExprId otherwise;
 };
 
-/// `{ … }` where an operand is expected, and the block behind `else`.
+/// `{ … }` as an operand, and the block after `else`.
 struct BlockExpr {
   BlockId block;
 };
 
-/// `( inner )`: kept so that the formatter keeps it; its meaning is that of `inner`.
+/// `( inner )` means `inner`. The node exists for the formatter, which keeps the parentheses.
 struct Paren {
   ExprId inner;
 };
 
-/// Stands where an expression had an error that was reported.
+/// The place of an expression whose error was reported.
 struct ErrorExpr {};
 
 struct Expr {
@@ -170,8 +170,8 @@ struct Expr {
       node;
 };
 
-/// The numbers that `in` allows or `for` runs through: `(a, b]`, `[a, b)`, … when `is_bracketed`,
-/// else `a..b`, `a..=b`.
+/// The numbers that `in` allows, or through which `for` runs: `(a, b]`, `[a, b)`, … if
+/// `is_bracketed`, else `a..b` or `a..=b`.
 struct Interval {
   Span span;
   ExprId lo;

@@ -1,4 +1,4 @@
-// Typed ids of nodes, ranges of them, and names with their places.
+// Typed ids of nodes, ranges of ids, and names with their places.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace cinch::ast {
 
 using dsl::Span;
 
-/// Levels of expressions, types and blocks inside one another, at most.
+/// The most nested levels of expressions, types and blocks.
 inline constexpr int kMaxDepth = 256;
 
-/// A typed index into one vector of Module. The default is "none", for parts that may be left out.
+/// A typed index into one vector of Module. The default means "none", for optional parts.
 template <class Tag>
 struct Id {
   static constexpr std::uint32_t kNone = 0xffffffffu;
@@ -25,7 +25,7 @@ struct Id {
   friend auto operator<=>(Id, Id) = default;
 };
 
-/// Elements [first, first + count) of the id pool of one id type; read it through Module::list.
+/// Elements [first, first + count) of the id pool of one id type. Read it through Module::list.
 template <class IdType>
 struct IdRange {
   std::uint32_t first = 0;
@@ -45,7 +45,7 @@ using FieldInitId = Id<struct FieldInitTag>;
 using ItemId = Id<struct ItemTag>;
 using DeclId = Id<struct DeclTag>;
 
-/// A name as it stands in the text.
+/// A name in the text.
 struct Name {
   std::string text;
   Span span;

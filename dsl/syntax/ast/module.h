@@ -17,14 +17,13 @@ namespace cinch::ast {
 
 enum class CommentKind : std::uint8_t { Line, Doc, Block };
 
-/// A comment as it stands in the text, with its `//`, `///` or `/* */`; the span leaves out the
-/// line end.
+/// A comment in the text with its `//`, `///` or `/* */`. The span is without the line end.
 struct Comment {
   CommentKind kind = CommentKind::Line;
   Span span;
 };
 
-/// The ids of one kind and the nodes they stand for.
+/// The nodes of one kind, by id.
 template <class IdType, class Node>
 struct Store {
   std::vector<Node> nodes;
@@ -42,10 +41,10 @@ struct Store {
   }
 };
 
-/// One file's tree. `module[id]` is the node, `module.list(range)` the ids of a list.
+/// One file's tree. `module[id]` is a node, and `module.list(range)` the ids of a list.
 struct Module {
   dsl::FileId file = dsl::kNoFile;
-  /// Top-level declarations in source order.
+  /// Declarations of the file in source order.
   std::vector<DeclId> decls;
   /// All comments in source order.
   std::vector<Comment> comments;

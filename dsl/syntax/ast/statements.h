@@ -1,4 +1,4 @@
-// Nodes of statements, and blocks.
+// Nodes of statements and blocks.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct LetTuple {
   ExprId value;
 };
 
-/// `target = value` when `indices` is empty, else `target[indices] = value`; `target += value` and
-/// its kin where `is_update`.
+/// `target = value` if `indices` is empty, else `target[indices] = value`. With `is_update`,
+/// `target += value` and the like.
 struct Assign {
   Name target;
   IdRange<ExprId> indices;
@@ -46,14 +46,14 @@ struct While {
   BlockId body;
 };
 
-/// `assert condition, "message"`; `message` has its escapes resolved.
+/// `assert condition, "message"`. Escapes in `message` are resolved.
 struct Assert {
   ExprId condition;
   std::string message;
   Span message_span;
 };
 
-/// An expression that is not the block's value: an `if` or a block.
+/// An expression that is not the value of its block: an `if` or a block.
 struct ExprStmt {
   ExprId expr;
 };
@@ -63,7 +63,7 @@ struct Stmt {
   std::variant<Let, LetTuple, Assign, For, While, Assert, ExprStmt> node;
 };
 
-/// `{ stmts… value }`; `value` may be none. The span has the braces.
+/// `{ stmts… value }`, where `value` may be none. The span includes the braces.
 struct Block {
   Span span;
   IdRange<StmtId> stmts;

@@ -1,5 +1,5 @@
-// The rules of the language's grammar, by family; each family is defined in grammar_FAMILY.cpp.
-// A rule's name is what a message says when it is expected and missing.
+// The rules of the language's grammar, by family. grammar_FAMILY.cpp defines each family. If an
+// expected rule does not match, the message contains the rule's name.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace cinch::dsl::grammar {
 
-// NOLINTBEGIN(readability-identifier-naming): rules bear the names of the grammar
+// NOLINTBEGIN(readability-identifier-naming): rules have the names of the grammar
 
 // ---- types (grammar_types.cpp)
 using TypeRule = x3::rule<struct TypeClass, ast::TypeId>;
@@ -19,13 +19,13 @@ BOOST_SPIRIT_DECLARE(TypeRule)
 using ExprRule = x3::rule<struct ExprClass, ast::ExprId>;
 inline constexpr ExprRule expr{"an expression"};
 using AdditiveRule = x3::rule<struct AdditiveClass, ast::ExprId>;
-/// An expression of `* / % @ + -` and what binds tighter.
+/// An expression of `* / % @ + -` and of operators that bind tighter.
 inline constexpr AdditiveRule additive{"an expression"};
 using IntervalRule = x3::rule<struct IntervalClass, ast::Interval>;
-/// `a..b`, `a..=b`, `(a, b]`, … behind `in`.
+/// `a..b`, `a..=b`, `(a, b]`, … after `in`.
 inline constexpr IntervalRule interval{"a range like `a..b` or `[a, b)`"};
 using ExprListRule = x3::rule<struct ExprListClass, std::vector<ast::ExprId>>;
-/// One expression or more, between commas.
+/// One or more expressions, separated by commas.
 inline constexpr ExprListRule expr_list{"an expression"};
 BOOST_SPIRIT_DECLARE(ExprRule)
 BOOST_SPIRIT_DECLARE(AdditiveRule)
@@ -34,14 +34,14 @@ BOOST_SPIRIT_DECLARE(ExprListRule)
 
 // ---- operands with prefixes and suffixes (grammar_suffixes.cpp)
 using CastRule = x3::rule<struct CastClass, ast::ExprId>;
-/// An operand of a binary operator: prefixes, suffixes and `as` included.
+/// An operand of a binary operator, with prefixes, suffixes and `as`.
 inline constexpr CastRule cast{"an expression"};
 BOOST_SPIRIT_DECLARE(CastRule)
 
 // ---- operands (grammar_operands.cpp)
 using OperandRule = x3::rule<struct OperandClass, ast::ExprId>;
 inline constexpr OperandRule operand{"an expression"};
-/// What stands between the angle brackets of `int<b>`: a name, a number or something in
+/// The width between the angle brackets of `int<b>`: a name, a number, or an expression in
 /// parentheses.
 using WidthRule = x3::rule<struct WidthClass, ast::ExprId>;
 inline constexpr WidthRule width{"a width: a name, a number or an expression in parentheses"};
@@ -87,14 +87,15 @@ BOOST_SPIRIT_DECLARE(FileRule)
 
 using Failure = x3::expectation_failure<Iterator>;
 
-/// Reports a failed expectation and moves `first` behind the statement, item or declaration that
-/// began there: behind the End at its own level, or to the closing brace.
+/// Reports a failed expectation and moves `first` to the end of the statement, item or declaration
+/// that began there: past the End at its own level, or to the closing brace.
 void recover_line(Iterator& first, Iterator last, const Failure& failure, TreeBuilder& builder);
 
-/// The same for an entry of a list: moves `first` to the comma or closing bracket behind it.
+/// The same for an entry of a list: moves `first` to the next comma or closing bracket.
 void recover_entry(Iterator& first, Iterator last, const Failure& failure, TreeBuilder& builder);
 
-/// Id of a rule whose mistakes end with it: the rule then matches and makes nothing.
+/// The id of a rule that recovers from mistakes in it: after a mistake the rule matches and makes
+/// nothing.
 template <void (*kRecover)(Iterator&, Iterator, const Failure&, TreeBuilder&)>
 struct Recovering {
   template <class Ctx>

@@ -1,5 +1,5 @@
-// Grammar of a file: imports, consts, fns, extern fns, compressors and compositions. Each recovers
-// by itself.
+// Grammar of a file: imports, consts, fns, extern fns, compressors and compositions. Each
+// declaration recovers from its own mistakes.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -9,7 +9,7 @@ namespace cinch::dsl::grammar {
 
 namespace {
 
-// What follows `compressor name`: `(params)`, then `{ items }` or `= value`.
+// The part after `compressor name`: `(params)`, then `{ items }` or `= value`.
 struct CompressorDraft : ast::Compressor {
   ast::ExprId value;
 };

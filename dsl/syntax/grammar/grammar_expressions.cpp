@@ -1,6 +1,6 @@
-// Grammar of binary operators, ranges and intervals. A chain collects operands and operators;
-// TreeBuilder folds it by precedence, which keeps one level of recursion per bracket instead of one
-// per precedence.
+// Grammar of binary operators, ranges and intervals. A rule collects operands and operators in a
+// chain, and TreeBuilder folds the chain by precedence. This needs one level of recursion per
+// bracket instead of one per precedence.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -14,7 +14,8 @@ constexpr auto add_chain = [](auto& ctx) {
   x3::_val(ctx) = builder(ctx).add_chain(x3::_attr(ctx));
 };
 
-// `a..b` and brackets both fill an Interval; what closes it is known at the last token.
+// `a..b` and bracketed intervals both fill an Interval. Only the last token tells whether its end
+// is excluded.
 constexpr auto open_interval = [](auto& ctx) {
   x3::_val(ctx).is_bracketed = true;
   x3::_val(ctx).includes_lo = x3::_attr(ctx).text == "[";

@@ -1,5 +1,5 @@
-// Grammar of what stands in a compressor: const, size, set, state, wire, encode, decode, finish,
-// sync, claims. Each item recovers by itself.
+// Grammar of a compressor's items: const, size, set, state, wire, encode, decode, finish, sync and
+// claims. Each item recovers from its own mistakes.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -18,7 +18,7 @@ constexpr auto push_path = [](auto& ctx) {
   x3::_val(ctx).path.push_back(TreeBuilder::name_of(x3::_attr(ctx)));
 };
 constexpr auto set_item_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
-// An item that only recovered has no place in the list.
+// An item that only recovered from a mistake does not join the list.
 constexpr auto push_item = [](auto& ctx) {
   if (x3::_attr(ctx)) x3::_val(ctx).push_back(x3::_attr(ctx));
 };

@@ -1,7 +1,7 @@
 // The lexer: a Spirit X3 grammar over characters. Each alternative of `lexeme` matches one piece of
-// text (blanks, a comment, a word, a number, …) and an action hands it to Lexer, which keeps tokens
-// and comments. Pieces that are wrong are matched by alternatives of their own, so that the lexer
-// always goes on.
+// text (blanks, a comment, a word, a number, …), and an action passes it to Lexer, which keeps
+// tokens and comments. Invalid pieces have alternatives of their own, so that the lexer always goes
+// on.
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
@@ -22,7 +22,8 @@ class Lexer {
 
   void add(TokenKind kind, std::string_view text, bool is_reported = false) {
     Token token{kind, is_reported, starts_line_, span_of(text), text};
-    // The formatter adds and drops separators: a text before one belongs to what follows it.
+    // A doc comment before a separator belongs to the token after it, because the formatter adds
+    // and drops separators.
     const bool is_separator = kind == TokenKind::Semicolon || kind == TokenKind::Comma;
     if (!doc_.empty() && !is_separator) {
       token.doc = static_cast<std::uint32_t>(stream_.docs.size());
@@ -72,7 +73,7 @@ class Lexer {
   void add_float(std::string_view text) {
     double value = 0;
     const auto error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
-    // A number too small for a double is 0 here, too; only one that is too large has no value.
+    // A number too small for a double is 0. Only a number that is too large has no value.
     const bool is_small =
         text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     const bool fits = error == std::errc() || is_small;
@@ -118,7 +119,7 @@ class Lexer {
     return {source_.id(), begin, begin + static_cast<std::uint32_t>(text.size())};
   }
 
-  // Printable ASCII as itself, UTF-8 as it stands, control characters by number.
+  // Shows printable ASCII and UTF-8 unchanged, and control characters by number.
   static std::string shown(std::string_view text) {
     const auto first = static_cast<unsigned char>(text.front());
     if (first > 0x20 && first != 0x7f) {
@@ -142,7 +143,7 @@ std::string_view view(const boost::iterator_range<Iterator>& range) {
   return {range.begin(), static_cast<std::size_t>(range.end() - range.begin())};
 }
 
-// The action that hands a matched piece to one member of Lexer.
+// An action that passes a matched piece to one member of Lexer.
 template <void (Lexer::*kMember)(std::string_view)>
 constexpr auto give = [](auto& ctx) { (x3::get<LexerTag>(ctx).*kMember)(view(x3::_attr(ctx))); };
 

@@ -26,7 +26,7 @@ constexpr auto add_literal = [](auto& ctx) {
   x3::_val(ctx) = builder(ctx).add_literal(x3::_attr(ctx));
 };
 constexpr auto add_name = [](auto& ctx) { x3::_val(ctx) = builder(ctx).add_name(x3::_attr(ctx)); };
-// A draft becomes an expression of the node that it extends.
+// Makes an expression of the node that the draft extends.
 template <class Node>
 constexpr auto add_node = [](auto& ctx) {
   const Draft<Node>& draft = x3::_attr(ctx);
@@ -41,7 +41,7 @@ struct TupleDraft {
   Span span;
   std::vector<ast::ExprId> elements;
 };
-// One expression in parentheses is itself.
+// Parentheses around one expression make no tuple.
 constexpr auto add_tuple = [](auto& ctx) {
   const TupleDraft& draft = x3::_attr(ctx);
   if (draft.elements.size() == 1) {
@@ -59,7 +59,7 @@ constexpr auto add_wire = [](auto& ctx) {
 constexpr auto push_param = [](auto& ctx) {
   x3::_val(ctx).params.push_back(TreeBuilder::name_of(x3::_attr(ctx)));
 };
-// `name` alone stands for `name: name`.
+// `name` alone means `name: name`.
 constexpr auto start_field = [](auto& ctx) {
   x3::_val(ctx).name = TreeBuilder::name_of(x3::_attr(ctx));
   x3::_val(ctx).value = builder(ctx).add_name(x3::_attr(ctx));

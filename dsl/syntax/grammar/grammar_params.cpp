@@ -1,4 +1,4 @@
-// Grammar of parameter lists: of compressors, of fns, of encode, decode, finish and sync.
+// Grammar of parameter lists: of compressors, fns, encode, decode, finish and sync.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -11,7 +11,7 @@ namespace {
 constexpr auto set_range = [](auto& ctx) {
   x3::_val(ctx).range = builder(ctx).add_interval(x3::_attr(ctx));
 };
-// An entry that only recovered has no span and no place in the list.
+// An entry that only recovered from a mistake has no span, and does not join the list.
 constexpr auto push_param = [](auto& ctx) {
   if (x3::_attr(ctx).span.is_empty()) return;
   x3::_val(ctx).push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
@@ -30,7 +30,8 @@ const auto type_part = tok::Colon > type[set<&ast::Param::type>];
 const auto initial_part = tok::Assign > expr[set<&ast::Param::initial>];
 const auto range_part = word("in") > interval[set_range];
 
-// Recovery needs an entry that ends where the entry ends, so what follows it is checked here.
+// Recovery works only if a mistake is found inside an entry, so each entry checks the token after
+// it.
 const auto close = named("`,` or `)`")[tok::RParen];
 const auto end = named("`,` or `)`")[&one_of(TokenKind::Comma, TokenKind::RParen)];
 const auto compressor_param_def =

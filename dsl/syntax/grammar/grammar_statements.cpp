@@ -1,5 +1,5 @@
-// Grammar of blocks and statements. Each statement recovers by itself: its mistake is reported and
-// the next one is read as if nothing had been there.
+// Grammar of blocks and statements. Each statement recovers from its own mistakes: they are
+// reported, and the next statement is parsed normally.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {

@@ -1,4 +1,4 @@
-// Grammar of what surrounds an operand: prefixes `- !`, suffixes `(…)` `[…]` `.name`, and `as T`.
+// Grammar of prefixes `- !`, suffixes `(…)` `[…]` `.name`, and `as T`.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -61,7 +61,7 @@ constexpr auto make_not = [](auto& ctx) { x3::_val(ctx).op = ast::UnaryOp::Not; 
 constexpr auto set_range = [](auto& ctx) { x3::_val(ctx).is_range = true; };
 constexpr auto add_range = [](auto& ctx) {
   const RangeDraft& draft = x3::_attr(ctx);
-  // Without `..` it is the expression itself.
+  // Without `..`, the index is the expression itself.
   x3::_val(ctx) = draft.is_range
                       ? builder(ctx).add_expr(draft.span, static_cast<const ast::Range&>(draft))
                       : draft.lo;
@@ -94,7 +94,7 @@ const auto index_suffix_def =
     node[tok::LBracket > comma_list(index_expr[push_to<&IndexSuffix::indices>], tok::RBracket) >
          named("`,` or `]`")[tok::RBracket]];
 
-// Fields have a name space of their own: reserved words may stand there (`inner.wire`).
+// Fields have a name space of their own, so reserved words are allowed (`inner.wire`).
 const auto field_name = named("a field name")[one_of(
 #define CINCH_KEYWORD(kind, text) TokenKind::kind,
 #define CINCH_PUNCT(kind, text)

@@ -1,5 +1,5 @@
-// Spirit X3 over tokens: parsers for one token, directives that fit TreeBuilder, and actions that
-// fill structs. Included by grammar*.cpp and parser.cpp only.
+// Spirit X3 over tokens: parsers for one token, directives for TreeBuilder, and actions that fill
+// structs. Only grammar*.cpp and parser.cpp include this.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 
 namespace cinch::dsl::grammar {
 
-// NOLINTBEGIN(readability-identifier-naming): rules bear the names of the grammar
+// NOLINTBEGIN(readability-identifier-naming): rules have the names of the grammar
 
 namespace x3 = boost::spirit::x3;
 
 using Iterator = const Token*;
 struct BuilderTag;
-/// The context that every rule is instantiated with: it holds the TreeBuilder.
+/// The context with which every rule is instantiated. It holds the TreeBuilder.
 using Context = x3::context<BuilderTag, TreeBuilder>;
 
-/// Puts the token at `first` into `attr` where the caller wants it, and steps behind it.
+/// Puts the token at `first` into `attr`, if the caller wants it, and steps over it.
 template <class Attr>
 bool take_token(Iterator& first, Attr& attr) {
   if constexpr (std::is_same_v<Attr, Token>) attr = *first;
@@ -29,7 +29,7 @@ bool take_token(Iterator& first, Attr& attr) {
   return true;
 }
 
-/// One token of a kind; its attribute is the Token.
+/// One token of a kind. Its attribute is the Token.
 struct TokenParser : x3::parser<TokenParser> {
   using attribute_type = Token;
   static constexpr bool has_attribute = true;
@@ -44,7 +44,7 @@ struct TokenParser : x3::parser<TokenParser> {
   }
 };
 
-/// A name with this text: a word only where it is expected.
+/// A name with this text, which is a word only where the grammar expects it.
 struct WordParser : x3::parser<WordParser> {
   using attribute_type = Token;
   static constexpr bool has_attribute = true;
@@ -62,7 +62,7 @@ constexpr WordParser word(std::string_view text) {
   return WordParser(text);
 }
 
-/// One token of any of some kinds. (`a | b` would make a variant of two tokens.)
+/// One token of any of several kinds. (`a | b` would make a variant of two tokens.)
 template <std::size_t kCount>
 struct OneOfParser : x3::parser<OneOfParser<kCount>> {
   using attribute_type = Token;
@@ -102,7 +102,7 @@ inline constexpr TokenParser EndOfFile{TokenKind::EndOfFile, "the end of the fil
 
 // ---- directives
 
-/// named("x")[p]: p, called x where it was expected and is missing.
+/// named("x")[p]: p, which messages call x if it is expected and missing.
 template <class Subject>
 struct NamedDirective : x3::unary_parser<Subject, NamedDirective<Subject>> {
   using base_type = x3::unary_parser<Subject, NamedDirective<Subject>>;
@@ -130,8 +130,8 @@ constexpr Named named(const char* name) {
   return {name};
 }
 
-/// node[p]: after p, the struct that the rule makes gets its span and, where it has one, its doc
-/// comment.
+/// node[p]: after p, sets the span of the struct that the rule makes, and its doc comment if it has
+/// one.
 template <class Subject>
 struct NodeDirective : x3::unary_parser<Subject, NodeDirective<Subject>> {
   using base_type = x3::unary_parser<Subject, NodeDirective<Subject>>;
@@ -151,7 +151,7 @@ struct NodeDirective : x3::unary_parser<Subject, NodeDirective<Subject>> {
   }
 };
 
-/// nested[p]: p, one level deeper; too many levels end the parse.
+/// nested[p]: p, one level deeper. Too many levels end the parse.
 template <class Subject>
 struct NestedDirective : x3::unary_parser<Subject, NestedDirective<Subject>> {
   using base_type = x3::unary_parser<Subject, NestedDirective<Subject>>;
@@ -181,14 +181,14 @@ struct DirectiveMaker {
 inline constexpr DirectiveMaker<NodeDirective> node{};
 inline constexpr DirectiveMaker<NestedDirective> nested{};
 
-/// One item or more between commas, with an optional last comma, up to (and without) `closer`. An
-/// item that is missing behind a comma is an error.
+/// One or more items, separated by commas, with an optional last comma, before `closer`. A missing
+/// item after a comma is an error.
 template <class Item, class Closer>
 constexpr auto comma_list(const Item& item, const Closer& closer) {
   return item >> *((tok::Comma >> !closer) > item) >> -tok::Comma;
 }
 
-/// The same, but possibly empty: behind the opening bracket stand items or `closer`.
+/// The same, but possibly empty: items or `closer` follow the opening bracket.
 template <class Item, class Closer>
 constexpr auto optional_comma_list(const Item& item, const Closer& closer) {
   return &closer | (x3::eps > comma_list(item, closer));
@@ -219,18 +219,18 @@ constexpr auto set_list =
 template <auto kField>
 constexpr auto push_to =
     [](auto& ctx) { (x3::_val(ctx).*kField).push_back(std::move(x3::_attr(ctx))); };
-/// The rule makes a vector: push_back(attribute).
+/// Pushes the attribute into the vector that the rule makes.
 constexpr auto push = [](auto& ctx) { x3::_val(ctx).push_back(std::move(x3::_attr(ctx))); };
-/// The rule makes just the attribute.
+/// The rule makes the attribute itself.
 constexpr auto pass = [](auto& ctx) { x3::_val(ctx) = std::move(x3::_attr(ctx)); };
-/// The rule makes an id: the node is put into the module.
+/// The rule makes an id: adds the node to the module.
 constexpr auto add = [](auto& ctx) { x3::_val(ctx) = builder(ctx).add(std::move(x3::_attr(ctx))); };
 
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace cinch::dsl::grammar
 
-// What an expectation calls these parsers when they do not match.
+// The names of these parsers in messages about a failed expectation.
 namespace boost::spirit::x3 {
 
 template <>
@@ -269,7 +269,7 @@ struct get_info<action<Subject, Action>> {
   std::string operator()(const action<Subject, Action>& p) const { return what(p.subject); }
 };
 
-// A sequence is missing where its first part is.
+// A missing sequence is called by its first part.
 template <class Left, class Right>
 struct get_info<sequence<Left, Right>> {
   using result_type = std::string;

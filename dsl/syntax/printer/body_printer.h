@@ -1,5 +1,5 @@
-// Expressions, types, blocks and statements in their layout. They hold one another, so one class
-// has them.
+// Prints expressions, types, blocks and statements. They contain each other, so one class prints
+// all.
 #pragma once
 
 #include "dsl/syntax/printer/token_writer.h"
@@ -19,7 +19,7 @@ class BodyPrinter : protected TokenWriter {
   void typed(ast::TypeId id);
   /// ` in a..b`.
   void in_interval(ast::IntervalId id);
-  /// A block that may stand on one line.
+  /// A block that may be on one line.
   void method_block(ast::BlockId id);
 
  private:
@@ -37,7 +37,7 @@ class BodyPrinter : protected TokenWriter {
   void print(const ast::Unary& node);
   // Operators of one precedence break together, each at the end of its line.
   void print(const ast::Binary& node);
-  // Leaves one Indent open: it starts behind the first operand, which may begin a line itself.
+  // Leaves one Indent open. It starts after the first operand, which may begin a line itself.
   void chain(const ast::Binary& node);
   void print(const ast::Cast& node);
   void print(const ast::Lambda& node);
@@ -45,7 +45,7 @@ class BodyPrinter : protected TokenWriter {
   void print(const ast::Tuple& node);
   void print(const ast::WireLiteral& node);
   void field(const ast::FieldInit& node);
-  // All branches of a chain of `else if` stand on one line, or none.
+  // All branches of a chain of `else if` are on one line, or none.
   void print(const ast::If& node);
   void branches(const ast::If& node);
   void print(const ast::BlockExpr& node);
@@ -57,9 +57,9 @@ class BodyPrinter : protected TokenWriter {
   void print(const ast::CompressorType&);
 
   // statements.cpp
-  // One element that is short by nature: such a block may stand on one line.
+  // Does the block have one short element, so that it may be on one line?
   bool is_simple(const ast::Block& block) const;
-  // A simple block breaks with the group around it, all others break always.
+  // A simple block breaks with the group around it. All other blocks always break.
   void block(ast::BlockId id);
   void loop_block(ast::BlockId id);
   void elements(const ast::Block& node);

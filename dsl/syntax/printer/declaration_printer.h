@@ -1,4 +1,4 @@
-// Declarations and the items of compressors in their layout; a whole file.
+// Prints declarations, the items of compressors, and a whole file.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class DeclarationPrinter : BodyPrinter {
  private:
   static bool has_body(const ast::Decl& node);
   void decl(const ast::Import& node);
-  // Names between points; the first is printed.
+  // The further names of a path; the first one is printed already.
   void path(std::size_t length);
   void decl(const ast::Const& node);
   void decl(const ast::Fn& node);

@@ -1,5 +1,7 @@
 // Declarations and the items of compressors.
 #include "dsl/syntax/printer/declaration_printer.h"
+#include "dsl/syntax/syntax.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
 
@@ -226,6 +228,13 @@ void DeclarationPrinter::packing(const ast::WireField& node) {
   take("below");
   space();
   expr(node.below);
+}
+
+std::string format(const SourceBuffer& source, const ast::Module& module) {
+  // parse() has already reported all mistakes in this text.
+  DiagSink ignored;
+  TokenStream stream = lay_out(lex(source, ignored), ignored);
+  return DeclarationPrinter(source, std::move(stream), module).run();
 }
 
 }  // namespace cinch::dsl

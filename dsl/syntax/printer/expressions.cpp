@@ -1,5 +1,5 @@
 // Expressions and types.
-#include "dsl/syntax/names.h"
+#include "dsl/syntax/ast.h"
 #include "dsl/syntax/printer/body_printer.h"
 
 namespace cinch::dsl {

@@ -1,4 +1,4 @@
-// What all printers do: tokens with their comments, groups, breaks and lists.
+// The base of all printers: tokens with their comments, groups, breaks and lists.
 #pragma once
 
 #include <string_view>
@@ -19,15 +19,15 @@ class TokenWriter {
       : m_(module), cursor_(source, std::move(stream), out_) {}
   ~TokenWriter() = default;
 
-  /// The next token, whatever it is.
+  /// Any next token.
   void take() { cursor_.take(); }
-  /// The next token, which is this one.
+  /// The next token, which must be this one.
   void take(std::string_view text) { cursor_.take(text); }
   void space() { out_.op(LayoutOp::Space); }
-  /// A blank, or a new line where the group breaks.
+  /// A blank, or a new line if the group breaks.
   void line() { out_.op(LayoutOp::Line); }
 
-  /// All breaks in `body` are made, or none.
+  /// Makes all breaks in `body`, or none.
   template <class Body>
   void group(Body body) {
     out_.op(LayoutOp::Begin);
@@ -35,7 +35,7 @@ class TokenWriter {
     out_.op(LayoutOp::End);
   }
 
-  /// `open`, content, `close`, with the content indented and breaks of one kind at both ends.
+  /// `open`, content, `close`: indents the content, with the same kind of break at both ends.
   template <class Body>
   void brackets(std::string_view open, LayoutOp edge, std::string_view close, Body body) {
     take(open);
@@ -47,7 +47,7 @@ class TokenWriter {
     cursor_.close(close);
   }
 
-  /// The elements of a list, each printed by `print`, with `, ` and possible breaks between them.
+  /// The elements of a list, with `, ` and possible breaks between them. `print` prints one.
   template <class IdType, class Print>
   void commas(ast::IdRange<IdType> range, Print print) {
     bool is_first = true;
@@ -61,7 +61,7 @@ class TokenWriter {
     }
   }
 
-  /// Names between commas.
+  /// Names, separated by commas.
   void words(const std::vector<ast::Name>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (i > 0) {

@@ -1,4 +1,4 @@
-; Colours for Cinch. The last pattern that matches a node wins.
+; Colours for Cinch. The last matching pattern decides.
 
 (identifier) @variable
 

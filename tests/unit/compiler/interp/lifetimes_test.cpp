@@ -1,5 +1,5 @@
 // When values are no longer needed: memory is that of the values alive together.
-#include "compiler/interp/lifetimes.h"
+#include "compiler/interp/evaluator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Halves of UTF-16 pairs in JSON.
-#include "compiler/lsp/protocol/surrogates.h"
+#include "compiler/lsp/protocol/rpc_stream.h"
 
 #include <gtest/gtest.h>
 

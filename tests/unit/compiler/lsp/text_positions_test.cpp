@@ -1,11 +1,9 @@
 // Positions of editors, and their names of files.
-#include "compiler/lsp/protocol/text_positions.h"
+#include "compiler/lsp/protocol/json.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "compiler/lsp/protocol/uri.h"
 
 namespace cinch::lsp {
 namespace {

@@ -1,11 +1,9 @@
 // Types of expressions and names for editors: with symbolic sizes, as they are declared.
-#include "dsl/sema/type_record.h"
+#include "dsl/sema/sema.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "dsl/sema/sema.h"
 
 namespace cinch::sema {
 namespace {

@@ -1,0 +1,205 @@
+// Commands that work on a program.
+#include <map>
+#include <memory>
+
+#include "compiler/driver/arguments/add_commands.h"
+#include "compiler/driver/commands/commands.h"
+
+namespace cinch::driver {
+
+void add_check(Registry& registry) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command = registry.add("check", "checks programs and prints their errors and warnings",
+                                   run_check, options);
+  command->add_option("files", options->files, "programs to check")->required()->type_name("FILE");
+  const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
+                                                         {"json", DiagnosticsFormat::Json},
+                                                         {"sarif", DiagnosticsFormat::Sarif}};
+  command
+      ->add_option_function<std::string>(
+          "--diagnostics",
+          [options, formats](const std::string& name) { options->diagnostics = formats.at(name); },
+          "the form of errors and warnings")
+      ->transform(CLI::IsMember({"text", "json", "sarif"}, CLI::ignore_case));
+  add_headers(command, options->headers);
+  add_json(command, options->json);
+  command->footer("Example: cinch check mine.cinch --diagnostics=sarif");
+}
+
+void add_format(Registry& registry) {
+  auto options = std::make_shared<FormatOptions>();
+  CLI::App* command = registry.add("fmt", "formats programs", run_format, options);
+  command
+      ->add_option("files", options->files,
+                   "files to format in place; - formats standard input to standard output")
+      ->required()
+      ->type_name("FILE");
+  command->add_flag("--check", options->check_only,
+                    "changes no file; ends with status 1 if a file would change");
+  command->footer("Example: cinch fmt --check stdlib/sign/onebit.cinch");
+}
+
+void add_explain(Registry& registry) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command =
+      registry.add("explain", "payload, kernels, bytes moved and workspace", run_explain, options);
+  add_program(command, options->program);
+  add_count(command, "--elements", options->elements, "elements of the gradient")
+      ->capture_default_str();
+  add_columns(command, options->columns);
+  command
+      ->add_option("--device", options->execution.device,
+                   "cuda: also registers, shared memory and occupancy of each kernel")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
+      ->type_name("TARGET");
+  command
+      ->add_option("--html", options->html,
+                   "writes a page with pictures, for a browser; it needs no other file")
+      ->type_name("FILE");
+  command->add_flag("--formulas", options->formulas,
+                    "prints sizes and bytes as formulas of n and the parameters");
+  command->add_flag("--fusion", options->fusion,
+                    "also says where in the program neighbouring sweeps part, and how many steps "
+                    "fusion took");
+  add_json(command, options->json);
+  command->footer("Example: cinch explain dgc --elements 25557032");
+}
+
+namespace {
+
+void add_run_options(CLI::App* command, RunOptions& options) {
+  command->add_option("--dtype", options.dtype, "bf16: elements of uint16 files are bfloat16")
+      ->check(CLI::IsMember({"bf16"}));
+  add_count(command, "--seed", options.seed, "seed of random draws")->capture_default_str();
+  add_count(command, "--step", options.step, "number of the first step")->capture_default_str();
+  add_count(command, "--worker", options.worker, "number of this rank")->capture_default_str();
+  add_count(command, "--world", options.world, "number of ranks", 1)->capture_default_str();
+  command->add_flag(
+      "--interpret", options.interpret,
+      "runs the program in the compiler's interpreter instead of compiling it; slow, for tests");
+  add_json(command, options.json);
+}
+
+void add_state_files(CLI::App* command, RunOptions& options) {
+  command->add_option("--state-in", options.state_in, "reads the states to start from")
+      ->type_name("FILE");
+  command->add_option("--state-out", options.state_out, "writes the states after the last step")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_run(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = registry.add(
+      "run", "encodes and decodes a gradient, and says how small, how exact and how fast", run_run,
+      options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--input", options->inputs, "gradients of one tensor in successive steps")
+      ->required()
+      ->type_name("G.npy");
+  command->add_option("--payload", options->payload, "writes the last payload")->type_name("FILE");
+  command->add_option("--output", options->output, "writes the last decoded gradient")
+      ->type_name("X.npy");
+  add_state_files(command, *options);
+  command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
+  command->add_flag("--sum-payloads", options->sum_payloads,
+                    "with --ranks: adds the payloads field by field and decodes the sum");
+  add_bytes(command, "--repeat-to", options->repeat_to_bytes,
+            "repeats the gradient up to this size");
+  add_run_options(command, *options);
+  command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
+}
+
+void add_encode(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command =
+      registry.add("encode", "encodes a gradient to a payload", run_encode, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--input", options->inputs, "the gradient to encode")
+      ->required()
+      ->expected(1)
+      ->type_name("G.npy");
+  command->add_option("--payload", options->payload, "the file to write the payload to")
+      ->required()
+      ->type_name("FILE");
+  add_state_files(command, *options);
+  add_run_options(command, *options);
+  command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
+}
+
+void add_decode(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command =
+      registry.add("decode", "decodes a payload to a gradient", run_decode, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--payload", options->payload, "the payload to decode")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--output", options->output, "the file to write the gradient to")
+      ->required()
+      ->type_name("X.npy");
+  add_run_options(command, *options);
+  command->footer("Example: cinch decode onebit --payload g.bin --output x.npy");
+}
+
+void add_build(Registry& registry) {
+  auto options = std::make_shared<BuildOptions>();
+  CLI::App* command =
+      registry.add("build", "compiles programs into a library that links without a compiler",
+                   run_build, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("files", options->more_files, "more programs for the library")
+      ->type_name("FILE");
+  command
+      ->add_option("--emit", options->emit,
+                   "prints a stage of the compiler instead of building a library")
+      ->check(CLI::IsMember({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
+                             "cubin", "image"}));
+  command
+      ->add_option("--target", options->targets,
+                   "what to compile for: cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, "
+                   "cuda:sm_90, cuda:ptx and others, separated by commas")
+      ->type_name("TARGET")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--name", options->name, "name of the library")->type_name("LIB");
+  command
+      ->add_option("--output", options->output,
+                   "the folder for the library, or the file for --emit")
+      ->type_name("DIR");
+  command->add_flag("--no-passes", options->no_passes,
+                    "with --emit=ir: prints the IR before any pass");
+  command->footer(
+      "Example: cinch build dgc onebit --target cpu,cuda:sm_90 --name compressors --output out/");
+}
+
+void add_opt(Registry& registry) {
+  auto options = std::make_shared<OptOptions>();
+  CLI::App* command = registry.add(
+      "opt", "runs passes of the compiler over IR text and prints the result, for tests", run_opt,
+      options);
+  command->add_option("file", options->file, "a file with IR text; - is standard input")
+      ->type_name("FILE");
+  command->add_option("--pass", options->passes, "passes to run, in order; without it, all passes")
+      ->type_name("PASS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--print-after", options->print_after, "prints the IR after these passes")
+      ->type_name("PASS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_count(command, "--pass-limit", options->pass_limit, "stops after this many rewrites");
+  command->add_flag("--remarks", options->remarks, "says what was not rewritten, and why");
+  command->add_flag("--times", options->times, "prints the time of each pass");
+  command->add_flag("--list", options->list_passes, "lists the passes");
+  command->footer("Example: cinch opt --pass=simplify before.ir");
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,245 @@
+#include "compiler/driver/report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "compiler/driver/process/terminal.h"
+
+namespace cinch::driver {
+
+std::string grouped(std::int64_t number) {
+  constexpr std::size_t kFewDigits = 4;
+  std::string text = std::to_string(number);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.size() - first <= kFewDigits) return text;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string three_digits(double number) {
+  const double size = std::abs(number);
+  if (size >= 99.95) return fmt::format("{:.0f}", number);
+  if (size >= 9.995) return fmt::format("{:.1f}", number);
+  if (size >= 0.9995 || size == 0) return fmt::format("{:.2f}", number);
+  return fmt::format("{:.3g}", number);
+}
+
+std::string size_text(double bytes) {
+  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{:.0f} B", bytes);
+  std::size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < kUnits.size()) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return three_digits(bytes) + " " + kUnits[unit];
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 0.9995e-3) return three_digits(seconds * 1e6) + " µs";
+  if (seconds < 0.9995) return three_digits(seconds * 1e3) + " ms";
+  return three_digits(seconds) + " s";
+}
+
+namespace {
+
+std::string noun(bool is_one, std::string_view what) {
+  if (is_one) return std::string(what);
+  return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))
+                             : fmt::format("{}s", what);
+}
+
+}  // namespace
+
+std::string counted(std::int64_t number, std::string_view what) {
+  return grouped(number) + " " + noun(number == 1, what);
+}
+
+std::string plainly_counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}", number, noun(number == 1, what));
+}
+
+std::size_t num_characters(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  const std::size_t length = num_characters(text);
+  return text + std::string(width > length ? width - length : 0, ' ');
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  if (num_characters(text) <= width) return text;
+  std::istringstream words(text);
+  std::string kept;
+  for (std::string word; words >> word;) {
+    std::string longer = kept;
+    longer.append(kept.empty() ? "" : " ").append(word);
+    if (num_characters(longer) + 2 > width) break;
+    kept = std::move(longer);
+  }
+  while (kept.ends_with(',') || kept.ends_with(':') || kept.ends_with(';')) kept.pop_back();
+  return kept.empty() ? "…" : kept + " …";
+}
+
+std::string shortened_in_middle(const std::string& text, std::size_t width) {
+  const std::size_t length = num_characters(text);
+  if (length <= width) return text;
+  const std::size_t last = width / 2, first = width - std::min(width, last + 1);
+  std::string kept;
+  std::size_t at = 0;  // the character that `c` belongs to, from 1 on
+  for (const char c : text) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    if (begins && ++at == first + 1) kept += "…";
+    if (at <= first || at > length - last) kept += c;
+  }
+  return kept;
+}
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t at = indent;  // the end of the current line
+  for (std::string word; words >> word;) {
+    const std::size_t length = num_characters(word);
+    if (at > indent && at + 1 + length > width) {
+      lines += "\n" + std::string(indent, ' ');
+      at = indent;
+    } else if (at > indent) {
+      lines += " ";
+      ++at;
+    }
+    lines += word;
+    at += length;
+  }
+  return lines;
+}
+
+namespace {
+
+using TableRow = std::vector<std::string>;
+
+// The least room for a wrapped last column, and for names. Where there is less for the last column,
+// it goes below the others.
+constexpr std::size_t kNarrowest = 24, kNarrowestName = 8, kIndentBelow = 4;
+
+std::string aligned(const std::string& text, std::size_t width, bool is_text) {
+  const std::string padding(width - std::min(width, num_characters(text)), ' ');
+  return is_text ? text + padding : padding + text;
+}
+
+class TableLayout {
+ public:
+  TableLayout(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
+              std::size_t indent, std::size_t width)
+      : columns_(columns), num_beside_(columns.size()), indent_(indent) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      widths_.push_back(columns[i].width > 0 ? columns[i].width : widest(i, rows));
+    }
+    const bool has_text = is_as_wide(columns.back());
+    if (!has_text && end() > width) gap_ = 1;
+    if (has_text) {
+      make_room_for_text(width);
+    } else if (is_as_wide(columns[0]) && end() > width) {
+      widths_[0] -= std::min(end() - width, widths_[0] - std::min(widths_[0], kNarrowestName));
+    }
+  }
+
+  std::string lines(const TableRow& row) const {
+    std::vector<TableRow> cells;
+    std::size_t height = 1;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      cells.push_back(lines_of(row, i));
+      if (i < num_beside_) height = std::max(height, cells.back().size());
+    }
+    std::string text;
+    for (std::size_t l = 0; l < height; ++l) {
+      std::string line(indent_, ' ');
+      for (std::size_t i = 0; i < num_beside_; ++i) {
+        const std::string cell = l < cells[i].size() ? cells[i][l] : "";
+        line += i == 0 ? "" : std::string(gap_, ' ');
+        line += aligned(cell, widths_[i], columns_[i].is_text);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+    if (num_beside_ == row.size()) return text;
+    for (const std::string& line : cells.back()) {
+      text.append(kIndentBelow, ' ').append(line).append("\n");
+    }
+    return text;
+  }
+
+ private:
+  static bool is_as_wide(const TableColumn& column) { return column.is_text && column.width == 0; }
+
+  std::size_t widest(std::size_t column, const std::vector<TableRow>& rows) const {
+    std::size_t most =
+        std::max(num_characters(columns_[column].above), num_characters(columns_[column].head));
+    for (const TableRow& row : rows) most = std::max(most, num_characters(row[column]));
+    return most;
+  }
+
+  std::size_t end() const {
+    std::size_t sum = indent_ + gap_ * (widths_.size() - 1);
+    for (const std::size_t width : widths_) sum += width;
+    return sum;
+  }
+
+  void make_room_for_text(std::size_t width) {
+    std::size_t begin = end() - widths_.back();
+    if (widths_.back() > kNarrowest && begin + kNarrowest > width) {
+      --num_beside_;
+      begin = kIndentBelow;
+    }
+    widths_.back() = std::max(width, begin + kNarrowest) - begin;
+  }
+
+  TableRow lines_of(const TableRow& row, std::size_t column) const {
+    const std::size_t width = widths_[column];
+    if (num_characters(row[column]) <= width) return {row[column]};
+    const bool is_last = column + 1 == row.size(), may_cut = columns_[column].width > 0;
+    if (!is_last && !may_cut) return {shortened_in_middle(row[column], width)};
+    TableRow lines;
+    std::istringstream whole(wrapped(row[column], 0, width));
+    for (std::string line; std::getline(whole, line);)
+      lines.push_back(may_cut ? fit_to_width(line, width) : line);
+    return lines;
+  }
+
+  const std::vector<TableColumn>& columns_;
+  std::size_t num_beside_;  // columns beside each other; another one is below them
+  std::size_t indent_, gap_ = 2;
+  std::vector<std::size_t> widths_;
+};
+
+}  // namespace
+
+std::string TextTable::text(std::size_t width) const {
+  const TableLayout layout(columns_, rows_, indent_, width);
+  TableRow above, head;
+  for (const TableColumn& column : columns_) {
+    above.push_back(column.above);
+    head.push_back(column.head);
+  }
+  const bool has_above =
+      std::ranges::any_of(above, [](const std::string& s) { return !s.empty(); });
+  std::string text = has_above ? layout.lines(above) : "";
+  text += layout.lines(head);
+  for (const TableRow& row : rows_) text += layout.lines(row);
+  return text;
+}
+
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  const int digits = size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+}  // namespace cinch::driver
