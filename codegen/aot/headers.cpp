@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codegen/aot/names.h"
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 
 namespace cinch::codegen {
 namespace {

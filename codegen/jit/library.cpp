@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::codegen {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
 

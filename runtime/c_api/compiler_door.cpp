@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/c_api/compiler_abi.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::c_api {
 namespace {

@@ -13,7 +13,7 @@
 #include "compiler/driver/ranks/ucx_ranks.h"
 #include "compiler/driver/report/quantities.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/planner/network/network_probe.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {

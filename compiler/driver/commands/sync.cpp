@@ -24,7 +24,7 @@
 #include "compiler/driver/report/sync_report.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/plan/plan_text.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/sync/agreement.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 

@@ -8,7 +8,7 @@
 
 #include "compiler/driver/options.h"
 #include "runtime/gpu/program.h"
-#include "runtime/sync/sync_device.h"
+#include "runtime/sync/sync_session.h"
 
 namespace cinch::driver {
 

@@ -6,7 +6,7 @@
 #include "codegen/kir/kir.h"
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
-#include "compiler/kernelize/fusion_report.h"
+#include "compiler/kernelize/kernelize.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
 

@@ -5,7 +5,7 @@
 
 #include "codegen/kir/cost.h"
 #include "runtime/core/lang.h"
-#include "tests/unit/codegen/emit/arch_suite.h"
+#include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
 namespace {

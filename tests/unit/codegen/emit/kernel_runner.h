@@ -1,6 +1,8 @@
 // Runs hand-written kernel programs on the CPU target for tests: compiles them for one x86 level,
 // gives every buffer exactly its size between guard bytes, and runs kernels in any task split.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -92,4 +94,16 @@ HostExprId num_tiles(kir::KernelProgram& program);
 rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, DType dtype,
                                 HostExprId num_elems, int bits = 0);
 
+// A test suite that runs once for each x86 level of this machine.
+
+inline std::string arch_test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
 }  // namespace cinch::codegen
+
+#define CINCH_ARCH_SUITE(Suite)                                \
+  class Suite : public testing::TestWithParam<std::string> {}; \
+  INSTANTIATE_TEST_SUITE_P(Arches, Suite, testing::ValuesIn(runnable_arches()), arch_test_name)

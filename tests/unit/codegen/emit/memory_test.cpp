@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "runtime/core/lang.h"
-#include "tests/unit/codegen/emit/arch_suite.h"
+#include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
 namespace {

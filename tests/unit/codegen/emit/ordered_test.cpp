@@ -5,7 +5,7 @@
 
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/ordered_reduce.h"
-#include "tests/unit/codegen/emit/arch_suite.h"
+#include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
 namespace {

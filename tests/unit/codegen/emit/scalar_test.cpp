@@ -8,7 +8,7 @@
 #include "codegen/kir/verifier.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_op.h"
-#include "tests/unit/codegen/emit/arch_suite.h"
+#include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,6 +1,6 @@
 // Accesses that are wrong by themselves: each planted fault is found at its line under every
 // schedule, and a twin without it is clean.
-#include "tests/unit/codegen/emulator/planted.h"
+#include "tests/unit/codegen/emulator/emulated.h"
 
 namespace cinch::emulator {
 namespace {
