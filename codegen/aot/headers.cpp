@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 
 namespace cinch::codegen {
 namespace {

@@ -6,7 +6,7 @@
 #include "codegen/emit/cuda/program.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::codegen {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/core/check.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::codegen {
 namespace {

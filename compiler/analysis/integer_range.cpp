@@ -1,6 +1,6 @@
-// Bodies of integer_range.h: intervals of reals, from operands to results. Ends are whole numbers
+// Bodies of rank_sums.h: intervals of reals, from operands to results. Ends are whole numbers
 // if results are rounded, so that rounding never leaves an interval.
-#include "compiler/analysis/integer_range.h"
+#include "compiler/analysis/rank_sums.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,7 +5,7 @@
 #include <bit>
 #include <optional>
 
-#include "compiler/analysis/integer_range.h"
+#include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/numbers/number_range.h"

@@ -4,7 +4,7 @@
 #include "compiler/interp/evaluator.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::interp {
 namespace {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/gram_schmidt.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 

@@ -7,8 +7,8 @@
 
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/scalar_eval.h"
-#include "compiler/ir/text/printer.h"
-#include "runtime/core/params/param_value.h"
+#include "compiler/ir/text/text.h"
+#include "runtime/core/params.h"
 
 namespace cinch::interp {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::ir {

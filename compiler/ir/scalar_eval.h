@@ -2,7 +2,6 @@
 // the interpreter and for constant folding. Elements travel as 64 bits ("encoded"): signed integers
 // sign-extended, unsigned ones and bool zero-extended, floats as their own bits in the low end.
 #pragma once
-
 #include <cstdint>
 #include <span>
 
@@ -35,5 +34,19 @@ float f32_of(std::uint64_t element);
 double f64_of(std::uint64_t element);
 std::uint64_t element_of_f32(float value);
 std::uint64_t element_of_f64(double value);
+
+// Decides when orthonormalize treats a column as a sum of the columns before it, with the same
+// numbers for the interpreter and for kernels. Both are shares of squared lengths.
+
+/// If a column depends on the columns before it, at most this share of it is left when they are
+/// taken out, from rounding alone: eight units in the last place, squared. Types below f32 compute
+/// in f32.
+constexpr double least_left(DType dtype) {
+  return dtype == kF64 ? 0x1p-98 : 0x1p-40;
+}
+
+/// If a column does not depend on the columns before it, taking them out a second time leaves more
+/// than this share.
+inline constexpr double kLeastKept = 0.25;
 
 }  // namespace cinch::ir

@@ -1,10 +1,9 @@
 // What the verifier's files share: the fault that a rule throws, and the facts that rules need.
 #pragma once
-
 #include <string>
 
 #include "compiler/ir/ir.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/types.h"
 
 namespace cinch::ir {

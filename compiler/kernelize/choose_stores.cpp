@@ -1,5 +1,5 @@
-// See choose_stores.h.
-#include "compiler/kernelize/choose_stores.h"
+// Recompute or store; see plan_region.h.
+#include "compiler/kernelize/plan_region.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
-// See emit_standalone.h.
-#include "compiler/kernelize/emit_standalone.h"
+// Sinks that are kernels of their own; see kernel_emitter.h.
+#include "compiler/kernelize/kernel_emitter.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// See explain_fusion.h.
-#include "compiler/kernelize/explain_fusion.h"
+// Why two kernels of a region are not one; see plan_region.h.
+#include "compiler/kernelize/plan_region.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,6 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "codegen/passes/run.h"
-#include "compiler/kernelize/emit_standalone.h"
-#include "compiler/kernelize/explain_fusion.h"
 #include "compiler/kernelize/kernel_emitter.h"
 #include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"

@@ -6,9 +6,7 @@
 #include <map>
 
 #include "compiler/ir/ops.h"
-#include "compiler/kernelize/choose_stores.h"
 #include "compiler/kernelize/planner.h"
-#include "compiler/kernelize/repeated_work.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

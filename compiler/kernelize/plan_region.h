@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/kernelize/kernelize.h"
 #include "compiler/kernelize/program_context.h"
 
 namespace cinch::codegen {
@@ -153,5 +154,33 @@ bool has_collective(const ir::Function& fn, ir::OpId op);
 // the gradient.
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite);
+
+// Recompute or store: finds a pulled value that costs more to recompute in several kernels than to
+// store once.
+
+inline constexpr int kMaxChosenStores = 9;
+
+// If computing a value reads L arrays per element and k kernels need it, recomputing costs k·L
+// loads, and storing L + 1 + (k - 1). Returns the value that saves most, if any saves.
+std::optional<ir::ValueId> choose_store(const FunctionContext& cx, ir::RegionId region,
+                                        const RegionPlan& plan);
+
+// Finds values that kernels would recompute so often that no cost model is needed: compiling alone
+// would take too long.
+
+/// Returns values of the region that need a store of their own, whatever else is stored:
+/// - values that one kernel would compute at many places: each operator that moves elements (a
+/// gather, a slice, `concat`) asks for its operand at a place of its own, and several such
+/// operators in a row double the places each time;
+/// - values that end a long chain of operators which several sinks would compute from its
+/// beginning.
+/// Linear in the number of operators.
+std::vector<ir::ValueId> find_repeated_work(const FunctionContext& cx, ir::RegionId region,
+                                            const std::vector<StoreRequest>& requests);
+
+// Explains, in terms that an author can act on: the value that must be ready first, or the domains
+// that differ. `first` runs before `second`. The caller sets the symbols of the kernels.
+SweepsApart why_apart(const FunctionContext& cx, const RegionPlan& plan, const KernelPlan& first,
+                      const KernelPlan& second);
 
 }  // namespace cinch::codegen

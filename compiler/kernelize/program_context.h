@@ -9,7 +9,7 @@
 
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
-#include "compiler/kernelize/fusion_report.h"
+#include "compiler/kernelize/kernelize.h"
 #include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {

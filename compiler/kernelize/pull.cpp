@@ -4,7 +4,7 @@
 #include "compiler/kernelize/kernel_emitter.h"
 #include "compiler/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::codegen {

@@ -1,5 +1,5 @@
-// See repeated_work.h.
-#include "compiler/kernelize/repeated_work.h"
+// Values that kernels would recompute too often; see plan_region.h.
+#include "compiler/kernelize/plan_region.h"
 
 #include <algorithm>
 #include <deque>

@@ -3,10 +3,10 @@
 
 #include <utility>
 
+#include "compiler/lower/parts/expressions.h"
 #include "compiler/lower/parts/packing.h"
-#include "compiler/lower/parts/statements.h"
 #include "runtime/core/check.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::lower {
 

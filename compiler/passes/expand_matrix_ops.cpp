@@ -17,7 +17,6 @@
 //            %x' = select((column & distance) == 0, %x + %p, %p - %x)
 #include <bit>
 
-#include "compiler/ir/gram_schmidt.h"
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"

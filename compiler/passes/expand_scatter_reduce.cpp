@@ -13,7 +13,7 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
-#include "compiler/passes/selection_keys.h"
+#include "compiler/passes/selection.h"
 
 namespace cinch::passes {
 namespace {

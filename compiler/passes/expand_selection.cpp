@@ -3,7 +3,7 @@
 // the digits found so far; top_k then keeps the larger keys and, of the equal ones, the first.
 //
 //   before:  %1: [u32; k] = top_k %0 {size=k, axis=all}
-//   after:   %2 = bitcast %0, …                               keys (selection_keys.h)
+//   after:   %2 = bitcast %0, …                               keys (selection.h)
 //            %3 = for_loop …                                  histogram and digit, once each
 //            %4 = map.gt %2, key | map.eq %2, key & running count < need
 //            %5: [u32; found], %6 = nonzero %4 {limit=k}
@@ -14,7 +14,7 @@
 // and the list is searched. If the guess was wrong, or the list too short, everything is searched
 // after all, so that the result is always exact.
 //
-// Along rows (axis 1) the largest of each row are found by counting (select_in_rows.h); long rows,
+// Along rows (axis 1) the largest of each row are found by counting (selection.h); long rows,
 // and rows of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
 // one along the rows of the transpose.
 #include <optional>
@@ -25,9 +25,7 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
-#include "compiler/passes/select_by_digits.h"
-#include "compiler/passes/select_in_rows.h"
-#include "compiler/passes/selection_keys.h"
+#include "compiler/passes/selection.h"
 
 namespace cinch::passes {
 namespace {

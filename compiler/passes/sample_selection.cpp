@@ -3,7 +3,7 @@
 // them; then the list is searched for the k-th largest. If k is small there is no upper key: the
 // list holds all selected elements in order, and no further sweep is needed. If the list cannot
 // contain the k-th largest, because the guess was wrong or ties overflow it, all keys are searched.
-#include "compiler/passes/select_by_digits.h"
+#include "compiler/passes/selection.h"
 
 namespace cinch::passes {
 namespace {

@@ -1,5 +1,5 @@
-// See select_by_digits.h.
-#include "compiler/passes/select_by_digits.h"
+// See selection.h.
+#include "compiler/passes/selection.h"
 
 namespace cinch::passes {
 namespace {

@@ -1,5 +1,5 @@
-// See select_in_rows.h.
-#include "compiler/passes/select_in_rows.h"
+// See selection.h.
+#include "compiler/passes/selection.h"
 
 #include <algorithm>
 #include <bit>

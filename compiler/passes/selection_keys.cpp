@@ -1,6 +1,6 @@
-// See selection_keys.h. The bits of non-negative floats are in order; those of negative ones are
+// See selection.h. The bits of non-negative floats are in order; those of negative ones are
 // inverted, and the sign bit is flipped so that they come below.
-#include "compiler/passes/selection_keys.h"
+#include "compiler/passes/selection.h"
 
 #include "compiler/ir/rewriter.h"
 

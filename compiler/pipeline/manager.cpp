@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/pipeline/pipeline.h"
 #include "runtime/core/check.h"

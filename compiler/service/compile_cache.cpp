@@ -6,7 +6,7 @@
 
 #include "compiler/service/source_identity.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::service {
 

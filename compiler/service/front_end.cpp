@@ -11,7 +11,6 @@
 #include "dsl/diag/render.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/core/numbers/parse_count.h"
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::service {

@@ -16,7 +16,7 @@
 
 #include "codegen/jit/nvrtc.h"
 #include "compiler/service/compile_cache.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 

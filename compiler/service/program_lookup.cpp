@@ -8,7 +8,7 @@
 #include "compiler/service/service_error.h"
 #include "dsl/diag/diag.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::service {
 

@@ -7,7 +7,7 @@
 
 #include "compiler/verify/laws.h"
 #include "compiler/verify/trace.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "compiler/verify/laws.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
 

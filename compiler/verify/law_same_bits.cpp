@@ -4,7 +4,7 @@
 
 #include "compiler/verify/laws.h"
 #include "compiler/verify/trace.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
 

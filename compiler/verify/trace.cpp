@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/call/payload_assembly.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {

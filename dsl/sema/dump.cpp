@@ -6,7 +6,7 @@
 
 #include "dsl/sema/sema.h"
 #include "runtime/core/numbers/dtype.h"
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 
 namespace cinch::sema {
 

@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/autoplan/task_speed.h"
+#include "runtime/autoplan/measure.h"
 #include "runtime/core/hash.h"
-#include "runtime/planner/network/network_probe.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/sync/agreement.h"
 
 namespace cinch::rt {

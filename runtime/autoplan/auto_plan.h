@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/autoplan/plan_trials.h"
+#include "runtime/autoplan/measure.h"
 #include "runtime/planner/choose_plan.h"
 
 namespace cinch::rt {

@@ -1,11 +1,9 @@
-// Bodies of plan_trials.h. The number of steps follows from times that all ranks share, so it is
+// Bodies of measure.h. The number of steps follows from times that all ranks share, so it is
 // the same on all of them.
-#include "runtime/autoplan/plan_trials.h"
+#include "runtime/autoplan/measure.h"
 
 #include <algorithm>
 #include <limits>
-
-#include "runtime/autoplan/median.h"
 
 namespace cinch::rt {
 namespace {

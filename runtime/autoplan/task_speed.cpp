@@ -1,5 +1,5 @@
-// Bodies of task_speed.h.
-#include "runtime/autoplan/task_speed.h"
+// Bodies of measure.h.
+#include "runtime/autoplan/measure.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,8 @@
 #include <map>
 #include <thread>
 
-#include "runtime/autoplan/median.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::rt {

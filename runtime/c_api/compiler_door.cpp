@@ -5,7 +5,7 @@
 
 #include "runtime/c_api/compiler_abi.h"
 #include "runtime/image/image_file.h"
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::c_api {
 namespace {

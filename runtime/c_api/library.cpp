@@ -7,12 +7,12 @@
 #include <filesystem>
 
 #include "runtime/c_api/cinch_library.h"
-#include "runtime/c_api/give_program.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/module/elf_file.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::c_api {
 namespace {

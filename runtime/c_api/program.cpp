@@ -1,26 +1,26 @@
 // Programs of the C API: compiled, loaded, saved and described.
+
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 
 #include "runtime/c_api/compiler_door.h"
-#include "runtime/c_api/give_program.h"
-#include "runtime/c_api/gpu_programs.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
-#include "runtime/c_api/tuning.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/module/elf_file.h"
+#include "runtime/module/shared_object.h"
 
 cinch_program::cinch_program() = default;
 cinch_program::~cinch_program() = default;
 
 namespace cinch::c_api {
+
 namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";
@@ -146,6 +146,33 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to,
   program->gpu_image = std::move(image);
   *to = program.release();
   return rt::Ok{};
+}
+
+CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) {
+  const auto driver = gpu_driver();
+  if (!driver) return fail(driver.error());
+  if (device_number < 0) {
+    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(device_number));
+  }
+  auto device = rt::GpuDevice::open(**driver, device_number);
+  if (!device) return fail(device.error());
+  return std::move(*device);
+}
+
+CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,
+                                                              std::int32_t device_number) {
+  if (program.loaded != nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "a program for CPUs, not for a GPU");
+  }
+  const std::lock_guard lock(program.mutex);
+  std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
+  if (auto loaded = known.lock()) return loaded;
+  const auto device = open_gpu(device_number);
+  CINCH_TRY(device);
+  auto loaded = rt::GpuProgram::load(*device, program.image());
+  if (!loaded) return fail(loaded.error());
+  known = *loaded;
+  return std::move(*loaded);
 }
 
 }  // namespace cinch::c_api

@@ -1,6 +1,8 @@
 // Errors of the runtime to statuses of the C API, and into the caller's memory; see support.h.
 #include "runtime/c_api/support.h"
 
+#include "runtime/tuning/tuning.h"
+
 namespace cinch::c_api {
 
 cinch_status status_of(rt::ErrorKind kind) {
@@ -120,8 +122,29 @@ CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void*
   return rt::Ok{};
 }
 
+namespace {
+
+CallStatus check_tuning() {
+  const rt::UserTuning& user = rt::user_tuning();
+  if (!user.problem) return rt::Ok{};
+  CallError error = fail(*user.problem).value();
+  error.message = "tuning table: " + error.message;
+  if (user.is_named) error.message += " (CINCH_TUNING names it; \"off\" goes without)";
+  return tl::unexpected<CallError>(std::move(error));
+}
+
+}  // namespace
+
+CallStatus check_named_tuning() {
+  return rt::user_tuning().is_named ? check_tuning() : rt::Ok{};
+}
+
 }  // namespace cinch::c_api
 
 const char* cinch_error_message(void) {
   return cinch::c_api::last_message().c_str();
+}
+
+cinch_status cinch_check_tuning(cinch_error* error) {
+  return cinch::c_api::guarded(error, [] { return cinch::c_api::check_tuning(); });
 }

@@ -112,4 +112,8 @@ T* entry(T* array, std::size_t index) {
   return reinterpret_cast<T*>(reinterpret_cast<Byte*>(array) + index * array->struct_size);
 }
 
+/// Returns the error of the table that CINCH_TUNING names. A faulty table at the default place is
+/// no error here: the built-in numbers are used.
+CallStatus check_named_tuning();
+
 }  // namespace cinch::c_api

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "runtime/cache/image_cache.h"
-#include "runtime/core/numbers/parse_count.h"
+#include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::rt {
 namespace {

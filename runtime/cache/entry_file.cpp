@@ -6,8 +6,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/json.h"
 #include "runtime/image/image_file.h"
-#include "runtime/image/json_tree.h"
 
 namespace cinch::rt {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "runtime/cache/entry_file.h"
-#include "runtime/cache/trusted_files.h"
-#include "runtime/core/files/file_error.h"
+#include "runtime/cache/open_file.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::rt {
 

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/core/files/file_error.h"
 
 namespace cinch::rt {
 

@@ -1,5 +1,5 @@
-// Bodies of trusted_files.h.
-#include "runtime/cache/trusted_files.h"
+// Which files are trusted; see open_file.h.
+#include "runtime/cache/open_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -10,9 +10,7 @@
 
 #include "runtime/core/nearest_name.h"
 #include "runtime/core/numbers/parse_number.h"
-#include "runtime/core/params/param_check.h"
-#include "runtime/core/params/param_range.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,5 +1,5 @@
-// Bodies of payload_sum.h.
-#include "runtime/call/payload_sum.h"
+// Sums of payloads; see joins.h.
+#include "runtime/call/joins.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "runtime/call/payload_assembly.h"
 #include "runtime/collective/join_values.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::rt {
 namespace {

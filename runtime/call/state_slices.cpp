@@ -1,5 +1,5 @@
-// Bodies of state_slices.h.
-#include "runtime/call/state_slices.h"
+// States of pieces from those of other pieces; see joins.h.
+#include "runtime/call/joins.h"
 
 #include <algorithm>
 #include <cstring>

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/call/joins.h"
 #include "runtime/call/payload_assembly.h"
-#include "runtime/call/payload_sum.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::rt {
 namespace {

@@ -2,7 +2,7 @@
 // of types that transports can add: floats in their own type (f8 in f32), integers in the smallest
 // type that holds the sum over all ranks. There is one array for each type and reduction. One of
 // them ends with a mark, which is not 0 if some rank's payload is marked as non-finite. The result
-// is that of sum_payloads (payload_sum.h), with floats added in the transport's order.
+// is that of sum_payloads (joins.h), with floats added in the transport's order.
 #pragma once
 #include <cstdint>
 #include <optional>

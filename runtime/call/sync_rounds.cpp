@@ -1,9 +1,9 @@
-// Bodies of sync_rounds.h.
-#include "runtime/call/sync_rounds.h"
+// The collectives of a `sync`, known before it runs; see entries.h.
+#include "runtime/call/entries.h"
 
 #include <algorithm>
 
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

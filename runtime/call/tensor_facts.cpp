@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/core/sizes/step_bounds.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/core/sizes/host_range.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 

@@ -11,7 +11,11 @@
 namespace cinch::rt {
 
 /// Checks that sessions take this type. Errors: InvalidArgument.
-Status check_tensor_dtype(DType dtype);
+inline Status check_tensor_dtype(DType dtype) {
+  if (dtype == kF32 || dtype == kF16 || dtype == kBF16) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              "a tensor of " + dtype_name(dtype) + "; f32, f16 and bf16 are taken");
+}
 
 /// num_elems elements in row-major order. The memory needs no alignment beyond that of the element.
 struct ConstTensorView {

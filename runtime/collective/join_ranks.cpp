@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "runtime/collective/join_values.h"
+#include "runtime/collective/rank_exchange.h"
+#include "runtime/collective/routes.h"
 #include "runtime/core/lang.h"
 
 namespace cinch::rt {
+
 namespace {
 
 using Inputs = std::span<const std::span<const std::uint8_t>>;
@@ -187,6 +190,25 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
       return Ok{};
   }
   return fail(ErrorKind::Internal, "a collective of no kind");
+}
+
+// A world of one rank: every collective returns its input.
+
+Result<RankStatus> meet_at(const RankPoint& point, RankExchange& ranks) {
+  return point.call ? ranks.exchange(*point.call) : ranks.agree(point.own);
+}
+
+Result<RankStatus> LoneRank::exchange(const CollectiveCall& call) {
+  const std::span<const std::uint8_t> inputs[] = {call.input};
+  const RankOffer offers[] = {offer_of(call)};
+  const Status status = is_routed(call.collective.kind) ? give_routed(call, inputs, offers, 0)
+                                                        : give_part(call, inputs, 0);
+  CINCH_TRY(status);
+  return RankStatus::Good;
+}
+
+Result<RankStatus> LoneRank::agree(RankStatus own) {
+  return own;
 }
 
 }  // namespace cinch::rt

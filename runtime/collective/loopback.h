@@ -1,13 +1,37 @@
 // Ranks that are threads of one process and move bytes in memory. Messages may be slowed to a
 // latency and a bandwidth, so that plans can be measured without a network.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/collective/transport.h"
 
 namespace cinch::rt {
+
+// The occupied time of one direction of a link.
+
+using LinkClock = std::chrono::steady_clock;
+
+class LinkTime {
+ public:
+  using Point = LinkClock::time_point;
+
+  /// Takes `length` of the free time from `earliest` on, in parts if other messages occupy time
+  /// between: a link never rests while a message waits for it. Returns the end of the last part.
+  /// Forgets everything before `now`.
+  Point take(Point now, Point earliest, LinkClock::duration length);
+
+ private:
+  struct Span {
+    Point begin, end;
+  };
+  void add(const Span& span);
+
+  std::vector<Span> taken_;  // in order; none touches another
+};
 
 /// Every rank has one link to a switch, which sends and receives at the same time. A message leaves
 /// after the messages that its rank began before, and arrives when its last byte has passed the

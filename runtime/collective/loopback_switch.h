@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "runtime/collective/link_time.h"
 #include "runtime/collective/loopback.h"
 
 namespace cinch::rt {

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
+#include <vector>
 
 #include "runtime/collective/join_ranks.h"
 #include "runtime/collective/routes.h"
 
 namespace cinch::rt {
+
 namespace {
 
 // How often a waiting rank checks whether it was cancelled.
@@ -115,6 +118,34 @@ Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival)
   CINCH_TRY(wait_for_all());
   CINCH_TRY(given);
   return status;
+}
+
+void run_rank_threads(std::uint32_t world, const std::atomic<bool>* cancelled,
+                      const std::function<void(std::uint32_t, RankExchange&)>& body) {
+  RankMeeting meeting(world, cancelled);
+  std::vector<std::thread> threads;
+  threads.reserve(world);
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      body(rank, meeting.door(rank));
+      meeting.leave();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+Result<RankStatus> RankTurn::exchange(const CollectiveCall& call) {
+  lock_.unlock();
+  auto all = ranks_.exchange(call);
+  lock_.lock();
+  return all;
+}
+
+Result<RankStatus> RankTurn::agree(RankStatus own) {
+  lock_.unlock();
+  auto all = ranks_.agree(own);
+  lock_.lock();
+  return all;
 }
 
 }  // namespace cinch::rt

@@ -1,8 +1,9 @@
-// What a rank, or the owner of one tensor, computes on: the CPUs of this process (cpu_device.h), or
-// one stream of a GPU, NVIDIA's or an emulated one (gpu_queue.h). A device offers memory, copies,
-// arithmetic on plain arrays, and sessions of programs, all in one order. Addresses are the
-// device's: unless is_host(), this process does not access them.
+// What a rank, or the owner of one tensor, computes on: the CPUs of this process
+// (compute_device.h), or one stream of a GPU, NVIDIA's or an emulated one (gpu_queue.h). A device
+// offers memory, copies, arithmetic on plain arrays, and sessions of programs, all in one order.
+// Addresses are the device's: unless is_host(), this process does not access them.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "runtime/call/list_session.h"
 #include "runtime/core/error.h"
+#include "runtime/session/loaded_program.h"
 
 namespace cinch::rt {
 
@@ -112,5 +114,15 @@ inline std::unique_lock<std::mutex> take_turn(const ComputeDevice& device) {
   std::mutex* const turns = device.turns();
   return turns == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*turns);
 }
+
+struct CpuDeviceOptions {
+  std::vector<std::shared_ptr<const LoadedProgram>> programs;
+  // Of each list, and for work that no program does; 0: all of the machine
+  std::uint32_t threads = 0;
+  /// Set to true from anywhere to end running work; outlives the device and its lists. May be null.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+std::unique_ptr<ComputeDevice> open_cpu_device(CpuDeviceOptions options);
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// Bodies of cpu_device.h.
-#include "runtime/device/cpu_device.h"
+// The CPUs of this process as a device; see compute_device.h.
+#include "runtime/device/compute_device.h"
 
 #include <algorithm>
 #include <cstring>

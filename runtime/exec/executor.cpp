@@ -2,7 +2,7 @@
 // it can stop at any step and go on later. Status words are read after each launch, so that no
 // kernel uses data that a failed check should protect.
 #include "runtime/exec/executor.h"
-#include "runtime/core/shape_text.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "runtime/collective/routes.h"
 #include "runtime/core/sanitizer.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

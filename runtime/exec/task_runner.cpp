@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,11 +1,14 @@
 // Turns the steps of an entry into a list of launches that needs no host in between, except where
 // ranks meet. Branches and rounds become conditions that kernels test on the device.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/gpu/program.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::rt {
@@ -50,5 +53,30 @@ using MostRounds = std::function<Result<std::int64_t>(HostExprId begin, HostExpr
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
                   const MostRounds& most_rounds, bool folds, std::vector<PlannedLaunch>& out,
                   std::vector<PlannedBound>& bounds);
+
+// Groups the steps of a call into launches. A step that needs at most one block of a tensor shares
+// a launch with its neighbours.
+
+/// One launch for the steps begin .. begin + size of a call.
+struct GpuBatch {
+  std::size_t begin = 0, size = 1;
+  bool is_narrow = false;  // one block for each tensor; else a single step with many blocks
+};
+
+/// Returns as few launches as possible, in order.
+std::vector<GpuBatch> batch_launches(const std::vector<PlannedLaunch>& steps,
+                                     const std::function<bool(const PlannedLaunch&)>& is_narrow);
+
+/// Returns the step in the form that the device reads.
+GpuStep gpu_step(const PlannedLaunch& planned);
+
+struct LaunchedKernel {
+  GpuFunction function = nullptr;
+  std::string_view symbol;
+  std::uint32_t threads = 0, shared_bytes = 0;  // per block
+};
+/// Returns the kernel that launches a batch whose first step is `first`.
+LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& first,
+                               bool is_narrow);
 
 }  // namespace cinch::rt

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
 #include "runtime/image/kernel_abi.h"
 
@@ -191,5 +192,39 @@ struct ProgramImage {
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end
   bool counts_accesses = false;
 };
+
+// Evaluates an image's formulas for one tensor, and limits them to what a tensor can need: a
+// formula in a file may give anything.
+
+/// No buffer of a tensor with less than 2^32 elements is larger.
+inline constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 44;
+/// No kernel has more groups.
+inline constexpr std::int64_t kMaxGroups = std::int64_t{1} << 40;
+
+/// Does a buffer of the role hold a state, with the state's size?
+inline bool is_state(BufferRole role) {
+  return role == BufferRole::State || role == BufferRole::StateNext ||
+         role == BufferRole::StateInPlace;
+}
+
+/// A buffer's bytes; 0 if the formula is negative: it may belong to a branch that is not taken.
+/// Errors: those of the formula; Overflow (above kMaxBufferBytes, or more than a gradient or an
+/// output of env.n elements has).
+Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index, const HostEnv& env);
+
+/// A kernel's groups; 0 if the formula is negative. Errors: those of the formula; Overflow (above
+/// kMaxGroups).
+Result<std::int64_t> kernel_groups(const ProgramImage& image, std::size_t kernel,
+                                   const HostEnv& env);
+
+// The fingerprint of a compiled compressor. Every payload's header carries it, so that a payload of
+// another compressor, or of the same one with other constants, is rejected. The ProgramInfo must be
+// complete.
+
+/// 128 bits over the compressor's name, its constants, whether it takes a matrix, the wire (counts
+/// with their bounds, fields with types, shapes, reductions and index rules), and the text of each
+/// C++ function that it calls. Formulas enter as text with the parameters' names, so that the
+/// numbering of the expression pool does not matter. The same on every machine and target.
+std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info);
 
 }  // namespace cinch::rt

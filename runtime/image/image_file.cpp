@@ -11,8 +11,7 @@
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
-#include "runtime/image/image_json.h"
-#include "runtime/image/json_tree.h"
+#include "runtime/core/json.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {

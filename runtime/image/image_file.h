@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
@@ -30,5 +31,14 @@ Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes);
 /// so that a partial file is never visible. Errors also: Io.
 Status save_image(const ProgramImage& image, const std::filesystem::path& path);
 Result<ProgramImage> load_image(const std::filesystem::path& path);
+
+// Converts the metadata of an image to and from JSON: everything except the bytes of constants and
+// binary. Internal to runtime/image.
+
+nlohmann::json image_to_json(const ProgramImage& image);
+
+/// Leaves constants and binary empty. Does not check indices (validate.h). Errors: CorruptFile,
+/// naming the place.
+Result<ProgramImage> image_from_json(const nlohmann::json& in);
 
 }  // namespace cinch::rt

@@ -1,7 +1,7 @@
 // Each struct of the image is described once, by a `describe` that names its members to an archive;
 // JsonWriter and JsonReader are the two archives. So a member cannot be written and forgotten on
 // reading.
-#include "runtime/image/image_json.h"
+#include "runtime/image/image_file.h"
 
 #include <fmt/format.h>
 

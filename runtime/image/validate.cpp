@@ -12,9 +12,9 @@
 #include <string_view>
 #include <tuple>
 
-#include "runtime/core/params/param_check.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/core/params.h"
 #include "runtime/image/gpu_abi.h"
+#include "runtime/image/image.h"
 #include "runtime/image/validate_steps.h"
 
 namespace cinch::rt {

@@ -1,5 +1,5 @@
-// See elf_file.h.
-#include "runtime/module/elf_file.h"
+// Checks of shared libraries as files; see shared_object.h.
+#include "runtime/module/shared_object.h"
 
 #include <elf.h>
 

@@ -1,5 +1,5 @@
-// Bodies of library_path.h.
-#include "runtime/module/library_path.h"
+// Where libraries are looked for; see shared_object.h.
+#include "runtime/module/shared_object.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,8 +1,10 @@
 // SharedObject: code loaded from the bytes of a shared object, without a file on disk.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/core/error.h"
 
@@ -26,5 +28,26 @@ class SharedObject {
   void* handle_ = nullptr;
   int file_ = -1;
 };
+
+// Checks shared libraries as files, before the system's loader opens them.
+
+/// Is it a regular file that begins like an ELF file? False if it cannot be read.
+bool is_elf_file(const std::filesystem::path& path);
+
+/// Checks that a file is as long as its headers say: the loader maps whatever the headers name, and
+/// a process that touches a page after the file's end is killed. Errors: Io, CorruptFile (not an
+/// ELF file of 64 bits, or truncated).
+Status check_elf_file(const std::filesystem::path& path);
+
+// Finds libraries that are opened at run time.
+
+/// The folder of the executable or shared library that contains this code, however it was started
+/// or opened; links are followed. Empty if it is unknown.
+std::filesystem::path own_folder();
+
+/// Paths to try in turn: only what the environment variable names, if it is set. Otherwise this
+/// code's own folder, ../lib, ../../lib, ../lib/cinch and cinch, if the file is there, then the
+/// loader's own search.
+std::vector<std::string> library_paths(const char* file_name, const char* variable);
 
 }  // namespace cinch::rt

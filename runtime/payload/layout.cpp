@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "runtime/core/hash.h"
-#include "runtime/core/sizes/step_bounds.h"
+#include "runtime/core/sizes/host_range.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::rt {

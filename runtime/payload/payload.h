@@ -11,6 +11,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <vector>
 
@@ -122,5 +123,9 @@ Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
 /// The same in the memory that `view` has; after an error its contents are meaningless.
 Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
                     PayloadView& view);
+
+/// Reads the bytes of a payload. If the file is no payload, reads only enough to show that. Errors:
+/// Io.
+Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path);
 
 }  // namespace cinch::rt

@@ -6,7 +6,6 @@
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/payload/payload.h"
-#include "runtime/payload/payload_file.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,5 +1,9 @@
 // Checks a plan before any of it runs.
 #pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
 
@@ -15,5 +19,13 @@ namespace cinch::rt {
 /// - there is an order in which all tasks of all ranks end.
 /// Errors: InvalidArgument, which names rank and task.
 Status check_plan(const Plan& plan);
+
+// Which plans suit a program whose `finish` is not linear (ProgramInfo::takes_partial_sums): plans
+// that encode every rank's gradient by itself and add the decoded payloads.
+
+/// Finds a codec that does not take partial sums (by `takes_partial_sums`), although some rank of
+/// the plan encodes a partial sum with it, or adds a gradient that was not encoded.
+std::optional<std::uint32_t> find_refusing_codec(const Plan& plan,
+                                                 const std::vector<bool>& takes_partial_sums);
 
 }  // namespace cinch::rt

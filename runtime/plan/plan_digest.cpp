@@ -1,5 +1,5 @@
-// Bodies of plan_digest.h.
-#include "runtime/plan/plan_digest.h"
+// Digests of plans; see plan_text.h.
+#include "runtime/plan/plan_text.h"
 
 #include "runtime/core/hash.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "runtime/plan/json_number.h"
+#include "runtime/core/json.h"
 
 namespace cinch::rt {
 namespace {

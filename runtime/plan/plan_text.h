@@ -1,5 +1,6 @@
 // Plans as text: JSON that can be read back, and lines for people.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,8 @@ std::string plan_to_json(const Plan& plan);
 Result<Plan> plan_from_json(std::string_view text);
 /// A line per task of one rank.
 std::string print_plan(const Plan& plan, std::uint32_t rank);
+
+/// A digest of everything in the plan, including the tasks of all ranks; the same on every machine.
+std::uint64_t plan_digest(const Plan& plan);
 
 }  // namespace cinch::rt

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/plan/partial_sums.h"
+#include "runtime/plan/check_plan.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,9 +1,8 @@
-// Bodies of codec_facts.h.
-#include "runtime/planner/codec_facts.h"
+// The facts of a compiled program that a planner needs.
+#include "runtime/planner/planner.h"
 
+#include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
-#include "runtime/call/payload_sum.h"
-#include "runtime/call/state_slices.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/payload/payload.h"
 

@@ -1,7 +1,7 @@
-// Bodies of interleave.h. A task's round is the number of exchanges, of any rank, before its end;
+// Bodies of planner.h. A task's round is the number of exchanges, of any rank, before its end;
 // it is the same for all tasks of one exchange. So all ranks agree on an order by bundle and round,
 // and no task waits for a later one in it.
-#include "runtime/planner/interleave.h"
+#include "runtime/planner/planner.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
-// Bodies of layout.h.
-#include "runtime/planner/layout.h"
+// Pieces, groups and bundles; see builders.h.
+#include "runtime/planner/builders/builders.h"
 
 #include <algorithm>
 #include <map>

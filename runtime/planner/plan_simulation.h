@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/collective/link_time.h"
+#include "runtime/collective/loopback.h"
 #include "runtime/planner/plan_cost.h"
 
 namespace cinch::rt {

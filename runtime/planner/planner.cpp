@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "runtime/core/nearest_name.h"
-#include "runtime/plan/partial_sums.h"
+#include "runtime/plan/check_plan.h"
 #include "runtime/planner/builders/builders.h"
-#include "runtime/planner/interleave.h"
 
 namespace cinch::rt {
 namespace {

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/core/json.h"
 #include "runtime/plan/plan.h"
-#include "runtime/planner/user_json.h"
 
 namespace cinch::rt {
 namespace {

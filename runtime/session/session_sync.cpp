@@ -1,7 +1,7 @@
 // A synchronisation: runs from one meeting of the ranks to the next.
 #include <utility>
 
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 

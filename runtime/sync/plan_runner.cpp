@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {

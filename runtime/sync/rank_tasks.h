@@ -12,7 +12,7 @@
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/states/site_states.h"
-#include "runtime/sync/step_report.h"
+#include "runtime/sync/task_times.h"
 
 namespace cinch::rt {
 

@@ -26,15 +26,22 @@
 
 #include "runtime/call/tensor_view.h"
 #include "runtime/collective/transport.h"
+#include "runtime/device/gpu_queue.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/states/restore_states.h"
 #include "runtime/sync/states/site_states.h"
-#include "runtime/sync/states/state_arrays.h"
-#include "runtime/sync/sync_device.h"
 #include "runtime/sync/task_times.h"
 
 namespace cinch::rt {
+
+/// The device's programs, by codec of the plan; they replace SyncOptions::programs, which are for
+/// CPUs. Whatever shares the device outlives the session.
+struct SyncDevice : GpuQueueOptions {
+  /// Do gradients and updates lie in the device's memory, ready in the stream's order? Otherwise
+  /// they are copied there and back.
+  bool has_tensors = false;
+};
 
 struct SyncOptions {
   std::shared_ptr<const Plan> plan;
@@ -129,7 +136,7 @@ class SyncSession {
 
   /// When each task of the last step ran, and what it moved. Read this between steps.
   const TaskTimes& times() const;
-  /// This rank's last step as JSON, with bytes by tensor and memory (step_report.h), and as a
+  /// This rank's last step as JSON, with bytes by tensor and memory (task_times.h), and as a
   /// timeline that opens in Perfetto (task_times.h). Errors: InvalidArgument (a step is under way).
   Result<std::string> report() const;
   Result<std::string> trace() const;
@@ -149,7 +156,7 @@ class SyncSession {
   /// Sets the tensor's states back to those before the first step. All ranks call it between the
   /// same steps. Errors: InvalidArgument (no such tensor, a step is under way), those of opening.
   Status reset_states(std::uint32_t tensor);
-  /// Every state as an array of its own, between steps (state_arrays.h).
+  /// Every state as an array of its own, between steps (restore_states.h).
   Result<std::vector<StateArray>> state_arrays();
   Status set_state_array(std::size_t place, std::span<const std::uint8_t> bytes);
   /// Visits all states that this rank keeps, between steps.

@@ -8,7 +8,7 @@
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
-#include "runtime/planner/interleave.h"
+#include "runtime/planner/planner.h"
 #include "runtime/sync/sync_session_impl.h"
 #include "runtime/sync/task_facts.h"
 

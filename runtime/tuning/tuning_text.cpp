@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/image/json_tree.h"
+#include "runtime/core/json.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {

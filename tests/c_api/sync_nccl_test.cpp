@@ -2,7 +2,7 @@
 // shared id, and over a communicator of the caller's.
 #include <gmock/gmock.h>
 
-#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 #include "sync_ranks.h"
 #include "tests/collective/nccl/computing_double.h"
 

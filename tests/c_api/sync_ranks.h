@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/c_api/gpu_driver.h"
+#include "runtime/c_api/program.h"
 #include "runtime/gpu/device.h"
 #include "support.h"
 

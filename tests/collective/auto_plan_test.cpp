@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/emulated_ranks.h"
 #include "tests/collective/support/faulty_transport.h"
 #include "tests/collective/support/sync_ranks.h"

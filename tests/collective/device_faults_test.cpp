@@ -2,7 +2,7 @@
 // lie on the device or are narrower than f32.
 #include <gtest/gtest.h>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/session/tensor_convert.h"
 #include "tests/collective/support/emulated_ranks.h"
 #include "tests/collective/support/faulty_transport.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <limits>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/session/tensor_convert.h"
 #include "tests/collective/support/emulated_ranks.h"
 #include "tests/environment.h"

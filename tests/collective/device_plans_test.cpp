@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/emulated_ranks.h"
 #include "tests/collective/support/plan_cases.h"
 #include "tests/environment.h"

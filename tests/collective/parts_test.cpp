@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/plan_cases.h"
 #include "tests/collective/support/sync_oracle.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/plan_cases.h"
 #include "tests/collective/support/thread_worlds.h"
 #include "tests/environment.h"

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/autoplan/task_speed.h"
+#include "runtime/autoplan/measure.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/choose_plan.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/plan_cases.h"
 
 namespace cinch::testing {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/forwarding_transport.h"
 #include "tests/collective/support/sync_oracle.h"
 #include "tests/environment.h"

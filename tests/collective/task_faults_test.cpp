@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "runtime/device/cpu_device.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/sync/device/device_tasks.h"
 #include "runtime/sync/plan_runner.h"
 #include "tests/collective/support/sync_ranks.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/call/state_slices.h"
+#include "runtime/call/joins.h"
 #include "runtime/core/hash.h"
 #include "runtime/sync/states/checkpoint.h"
 #include "tests/fuzz/target.h"

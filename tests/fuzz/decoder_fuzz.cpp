@@ -16,7 +16,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/core/sanitizer.h"
 #include "tests/fuzz/decoder_payload.h"
 #include "tests/fuzz/target.h"

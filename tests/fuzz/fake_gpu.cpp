@@ -1,6 +1,6 @@
-// Bodies of fake_gpu.h. Device memory is the process's own, with one allocation for each piece, so
+// Bodies of image_use.h. Device memory is the process's own, with one allocation for each piece, so
 // that a sanitizer watches it, too.
-#include "tests/fuzz/fake_gpu.h"
+#include "tests/fuzz/image_use.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -11,9 +11,8 @@
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/gpu/session/session.h"
 #include "runtime/image/validate.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/session/session.h"
-#include "tests/fuzz/fake_gpu.h"
 
 namespace cinch::fuzz {
 namespace {

@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/ir/text/parser.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "tests/fuzz/target.h"
 

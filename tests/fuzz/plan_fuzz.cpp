@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_digest.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/planner.h"
 #include "tests/fuzz/target.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/core/lang.h"
-#include "runtime/gpu/timer.h"
+#include "runtime/gpu/events.h"
 #include "tests/programs/harness/gradients.h"
 
 namespace cinch::testing {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 #include "tests/collective/nccl/on_device_transport.h"
 #include "tests/unit/runtime/collective/transport_checks.h"

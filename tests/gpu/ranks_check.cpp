@@ -18,9 +18,9 @@
 #include <thread>
 
 #include "runtime/collective/loopback.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/image/image_file.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/sync/sync_session.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 #include "runtime/transports/nccl/nccl_transport.h"

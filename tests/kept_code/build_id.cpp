@@ -1,4 +1,4 @@
-#include "tests/kept_code/build_id.h"
+#include "tests/kept_code/entry_file.h"
 
 #include <dlfcn.h>
 #include <elf.h>

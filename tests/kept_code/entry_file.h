@@ -17,4 +17,9 @@ using Bytes = std::vector<std::uint8_t>;
 std::optional<Bytes> find_or_make(const std::string& path,
                                   const std::function<std::optional<Bytes>()>& make);
 
+// The build ID that the linker gave a loaded library, a digest of its contents.
+
+/// The GNU build ID of a library from dlopen; empty if it has none.
+std::string build_id(void* library);
+
 }  // namespace cinch::kept_code

@@ -12,7 +12,6 @@
 
 #include "codegen/jit/clang_backend.h"
 #include "runtime/core/hash.h"
-#include "tests/kept_code/build_id.h"
 #include "tests/kept_code/entry_file.h"
 
 namespace cinch::kept_code {

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "tests/environment.h"
-#include "tests/programs/harness/hostile.h"
 #include "tests/programs/harness/matrix.h"
 
 namespace cinch::testing {

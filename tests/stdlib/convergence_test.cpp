@@ -8,7 +8,6 @@
 
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
-#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {

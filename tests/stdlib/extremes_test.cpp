@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
-#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {

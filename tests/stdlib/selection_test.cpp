@@ -9,8 +9,7 @@
 #include "runtime/payload/npy.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
-#include "tests/programs/harness/values.h"
-#include "tests/stdlib/rice.h"
+#include "tests/stdlib/golden.h"
 
 namespace cinch::testing {
 namespace {

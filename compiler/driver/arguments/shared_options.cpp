@@ -8,7 +8,7 @@
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
-#include "runtime/core/numbers/parse_count.h"
+#include "runtime/core/numbers/parse_number.h"
 #include "runtime/exec/task_runner.h"
 
 namespace cinch::driver {

@@ -10,12 +10,12 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
+#include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
-#include "runtime/call/payload_sum.h"
 #include "runtime/call/tensor_facts.h"
-#include "runtime/device/cpu_device.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/device/gpu_queue.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 
 namespace cinch::driver {
 

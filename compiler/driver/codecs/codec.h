@@ -52,7 +52,7 @@ class CodecFactory {
   // Throws CommandError for a program with a `sync` body, which has no such call.
   void require_payloads(const char* call) const;
   std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;
-  // Joins the payloads of all ranks into one (payload_sum.h).
+  // Joins the payloads of all ranks into one (joins.h).
   std::vector<std::uint8_t> sum_payloads(Shape shape,
                                          std::span<const std::vector<std::uint8_t>> payloads,
                                          std::uint64_t step) const;

@@ -10,7 +10,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "runtime/call/state_file.h"
-#include "runtime/collective/rank_threads.h"
+#include "runtime/collective/rank_meeting.h"
 
 namespace cinch::driver {
 

@@ -13,7 +13,7 @@
 #include "runtime/call/payload_assembly.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {

@@ -13,8 +13,8 @@
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
+#include "runtime/gpu/events.h"
 #include "runtime/gpu/session/session.h"
-#include "runtime/gpu/timer.h"
 #include "runtime/session/session.h"
 
 namespace cinch::driver {

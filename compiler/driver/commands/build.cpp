@@ -12,7 +12,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/service/compile.h"
 #include "dsl/syntax/syntax.h"
 #include "runtime/image/image_file.h"

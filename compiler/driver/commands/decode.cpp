@@ -9,7 +9,6 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/payload/payload.h"
-#include "runtime/payload/payload_file.h"
 
 namespace cinch::driver {
 

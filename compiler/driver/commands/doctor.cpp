@@ -16,7 +16,7 @@
 #include "runtime/cache/image_cache.h"
 #include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::driver {

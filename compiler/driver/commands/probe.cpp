@@ -11,7 +11,7 @@
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/planner/network/network_probe.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {

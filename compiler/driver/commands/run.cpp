@@ -17,7 +17,7 @@
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/ranks/rank_group.h"
 #include "compiler/driver/report/text.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::driver {
 

@@ -20,7 +20,7 @@
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/plan/plan_text.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
 #include "runtime/sync/agreement.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/version.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/service/formula.h"
-#include "runtime/core/params/param_range.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/core/params.h"
+#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {

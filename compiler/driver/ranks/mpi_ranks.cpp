@@ -18,7 +18,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
-#include "runtime/transports/mpi/mpi_library.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
 

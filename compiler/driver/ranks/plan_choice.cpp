@@ -14,7 +14,7 @@
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/core/nearest_name.h"
-#include "runtime/planner/network/network_probe.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::driver {

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/interrupt.h"
-#include "runtime/collective/rank_threads.h"
+#include "runtime/collective/rank_meeting.h"
 
 namespace cinch::driver {
 

@@ -12,8 +12,8 @@
 
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/files.h"
+#include "runtime/core/json.h"
 #include "runtime/core/numbers/parse_number.h"
-#include "runtime/planner/user_json.h"
 
 namespace cinch::driver {
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "compiler/driver/process/exit_code.h"
-#include "runtime/autoplan/task_speed.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/autoplan/measure.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::driver {
 

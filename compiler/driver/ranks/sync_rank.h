@@ -14,7 +14,6 @@
 #include "runtime/call/tensor_view.h"
 #include "runtime/gpu/program.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sync/sync_device.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::driver {

@@ -23,7 +23,6 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
 #include "runtime/transports/ucx/keyed_hash.h"
-#include "runtime/transports/ucx/ucx_library.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::driver {

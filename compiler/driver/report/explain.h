@@ -8,7 +8,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
-#include "compiler/kernelize/fusion_report.h"
+#include "compiler/kernelize/kernelize.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
 

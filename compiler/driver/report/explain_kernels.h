@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/kir/kir.h"
-#include "compiler/kernelize/fusion_report.h"
+#include "compiler/kernelize/kernelize.h"
 #include "dsl/source/source.h"
 
 namespace cinch::driver {

@@ -15,12 +15,12 @@
 #include "compiler/driver/report/explain_kernels.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/service/formula.h"
 #include "compiler/service/library_list.h"
+#include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
-#include "runtime/call/payload_sum.h"
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {

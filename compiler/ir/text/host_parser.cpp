@@ -1,5 +1,5 @@
 // Recursive descent over host expressions; depth is limited, since the text may be untrusted.
-#include "compiler/ir/text/host_parser.h"
+#include "compiler/ir/text/head.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "compiler/ir/text/host_text.h"
 #include "runtime/core/check.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::ir {
 namespace {

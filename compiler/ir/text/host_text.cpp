@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::ir {
 namespace {

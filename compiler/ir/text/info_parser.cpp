@@ -1,5 +1,5 @@
 // One function per kind of line of the head.
-#include "compiler/ir/text/info_parser.h"
+#include "compiler/ir/text/head.h"
 
 #include <fmt/format.h>
 

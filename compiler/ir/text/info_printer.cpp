@@ -1,12 +1,12 @@
 // Printing ProgramInfo and constant tables.
-#include "compiler/ir/text/info_printer.h"
+#include "compiler/ir/text/head.h"
 
 #include <fmt/format.h>
 
 #include <bit>
 
 #include "compiler/ir/text/host_text.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 
 namespace cinch::ir {
 namespace {
@@ -15,7 +15,7 @@ std::string name_text(const std::string& name) {
   return is_plain_name(name) ? name : quote(name);
 }
 
-std::string range_text(const rt::ParamRange& range) {
+std::string print_range(const rt::ParamRange& range) {
   const auto side = [](const std::optional<double>& x) {
     return x ? fmt::format("{}", *x) : std::string("none");
   };
@@ -25,7 +25,7 @@ std::string range_text(const rt::ParamRange& range) {
 
 std::string param_line(const rt::ParamInfo& param) {
   return fmt::format("param {}: {} = {}{}\n", name_text(param.name), dtype_name(param.dtype),
-                     param.default_value, param.range ? range_text(*param.range) : "");
+                     param.default_value, param.range ? print_range(*param.range) : "");
 }
 
 std::string extern_line(const rt::ExternInfo& function) {

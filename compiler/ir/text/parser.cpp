@@ -1,5 +1,4 @@
 // Parses functions: ops in order, every value before its use; then the public ir::parse.
-#include "compiler/ir/text/parser.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +6,9 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/text/host_parser.h"
-#include "compiler/ir/text/info_parser.h"
+#include "compiler/ir/text/head.h"
 #include "compiler/ir/text/lexer.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
 
 namespace cinch::ir {

@@ -1,11 +1,11 @@
 // Printing functions: one op per line, regions indented.
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 
 #include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
+#include "compiler/ir/text/head.h"
 #include "compiler/ir/text/host_text.h"
-#include "compiler/ir/text/info_printer.h"
 
 namespace cinch::ir {
 namespace {

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/lower/parts/checks.h"
-#include "compiler/lower/parts/lane_arrays.h"
-
 namespace cinch::lower {
 
 std::string AccessLowering::describe(ExprId array) const {

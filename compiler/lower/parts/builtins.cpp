@@ -3,11 +3,8 @@
 
 #include <utility>
 
-#include "compiler/lower/draws.h"
-#include "compiler/lower/parts/lambdas.h"
-#include "compiler/lower/parts/moves.h"
+#include "compiler/lower/assigned.h"
 #include "compiler/lower/parts/reductions.h"
-#include "compiler/lower/parts/scans_sorts.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

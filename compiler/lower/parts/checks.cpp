@@ -1,5 +1,5 @@
-// Bodies of checks.h.
-#include "compiler/lower/parts/checks.h"
+// Bodies of Checks (access.h).
+#include "compiler/lower/parts/access.h"
 
 #include <algorithm>
 

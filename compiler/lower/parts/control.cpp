@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "compiler/lower/assigned.h"
-#include "compiler/lower/draws.h"
 #include "compiler/lower/parts/expressions.h"
 
 namespace cinch::lower {

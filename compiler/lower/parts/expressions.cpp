@@ -7,8 +7,6 @@
 #include "compiler/lower/parts/access.h"
 #include "compiler/lower/parts/builtins.h"
 #include "compiler/lower/parts/control.h"
-#include "compiler/lower/parts/lane_arrays.h"
-#include "compiler/lower/parts/statements.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

@@ -1,5 +1,7 @@
 // Expressions: dispatch by kind, leaves, blocks, element-wise operators.
 #pragma once
+#include <vector>
+
 #include "compiler/lower/parts/body_part.h"
 
 namespace cinch::lower {
@@ -14,6 +16,21 @@ class ExpressionLowering : public BodyPart {
   Lowered lower_var(const Expr& e);
   Lowered lower_block(const Expr& e);
   Lowered lower_elementwise(const Expr& e, OpKind kind);
+};
+
+// Statements, and blocks that end in a payload.
+
+class StatementLowering : public BodyPart {
+ public:
+  using BodyPart::BodyPart;
+  void lower(const Stmt& s);
+  // A Block ending in a WireLiteral: its fields.
+  std::vector<ValueId> lower_payload(ExprId id);
+
+ private:
+  void lower_assert(const Stmt& s);
+  void lower_let_payload(const Stmt& s);
+  void assign(const Stmt& s);
 };
 
 }  // namespace cinch::lower

@@ -1,5 +1,5 @@
-// Bodies of lambdas.h.
-#include "compiler/lower/parts/lambdas.h"
+// Bodies of Lambdas (reductions.h).
+#include "compiler/lower/parts/reductions.h"
 
 #include <utility>
 

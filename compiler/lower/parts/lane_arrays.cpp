@@ -1,7 +1,5 @@
-// Bodies of lane_arrays.h.
-#include "compiler/lower/parts/lane_arrays.h"
-
-#include "compiler/lower/parts/checks.h"
+// Bodies of LaneArrays (access.h).
+#include "compiler/lower/parts/access.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

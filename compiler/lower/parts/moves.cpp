@@ -1,11 +1,9 @@
-// Bodies of moves.h.
-#include "compiler/lower/parts/moves.h"
+// Bodies of Moves (builtins.h).
+#include "compiler/lower/parts/builtins.h"
 
 #include <utility>
 
 #include "compiler/lower/parts/access.h"
-#include "compiler/lower/parts/checks.h"
-#include "compiler/lower/parts/lane_arrays.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "compiler/lower/parts/checks.h"
+#include "compiler/lower/parts/access.h"
 
 namespace cinch::lower {
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "compiler/lower/parts/lambdas.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

@@ -1,9 +1,8 @@
-// Bodies of scans_sorts.h.
-#include "compiler/lower/parts/scans_sorts.h"
+// Bodies of ScansSorts (reductions.h).
 
 #include <utility>
 
-#include "compiler/lower/parts/lambdas.h"
+#include "compiler/lower/parts/reductions.h"
 
 namespace cinch::lower {
 

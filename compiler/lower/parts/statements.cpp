@@ -1,10 +1,8 @@
-// Bodies of statements.h.
-#include "compiler/lower/parts/statements.h"
+// Bodies of Statements (expressions.h).
 
 #include <utility>
 
 #include "compiler/lower/parts/access.h"
-#include "compiler/lower/parts/checks.h"
 #include "compiler/lower/parts/control.h"
 #include "compiler/lower/parts/expressions.h"
 #include "runtime/core/check.h"

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/rules/rules.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::passes {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "runtime/core/params/param_range.h"
+#include "runtime/core/params.h"
 
 namespace cinch::sema {
 

@@ -6,8 +6,7 @@
 
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "runtime/core/params/param_range.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::sema {
 

@@ -5,7 +5,7 @@
 
 #include "dsl/diag/render.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 namespace cinch::sema {
 

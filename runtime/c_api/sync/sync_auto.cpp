@@ -1,5 +1,5 @@
-// Bodies of sync_auto.h.
-#include "runtime/c_api/sync/sync_auto.h"
+// Plan "auto" of the C API; see sync_programs.h.
+#include "runtime/c_api/sync/sync_programs.h"
 
 #include <algorithm>
 #include <random>

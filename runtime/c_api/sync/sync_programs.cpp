@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "runtime/c_api/gpu_programs.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/program.h"
 
 namespace cinch::c_api {
 namespace {

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "runtime/c_api/gpu_programs.h"
+#include "runtime/c_api/program.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 

@@ -15,6 +15,11 @@
 
 namespace cinch::rt {
 
+/// The error of a system call on a file. `verb`: "read" or "write". Too many open files in the
+/// process is not an error of the file (Unavailable).
+tl::unexpected<Error> file_error(std::string_view verb, const std::string& name, int code);
+std::string quoted_path(const std::string& path);
+
 /// Larger texts (programs, JSON) are rejected.
 inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{64} << 20;
 

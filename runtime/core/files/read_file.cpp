@@ -1,14 +1,15 @@
 // Reading; see file_bytes.h.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/core/files/file_error.h"
 
 namespace cinch::rt {
 namespace {
@@ -38,6 +39,16 @@ Result<std::string> text_of(Result<FileReader> reader) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> file_error(std::string_view verb, const std::string& name, int code) {
+  const bool is_shortage = code == EMFILE || code == ENFILE || code == ENOMEM;
+  return fail(is_shortage ? ErrorKind::Unavailable : ErrorKind::Io,
+              fmt::format("cannot {} {}: {}", verb, name, std::strerror(code)), code);
+}
+
+std::string quoted_path(const std::string& path) {
+  return "'" + path + "'";
+}
 
 FileReader::FileReader(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {

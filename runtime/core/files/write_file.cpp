@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/core/files/file_error.h"
 
 namespace cinch::rt {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/core/check.h"
+#include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch {
 
@@ -118,6 +119,30 @@ std::optional<DType> common_arithmetic_type(DType a, DType b) {
   const DType to_b = arithmetic_type(b);
   if (widens_losslessly(a, to_b)) return to_b;
   if (widens_losslessly(b, to_a)) return to_a;
+  return std::nullopt;
+}
+
+namespace {
+constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
+#define SCALAR_OP(name, arity, operands, result, cost, meaning) \
+  {#name, arity, ScalarOperands::operands, ScalarResult::result, cost, meaning},
+#include "runtime/core/numbers/scalar_op.def"
+}};
+}  // namespace
+
+const ScalarOpInfo& scalar_op_info(ScalarOp op) {
+  return kInfos[static_cast<std::size_t>(op)];
+}
+
+bool rounds(ScalarOp op) {
+  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
+         op == ScalarOp::trunc;
+}
+
+std::optional<ScalarOp> find_scalar_op(std::string_view name) {
+  for (std::size_t i = 0; i < kInfos.size(); ++i) {
+    if (kInfos[i].name == name) return static_cast<ScalarOp>(i);
+  }
   return std::nullopt;
 }
 

@@ -3,7 +3,6 @@
 // Floats are computed with the language's own functions, so a size is the same everywhere. Integers
 // are i64, and every overflow is an error, never a wrap.
 #pragma once
-
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -204,5 +203,12 @@ class HostExprPool {
   std::unordered_map<HostExprNode, HostExprId, NodeHash> index_;
   std::unordered_map<HostExprId, HostExprId> upper_bounds_;  // known results
 };
+
+/// "n = 40"; for a matrix "r = 5, c = 8"; with several ranks "n = 40, world = 3".
+inline std::string shape_text(const HostEnv& env) {
+  const std::string world = env.world > 1 ? ", world = " + std::to_string(env.world) : "";
+  if (env.cols == 1) return "n = " + std::to_string(env.n) + world;
+  return "r = " + std::to_string(env.rows) + ", c = " + std::to_string(env.cols) + world;
+}
 
 }  // namespace cinch

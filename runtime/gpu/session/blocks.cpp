@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session/calls.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

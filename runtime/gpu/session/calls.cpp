@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/call/entries.h"
-#include "runtime/core/shape_text.h"
-#include "runtime/gpu/fault.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/core/error.h"
 #include "runtime/gpu/session/blocks.h"
 #include "runtime/gpu/session/core.h"
 #include "runtime/gpu/session/memory.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 
@@ -66,5 +68,9 @@ class GpuCalls : public GpuSessionPart {
   bool sizes_follow_step_ = false;
   PayloadLayout bound_;  // of the tensor that is looked at; keeps its memory
 };
+
+/// The error for GpuOutcome::failed. Errors: CheckFailed (a check of the program), CorruptPayload,
+/// VersionMismatch; Internal for an unknown number.
+Status gpu_fault(const ProgramImage& image, std::uint32_t failed);
 
 }  // namespace cinch::rt

@@ -9,12 +9,11 @@
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/sizes/host_memo.h"
-#include "runtime/core/sizes/step_bounds.h"
+#include "runtime/core/sizes/host_range.h"
 #include "runtime/core/use_flag.h"
-#include "runtime/gpu/batches.h"
+#include "runtime/gpu/events.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session/session.h"
-#include "runtime/gpu/stream_order.h"
 #include "runtime/gpu/tables.h"
 
 namespace cinch::rt {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "runtime/call/entries.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -2,7 +2,6 @@
 // sent.
 #include <fmt/format.h>
 
-#include "runtime/gpu/session/planning.h"
 #include "runtime/gpu/session/session_impl.h"
 
 namespace cinch::rt {

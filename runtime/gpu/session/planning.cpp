@@ -1,5 +1,5 @@
-// Bodies of planning.h.
-#include "runtime/gpu/session/planning.h"
+// Bodies of GpuPlanning (session_impl.h).
+#include "runtime/gpu/session/session_impl.h"
 
 #include <algorithm>
 #include <utility>

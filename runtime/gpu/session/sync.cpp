@@ -3,8 +3,8 @@
 
 #include "runtime/call/entries.h"
 #include "runtime/collective/routes.h"
-#include "runtime/core/numbers/float_environment.h"
-#include "runtime/image/buffer_size.h"
+#include "runtime/core/numbers/floats.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

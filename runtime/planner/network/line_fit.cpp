@@ -1,5 +1,5 @@
-// Bodies of line_fit.h.
-#include "runtime/planner/network/line_fit.h"
+// Lines through measured times; see network_model.h.
+#include "runtime/planner/network/network_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "runtime/planner/user_json.h"
+#include "runtime/core/json.h"
 
 namespace cinch::rt {
 namespace {

@@ -2,16 +2,44 @@
 // JSON, so that plans can be chosen later and elsewhere.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/transport.h"
-#include "runtime/planner/network/line_fit.h"
 
 namespace cinch::rt {
+
+// Fits lines to measured times: a cost for each call plus a cost for each byte or element.
+
+/// seconds = base + slope * size
+struct Line {
+  double base = 0, slope = 0;
+  double at(double size) const { return base + slope * size; }
+  friend bool operator==(const Line&, const Line&) = default;
+};
+
+struct Sample {
+  double size = 0, seconds = 0;
+  friend bool operator==(const Sample&, const Sample&) = default;
+};
+
+/// A line, and its distance from the samples as shares of their times.
+struct FittedLine {
+  Line line;
+  double typical_error = 0;  // median
+  double largest_error = 0;
+  friend bool operator==(const FittedLine&, const FittedLine&) = default;
+};
+
+/// Fits a line whose base and slope are not negative. It minimises errors relative to the times, so
+/// that short exchanges fit as well as long ones. Outliers count little. Samples without a time are
+/// left out.
+FittedLine fit_line(std::span<const Sample> samples);
 
 /// One measured exchange. For a collective, `bytes` is what the rank that sends most sends, by
 /// bytes_to_send, so that kinds can be compared. For messages, each rank sends one and receives one
@@ -50,5 +78,17 @@ NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape);
 std::string network_to_json(const NetworkModel& model);
 /// Errors: CorruptFile (says where), VersionMismatch.
 Result<NetworkModel> network_from_json(std::string_view text);
+
+struct ProbeOptions {
+  std::uint64_t largest_bytes = 16 << 20;  // the most that a rank sends in one exchange
+  /// About the time of all measurements. Slow exchanges are measured less often, and not up to the
+  /// largest size.
+  double seconds = 5;
+  std::chrono::milliseconds timeout{30000};
+};
+
+/// Measures the network. All ranks call it with the same options and get the same model. Errors:
+/// those of the transport.
+Result<NetworkModel> measure_network(Transport& transport, const ProbeOptions& options);
 
 }  // namespace cinch::rt

@@ -1,7 +1,7 @@
-// Bodies of network_probe.h. Ranks meet before each measured exchange and use the longest of their
+// Bodies of network_model.h. Ranks meet before each measured exchange and use the longest of their
 // times. How often and how far they go on follows from these times alone, so it is the same on all
 // ranks.
-#include "runtime/planner/network/network_probe.h"
+#include "runtime/planner/network/network_model.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/call/bucket.h"
-#include "runtime/collective/rank_threads.h"
+#include "runtime/collective/rank_meeting.h"
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {

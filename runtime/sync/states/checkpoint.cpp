@@ -10,7 +10,7 @@
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
-#include "runtime/plan/json_number.h"
+#include "runtime/core/json.h"
 
 namespace cinch::rt {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
-#include "runtime/call/state_slices.h"
 
 namespace cinch::rt {
 namespace {

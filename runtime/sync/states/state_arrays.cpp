@@ -1,5 +1,5 @@
-// Bodies of state_arrays.h.
-#include "runtime/sync/states/state_arrays.h"
+// States as arrays of their own; see restore_states.h.
+#include "runtime/sync/states/restore_states.h"
 
 #include <fmt/format.h>
 

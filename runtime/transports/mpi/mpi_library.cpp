@@ -1,11 +1,12 @@
-// Bodies of mpi_library.h.
-#include "runtime/transports/mpi/mpi_library.h"
+// Opens the module that calls MPI.
+#include "runtime/transports/mpi/mpi_transport.h"
 
 #include <dlfcn.h>
 
 #include <string>
 
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
+#include "runtime/transports/mpi/mpi_abi.h"
 
 namespace cinch::rt {
 namespace {

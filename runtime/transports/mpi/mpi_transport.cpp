@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/transports/mpi/mpi_library.h"
 #include "runtime/transports/mpi/mpi_rank.h"
 
 namespace cinch::rt {

@@ -5,6 +5,9 @@
 #include <memory>
 
 #include "runtime/collective/transport.h"
+#include "runtime/core/error.h"
+
+struct cinch_mpi_calls;  // mpi_abi.h
 
 namespace cinch::rt {
 
@@ -39,5 +42,10 @@ Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options 
 /// need not wait. All ranks call it when they have no transport left; none can be opened
 /// afterwards. Errors: TimedOut (some ranks did not arrive), Unavailable, Device.
 Status leave_mpi(std::chrono::milliseconds timeout);
+
+/// The table lives as long as the process. The module is the one that CINCH_MPI names, else the one
+/// where this build's libraries lie. Errors, on every call: Unavailable (no such file, no MPI,
+/// another version).
+const Result<const cinch_mpi_calls*>& mpi_library();
 
 }  // namespace cinch::rt

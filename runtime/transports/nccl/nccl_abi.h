@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "runtime/core/error.h"
 #include "runtime/gpu/driver.h"
 
 namespace cinch::rt {
@@ -94,5 +95,17 @@ struct NcclCalls {
                               void** handle);                  // 2.19
   NcclCode (*deregister_memory)(NcclComm comm, void* handle);  // 2.19
 };
+
+// Opens NCCL's library at run time.
+
+/// Searched once per process and file, and never closed. Empty: the file that CINCH_NCCL names, or
+/// else libnccl.so.2. Errors: Unavailable (no such file; a file that lacks a function: names it).
+Result<const NcclCalls*> open_nccl_library(const std::string& file = {});
+
+/// "2.30.3".
+std::string nccl_version_text(int version);
+
+/// The library's error code as an error of ours. `comm` may be null.
+Error nccl_error(const NcclCalls& calls, NcclComm comm, NcclCode code, const char* what);
 
 }  // namespace cinch::rt

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/gpu/device.h"
-#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 
 namespace cinch::rt {
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "runtime/gpu/device.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/transports/nccl/nccl_endings.h"
-#include "runtime/transports/nccl/nccl_library.h"
 
 namespace cinch::rt {
 

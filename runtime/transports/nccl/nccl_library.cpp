@@ -1,5 +1,5 @@
-// Bodies of nccl_library.h.
-#include "runtime/transports/nccl/nccl_library.h"
+// Opens NCCL's library at run time.
+#include "runtime/transports/nccl/nccl_abi.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::rt {
 namespace {

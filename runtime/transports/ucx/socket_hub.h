@@ -1,6 +1,7 @@
 // Rank 0 of a meeting over sockets. It listens until all ranks have connected. Strangers, who send
 // anything or nothing, are disconnected; ranks do not notice.
 #pragma once
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -8,11 +9,36 @@
 #include <vector>
 
 #include "runtime/transports/ucx/frames.h"
-#include "runtime/transports/ucx/meeting_proofs.h"
+#include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/rendezvous.h"
 #include "runtime/transports/ucx/sockets.h"
 
 namespace cinch::rt {
+
+// The proofs that rank 0 and another rank give each other over a socket: each proves that it knows
+// the secret, with a random number that the other has drawn for this connection.
+
+struct Introduction {
+  Digest hub_nonce{}, rank_nonce{};
+  std::uint32_t rank = 0, world = 0;
+
+  HashedText text(std::string_view label) const {
+    return HashedText(label).add(hub_nonce).add(rank_nonce).add(rank).add(world);
+  }
+  Digest proof_of_rank(const std::string& secret) const {
+    return keyed_hash(secret, text("cinch: rank"));
+  }
+  Digest proof_of_hub(const std::string& secret) const {
+    return keyed_hash(secret, text("cinch: rank 0"));
+  }
+  /// The key for later bytes on this connection.
+  Digest session_key(const std::string& secret) const {
+    return keyed_hash(secret, text("cinch: session"));
+  }
+};
+
+inline constexpr const char* kWayToHub = "cinch: to rank 0";
+inline constexpr const char* kWayFromHub = "cinch: from rank 0";
 
 class SocketHub : public Rendezvous {
  public:

@@ -1,5 +1,5 @@
-// Bodies of ucx_library.h.
-#include "runtime/transports/ucx/ucx_library.h"
+// Opens the module that calls UCX.
+#include "runtime/transports/ucx/ucx_transport.h"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,8 @@
 #include <map>
 #include <string>
 
-#include "runtime/module/library_path.h"
+#include "runtime/module/shared_object.h"
+#include "runtime/transports/ucx/ucx_abi.h"
 
 namespace cinch::rt {
 namespace {

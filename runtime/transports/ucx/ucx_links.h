@@ -13,7 +13,8 @@
 
 #include "runtime/core/error.h"
 #include "runtime/transports/ucx/message_header.h"
-#include "runtime/transports/ucx/ucx_library.h"
+#include "runtime/transports/ucx/ucx_abi.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::rt {
 

@@ -7,7 +7,10 @@
 #include <string>
 
 #include "runtime/collective/transport.h"
+#include "runtime/core/error.h"
 #include "runtime/transports/ucx/rendezvous.h"
+
+struct cinch_ucx_calls;  // ucx_abi.h
 
 namespace cinch::rt {
 
@@ -36,5 +39,11 @@ struct UcxOptions {
 /// interface, secrets that differ, versions that differ), Unavailable (no UCX), Io (the rendezvous'
 /// port is in use), TimedOut (some ranks did not arrive), Device (UCX's), Cancelled (a rank left).
 Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options);
+
+/// The table lives as long as the process. The module is the one that CINCH_UCX names, else the one
+/// where this build's libraries lie. UCX is the file libucp.so.0 that CINCH_UCX_LIBRARY names (a
+/// wheel's, say), else the one that the loader finds. Errors, on every call: Unavailable (no UCX,
+/// no module, another version).
+const Result<const cinch_ucx_calls*>& ucx_library();
 
 }  // namespace cinch::rt

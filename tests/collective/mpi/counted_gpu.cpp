@@ -1,5 +1,5 @@
-// Bodies of counted_gpu.h.
-#include "tests/collective/mpi/counted_gpu.h"
+// Bodies of CountedGpu (rank.h).
+#include "tests/collective/mpi/rank.h"
 
 #include <gtest/gtest.h>
 

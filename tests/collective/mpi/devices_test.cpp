@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "tests/collective/mpi/counted_gpu.h"
-#include "tests/collective/mpi/open_transport.h"
-#include "tests/collective/mpi/sync_steps.h"
+#include "tests/collective/mpi/rank.h"
 #include "tests/collective/support/forwarding_transport.h"
 #include "tests/environment.h"
 #include "tests/unit/runtime/collective/transport_checks.h"

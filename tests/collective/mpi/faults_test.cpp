@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "tests/collective/mpi/open_transport.h"
+#include "tests/collective/mpi/rank.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
 namespace cinch::rt {

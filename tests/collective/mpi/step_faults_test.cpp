@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "tests/collective/mpi/open_transport.h"
+#include "tests/collective/mpi/rank.h"
 #include "tests/collective/support/step_faults.h"
 #include "tests/environment.h"
 #include "tests/time_bound.h"

@@ -1,5 +1,5 @@
-// Bodies of sync_steps.h.
-#include "tests/collective/mpi/sync_steps.h"
+// Steps over MPI against the oracle; see rank.h.
+#include "tests/collective/mpi/rank.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,7 @@
 // fails, a new session in the same process works. Ranks that are threads: ../plans_test.cpp.
 #include <gtest/gtest.h>
 
-#include "tests/collective/mpi/open_transport.h"
-#include "tests/collective/mpi/sync_steps.h"
+#include "tests/collective/mpi/rank.h"
 #include "tests/collective/support/plan_cases.h"
 #include "tests/environment.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "runtime/core/lang.h"
-#include "tests/collective/mpi/open_transport.h"
+#include "tests/collective/mpi/rank.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
 namespace cinch::rt {

@@ -8,7 +8,7 @@
 #include "tests/unit/runtime/collective/transport_checks.h"
 
 #include "runtime/core/lang.h"
-#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 
 namespace cinch::testing {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <cstring>
 
+#include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
-#include "runtime/call/payload_sum.h"
 #include "runtime/call/tensor_facts.h"
-#include "runtime/collective/rank_threads.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/collective/rank_meeting.h"
+#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::testing {

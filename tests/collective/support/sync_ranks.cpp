@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/core/numbers/same_bits.h"
-#include "runtime/planner/codec_facts.h"
+#include "runtime/core/numbers/floats.h"
+#include "runtime/planner/planner.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
 

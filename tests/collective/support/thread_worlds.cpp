@@ -9,7 +9,7 @@
 
 #include "runtime/collective/loopback.h"
 #include "runtime/transports/lent/callback_transport.h"
-#include "runtime/transports/ucx/ucx_library.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 #include "tests/collective/nccl/double_world.h"
 #include "tests/unit/runtime/collective/lending_host.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"

@@ -1,5 +1,5 @@
-// Bodies of odd_parts.h.
-#include "tests/programs/generator/odd_parts.h"
+// Bodies of program_builder.h.
+#include "tests/programs/generator/program_builder.h"
 
 #include <fmt/format.h>
 

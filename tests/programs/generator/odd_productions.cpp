@@ -2,7 +2,7 @@
 // changed again, in an order that a plan of kernels must keep.
 #include <fmt/format.h>
 
-#include "tests/programs/generator/odd_parts.h"
+#include "tests/programs/generator/program_builder.h"
 
 namespace cinch::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "runtime/core/check.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_list.h"
-#include "tests/programs/harness/kernel_machine.h"
+#include "tests/programs/harness/kernel_run.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {

@@ -2,6 +2,7 @@
 // machine.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -24,5 +25,15 @@ inline constexpr DataKind kAllDataKinds[] = {
 const char* data_kind_name(DataKind kind);
 
 std::vector<float> make_gradient(DataKind kind, std::int64_t num_elems, std::uint64_t seed);
+
+// Reads bytes of a session or a payload as values.
+
+template <class T>
+std::vector<T> values_of(std::span<const std::uint8_t> bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  // An empty range may have a null address, which memcpy rejects.
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
 
 }  // namespace cinch::testing

@@ -1,5 +1,5 @@
 // Every attack starts from a good payload of the program.
-#include "tests/programs/harness/hostile.h"
+#include "tests/programs/harness/matrix.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Bodies of kernel_elements.h.
-#include "tests/programs/harness/kernel_elements.h"
+// Elements of buffers; see kernel_run.h.
+#include "tests/programs/harness/kernel_run.h"
 
 #include <cstring>
 

@@ -1,10 +1,9 @@
-// Bodies of kernel_machine.h.
-#include "tests/programs/harness/kernel_machine.h"
+// Runs programs of kernel IR; see kernel_run.h.
 
 #include <array>
 #include <utility>
 
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 #include "tests/programs/harness/kernel_run.h"
 
 namespace cinch::testing {

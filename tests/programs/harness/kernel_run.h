@@ -2,12 +2,28 @@
 // uniform.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "codegen/kir/kir.h"
-#include "tests/programs/harness/kernel_elements.h"
+#include "runtime/core/error.h"
+#include "runtime/session/loaded_program.h"
 
 namespace cinch::testing {
+
+// Elements of buffers and values of the kernel machine: 64 bits each, encoded as
+// compiler/ir/scalar_eval.h says for the compute type of their dtype.
+
+using Word = std::uint64_t;
+
+Word load_word(const rt::BufferInfo& buffer, const void* memory, std::int64_t index);
+void store_word(const rt::BufferInfo& buffer, void* memory, std::int64_t index, Word value);
+/// Clears the bits of the last byte from bit `end` on, since a run of packed elements ends there.
+void close_run(const rt::BufferInfo& buffer, void* memory, std::int64_t end);
+/// The results of `scalar`, `convert` and `bitcast` for one element.
+Word compute_word(const kir::Instr& instr, kir::ComputeType operand_type, const Word* operands);
+/// The word of a `constant`.
+Word constant_word(kir::ComputeType type, std::uint64_t bits);
 
 using Words = std::vector<Word>;
 
@@ -91,5 +107,15 @@ class KernelRun {
   std::int64_t len_ = 0, row_len_ = 0, group_elems_ = 1, extent_ = 0;
   bool has_actual_ = false;
 };
+
+// Runs kernel IR directly, slowly and without a compiler: each instruction over all elements of a
+// group before the next one, and groups without an order in a random order. Errors of the planner
+// of kernels show here as they would in compiled kernels, in a hundredth of the time; errors of
+// emitters do not.
+
+/// The program with the machine instead of compiled kernels; `kernels` outlives its calls. Only one
+/// such program runs at a time, on one thread: a later load makes earlier ones unusable.
+rt::Result<std::shared_ptr<const rt::LoadedProgram>> load_on_machine(
+    const kir::KernelProgram& kernels, std::uint64_t order_seed);
 
 }  // namespace cinch::testing

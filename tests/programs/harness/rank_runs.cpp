@@ -8,8 +8,8 @@
 #include "codegen/jit/extern_functions.h"
 #include "compiler/interp/interp.h"
 #include "runtime/call/payload_assembly.h"
-#include "runtime/collective/rank_threads.h"
-#include "runtime/core/numbers/same_bits.h"
+#include "runtime/collective/rank_meeting.h"
+#include "runtime/core/numbers/floats.h"
 
 namespace cinch::testing {
 namespace {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/analysis/integer_range.h"
 #include "compiler/analysis/linearity.h"
+#include "compiler/analysis/rank_sums.h"
 #include "compiler/analysis/safety.h"
-#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/text.h"
 
 namespace cinch::analysis {
 namespace {

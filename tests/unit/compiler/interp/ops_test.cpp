@@ -6,7 +6,7 @@
 
 #include "compiler/interp/interp.h"
 #include "compiler/ir/scalar_eval.h"
-#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/text.h"
 
 namespace cinch::interp {
 namespace {

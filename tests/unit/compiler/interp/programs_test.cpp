@@ -8,7 +8,7 @@
 
 #include "compiler/interp/interp.h"
 #include "compiler/ir/scalar_eval.h"
-#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/text.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::interp {

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/text/parser.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "runtime/core/check.h"
 #include "tests/unit/compiler/ir/all_ops.h"

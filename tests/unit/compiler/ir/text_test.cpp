@@ -6,8 +6,7 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/text/parser.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "tests/unit/compiler/ir/all_ops.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/builder.h"
-#include "compiler/ir/text/parser.h"
+#include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
 #include "tests/unit/compiler/ir/all_ops.h"
 

@@ -1,6 +1,6 @@
 // Hazards of fusion: counted sizes, changes in place, values of one kernel that another shape,
 // level or phase needs.
-#include "tests/unit/compiler/kernelize/run_sample.h"
+#include "tests/unit/compiler/kernelize/sample.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,5 +1,5 @@
 // Kernels of kernelize on the CPU compared with the interpreter: payloads and states bit for bit.
-#include "tests/unit/compiler/kernelize/run_sample.h"
+#include "tests/unit/compiler/kernelize/sample.h"
 
 namespace cinch::codegen {
 namespace {

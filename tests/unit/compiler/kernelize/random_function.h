@@ -1,10 +1,13 @@
 // One function of a random program: a growing list of values, and steps that add to it.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "compiler/ir/builder.h"
+#include "compiler/ir/ir.h"
 
 namespace cinch::codegen {
 
@@ -100,5 +103,21 @@ class RandomFunction {
   ValueId iteration_;
   int depth_ = 0;
 };
+
+// Random well-typed IR programs for tests of kernelize. Every operator kind that has kernels can
+// occur anywhere, with valid operands: indices are in range, indices of scatters unique, sizes
+// positive if n is. A seed gives the same program everywhere.
+
+struct RandomIrOptions {
+  std::uint32_t seed = 0;
+  bool needs_passes = false;  // may use operators that passes expand: top_k, orthonormalize …
+};
+
+/// A program with encode, decode, states and their initial values.
+ir::Program random_ir(const RandomIrOptions& options);
+
+/// How often each operator kind and each scalar operation occurs.
+using IrCoverage = std::map<std::string, int>;
+void add_coverage(const ir::Program& program, IrCoverage& coverage);
 
 }  // namespace cinch::codegen

@@ -1,6 +1,4 @@
 // A random program around random functions: parameters, states, wire, encode and decode.
-#include "tests/unit/compiler/kernelize/random_ir.h"
-
 #include "compiler/ir/ops.h"
 #include "tests/unit/compiler/kernelize/random_function.h"
 

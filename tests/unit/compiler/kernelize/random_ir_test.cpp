@@ -14,18 +14,18 @@
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/kernelize/kernelize.h"
 #include "compiler/pipeline/pipeline.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/payload_assembly.h"
 #include "runtime/core/check.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/session.h"
 #include "tests/environment.h"
-#include "tests/unit/compiler/kernelize/random_ir.h"
+#include "tests/unit/compiler/kernelize/random_function.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,5 +1,5 @@
-// See run_sample.h.
-#include "tests/unit/compiler/kernelize/run_sample.h"
+// See sample.h.
+#include "tests/unit/compiler/kernelize/sample.h"
 
 #include <cmath>
 #include <random>
@@ -8,7 +8,7 @@
 #include "compiler/interp/interp.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/payload_assembly.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/session.h"

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lower/lower.h"
 #include "tests/unit/compiler/lower/tree_builder.h"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "runtime/core/check.h"
 #include "tests/unit/compiler/lower/tree_builder.h"

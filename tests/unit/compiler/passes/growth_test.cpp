@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/builder.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
 #include "pass_testing.h"

@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/text/parser.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 
 namespace cinch::passes {

@@ -6,8 +6,7 @@
 
 #include <set>
 
-#include "compiler/ir/text/parser.h"
-#include "compiler/ir/text/printer.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "runtime/core/check.h"
 #include "tests/unit/compiler/ir/all_ops.h"

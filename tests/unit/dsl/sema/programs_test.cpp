@@ -6,7 +6,7 @@
 #include <bit>
 #include <filesystem>
 
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 #include "tests/unit/dsl/sema/check_fixture.h"
 
 namespace cinch::sema {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <thread>
 
-#include "runtime/collective/link_time.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
 namespace cinch::rt {

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/collective/rank_threads.h"
-
 namespace cinch::rt {
 namespace {
 

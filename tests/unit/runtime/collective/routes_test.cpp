@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "runtime/collective/rank_threads.h"
+#include "runtime/collective/rank_meeting.h"
 
 namespace cinch::rt {
 namespace {

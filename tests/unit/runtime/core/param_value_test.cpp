@@ -1,12 +1,10 @@
 // Parameters' values in host expressions.
-#include "runtime/core/params/param_value.h"
+#include "runtime/core/params.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "runtime/core/params/param_range.h"
 
 namespace cinch {
 namespace {

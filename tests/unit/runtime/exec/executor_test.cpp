@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/core/numbers/float_environment.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/image/validate.h"

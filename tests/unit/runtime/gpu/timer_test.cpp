@@ -1,5 +1,5 @@
 // Timers over the emulated driver.
-#include "runtime/gpu/timer.h"
+#include "runtime/gpu/events.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/planner/network/network_probe.h"
-
 namespace cinch::rt {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_digest.h"
 #include "runtime/plan/plan_text.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 

@@ -2,7 +2,7 @@
 #include "hand_program.h"
 
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/image/fingerprint.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

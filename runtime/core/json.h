@@ -1,0 +1,57 @@
+// JSON from untrusted files and from people.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+
+namespace cinch::rt {
+
+/// A whole number that fits T, without truncation or rounding. Throws std::invalid_argument.
+template <typename T>
+T to_whole_number(const nlohmann::json& value, const char* what) {
+  bool fits = false;
+  if (value.is_number_unsigned()) {
+    fits = value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  } else if (std::is_signed_v<T> && value.is_number_integer()) {
+    fits = value.get<std::int64_t>() >= static_cast<std::int64_t>(std::numeric_limits<T>::min());
+  }
+  if (!fits) throw std::invalid_argument(std::string(what) + ": no such number: " + value.dump());
+  return value.get<T>();
+}
+
+/// The entry `key` of an object as such a number. Also throws json's own exceptions.
+template <typename T>
+T whole_number(const nlohmann::json& from, const char* key) {
+  return to_whole_number<T>(from.at(key), key);
+}
+
+// Parses JSON that people write. It rejects an object with the same key twice, for which other
+// readers take the last value.
+
+/// Throws nlohmann::json::exception (not JSON) or std::invalid_argument, which names the key that
+/// an object has twice.
+nlohmann::json parse_user_json(std::string_view text);
+
+// Parses JSON texts when memory may run out. The library's own values allocate while they are
+// destroyed, which then ends the process; these do not. Internal to runtime.
+
+class JsonTree {
+ public:
+  JsonTree() = default;
+  ~JsonTree();
+  JsonTree(const JsonTree&) = delete;
+  JsonTree& operator=(const JsonTree&) = delete;
+
+  /// Is the text JSON? Throws std::bad_alloc.
+  bool parse(std::string_view text);
+  const nlohmann::json& root() const { return root_; }
+
+ private:
+  nlohmann::json root_;
+};
+
+}  // namespace cinch::rt

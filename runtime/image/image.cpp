@@ -1,0 +1,87 @@
+// Fingerprint: hashes one text of everything that fixes a payload's meaning.
+#include "runtime/image/image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "runtime/core/hash.h"
+
+namespace cinch::rt {
+
+namespace {
+
+class Fingerprinter {
+ public:
+  explicit Fingerprinter(const ProgramInfo& info) : info_(info) {}
+
+  std::array<std::uint64_t, 2> run() {
+    hasher_.add(info_.name).add(std::uint64_t{info_.is_matrix});
+    hasher_.add(info_.constants.size());
+    for (const ConstantInfo& constant : info_.constants) {
+      hasher_.add(constant.name).add(std::bit_cast<std::uint64_t>(constant.value));
+    }
+    hasher_.add(info_.wire.counts.size());
+    for (const CountInfo& count : info_.wire.counts) {
+      hasher_.add(count.name).add(formula(count.bound));
+    }
+    hasher_.add(info_.wire.fields.size());
+    for (const FieldInfo& field : info_.wire.fields) add_field(field);
+    for (const ExternInfo& function : info_.externs) {
+      hasher_.add(function.name).add(function.digest[0]).add(function.digest[1]);
+    }
+    const Hash128 hash = hasher_.finish128();
+    return {hash.low, hash.high};
+  }
+
+ private:
+  void add_field(const FieldInfo& field) {
+    hasher_.add(field.name).add(dtype_name(field.type.dtype)).add(std::uint64_t{field.type.rank});
+    for (int i = 0; i < field.type.rank; ++i) hasher_.add(formula(field.type.dims[i]));
+    hasher_.add(static_cast<std::uint64_t>(field.sum)).add(std::uint64_t{field.ascending});
+    hasher_.add(field.index_limit ? formula(*field.index_limit) : std::string());
+    if (!field.packing.empty()) hasher_.add(field.packing);
+  }
+
+  std::string formula(HostExprId id) const {
+    return info_.exprs.print(
+        id, [this](std::uint32_t i) { return info_.params[i].name; },
+        [this](std::uint32_t i) { return info_.counts[i].name; });
+  }
+
+  const ProgramInfo& info_;
+  Hasher hasher_;
+};
+
+}  // namespace
+
+std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info) {
+  return Fingerprinter(info).run();
+}
+
+Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index,
+                                  const HostEnv& env) {
+  const BufferInfo& buffer = image.buffers[index];
+  auto bytes = image.info.exprs.eval_int(buffer.size_bytes, env);
+  if (!bytes) return bytes;
+  const bool is_tensor = buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output;
+  const auto f32_bytes = static_cast<std::int64_t>(sizeof(float)) * env.n;
+  const std::int64_t most = is_tensor ? f32_bytes : kMaxBufferBytes;
+  if (*bytes <= most) return std::max<std::int64_t>(*bytes, 0);
+  return fail(ErrorKind::Overflow,
+              fmt::format("buffer {}: a size of {} bytes, at most {} are possible", buffer.name,
+                          *bytes, most));
+}
+
+Result<std::int64_t> kernel_groups(const ProgramImage& image, std::size_t kernel,
+                                   const HostEnv& env) {
+  auto groups = image.info.exprs.eval_int(image.kernels[kernel].num_groups, env);
+  if (!groups) return groups;
+  if (*groups <= kMaxGroups) return std::max<std::int64_t>(*groups, 0);
+  return fail(ErrorKind::Overflow, fmt::format("kernel {}: {} groups, at most {} are possible",
+                                               image.kernels[kernel].symbol, *groups, kMaxGroups));
+}
+
+}  // namespace cinch::rt
