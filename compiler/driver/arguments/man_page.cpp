@@ -194,7 +194,7 @@ void add_man_pages(Registry& registry) {
   auto folder = std::make_shared<std::string>();
   CLI::App* command = registry.app.add_subcommand("man-pages", "writes the manual pages");
   command->group("");
-  command->add_option("folder", *folder, "where they go")->required()->type_name("DIR");
+  command->add_option("folder", *folder, "the folder for the pages")->required()->type_name("DIR");
   command->callback([root = &registry.app, action = &registry.action, folder] {
     *action = [root, folder] { return write_man_pages(shape_of(*root), *folder); };
   });

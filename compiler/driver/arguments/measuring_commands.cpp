@@ -74,32 +74,33 @@ void add_bench(Registry& registry) {
 void add_report(Registry& registry) {
   auto options = std::make_shared<SurveyOptions>();
   CLI::App* command = registry.add(
-      "report", "programs beside each other on a folder of gradients, and what a step would take",
+      "report", "compares programs on a folder of gradients, and predicts the time of a step",
       run_report, options);
   command->add_option("folder", options->folder, "a folder with an .npy file for each tensor")
       ->required()
       ->type_name("DIR");
   command
       ->add_option("--programs", options->programs,
-                   "what is tried, separated by commas or blanks; none: all of the library")
+                   "programs to try, separated by commas or blanks; without it, all of the library")
       ->type_name("PROGRAM");
-  command->add_option("--link", options->link, "the bandwidth of each rank's link, as 10Gbit/s")
+  command
+      ->add_option("--link", options->link, "the bandwidth of each rank's link, such as 10Gbit/s")
       ->type_name("BANDWIDTH")
       ->capture_default_str();
-  command->add_option("--latency", options->latency_us, "of each link")
+  command->add_option("--latency", options->latency_us, "the latency of each link")
       ->check(between(0, 1e12))
       ->type_name("MICROSECONDS")
       ->capture_default_str();
-  add_count(command, "--ranks", options->ranks, "how many machines there are", 2, kMaxSurveyRanks)
+  add_count(command, "--ranks", options->ranks, "number of machines", 2, kMaxSurveyRanks)
       ->capture_default_str();
   add_count(command, "--threads", options->execution.threads,
             "threads of each rank; 0: as many as this machine has", 0, rt::kMaxThreads)
       ->capture_default_str();
-  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
-  command->add_option("--seconds", options->seconds, "about so long for each program")
+  add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
+  command->add_option("--seconds", options->seconds, "time to spend on each program, about")
       ->check(seconds())
       ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+  command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
       ->check(CLI::IsMember({"bf16"}));
   command
       ->add_option("--html", options->html,

@@ -41,8 +41,8 @@ void add_format(Registry& registry) {
 
 void add_explain(Registry& registry) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command =
-      registry.add("explain", "payload, kernels, bytes moved and workspace", run_explain, options);
+  CLI::App* command = registry.add("explain", "shows payload, kernels, bytes moved and workspace",
+                                   run_explain, options);
   add_program(command, options->program);
   add_count(command, "--elements", options->elements, "elements of the gradient")
       ->capture_default_str();

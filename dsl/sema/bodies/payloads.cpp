@@ -251,7 +251,6 @@ Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name,
   return payload;
 }
 
-// Decode may rely on what the reader of a payload checks.
 void Payloads::note_field_facts(const Value& wire) {
   field_facts_ = wire_facts_[literal_of(wire).index()];
   for (std::size_t i = 0; i < field_facts_.size(); ++i) {
@@ -334,8 +333,6 @@ Value Payloads::program_payload(Instance& instance) {
   return payload;
 }
 
-// After mistakes in encode nothing is known about the fields, so decode is checked as if they were
-// correct.
 void Payloads::assume_field_facts(const Instance& instance) {
   field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
 }

@@ -84,8 +84,6 @@ Value ParamWords::compared(ast::ExprId id, ast::ExprId other) {
   return error_value(name->span);
 }
 
-// An unknown name in a wrapper that is checked alone may be a word of the compressor that it will
-// wrap.
 bool ParamWords::may_be_word(ast::ExprId id) {
   const ast::Name* name = id ? name_in(tree(), id) : nullptr;
   if (name == nullptr || all_.names.find_symbol(name->text) != nullptr ||

@@ -38,7 +38,6 @@ std::uint32_t Counts::received(const std::string& key, HostExprId most) {
   return known->second;
 }
 
-// A count of a filter gets the name of the first named array of that length.
 void Counts::name_counts(const Type& type, const ast::Name& name) {
   for (int i = 0; i < type.rank; ++i) {
     const HostExprNode& node = pool().node(type.dims[i]);

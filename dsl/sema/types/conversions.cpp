@@ -250,8 +250,6 @@ Value Conversions::as_float(const Value& value, std::string_view op) {
   return error_value(value.span);
 }
 
-// Nothing decides the type of this operand. If it is a quotient with a fraction, it becomes a
-// float.
 Value Conversions::unmet(const Value& value) {
   return types_.has_fraction(value) ? coerce(value, kF32) : materialize(value);
 }
