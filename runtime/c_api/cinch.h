@@ -139,12 +139,13 @@ typedef struct cinch_compile_options {
   const char* compile_commands; /* a compile_commands.json with their include paths; NULL: none */
 } cinch_compile_options;
 
-/* Compiles the program, or takes it from the cache of compiled programs (docs: CINCH_CACHE). The
- * compiler is a library of its own, which the first such call opens. Errors: PROGRAM,
- * UNAVAILABLE (no compiler, `cpu` is beyond this machine, no such GPU, no NVRTC, the compiler
- * ran out of memory in an earlier call), IO, INVALID_ARGUMENT (also: an unknown `arch`),
- * OUT_OF_MEMORY (also: less than 384 MiB of address space); for CINCH_CUDA those of
- * cinch_check_tuning. */
+/* Compiles the program, or takes it from the cache of compiled programs (docs: CINCH_CACHE). A
+ * long program for a CPU is compiled quickly first. Its sessions change over to better code, which
+ * gives the same bits, between two calls (docs/notes/cache.md). The compiler is a library of its
+ * own, which the first such call opens. Errors: PROGRAM, UNAVAILABLE (no compiler, `cpu` is beyond
+ * this machine, no such GPU, no NVRTC, the compiler ran out of memory in an earlier call), IO,
+ * INVALID_ARGUMENT (also: an unknown `arch`), OUT_OF_MEMORY (also: less than 384 MiB of address
+ * space); for CINCH_CUDA those of cinch_check_tuning. */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
 
