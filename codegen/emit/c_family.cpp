@@ -1,4 +1,3 @@
-// Text of values, literals and element-wise instructions. See c_family.h.
 #include "codegen/emit/c_family.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,8 @@ bool is_identifier(const std::string& name) {
   return true;
 }
 
-// The container in which an integer dtype is converted to: as signed as itself, 32 or 64 bits.
+// The type to which a conversion to an integer dtype converts first: 32 or 64 bits, with the
+// dtype's sign.
 const char* container(DType dtype) {
   if (is_signed_int(dtype)) return dtype.bits <= 32 ? "i32" : "i64";
   return dtype.bits <= 32 ? "u32" : "u64";
@@ -34,14 +34,14 @@ int container_bits(ComputeType type) {
   return 8 * kir::compute_type_bytes(type);
 }
 
-// An integer result whose dtype is narrower than its container comes back to its width.
+// Wraps an integer result to its dtype if that is narrower than its container.
 std::string wrapped(const std::string& text, DType dtype, ComputeType type) {
   if (!kir::is_integer(type) || !is_int(dtype) || dtype.bits == container_bits(type)) return text;
   return fmt::format("wrap_{}<{}>({})", is_signed_int(dtype) ? "signed" : "unsigned", dtype.bits,
                      text);
 }
 
-// Truth values: false below true.
+// Operations on truth values, where false is below true.
 std::string bool_op(ScalarOp op, std::span<const std::string> x) {
   switch (op) {
     case ScalarOp::bit_not:
@@ -76,7 +76,7 @@ std::string join(std::span<const std::string> operands) {
   return text;
 }
 
-// The bits in which an operation sees its integer operands.
+// The width in which an operation sees its integer operands.
 int operand_width(const kir::Instr& instr, ComputeType type) {
   return is_int(instr.dtype) && kir::compute_type(instr.dtype) == type ? instr.dtype.bits
                                                                        : container_bits(type);
@@ -126,7 +126,7 @@ std::string bits_to(DType to, const std::string& bits) {
   if (is_bool(to)) return fmt::format("is_nonzero({})", bits);
   if (is_float(to)) return fmt::format("bits_to_{}({})", dtype_name(to), bits);
   if (is_signed_int(to)) return fmt::format("bits_to_signed<{}>({})", to.bits, bits);
-  // Unsigned: zero-extended already; narrow ones live in i32.
+  // Unsigned bits are zero-extended already. Narrow ones are held in i32.
   return to.bits < 32 ? fmt::format("lang::as_signed({})", bits) : bits;
 }
 

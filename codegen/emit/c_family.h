@@ -1,7 +1,7 @@
-// What the emitters of C-like text share: names of values and types, literals, and the text of
-// element-wise instructions as calls of the prelude (codegen/prelude/scalar_ops.h), whose functions
-// take scalars and, under Clang, vectors alike. An emitter brings operands into one shape (scalar
-// or lanes) first; Bool operands are `bool`, or lanes of i32 holding 0 and -1.
+// What the emitters of C-like text share: names of values and types, literals, and element-wise
+// instructions as calls of the prelude (codegen/prelude/scalar_ops.h). The prelude's functions take
+// scalars and, under Clang, vectors. An emitter first brings all operands into one shape, scalars
+// or lanes. Bool operands are `bool`, or lanes of i32 that hold 0 and -1.
 #pragma once
 #include <functional>
 #include <set>
@@ -17,21 +17,21 @@ namespace cinch::codegen {
 /// "f32", "i64", "bool": the scalar type's name in emitted text (typedefs of the prelude).
 const char* c_type(kir::ComputeType type);
 
-/// "v12", or "v12_norm" where the value has a name that is an identifier.
+/// "v12", or "v12_norm" if the value has a name that is an identifier.
 std::string value_name(const kir::Kernel& kernel, kir::ValueId value);
 
-/// Does an instruction of this kind stand in one of the kernel's sections?
+/// Does one of the kernel's sections contain an instruction of this kind?
 bool uses(const kir::Kernel& kernel, kir::InstrKind kind);
 
-/// Where a value is made: once per kernel, once per group, per element, in a combiner's body.
+/// Where a value is computed: once per kernel, per group or per element, or in a combiner's body.
 enum class Level {
   Kernel,
   Group,
   Element,
   Combiner,
-  Rows,  // of the CPU emitter: values of a group, for a vector of groups (no value is made at it)
+  Rows,  // CPU emitter: prints group values for a vector of groups; no value has this level
 };
-/// The level of each value of the kernel, by index. Reductions make values of the group.
+/// The level of each value of the kernel, by index. Results of reductions are group values.
 std::vector<Level> value_levels(const kir::Kernel& kernel);
 
 /// A host expression in i64: a literal, or an entry of the table of sizes that `args` ("args->")
@@ -41,8 +41,8 @@ std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::s
 /// A scalar literal of exactly these bits: "0x1.8p+1f", "f32_bits(0x7fc00000u)", "-3", "7ull".
 std::string literal(kir::ComputeType type, std::uint64_t bits);
 
-/// The text of instructions scalar, convert and bitcast. `operands` are expressions of one shape
-/// (all scalars, or all lanes), with the compute types `types`.
+/// The text of a scalar, convert or bitcast instruction. `operands` are expressions of one shape
+/// (all scalars, or all lanes) with the compute types `types`.
 ///   scalar   "op_add(v1, v2)", "op_shl<5>(v1, v2)" (integer widths that are not their container's
 ///            are wrapped: "wrap_to<5>(op_add(v1, v2))")
 ///   convert  "convert_to_int<i32, 4>(v1)", "convert_to_f16(v1)", … in compute types
@@ -50,12 +50,12 @@ std::string literal(kir::ComputeType type, std::uint64_t bits);
 std::string element_wise(const kir::Instr& instr, std::span<const kir::ComputeType> types,
                          std::span<const std::string> operands);
 
-/// The same for operands that `type` and `text` know.
+/// The same; `type` and `text` give the operands' types and expressions.
 std::string element_wise(const kir::Instr& instr,
                          const std::function<kir::ComputeType(kir::ValueId)>& type,
                          const std::function<std::string(kir::ValueId)>& text);
 
-/// A rounded number, of stochastic_round's operand type, as the integer that the instruction gives.
+/// Converts `rounded`, a number of stochastic_round's operand type, to the instruction's integer.
 std::string as_integer(const kir::Instr& round, const std::string& rounded);
 
 /// Lines of text with indentation: `line("if (x) {")` indents what follows until `line("}")`.
@@ -63,7 +63,7 @@ class SourceWriter {
  public:
   void line(const std::string& text);
   void blank() { text_ += '\n'; }
-  /// Text that keeps its own lines (a prelude file).
+  /// Appends text with its own line ends, such as a prelude file.
   void raw(const std::string& text) { text_ += text; }
   std::string take() { return std::move(text_); }
 
@@ -72,17 +72,17 @@ class SourceWriter {
   int depth_ = 0;
 };
 
-// ---- C++ functions of `extern fn`: each lies in a namespace of its own, so that no name of a
-// header meets another (extern_text.cpp) ----
+// ---- C++ functions of `extern fn` (extern_text.cpp) ----
+// Each function is in a namespace of its own, so names of different headers do not clash.
 
 /// Entries of ProgramInfo::externs that the kernels call.
 std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kernels);
 
-/// Definitions for inside namespace cinch, behind the language's own functions.
+/// Definitions to print inside namespace cinch, after the language's own functions.
 std::string extern_definitions(const rt::ProgramInfo& info, const std::set<std::uint32_t>& which);
 std::string extern_definition(const rt::ExternInfo& function, std::uint32_t index);
 
-/// A call over scalars in compute types, as an expression of the result's compute type.
+/// A call over scalars in compute types. Returns an expression of the result's compute type.
 std::string extern_call(const rt::ProgramInfo& info, std::uint32_t index,
                         std::span<const std::string> operands);
 

@@ -1,4 +1,4 @@
-// The CPU emitter's door: comment, prelude, kernels.
+// The entry of the CPU emitter: comment, prelude, kernels.
 #include "codegen/emit/cpu.h"
 
 #include <fmt/format.h>
@@ -22,14 +22,14 @@ void add_comment(std::string& text, const std::string& lines) {
   while (begin < lines.size()) {
     const std::size_t end = std::min(lines.find('\n', begin), lines.size());
     std::string comment = lines.substr(begin, end - begin);
-    // A backslash at the end would join the next line to the comment.
+    // A backslash at the line's end would make the next line a part of the comment.
     if (comment.ends_with('\\')) comment += '.';
     text += comment.empty() ? "//\n" : "// " + comment + "\n";
     begin = end + 1;
   }
 }
 
-// The argument's layout, as the host has it.
+// The argument's layout, as on the host.
 void add_layout_checks(std::string& text) {
   const auto check = [&](const char* member, std::size_t offset) {
     text +=
@@ -43,9 +43,9 @@ void add_layout_checks(std::string& text) {
   check("counters", offsetof(rt::KernelArgs, counters));
 }
 
-// Below so much text of kernels, a part costs more by its prelude than it saves. More than two
-// parts wait for processors that few machines lack, and each compiles what it uses of the prelude's
-// templates anew.
+// If the kernels' text is shorter, another part costs more for its prelude than it saves. More than
+// two parts wait for each other on machines with few cores, and each part compiles the prelude's
+// templates again.
 constexpr std::size_t kLeastPartBytes = 2000;
 constexpr std::size_t kLeastManyPartsBytes = 12000;
 
@@ -55,7 +55,8 @@ std::size_t count_parts(std::size_t text_bytes, std::size_t max_parts) {
   return std::clamp<std::size_t>(parts, 1, max_parts);
 }
 
-// Which units go together, by index: parts of about the same length, the same on every machine.
+// The units of each part, by index. Parts have about the same length, and are the same on every
+// machine.
 std::vector<std::vector<std::size_t>> split(const std::vector<CpuUnit>& units,
                                             std::size_t max_parts) {
   std::size_t total = 0;
@@ -93,7 +94,7 @@ KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
   source.text += extern_definitions(program.info, called_externs(kernels));
   add_layout_checks(source.text);
   for (std::size_t unit : part) source.text += '\n' + units[unit].text;
-  // Of one part, by kernel index.
+  // Symbols of a part are in the order of kernel indices.
   std::ranges::sort(kernels);
   for (const kir::Kernel* kernel : kernels) source.symbols.push_back(kernel->info.symbol);
   source.text += "\n}  // namespace cinch\n";

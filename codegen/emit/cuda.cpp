@@ -1,4 +1,4 @@
-// The door of the CUDA emitter: prelude, argument struct, kernels.
+// The entry of the CUDA emitter: prelude, argument struct, kernels.
 #include "codegen/emit/cuda.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ std::string comment_lines(const std::string& text) {
   return out;
 }
 
-// What the program's kernels share with the host: one text for all programs, and the entry of a
-// tensor, whose lists have the program's lengths.
+// What the program's kernels share with the host: the same text for all programs, and the struct of
+// a tensor, whose lists have the program's lengths.
 std::string shared_with_host(const kir::KernelProgram& program) {
   const rt::GpuTensorLayout at =
       rt::gpu_tensor_layout(program.buffers.size(), program.size_exprs.size(),

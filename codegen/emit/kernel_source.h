@@ -1,9 +1,8 @@
 // KernelSource: the text of all kernels of a program for one target, ready for a compiler. Also the
-// prelude's files, which emitters put in front of kernels.
+// prelude's files, which emitters print in front of kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +24,10 @@ struct Target {
   std::string arch;
 };
 
-// The architecture of CUDA text that runs on the emulated GPU.
+// The architecture of CUDA text for the emulated GPU.
 inline constexpr const char* kEmulatedArch = "emulated";
-// In the place of an architecture, where that is allowed: PTX of kPtxArch, which the driver
-// compiles for every GPU from there on.
+// May replace an architecture in some places: PTX of kPtxArch, which the driver compiles for every
+// GPU from there on.
 inline constexpr const char* kPtx = "ptx";
 inline constexpr const char* kPtxArch = "sm_80";
 
@@ -36,22 +35,15 @@ struct KernelSource {
   Target target;
   std::string text;  // one translation unit without includes; opens with the KIR as a comment
   std::vector<std::string> symbols;  // exported kernels; for CPUs by kernel index
-  // CUDA: by kernel index, the kernel whose function does it: itself, or an earlier one that does
+  // CUDA: by kernel index, the kernel whose function serves it: itself, or an earlier one that does
   // the same.
   std::vector<std::size_t> served_by;
   bool links_helpers = false;  // CPUs: the prelude and its helpers are not in the text
 };
 
-// ---- the prelude's files (codegen/prelude), and those that the host includes too ----
-
-struct PreludePart {
-  std::string_view name;  // "cpu/reduce.h", "runtime/image/kernel_abi.h"
-  std::string_view text;
-};
-
-/// All files; a part needs those that its opening comment names.
-std::span<const PreludePart> prelude_parts();
-/// Throws InternalError{Bug} for a name that is not there.
+/// The text of a file of the prelude (codegen/prelude), such as "cpu/reduce.h", or of a header that
+/// kernels share with the host, such as "runtime/image/kernel_abi.h". A file needs those that its
+/// first comment names. Throws InternalError{Bug} for a name that is not there.
 std::string_view prelude_text(std::string_view name);
 
 }  // namespace cinch::codegen

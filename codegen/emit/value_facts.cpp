@@ -11,7 +11,7 @@ using kir::InstrKind;
 
 namespace {
 
-// By value the instruction that makes it.
+// The instruction that makes each value.
 std::vector<const kir::Instr*> find_definitions(const kir::Kernel& kernel) {
   std::vector<const kir::Instr*> definitions(kernel.values.size(), nullptr);
   const auto note = [&](const std::vector<kir::Instr>& instrs) {

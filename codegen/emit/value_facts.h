@@ -1,5 +1,4 @@
-// What the emitters of both targets ask about a kernel's values. Inside of the
-// emitters.
+// Facts about a kernel's values, for the emitters of both targets. Inside of the emitters.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,21 +11,20 @@
 
 namespace cinch::codegen {
 
-/// Which operand of a draw is the element's index, and which the loop's
-/// iteration, if it has one. Operands: [x,] index[, size][, iteration].
+/// Which operand of a draw is the element's index, and which is the loop's iteration, if it has
+/// one. Operands: [x,] index[, size][, iteration].
 std::size_t index_operand(const kir::Instr& draw);
 std::size_t iteration_operand(const kir::Instr& draw);
 
-/// A value that goes up by one from element to element of a group: the
-/// element's place in the group, or among all elements of the tensor, plus what
-/// is the same for the whole group.
+/// A value that grows by one from element to element of a group: the element's place in the group
+/// or in the tensor, plus values that are the same for the whole group.
 struct IndexRun {
   bool is_of_tensor = false;
   std::vector<kir::ValueId> addends;
 };
 
-/// A kernel's values: where they are made, how often, and what they can be.
-/// Worked out before anything is printed, and only read afterwards.
+/// A kernel's values: where they are computed, how often, and what they can be. Computed before the
+/// first line is printed, and constant afterwards.
 class ValueFacts {
  public:
   ValueFacts(const kir::KernelProgram& program, const kir::Kernel& kernel);
@@ -41,16 +39,15 @@ class ValueFacts {
   /// The instruction that makes the value; null for arguments of combiners.
   const kir::Instr* definition(kir::ValueId value) const { return definitions_[value.index()]; }
   bool is_constant(kir::ValueId value) const;
-  /// The value's definition where that is this operator, or null.
+  /// The value's definition if it is this operator, else null.
   const kir::Instr* scalar_of(kir::ValueId value, ScalarOp op) const;
   NumberRange range(kir::ValueId value) const { return ranges_.of(value); }
 
   std::optional<IndexRun> find_run(kir::ValueId value) const;
-  /// May all instructions of an element section be done again for the same
-  /// elements, and does what they did first leave no trace? What the first look
-  /// computes for an element whose draw ties is a wrong integer: whatever that
-  /// may reach must be overwritten by the second. A failed check would stay, as
-  /// would a flag of what is computed from it.
+  /// May all instructions of an element section run a second time for the same elements, without a
+  /// trace of the first run? In the first run, an element whose draw ties gets a wrong integer, so
+  /// the second run must overwrite everything that depends on it. A failed check would stay, and so
+  /// would a flag.
   bool is_repeatable(const std::vector<kir::Instr>& section) const;
   /// The lang::RoundedRange of a stochastic_round that becomes an integer.
   const char* rounded_range(const kir::Instr& round) const;
@@ -62,7 +59,7 @@ class ValueFacts {
   const kir::Kernel& kernel_;
   std::vector<Level> levels_;
   std::vector<const kir::Instr*> definitions_;
-  mutable kir::ValueRanges ranges_;  // keeps what it found
+  mutable kir::ValueRanges ranges_;  // caches ranges
 };
 
 }  // namespace cinch::codegen

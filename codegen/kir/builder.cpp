@@ -7,7 +7,7 @@
 
 namespace cinch::kir {
 namespace {
-// Optional operands at the end are left out; one in the middle stays as an invalid id.
+// Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
 std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
   while (!operands.empty() && !operands.back()) operands.pop_back();
   return operands;

@@ -1,7 +1,6 @@
-// KernelBuilder: makes one kernel of a KernelProgram, section by section, with result types
-// inferred from buffers and operands. Assumes that the program's buffers exist before the kernel
-// that uses them. Gives a Kernel appended to the program; what the builder cannot see (levels,
-// dominance) the verifier checks (verifier.h).
+// KernelBuilder makes one kernel of a KernelProgram, section by section. It infers result types
+// from buffers and operands. The program's buffers must exist before the kernel that uses them. The
+// verifier (verifier.h) checks what the builder cannot see: levels and dominance.
 //
 //   KernelBuilder b(program, "encode0", GroupKind::Tile);
 //   b.set_extent(n, tiles);
@@ -25,10 +24,11 @@ class KernelBuilder : public ValueBuilder {
  public:
   using ValueBuilder::ValueBuilder;
 
-  /// Declares what the kernel finds in a buffer, and what it leaves there.
+  /// Declares the version that the kernel needs in a buffer, or leaves there.
   void reads(BufferIndex buffer, Version version);
   void writes(BufferIndex buffer, Version version);
-  /// Appends the kernel to the program and returns its index. The builder is then spent.
+  /// Appends the kernel to the program and returns its index. The builder cannot be used
+  /// afterwards.
   std::uint32_t finish();
 
   // ---- memory ----
@@ -47,8 +47,7 @@ class KernelBuilder : public ValueBuilder {
       std::function<std::vector<ValueId>(std::span<const ValueId> a, std::span<const ValueId> b)>;
   /// `join` emits into the combiner's body; it may use kernel-level values.
   std::uint32_t combiner(const std::vector<ComputeType>& types, const Join& join);
-  /// N group values; of a region combiner N + 1, the last a Bool `has`: whether any element took
-  /// part.
+  /// Returns N group values. A region combiner returns one more, a Bool: did any element take part?
   std::vector<ValueId> reduce(const std::vector<ValueId>& values, std::uint32_t combiner,
                               ValueId pred = {});
   struct RunningSum {
@@ -56,9 +55,10 @@ class KernelBuilder : public ValueBuilder {
     ValueId total;  // group level
   };
   RunningSum running_sum(ValueId value, bool exclusive);
-  /// `total` is U32 or U64, and so is the result. Marks the kernel as ordered.
+  /// `total` and the result are both U32 or U64. Marks the kernel as ordered.
   ValueId look_back(ValueId total, BufferIndex state);
-  /// As many results as buffers: N, for a region combiner N + 1, the last of either being `has`.
+  /// Takes N buffers and returns N results. A region combiner has one more of each: did any element
+  /// take part?
   std::vector<ValueId> finish_reduce(ValueId count, std::vector<BufferIndex> partials,
                                      std::uint32_t combiner);
   void finish_scan(ValueId rows, ValueId len, std::vector<BufferIndex> buffers,
@@ -68,11 +68,11 @@ class KernelBuilder : public ValueBuilder {
   std::uint32_t add_local(ComputeType type);
   void local_store(std::uint32_t local, ValueId value);
   ValueId local_load(std::uint32_t local);
-  /// Scans locals first … first + N - 1, which must be consecutive.
+  /// Scans N consecutive locals together, from `first` on.
   void local_scan(std::uint32_t first, std::uint32_t combiner);
   void local_butterflies(std::uint32_t local);
   void local_largest(std::uint32_t local, ValueId k);
-  /// Local `from` times a matrix, into local from + 1.
+  /// Multiplies local `from` by a matrix. The product goes into local from + 1.
   void local_product(std::uint32_t from, BufferIndex matrix);
   ValueId local_last(std::uint32_t local);
   ValueId local_previous(std::uint32_t local, ValueId before_first);
@@ -81,7 +81,7 @@ class KernelBuilder : public ValueBuilder {
   struct ArgsortBuffers {
     BufferIndex keys, order, scratch;
   };
-  /// `front`, if it is not 0: nobody reads more places of the order.
+  /// If `front` is not 0, only the first `front` places of the order are read later.
   void argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending,
                    std::uint32_t front = 0);
   ValueId random(DrawSite draw, ValueId index, ValueId iteration = {});

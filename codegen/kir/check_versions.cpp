@@ -42,18 +42,18 @@ Access access_of(InstrKind kind, std::size_t place) {
   }
 }
 
-// Where in a kernel an instruction stands that touches a buffer.
+// The place of an instruction that touches a buffer.
 struct Site {
   const Instr* instr = nullptr;
   std::size_t section = 0, place = 0;
 };
 
-// The element that a load or store means: base and kind, or index.
+// The element that a load or store names, by its base and kind or by its index.
 ValueId element_of(const Instr& instr) {
   return is_linear(instr.kind) ? base_of(instr) : optional_operand(instr, 0);
 }
 
-// Declarations of one kernel against its body.
+// Compares the declarations of one kernel with its body.
 class BodyChecker {
  public:
   BodyChecker(const KernelProgram& program, const Kernel& kernel)
@@ -101,7 +101,7 @@ class BodyChecker {
     return found;
   }
 
-  // `also`: what may be declared as well, as it may be stored in part.
+  // `also`: buffers that the kernel may declare, too, because it stores only a part of them.
   void compare(const char* what, const std::map<BufferIndex, Version>& declared,
                const Sites& touched, const Sites& also) {
     for (const Sites* sites : {&touched, &std::as_const(changes_)}) {
@@ -116,7 +116,8 @@ class BodyChecker {
     }
   }
 
-  // A buffer that is loaded and stored: each lane loads its own element, before any is stored.
+  // If a kernel loads and stores a buffer, each lane must load its own element, before any lane
+  // stores.
   void check_lanes(BufferIndex buffer, const std::vector<Site>& loads) {
     if (changes_.contains(buffer)) {
       return complain(fmt::format("loads {} which it changes", name(buffer)));
@@ -197,7 +198,7 @@ class EntryChecker {
     }
   }
 
-  // Touches stand in the order of the step's buffers: what it sends, then its scalars.
+  // Touches are in the order of the step's buffers: the buffer that it sends, then its scalars.
   bool names_what_is_declared(const rt::Step& step) {
     const std::vector<StepTouch>& touches = touches_of(step);
     if (touches.empty() || touches.front().buffer != step.index2) return false;
@@ -245,7 +246,7 @@ class EntryChecker {
     }
   }
 
-  // What a round leaves is not what the next one finds, unless the loop carries it.
+  // The next round finds what this round leaves only if the loop carries it.
   void loop(const rt::Step& step, Contents& contents) {
     for (const StepTouch& touch : touches_of(step)) {
       if (touch.buffer != step.index) {
@@ -264,8 +265,8 @@ class EntryChecker {
     }
   }
 
-  // What a round finds is what lay there before the first one, where rounds leave the same, or what
-  // the loop carries.
+  // A round finds what was there before the first round if rounds leave the same, or what the loop
+  // carries.
   void forget_what_rounds_change(const rt::Step& step, Contents& contents) {
     for (const auto& [b, left] : left_by_rounds(step)) {
       if (contents.at(b) != left) contents.at(b) = kNothing;
@@ -273,7 +274,8 @@ class EntryChecker {
     for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
   }
 
-  // Of each buffer that a list of steps writes, what it leaves there: kNothing where that depends.
+  // What a list of steps leaves in each buffer that it writes. kNothing if that depends on the
+  // data.
   using Left = std::map<BufferIndex, Version>;
 
   const Left& left_by_rounds(const rt::Step& step) {
@@ -302,13 +304,13 @@ class EntryChecker {
           leave_one_of(step, left);
           break;
         case rt::StepKind::For:
-        case rt::StepKind::While:  // perhaps no round at all
+        case rt::StepKind::While:  // may run no round
           for (const auto& [b, version] : left_by_rounds(step)) {
             const auto [before, is_new] = left.try_emplace(b, version);
             if (before->second != version) before->second = kNothing;
           }
           break;
-        default:  // what is copied or received may be anything
+        default:  // copies and collectives leave unknown contents
           left[step.index] = kNothing;
       }
       for (const StepTouch& touch : inner_touches(step)) left[touch.buffer] = touch.made;

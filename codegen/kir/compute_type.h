@@ -1,4 +1,4 @@
-// Compute types of values, and the tables of a program that its kernels share.
+// Compute types of values, and the tables that the kernels of a program share.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,11 +11,11 @@ namespace cinch::kir {
 
 /// The number of elements of a Tile group, and of a local array.
 inline constexpr std::uint32_t kTileElems = 1024;
-// Of a row of a tile: reductions have so many columns.
+// Columns of a reduction: the elements in a row of a tile.
 inline constexpr std::uint32_t kRowElems = 128;
 
-/// The type in which elements of `dtype` are computed with: integers under 32 bits as I32, narrow
-/// floats as F32.
+/// The type that computes elements of `dtype`: I32 for integers under 32 bits, F32 for narrow
+/// floats.
 ComputeType compute_type(DType dtype);
 /// The dtype whose values are exactly those of `type` (Bool: bool).
 DType dtype_of(ComputeType type);
@@ -30,25 +30,25 @@ inline bool is_integer(ComputeType t) {
 /// Bytes of a value in registers, local arrays and partial results: 1 (Bool), 4 or 8.
 int compute_type_bytes(ComputeType t);
 
-/// Bits (as in `constant`) of the value that takes no part in a reduction by `op`: add -0.0, mul 1,
-/// min +inf or the largest, max -inf or the smallest, bit_and all ones, bit_or and bit_xor 0.
+/// Bits (as in `constant`) of the identity of `op`: add -0.0, mul 1, min +inf or the largest
+/// integer, max -inf or the smallest integer, bit_and all ones, bit_or and bit_xor 0.
 std::uint64_t identity_bits(ScalarOp op, ComputeType type);
 
-/// Bits that a buffer of `dtype` uses per element where nothing is packed: 8, 16, 32, 64.
+/// Bits of an element of `dtype` in a buffer that is not packed: 8, 16, 32 or 64.
 std::uint8_t whole_element_bits(DType dtype);
 
 // ---- tables of a program ----
-/// Appends a buffer; size_bytes is made from num_elems and storage_bits if it is not given.
+/// Appends a buffer. Computes size_bytes from num_elems and storage_bits if it is not given.
 BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer);
-/// A workspace of whole elements.
+/// Appends a workspace of unpacked elements.
 BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
                           HostExprId num_elems);
-/// The state of a look_back over num_groups groups: u64, two words per group and two more (CUDA's
-/// ticket). A Zero step must come before the launch.
+/// Appends the state of a look_back over num_groups groups: two u64 words for each group, and two
+/// more for CUDA's tickets. A Zero step must clear it before the launch.
 BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups);
 std::uint32_t intern_size(KernelProgram& program, HostExprId expr);
-/// Where intern_size put the expression. Extents, group lengths and numbers of groups that are no
-/// constants are always there.
+/// The index that intern_size gave to the expression. Extents, group lengths and numbers of groups
+/// always have one unless they are constants.
 std::optional<std::uint32_t> find_size(const KernelProgram& program, HostExprId expr);
 std::uint32_t intern_message(KernelProgram& program, std::string text);
 

@@ -16,15 +16,15 @@ bool is_tile_or_constant_row(const KernelProgram& program, const Kernel& kernel,
   return pool.const_value(kernel.group_len).as_int() <= kOnChipBytes * 8 / bits;
 }
 
-// Bits of one direction: what is certain, and the most. Whole elements are summed in bytes, so that
-// formulas stay short.
+// Bits that move in one direction: the certain minimum, and the maximum. Whole elements are counted
+// in bytes to keep formulas short.
 class Traffic {
  public:
   explicit Traffic(HostExprPool& pool) : pool_(pool) {
     least_.bytes = least_.bits = most_.bytes = most_.bits = pool.const_int(0);
   }
 
-  /// Elements of `bits` each.
+  /// Counts elements of `bits` bits each.
   void add(std::uint8_t bits, HostExprId most, HostExprId least) {
     add_to(most_, bits, most);
     add_to(least_, bits, least);
@@ -51,7 +51,7 @@ class Traffic {
   Sum least_, most_;
 };
 
-// Both directions.
+// Bytes read and bytes written.
 struct TwoWays {
   explicit TwoWays(HostExprPool& pool) : read(pool), written(pool) {}
   KernelBytes bytes() { return {read.most(), written.most(), read.least(), written.least()}; }
@@ -85,7 +85,7 @@ class CostCounter {
     return section.kind == SectionKind::Elements ? kernel_.extent : kernel_.info.num_groups;
   }
 
-  // How many of the runs of an instruction of this section touch memory.
+  // How many of these runs touch memory.
   TakingPart taking_part(const Section& section, ValueId predicate) {
     return predicated_access(program_, kernel_, predicate, times(section));
   }
@@ -105,7 +105,7 @@ class CostCounter {
     return elems;
   }
 
-  // Of what the buffers hold, if the number of elements is known only to the device.
+  // Counts all that the buffers hold if only the device knows the number of elements.
   void finish(const Instr& instr) {
     const bool is_scan = instr.kind == InstrKind::finish_scan;
     const HostExprId first = host_value(program_, kernel_, instr.operands[0]);
@@ -143,7 +143,7 @@ class CostCounter {
       case InstrKind::finish_reduce:
       case InstrKind::finish_scan:
         return finish(instr);
-      case InstrKind::local_product:  // the matrix lies in a cache from the first row on
+      case InstrKind::local_product:  // the matrix stays in a cache after the first row
         return add(kRead, instr.buffers[0], program_.buffers[instr.buffers[0]].storage_bits,
                    program_.buffers[instr.buffers[0]].num_elems, pool_.const_int(0));
       case InstrKind::argsort_row:
@@ -154,7 +154,7 @@ class CostCounter {
     }
   }
 
-  // A kernel of no groups is not launched at all.
+  // A kernel without groups is not launched.
   void histogram(const Instr& instr) {
     const HostExprId bins = pool_.const_int(static_cast<std::int64_t>(instr.bits));
     const HostExprId is_launched = pool_.min(kernel_.info.num_groups, pool_.const_int(1));
@@ -168,7 +168,7 @@ class CostCounter {
   std::map<BufferIndex, TwoWays> by_buffer_;
 };
 
-// Sums steps.
+// Adds up the bytes of steps.
 class EntryCounter {
  public:
   explicit EntryCounter(KernelProgram& program) : program_(program), pool_(program.info.exprs) {}
@@ -214,7 +214,7 @@ class EntryCounter {
             is_sweep ? bytes.written : zero};
   }
 
-  // A fill or copy moves all that the buffer holds.
+  // A fill or copy moves the whole buffer.
   EntryBytes move(HostExprId read, HostExprId written) {
     EntryBytes bytes = nothing();
     bytes.read = bytes.least_read = read;

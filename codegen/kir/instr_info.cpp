@@ -1,4 +1,3 @@
-// Table behind instr_info.h.
 #include "codegen/kir/instr_info.h"
 
 #include <array>
@@ -47,7 +46,7 @@ bool is_computed(InstrKind kind) {
 
 namespace {
 
-// Behind what is stored: bases of linear accesses, and predicates of the others.
+// Optional operands follow these: bases of linear accesses, and predicates of other accesses.
 std::size_t num_required(const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::load_linear:
@@ -77,18 +76,6 @@ ValueId predicate_of(const Instr& instr) {
       family == InstrFamily::Load || family == InstrFamily::Store || family == InstrFamily::Update;
   return is_access && !is_linear(instr.kind) ? optional_operand(instr, num_required(instr))
                                              : ValueId();
-}
-
-const char* group_kind_name(GroupKind kind) {
-  switch (kind) {
-    case GroupKind::Tile:
-      return "tile";
-    case GroupKind::Row:
-      return "row";
-    case GroupKind::Single:
-      return "single";
-  }
-  return "?";
 }
 
 }  // namespace cinch::kir

@@ -1,5 +1,5 @@
-// Facts of the kernel IR's instructions, from instrs.def: name, levels, family, meaning; and where
-// their optional operands are.
+// Facts about the kernel IR's instructions, from instrs.def: name, levels, family, meaning. Also
+// the places of their optional operands.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace cinch::kir {
 
-/// What passes and emitters treat alike.
+/// Instructions of a family are alike for passes and emitters.
 enum class InstrFamily : std::uint8_t {
   Given,        // known before the elements: parameters, sizes, the group
   Leaf,         // constants, an element's place
@@ -55,21 +55,19 @@ inline bool is_element_wise(InstrKind kind) {
 inline bool is_draw(InstrKind kind) {
   return family_of(kind) == InstrFamily::Draw;
 }
-/// A load or store of neighbours.
+/// Does the instruction load or store neighbouring elements?
 inline bool is_linear(InstrKind kind) {
   return kind == InstrKind::load_linear || kind == InstrKind::store_linear;
 }
-/// Of a linear access; invalid for all else, and where it has none.
+/// Of a linear access. Invalid if it has none, and for other instructions.
 ValueId base_of(const Instr& instr);
 ValueId limit_of(const Instr& instr);
-/// Of an access at an index, likewise.
+/// Of an access at an index. Invalid if it has none, and for other instructions.
 ValueId predicate_of(const Instr& instr);
-/// Is an element's value made of nothing but its operands, its place and constants: no memory, no
-/// draw, no other element?
+/// Does an element's value depend on its operands, its place and constants alone? It must not
+/// depend on memory, draws or other elements.
 bool is_computed(InstrKind kind);
 /// "kernel", "group", "elements".
 const char* section_name(SectionKind kind);
-/// "tile", "row", "single".
-const char* group_kind_name(GroupKind kind);
 
 }  // namespace cinch::kir

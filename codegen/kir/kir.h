@@ -25,7 +25,7 @@ namespace cinch::kir {
 using ValueId = Id<struct KirValueTag>;
 using rt::BufferIndex;
 
-// Types that are computed with; narrower ones exist only in buffers (conversion at load and store).
+// Types of computed values. Narrower types exist in buffers only; loads and stores convert.
 enum class ComputeType : std::uint8_t { Bool, I32, U32, I64, U64, F32, F64 };
 
 enum class InstrKind : std::uint8_t {
@@ -38,7 +38,7 @@ struct DrawSite {
   bool shared = false;
 };
 
-// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1
+// Joins two N-tuples: a commutative builtin, or instructions over the arguments a0..aN-1, b0..bN-1
 // (element-level scalars; the body may use kernel-level values).
 struct Instr;
 struct Combiner {
@@ -60,16 +60,16 @@ struct Instr {
   DType dtype, from_dtype;
   DrawSite draw;
   bool exclusive = false, descending = false;
-  bool is_alike = false;    // the same for the 128 elements of a row of a tile
-  bool is_compact = false;  // store_at: at a start and a running count, where that counts
+  bool is_alike = false;    // has one value for the 128 elements of a row
+  bool is_compact = false;  // store_at: stores counted elements side by side
 };
 
-/// Invalid where the instruction has no operand at `index`.
+/// Invalid if the instruction has no operand at `index`.
 inline ValueId optional_operand(const Instr& instr, std::size_t index) {
   return index < instr.operands.size() ? instr.operands[index] : ValueId();
 }
 
-/// Does a stochastic_round give an integer?
+/// Does a stochastic_round return an integer?
 inline bool rounds_to_int(const Instr& instr) {
   return instr.kind == InstrKind::stochastic_round && is_int(instr.dtype);
 }
@@ -85,12 +85,12 @@ struct Section {
   std::vector<Instr> instrs;
 };
 
-/// What lies in a buffer: a number for each value that is ever stored, the same number wherever the
-/// same value lies. Who makes kernels declares them; check_versions (verifier.h) believes none of
-/// it.
+/// Names the contents of a buffer. Every value that is stored has a number, the same number in
+/// every buffer. Whoever makes a kernel declares the versions; check_versions (verifier.h) proves
+/// them.
 using Version = std::uint32_t;
-inline constexpr Version kNothing = 0;  // nobody knows
-inline constexpr Version kZeros = 1;    // what a Zero step leaves
+inline constexpr Version kNothing = 0;  // unknown contents
+inline constexpr Version kZeros = 1;    // the contents after a Zero step
 inline constexpr Version kFirstMadeVersion = 2;
 struct Touch {
   BufferIndex buffer = rt::kNoIndex;
@@ -98,14 +98,13 @@ struct Touch {
   friend auto operator<=>(const Touch&, const Touch&) = default;
 };
 
-// What a step that is no launch needs and leaves in a buffer. Such steps are named by the buffer
-// that they have to themselves: a condition, a counter, what a collective receives.
-//   If          `first` and `second` are what the branches leave, `made` is what they are together
-//   For, While  `first` is there before the first round, `second` after each, `made` is what a
-//   round
-//               finds and what is there behind the loop; a counter is only `made`
-//   Collective  `first` is sent (from `buffer`) or read, `made` is received; without a `first` the
-//               collective leaves `made` in `buffer`
+// What a step other than a launch needs in a buffer and leaves there. `step` names the step by the
+// buffer that only it uses: a condition, a counter, or what a collective receives.
+//   If          the branches leave `first` and `second`; together they are `made`
+//   For, While  `first` is there before the first round, `second` after each round; a round finds
+//               `made`, which is also there behind the loop; a counter has `made` alone
+//   Collective  reads `first` or sends it from `buffer`, and receives `made`; without `first` it
+//               leaves `made` in `buffer`
 struct StepTouch {
   BufferIndex step = rt::kNoIndex, buffer = rt::kNoIndex;
   Version first = kNothing, second = kNothing, made = kNothing;
@@ -124,18 +123,20 @@ enum class GroupKind : std::uint8_t {
 struct Kernel {
   rt::KernelInfo info;
   GroupKind group_kind = GroupKind::Tile;
-  // The three sizes (info.num_groups too) are constants or entries of KernelProgram::size_exprs.
+  // The three sizes (info.num_groups is the third) are constants or entries of
+  // KernelProgram::size_exprs.
   HostExprId
       extent;  // Tile: elements; Row: rows * group_len. An upper bound if extent_value is set
   HostExprId group_len;  // Row: elements per group; constant where it folds to one
-  // Optional, kernel level, i64: the actual elements (Tile) or rows (Row), when a count decides.
+  // Optional, kernel level, i64: the actual elements (Tile) or rows (Row), if a count decides them.
   ValueId extent_value;
   std::vector<Value> values;
   std::vector<Combiner> combiners;
   std::vector<LocalArray> locals;
   std::vector<Section> sections;  // the first is the Kernel section
   bool is_foldable = false;  // a finishing kernel whose partials may be folded before (GpuFold)
-  // What it needs to find, also where it changes a buffer in part, and what it leaves.
+  // The versions that the kernel needs (also in buffers that it changes in part), and those it
+  // leaves.
   std::vector<Touch> reads, writes;
 };
 
@@ -148,7 +149,7 @@ struct KernelProgram {
   std::vector<Kernel> kernels;
   std::array<rt::Entry, rt::kNumEntries> entries;
   std::vector<StepTouch> step_touches;
-  // What must lie where at the end of an entry.
+  // The versions that must be in given buffers at the end of an entry.
   std::array<std::vector<Touch>, rt::kNumEntries> results;
 };
 

@@ -23,14 +23,14 @@ struct EntryStructure {
 EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry);
 /// "encode: 1 sweep, 1 finish, 1 zero": for tests and explain. Empty for an absent entry.
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
-/// The step, and all that are in it.
+/// Visits the step and all steps inside it.
 void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit);
-/// Does the step, or what is in it, read or write the buffer?
+/// Does the step, or a step inside it, read or write the buffer?
 bool touches(const KernelProgram& program, const rt::Step& step, rt::BufferIndex buffer);
 /// Does the kernel load, compute and store scalars only? One thread does all of it.
 bool is_of_scalars(const Kernel& kernel);
-/// Do additions into the buffer give the same bits in any order, and is one of them an atomic
-/// access of every target? Integers that fill 32 or 64 bits.
+/// Do additions into the buffer give the same bits in any order, and does every target have an
+/// atomic addition for them? True for integers that fill 32 or 64 bits.
 bool adds_in_any_order(DType dtype);
 bool adds_in_any_order(const rt::BufferInfo& buffer);
 

@@ -17,7 +17,7 @@ const Instr* definition(const Kernel& kernel, ValueId value) {
   return nullptr;
 }
 
-// Behind conversions that keep a place or a length, which are below 2^32, what they are.
+// Looks through conversions that keep a place or a length, which are below 2^32.
 const Instr* unconverted(const Kernel& kernel, ValueId value) {
   const auto keeps = [](DType dtype) { return dtype == kU32 || dtype == kI64 || dtype == kU64; };
   const Instr* instr = definition(kernel, value);
@@ -46,8 +46,8 @@ HostExprId of_group(KernelProgram& program, const Kernel& kernel, ValueId value,
   return is_group ? host_value(program, kernel, instr->operands[1]) : HostExprId();
 }
 
-// Where groups begin that are pieces of rows: row * row length + place in the row, with
-// `groups_per_row` groups to a row. One row of all groups has no row length.
+// The begin of groups that are pieces of rows: row * row length + place in the row. A row has
+// `groups_per_row` groups. If all groups make one row, there is no row length.
 struct GroupBase {
   HostExprId groups_per_row, row_len;
   ValueId offset;  // the place in the row
@@ -81,7 +81,7 @@ std::optional<GroupBase> group_base(KernelProgram& program, const Kernel& kernel
   return base;
 }
 
-// Is `limit`, or one of those that it is the least of, `end` - `from`?
+// Is `limit` equal to `end` - `from`, or the minimum of that and other values?
 bool ends_at(KernelProgram& program, const Kernel& kernel, ValueId limit, HostExprId end,
              ValueId from) {
   if (const Instr* least = scalar(kernel, limit, ScalarOp::min)) {
@@ -93,7 +93,7 @@ bool ends_at(KernelProgram& program, const Kernel& kernel, ValueId limit, HostEx
          host_value(program, kernel, difference->operands[0]) == end;
 }
 
-// Places of the domain for which a predicate holds; an invalid end is the domain's.
+// The places of the domain for which a predicate holds. An invalid end is the end of the domain.
 struct Interval {
   HostExprId begin, end;
 };

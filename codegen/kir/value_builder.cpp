@@ -146,8 +146,8 @@ ValueId ValueBuilder::host_size(HostExprId expr) {
   return known;
 }
 
-// Leaves of the group stand at the head of a group section in front of everything that could ask
-// for them.
+// Group leaves are at the head of a group section, in front of all instructions that could use
+// them.
 ValueId ValueBuilder::memoised_group(InstrKind kind) {
   ValueId& known = group_leaves_[kind];
   if (known) return known;

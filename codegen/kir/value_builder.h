@@ -1,6 +1,6 @@
-// ValueBuilder: a kernel that is being made: its sections, and the values that are computed from
-// other values alone. Result types are inferred from operands. KernelBuilder (builder.h) adds what
-// touches memory or joins elements.
+// ValueBuilder holds a kernel under construction: its sections, and the values that are computed
+// from other values. It infers result types from operands. KernelBuilder (builder.h) adds memory
+// accesses, reductions and draws.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,10 +22,10 @@ class ValueBuilder {
   void set_extent(HostExprId extent);
   /// Row: rows of len elements each; extent is rows * len.
   void set_rows(HostExprId rows, HostExprId len);
-  /// The actual elements (Tile) or rows (Row), at most the extent: groups past it do not run, write
-  /// nothing.
+  /// The actual elements (Tile) or rows (Row), at most the extent. Groups past it do not run and
+  /// write nothing.
   void set_extent_value(ValueId kernel_level_i64) { kernel_.extent_value = kernel_level_i64; }
-  /// The kernel under construction, for what has no setter (info.fused, is_ordered, …).
+  /// The kernel under construction, for fields without a setter (info.fused, is_ordered, …).
   Kernel& kernel() { return kernel_; }
   KernelProgram& program() { return program_; }
 
@@ -70,8 +70,8 @@ class ValueBuilder {
   ValueId element();
 
   // ---- scalar operations, in the current section ----
-  /// Result type by the operation's rule; `dtype` narrows an integer result (else the type's own
-  /// width).
+  /// The operation's rule gives the result type. `dtype` narrows an integer result; without it the
+  /// result has the type's own width.
   ValueId scalar(ScalarOp op, std::vector<ValueId> operands, std::optional<DType> dtype = {});
   ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::add, {a, b}); }
   ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::sub, {a, b}); }
@@ -83,9 +83,9 @@ class ValueBuilder {
   ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::select, {c, a, b}); }
   ValueId logical_and(ValueId a, ValueId b) { return scalar(ScalarOp::bit_and, {a, b}); }
   ValueId logical_not(ValueId a) { return scalar(ScalarOp::bit_not, {a}); }
-  /// `value` holds a value of dtype `from`. Equal dtypes give `value` itself.
+  /// `value` holds a value of dtype `from`. Returns `value` itself if the dtypes are equal.
   ValueId convert(ValueId value, DType from, DType to);
-  /// Between compute types (index arithmetic). An equal type gives `value` itself.
+  /// Between compute types (index arithmetic). Returns `value` itself if the types are equal.
   ValueId convert(ValueId value, ComputeType to);
   ValueId bitcast(ValueId value, DType from, DType to);
 
@@ -103,7 +103,7 @@ class ValueBuilder {
 
   KernelProgram& program_;
   Kernel kernel_;
-  std::vector<Instr>* combiner_body_ = nullptr;  // where instructions go, if it is not null
+  std::vector<Instr>* combiner_body_ = nullptr;  // receives instructions if it is not null
 
  private:
   ValueId memoised_group(InstrKind kind);

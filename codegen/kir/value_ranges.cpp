@@ -1,5 +1,5 @@
-// Every operation that rounds is monotone in each operand, so that the
-// ends of a result are among the results of the operands' ends, rounded likewise.
+// Every operation that rounds is monotone in each operand. So the ends of a result are among the
+// results of the operands' ends, rounded in the same way.
 #include "codegen/kir/value_ranges.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cinch::kir {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// Integers below are exact as doubles, and so are sums of two of them that are below.
+// Integers below this are exact as doubles, and so are sums of two of them.
 constexpr double kExact = 0x1p53;
 
 NumberRange all_of(ComputeType type) {
@@ -34,7 +34,7 @@ double number_of(std::uint64_t bits, ComputeType type) {
   }
 }
 
-// What the operation gives for numbers of the type, rounded as the type rounds.
+// The operation's result for numbers of the type, rounded as the type rounds.
 double rounded(ScalarOp op, double a, double b, ComputeType type) {
   const auto apply = [op](auto x, auto y) {
     return op == ScalarOp::add ? x + y : op == ScalarOp::sub ? x - y : x * y;
@@ -51,7 +51,8 @@ bool is_exact(const NumberRange& x) {
   return std::max(std::abs(x.low), std::abs(x.high)) < kExact;
 }
 
-// An integer result as its width holds it: within the type, or anything of it.
+// An integer result after it is wrapped to its width: unchanged if it fits, else any value of the
+// type.
 NumberRange held(const NumberRange& range, DType dtype) {
   const NumberRange all = all_numbers(dtype);
   const bool fits = range.low >= all.low && range.high <= all.high && is_exact(range);
@@ -64,9 +65,9 @@ NumberRange ValueRanges::of(ValueId value) {
   if (found_.empty()) found_.resize(kernel_.values.size());
   std::optional<NumberRange>& known = found_[value.index()];
   if (known) return *known;
-  // An end that doubles cannot tell from its neighbours would not bound what is made of it.
+  // If doubles cannot tell an end from its neighbours, the end is no bound for results made of it.
   const ComputeType type = kernel_.values[value.index()].type;
-  known = all_of(type);  // what it is made of may come from the local array that it goes to
+  known = all_of(type);  // it may depend on itself through a local array
   NumberRange range = find(value);
   if (is_integer(type) && !is_exact(range)) range = all_of(type);
   known = range;
@@ -149,7 +150,7 @@ NumberRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
 
 NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
   const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
-  // Infinities make NaN of a difference, and of a product with 0; finite numbers never do.
+  // Infinities make NaN of a difference, and of a product with 0. Finite numbers never do.
   const bool are_numbers = is_finite(a) && is_finite(b);
   if (is_float(type) && !are_numbers) return of_positive(instr, a, b, type);
   if (type == ComputeType::Bool || !are_numbers) return all_of(type);
@@ -164,8 +165,8 @@ NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
   return held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type));
 }
 
-// Sums and products of floats that are not negative are not negative; an infinity among them is the
-// highest, or in a product with 0 NaN.
+// Sums and products of non-negative floats are non-negative. If an operand is infinite, the result
+// is infinite, or NaN in a product with 0.
 NumberRange ValueRanges::of_positive(const Instr& instr, const NumberRange& a, const NumberRange& b,
                                      ComputeType type) {
   if (instr.scalar_op == ScalarOp::sub || a.low < 0 || b.low < 0) return all_of(type);
@@ -175,7 +176,7 @@ NumberRange ValueRanges::of_positive(const Instr& instr, const NumberRange& a, c
           makes_nan || a.may_be_nan || b.may_be_nan};
 }
 
-// Of numbers that are not negative alone: those whose bits are their value.
+// Knows non-negative numbers only, whose bits are their value.
 NumberRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
   const NumberRange all = all_of(type);
   if (!is_integer(type)) return all;
@@ -209,8 +210,7 @@ NumberRange ValueRanges::of_convert(const Instr& instr) {
   return is_float(from) ? saturated(x, instr.dtype) : held(x, instr.dtype);
 }
 
-// Values outside the declared range are refused where they are bound, and so are those that are
-// rounded to an end that is left out.
+// Binding rejects parameters outside the declared range, and those that round to an excluded end.
 NumberRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
   const rt::ParamInfo& param = program_.info.params[index];
   if (param.dtype != kF32 || !param.range) return all_of(type);
@@ -223,7 +223,7 @@ NumberRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
           end(param.range->high, param.range->high_open, kInf)};
 }
 
-// What was stored there, where nothing else changes local arrays.
+// What kernels store there, unless something else changes local arrays.
 NumberRange ValueRanges::of_local(std::uint32_t index, ComputeType type) {
   std::optional<NumberRange> stored;
   for (const Section& section : kernel_.sections) {
@@ -237,7 +237,7 @@ NumberRange ValueRanges::of_local(std::uint32_t index, ComputeType type) {
   return stored.value_or(all_of(type));
 }
 
-// Where nothing is read there is a 0, which every type has.
+// A load that reads nothing returns 0, which every type has.
 NumberRange ValueRanges::of_load(const Instr& instr, ComputeType type) const {
   const DType dtype = program_.buffers[instr.buffers[0]].dtype;
   return is_int(dtype) || is_bool(dtype) ? all_numbers(dtype) : all_of(type);

@@ -1,4 +1,4 @@
-// What values of a kernel can be, as far as its instructions tell: intervals by forward analysis.
+// Ranges of a kernel's values, as far as its instructions tell: intervals by forward analysis.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace cinch::kir {
 
-/// The ranges of one kernel's values, worked out when asked for.
+/// The ranges of one kernel's values, computed on demand.
 class ValueRanges {
  public:
-  /// `definitions`: by value the instruction that makes it, or null (arguments of combiners).
+  /// `definitions`: by value, the instruction that makes it, or null (arguments of combiners).
   ValueRanges(const KernelProgram& program, const Kernel& kernel,
               const std::vector<const Instr*>& definitions)
       : program_(program), kernel_(kernel), definitions_(definitions) {}

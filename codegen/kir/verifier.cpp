@@ -24,8 +24,7 @@ bool is_identifier(std::string_view name) {
   return true;
 }
 
-// Walks the sections in order and keeps for every value at which level and in which section it was
-// defined.
+// Walks the sections in order. Notes the level and the section in which every value is defined.
 class KernelVerifier {
  public:
   KernelVerifier(const KernelProgram& program, const Kernel& kernel)
@@ -49,7 +48,7 @@ class KernelVerifier {
  private:
   struct Definition {
     bool is_defined = false;
-    bool is_visible = false;  // of a combiner: inside its body only
+    bool is_visible = false;  // arguments and body of a combiner: inside its body only
     SectionKind level = SectionKind::Kernel;
     std::size_t section = 0;
   };
@@ -86,7 +85,7 @@ class KernelVerifier {
            pool.const_value(kernel_.group_len).as_int() <= 1024;
   }
 
-  // Bodies are looked at where kernel values are known: so the kernel section goes first.
+  // Bodies of combiners use kernel values, so the kernel section goes first.
   bool combiners() {
     if (!section(0)) return false;
     for (std::size_t i = 0; i < kernel_.combiners.size(); ++i) {
@@ -306,7 +305,7 @@ std::string check_entries(const KernelProgram& program) {
   return {};
 }
 
-// The kernel that the complaint is about is left in `culprit`.
+// Leaves in `culprit` the kernel that the complaint is about.
 std::string check_kernels(const KernelProgram& program, const Kernel*& culprit) {
   std::set<std::string> symbols;
   for (const Kernel& kernel : program.kernels) {

@@ -1,5 +1,5 @@
-// The two checkers of the kernel IR: the verifier of what every emitter may rely on, and the
-// checker of what lies where.
+// The two checkers of the kernel IR. The verifier checks the rules on which every emitter relies.
+// check_versions checks the contents of buffers.
 #pragma once
 #include <string>
 
@@ -17,18 +17,21 @@ void verify(const KernelProgram& program, const std::string& stage);
 std::string first_complaint(const KernelProgram& program);
 
 // ---- check_versions.cpp ----
-// A checker of what lies where, which believes neither fusion nor who gave out the buffers. It runs
-// the steps of each entry over the contents of all buffers, as versions (kir.h), and compares them
-// with what kernels and steps declare to find.
+// Checks the contents of buffers and trusts neither fusion nor the code that assigns buffers. It
+// runs the steps of each entry over the contents of all buffers, as versions (kir.h), and compares
+// these with what kernels and steps declare.
 
 /// What the caller puts into a buffer before the call; kNothing for workspace and next states.
 Version given_version(const rt::BufferInfo& buffer);
 
-/// Throws InternalError{Bug} with the program's text attached where a kernel or a step may find
-/// something else than what it needs; where a kernel's body loads or stores what it does not
-/// declare, or declares what it does not touch; where one lane of a kernel may load an element that
-/// another lane of the same launch stores; or where an entry's results do not lie in their places
-/// at its end. `stage` says who made the program. Linear in steps times buffers.
+/// Throws InternalError{Bug} with the program's text attached if
+/// - a kernel or a step may find other contents than it needs;
+/// - a kernel's body loads or stores a buffer that it does not declare, or declares one that it
+/// does
+///   not touch;
+/// - one lane of a kernel may load an element that another lane of the same launch stores;
+/// - an entry's results are not in their places at its end.
+/// `stage` says who made the program. Linear in steps times buffers.
 void check_versions(const KernelProgram& program, const std::string& stage);
 
 /// The first complaint, or empty. For tests.

@@ -1,5 +1,5 @@
-// One function per family of instructions, joined by the dispatch at the end. What joins elements:
-// verifier_reduce.cpp.
+// One function for each family of instructions; check() chooses among them. Reductions, scans and
+// local arrays: verifier_reduce.cpp.
 #include "codegen/kir/verifier_instr.h"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ const Combiner* InstrVerifier::combiner(const Instr& instr) {
   return complaint_.empty() ? &kernel_.combiners[instr.combiner] : nullptr;
 }
 
-// A region's arguments, or an operation's operands, have these types.
+// Do a region's arguments, or an operation's operands, have these types?
 bool InstrVerifier::tuple(const Combiner& c, const std::vector<ComputeType>& types) {
   if (c.op) {
     for (ComputeType t : types) {
@@ -223,7 +223,7 @@ void InstrVerifier::hist_add(const Instr& instr) {
 }
 
 void InstrVerifier::draw(const Instr& instr) {
-  const bool has_first = instr.kind == InstrKind::stochastic_round;  // x stands before the index
+  const bool has_first = instr.kind == InstrKind::stochastic_round;  // x comes before the index
   const bool has_size = instr.kind == InstrKind::random_index;
   const std::size_t required = has_first || has_size ? 2 : 1;
   if (!counts(instr, required, required + 1, 1)) return;

@@ -9,13 +9,14 @@
 namespace cinch::kir {
 
 bool is_builtin_combiner(ScalarOp op);
-/// Only arithmetic: constants, scalar operations, conversions, and loads from read-only tables.
+/// Combiners only compute: constants, scalar operations, conversions, and loads from read-only
+/// tables.
 bool is_allowed_in_combiner(InstrKind kind);
-/// Results that are group values although the instruction stands in an element section.
+/// Is the result a group value although the instruction is in an element section?
 bool has_group_result(InstrKind kind, std::size_t result);
 
 // Sets of compute types, a bit each.
-inline constexpr unsigned compute_type_bit(ComputeType type) {
+constexpr unsigned compute_type_bit(ComputeType type) {
   return 1u << static_cast<unsigned>(type);
 }
 inline constexpr unsigned kBoolSet = compute_type_bit(ComputeType::Bool);
@@ -37,7 +38,7 @@ class InstrVerifier {
                 std::function<SectionKind(ValueId)> level_of)
       : program_(program), kernel_(kernel), level_of_(std::move(level_of)) {}
 
-  /// The first complaint, or empty. Operands and results are known to be in range.
+  /// Returns the first complaint, or an empty text. Operands and results must be in range.
   std::string check(const Instr& instr);
 
  private:

@@ -1,7 +1,6 @@
-// scalar_ops.h: what emitted text needs beside the language's own functions to print instructions
-// scalar, convert and bitcast: one spelling for scalars and, under Clang, for lanes. Needs the
-// parts of runtime/core/lang up to convert.h. Truth values are bool, or lanes of i32 holding 0 and
-// -1.
+// scalar_ops.h: functions that print the instructions scalar, convert and bitcast, beside the
+// language's own. Scalars and, under Clang, lanes have one spelling. Truth values are bool, or
+// lanes of i32 that hold 0 and -1. Needs the parts of runtime/core/lang up to convert.h.
 
 namespace cinch {
 
@@ -23,7 +22,7 @@ CINCH_LANG_FN f64 f64_bits(u64 bits) {
   return lang::f64_of_bits(bits);
 }
 
-// A comparison's outcome as a truth value.
+// The result of a comparison as a truth value.
 template <class M>
 CINCH_LANG_FN auto truth(M mask) {
   if constexpr (lang::kSame<M, bool>) {
@@ -105,8 +104,8 @@ CINCH_LANG_FN auto truth_to(T x) {
   }
 }
 
-// Conversions to integers of `Bits` bits, computed in the container C (signed or not as the target
-// is) and held in E, the compute type.
+// Conversions to integers of `Bits` bits. They are computed in the container C, which has the
+// target's sign, and held in E, the compute type.
 template <class E, class C, int Bits, class V>
 CINCH_LANG_FN auto to_int(V x) {
   if constexpr (lang::kIsFloat<V>) {
@@ -116,8 +115,8 @@ CINCH_LANG_FN auto to_int(V x) {
   }
 }
 
-// f16 to f32. Where the lanes fill a register the instruction is named: of a conversion that it can
-// see the optimiser makes comparisons of f16, which are then done lane by lane.
+// f16 to f32. If the lanes fill a register, names the instruction. Otherwise the optimizer turns
+// some comparisons of f32 into comparisons of f16, which are done lane by lane.
 template <class H>
 CINCH_LANG_FN auto widen_f16(H bits) {
 #if defined(CINCH_LANES) && defined(__F16C__)

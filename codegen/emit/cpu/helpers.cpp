@@ -19,7 +19,7 @@ namespace {
 using kir::ComputeType;
 using kir::InstrKind;
 
-// Each needs some of those before it.
+// A part may need the parts before it.
 constexpr std::array<std::string_view, 12> kCpuParts = {
     "cpu/vectors.h", "cpu/memory.h",  "cpu/packed.h", "cpu/reduce.h",
     "cpu/tuples.h",  "cpu/sums.h",    "cpu/scan.h",   "cpu/rows.h",
@@ -34,7 +34,7 @@ std::string linked_reduction(std::string_view operation, ComputeType type) {
   return fmt::format("CINCH_LINKED_REDUCTION({}, {})\n", operation, c_type(type));
 }
 
-// Empty where there is none. Single bits have helpers that are no templates.
+// Empty if there is no such helper. Helpers of single bits are no templates.
 std::string linked_run(int bits) {
   if (bits < 2 || bits >= 16 || bits == 8) return "";
   return fmt::format("CINCH_LINKED_RUN({}, {})\n", bits, bits < 8 ? "u8" : "u16");
@@ -51,7 +51,7 @@ std::string all_instances() {
 
 }  // namespace
 
-// Truth values: min and max are and and or.
+// On truth values, min is `and` and max is `or`.
 const char* operation_struct(ScalarOp op, ComputeType type) {
   const bool is_truth = type == ComputeType::Bool;
   switch (op) {

@@ -27,7 +27,7 @@ class Matrix {
                 sizeof bits);
     return bits;
   }
-  // Of the rows that are multiples of `stride` the columns below side / stride.
+  // Looks at rows that are multiples of `stride`, in columns below side / stride.
   bool folds_at(std::int64_t stride) const {
     const std::int64_t width = side_ / stride;
     if (width % 2 != 0 || side_ % stride != 0) return false;

@@ -12,7 +12,7 @@ namespace {
 
 using kir::InstrKind;
 
-// Each part of the language's functions needs all before it.
+// Each part of the language's functions needs all parts before it.
 constexpr std::array<std::string_view, 9> kLangParts = {"base.h",    "rounding.h", "arithmetic.h",
                                                         "convert.h", "exp_log.h",  "pow.h",
                                                         "trig.h",    "random.h",   "random_runs.h"};

@@ -1,6 +1,6 @@
-// The prelude of CPU programs: which parts a text needs that stands alone, and helpers that are
-// compiled once, when Cinch is built. Parsing all of the prelude would take a good part of the
-// compile time; draws, packing and reductions cost more to compile than most kernels.
+// The prelude of CPU programs: which parts a stand-alone text needs, and helpers that are compiled
+// once, when Cinch is built. To parse all of the prelude would take a good part of the compile
+// time. Draws, packing and reductions take longer to compile than most kernels.
 #pragma once
 #include <span>
 #include <string>
@@ -9,19 +9,20 @@
 
 namespace cinch::codegen {
 
-/// What `kernels` of the program need, in the order of their dependence.
+/// The parts that `kernels` of the program need, in the order of their dependence.
 std::string cpu_prelude(const kir::KernelProgram& program,
                         std::span<const kir::Kernel* const> kernels);
 
-/// CINCH_HELPERS of the prelude.
+/// Values of the prelude's CINCH_HELPERS.
 enum class HelpersMode { InText = 0, Linked = 1, Made = 2 };
-/// A text's first line.
+/// The first line of a text.
 std::string helpers_mode(HelpersMode mode);
 
-/// The whole prelude for any kernel: with the helpers that can be linked (Made), or declaring them
-/// (Linked). Both are compiled when Cinch is built; a text that links helpers goes without prelude.
+/// The whole prelude for any kernel. Made: with the helpers that can be linked. Linked: with
+/// declarations of these helpers. Both are compiled when Cinch is built; a text that links helpers
+/// contains no prelude.
 std::string cpu_helpers_text(HelpersMode mode);
-/// What tells one build's prelude and helpers from another's.
+/// Differs between builds whose prelude or helpers differ.
 const std::string& cpu_helpers_digest();
 
 /// The prelude's name of a reduction's operation: "OpAdd".

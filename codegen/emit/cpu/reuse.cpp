@@ -18,9 +18,9 @@ using kir::InstrKind;
 using kir::SectionKind;
 using kir::ValueId;
 
-// Below this, in about what an addition costs, computing is as fast as storing and loading.
+// In about the cost of an addition. To compute a cheaper value is as fast as to store and load it.
 constexpr int kLeastCost = 10;
-// Arrays of 4 or 8 KiB for each tile of a chunk.
+// An array takes 4 or 8 KiB for each tile of a chunk.
 constexpr std::size_t kMostArrays = 6;
 
 int cost_of(const Instr& instr) {
@@ -49,7 +49,7 @@ bool is_pure(InstrKind kind) {
   }
 }
 
-// What makes two instructions the same, as numbers; operands by the first value that is the same.
+// Equal for instructions that compute the same. Operands count by the first value that is the same.
 using Key = std::vector<std::uint64_t>;
 
 class TileKeeper {
@@ -93,7 +93,7 @@ class TileKeeper {
     });
   }
 
-  // A store side by side asks its running count for where the vector begins.
+  // A compact store reads the begin of the vector from its running count, so the count must stay.
   void note_compact() {
     each_instr([&](std::size_t, const Instr& instr) {
       if (!instr.is_compact) return;
@@ -141,7 +141,7 @@ class TileKeeper {
     }
   }
 
-  // Was the value there in an earlier section, and can it come from there?
+  // Did an earlier section compute the value, and can that section keep it?
   bool was_there(ValueId v) const {
     const Made& made = made_[v.index()];
     const Made& first = made_[same_[v.index()].index()];
@@ -152,7 +152,7 @@ class TileKeeper {
            !as_they_are_.contains(v.index());
   }
 
-  // Of all that the section would compute for the value, where others are kept.
+  // The cost of everything that the section computes for the value only.
   int cost(ValueId v, std::size_t section, std::set<std::size_t>& counted) const {
     const Made& made = made_[v.index()];
     if (made.section != section || loaded_.contains(v.index())) return 0;
@@ -177,14 +177,14 @@ class TileKeeper {
         }
       }
     });
-    // A sum for the group is made with the running one.
+    // The instruction of a running sum also makes a sum for the group, which may be needed here.
     std::erase_if(candidates_, [&](const Candidate& c) {
       const Instr& made = *made_[c.again.index()].instr;
       return made.results.size() > 1 && group_results.contains(made.results[1].index());
     });
   }
 
-  // Operands before what is made of them.
+  // Operands come before the values that use them.
   void choose() {
     std::ranges::sort(candidates_, std::less<>(),
                       [](const Candidate& c) { return c.again.index(); });
@@ -224,7 +224,7 @@ class TileKeeper {
     drop_unused(s);
   }
 
-  // Backwards, what nobody needs any more.
+  // Goes backwards and drops instructions whose results are unused.
   void drop_unused(std::size_t s) {
     std::set<std::size_t> used;
     const auto use = [&](const Instr& instr) {
@@ -255,7 +255,7 @@ class TileKeeper {
   std::set<std::size_t> as_they_are_;
   std::vector<ValueId> same_;  // by value: the first one that is the same
   std::vector<Candidate> candidates_;
-  std::map<std::size_t, std::uint32_t> arrays_, loaded_;  // local arrays, by value
+  std::map<std::size_t, std::uint32_t> arrays_, loaded_;  // numbers of local arrays, by value
 };
 
 }  // namespace

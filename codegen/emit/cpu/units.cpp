@@ -1,5 +1,5 @@
-// Kernels are compared as text, once what they name of the program (buffers,
-// sizes, parameters) is numbered in the order of its first mention.
+// Kernels are compared as text, after the buffers, sizes and parameters that they name are numbered
+// in the order of their first mention.
 #include "codegen/emit/cpu/reuse.h"
 
 #include <fmt/format.h>
@@ -21,17 +21,17 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The tables of KernelArgs that a kernel finds things in by the program's numbers.
+// Tables of KernelArgs that kernels index by the program's numbers.
 constexpr std::string_view kTables[] = {"args->buffers[", "args->sizes[", "args->params["};
-// Names of locals that end with the number of a buffer.
+// Names of locals that end with a buffer's number.
 constexpr std::string_view kBufferNames[] = {"histogram_", "cells_", "b"};
 
-// A text that is rewritten from its start to its end.
+// Rewrites a text from its start to its end.
 class Rewriter {
  public:
   explicit Rewriter(std::string_view text) : text_(text) {}
 
-  // The next word or character; words are whole.
+  // Takes the next word or character.
   std::string_view next() {
     std::size_t end = at_ + 1;
     if (is_word(text_[at_])) {
@@ -42,7 +42,7 @@ class Rewriter {
     return token;
   }
   bool is_done() const { return at_ >= text_.size(); }
-  // Where a table is indexed by a number here: which table, and the number.
+  // If a table is indexed by a number here: which table, and the number.
   bool take_entry(std::size_t& table, std::string_view& number) {
     for (table = 0; table < std::size(kTables); ++table) {
       if (!text_.substr(at_).starts_with(kTables[table])) continue;
@@ -67,8 +67,8 @@ struct Entry {
   friend auto operator<=>(const Entry&, const Entry&) = default;
 };
 
-// A kernel's text behind its signature and the lines that fetch buffers, with places in the order
-// of their mention for the numbers; and what is there.
+// A kernel's text without its signature and the lines that fetch buffers, with places instead of
+// numbers, and the table entries at these places.
 struct Comparable {
   std::string text;
   std::vector<Entry> entries;
@@ -117,7 +117,7 @@ class Comparison {
 
 constexpr std::string_view kArguments = "const KernelArgs* args, u64 group_begin, u64 group_end";
 
-// Behind the signature.
+// The text behind the signature.
 std::string_view body_of(std::string_view text) {
   const std::size_t begin = text.find(kArguments);
   CINCH_CHECK(begin != std::string_view::npos, "a kernel of other arguments");
@@ -136,7 +136,7 @@ Comparable compare_by(const std::string& text) {
   return found;
 }
 
-// The first kernel's function, which finds what its places say.
+// The first kernel's function, which reads its table entries from `places`.
 std::string shared_function(const std::string& name, const std::string& text,
                             const std::vector<Entry>& entries) {
   std::string out = fmt::format(

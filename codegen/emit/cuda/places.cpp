@@ -11,7 +11,7 @@
 namespace cinch::codegen {
 namespace {
 
-// The place of `item` in the list, at its end if it is new.
+// The index of `item` in the list. Appends it if it is new.
 template <typename T>
 std::size_t place_in(std::vector<T>& list, const T& item) {
   const auto found = std::ranges::find(list, item);
@@ -46,7 +46,7 @@ std::string CudaPlaces::entry(std::string name, std::uint32_t index) {
   return made.first;
 }
 
-// A buffer of a state may be the other one of its pair.
+// A state has a pair of buffers, which change places.
 void CudaPlaces::note_buffer(rt::BufferIndex buffer) {
   const std::size_t which = place_in(buffers_, buffer);
   entry(fmt::format("at_b{}", which), buffer);
@@ -62,7 +62,7 @@ std::string CudaPlaces::kinds() const {
   return names;
 }
 
-// In the order of the program, as code is compiled best.
+// In the order of the program's buffers, for which compilers make the best code.
 std::string CudaPlaces::buffer_lines() const {
   std::vector<rt::BufferIndex> sorted = buffers_;
   std::ranges::sort(sorted);

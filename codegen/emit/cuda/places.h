@@ -1,6 +1,6 @@
-// What of a launch's tables (buffers, sizes, groups, states) a kernel's function looks up, numbered
-// in the order of first mention. Kernels that do the same with other entries have the same text,
-// but for the lines that say which entries. Inside of the CUDA emitter.
+// The entries of a launch's tables (buffers, sizes, groups, states) that a kernel's function reads,
+// numbered in the order of first mention. Kernels that do the same with other entries then have the
+// same text, except for the lines that name the entries. Inside of the CUDA emitter.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,14 +18,14 @@ class CudaPlaces {
 
   std::size_t kernel() const { return kernel_; }
   std::size_t number(rt::BufferIndex buffer) const;
-  /// Expressions: a size, an entry of the table of sizes.
+  /// Expressions for a size, and for an entry of the table of sizes.
   std::string size(HostExprId expr);
   std::string size_entry(std::size_t index);
 
-  /// How the function that serves the kernels `same` begins: the constants that expressions name,
-  /// which are of the kernel that the step is, the groups of the launch, and the buffers.
+  /// The first lines of the function that serves the kernels `same`: constants with the entries of
+  /// the step's kernel, the groups of the launch, and the buffers.
   static std::string lines(std::span<const CudaPlaces> same);
-  /// What two kernels must agree in to be served so.
+  /// Kernels can share a function only if these are equal.
   std::string kinds() const;
 
  private:
@@ -40,7 +40,7 @@ class CudaPlaces {
   std::vector<std::pair<std::string, std::uint32_t>> entries_;
 };
 
-/// An element type of buffers in the prelude: "Stored<Kind::F16, 16, 16>".
+/// The prelude's type of a buffer's elements: "Stored<Kind::F16, 16, 16>".
 std::string stored_type(DType dtype, int storage_bits);
 
 }  // namespace cinch::codegen

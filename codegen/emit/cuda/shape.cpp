@@ -11,29 +11,29 @@ namespace {
 
 using kir::InstrKind;
 
-// Of a multiprocessor: what every architecture has, but for shared memory, of which sm_75 has less.
+// Limits of a multiprocessor that all architectures have, except that sm_75 has less shared memory.
 constexpr std::uint32_t kMultiprocessorRegisters = 65536, kMultiprocessorBlocks = 16;
 constexpr std::uint32_t kMultiprocessorShared = 100 * 1024;
-// What a block may declare without asking the driver for more.
+// The most that a block may declare without asking the driver.
 constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
-// Of a sort, by warp: kSortWords of the prelude.
+// Shared bytes of a sort for each warp: kSortWords of the prelude.
 constexpr std::uint64_t kSortBytes = std::uint64_t{4} * (256 + 1);
-// Rows up to this length are one warp's work.
+// A warp takes rows up to this length.
 constexpr std::int64_t kWarpRowElems = 4096;
 
 struct Uses {
   bool running_sum = false, look_back = false, argsort = false, draws = false, reduces = false;
   std::uint32_t stage_bits = 0;
   std::uint64_t block_bytes = 0;  // shared once per block
-  std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
+  std::uint64_t item_bytes = 0;   // for all reductions, per warp of a team
 };
 
-// The alignment of what a block shares.
+// Shared data of a block is aligned to this.
 std::uint64_t whole_words(std::uint64_t num_bytes) {
   return (num_bytes + 7) / 8 * 8;
 }
 
-// At most: every part as wide as the widest, and the flag.
+// An upper bound: each part as wide as the widest, and the flag.
 std::uint64_t tuple_bytes(const std::vector<kir::ComputeType>& types) {
   return types.size() == 1 ? 16 : 8 * (types.size() + 1);
 }
@@ -87,7 +87,7 @@ std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64
                          std::uint32_t block_warps) {
   if (kernel.info.is_sequential) return 1;
   if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
-  // A running sum goes through its group in order; rows that share bytes are packed in order.
+  // A running sum takes its group in order, and rows that share bytes are packed in order.
   const bool needs_warp =
       uses.running_sum || !kernel.locals.empty() || kernel.info.group_multiple > 1;
   return longest <= kWarpRowElems || needs_warp ? 1 : block_warps;
@@ -107,11 +107,12 @@ std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const Cu
   return uses.block_bytes + slots + teams * per_team + whole_words(shape.block_warps * per_warp);
 }
 
-// Registers of a thread, by how much a kernel has to hold at a time: as many threads as fill
-// memory's pipe where little is computed, and no spills where much is.
+// Registers of a thread. Kernels that compute little get few, so that enough threads keep memory
+// busy. Kernels that hold much get enough to avoid spills.
 std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
   constexpr std::size_t kFewInstrs = 24;
-  constexpr std::size_t kReduceInstrs = 8;  // which a reduction's columns take as many as
+  constexpr std::size_t kReduceInstrs =
+      8;  // a reduction's columns take as many registers as so many instructions
   std::size_t most = 0;
   for (const kir::Section& section : kernel.sections) {
     const auto num_reduces = static_cast<std::size_t>(
@@ -123,11 +124,12 @@ std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
   return most <= kFewInstrs ? 64 : 80;
 }
 
-// What is measured in docs/benchmarks/gpu.md: blocks that stay pay where they keep something from
-// group to group, or prepare draws; else the device hands out short blocks better than they share.
+// Follows the measurements in docs/benchmarks/gpu.md. Blocks that stay pay off if they keep
+// something from group to group, or prepare draws. Otherwise the device distributes short blocks
+// better.
 std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
   constexpr std::uint32_t kWavesOfDraws = 3;
-  // Where a count decides most groups may have nothing to do.
+  // If a count decides, most groups may have nothing to do.
   const bool is_counted = bool{kernel.extent_value};
   const bool is_of_tiles = kernel.group_kind == kir::GroupKind::Tile;
   if (!is_of_tiles || is_counted || uses.reduces || uses.look_back) return 1;
@@ -177,7 +179,7 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   shape.team_warps = team_warps(kernel, uses, longest, block_warps);
   shape.block_warps = in_order ? 1 : block_warps;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
-  // So many rows of 8 elements share a warp.
+  // This many rows of 8 elements share a warp.
   const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
                               longest <= 64 && (longest & (longest - 1)) == 0;
   if (has_short_rows && !in_order && shape.team_warps == 1 && !uses.look_back) {

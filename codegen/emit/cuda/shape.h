@@ -1,5 +1,5 @@
-// How a kernel's groups are spread over threads, and the shared memory that this takes. Inside of
-// the CUDA emitter.
+// How the groups of a kernel are spread over threads, and how much shared memory that takes. Inside
+// of the CUDA emitter.
 #pragma once
 #include <cstdint>
 
@@ -16,9 +16,9 @@ struct CudaShape {
   std::uint32_t stage_bits = 0;  // widest packed store; 0 if there is none
   bool is_single_block = false;
   bool has_look_back = false;
-  std::uint32_t shared_bytes = 0;  // of a block's launch: room for all that the function shares
-  // Blocks that a multiprocessor is to hold: by that compilers choose how many registers a thread
-  // gets. 1 where the kernel is a step only.
+  std::uint32_t shared_bytes = 0;  // of a block: room for all that the function shares
+  // Blocks that a multiprocessor should hold at a time; compilers derive the registers of a thread
+  // from it. 1 if the kernel is only a step.
   std::uint32_t resident_blocks = 1;
   std::uint32_t waves = 1;  // CudaLaunch::waves
   std::uint64_t groups_per_block() const {
@@ -26,22 +26,21 @@ struct CudaShape {
   }
 };
 
-/// `block_warps`: of a block where nothing asks for fewer; a power of two, at least 2.
+/// `block_warps`: warps of a block if nothing needs fewer; a power of two, at least 2.
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps);
 
-/// Element sections of up to this size are printed once more for whole rows.
+/// Element sections of up to this many instructions are printed a second time for whole rows.
 inline constexpr std::size_t kTwiceInstrs = 64;
 
-/// Elements of a group, at most.
+/// The most elements that a group can have.
 std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel);
 
 /// Histograms of at most this many bins are counted in shared memory first.
 inline constexpr std::uint64_t kSharedBins = 4096;
 
 bool is_whole_element(const rt::BufferInfo& buffer);
-/// The types that an instruction's combiner joins: of its operands, its buffers or its local
-/// arrays.
+/// The types that an instruction's combiner joins: those of its operands, buffers or local arrays.
 std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
                                              const kir::Kernel& kernel, const kir::Instr& instr);
 

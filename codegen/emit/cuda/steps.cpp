@@ -23,7 +23,7 @@ class KernelWriter {
         warps_(steps_warps(program, block_warps)) {}
 
   std::string emit() {
-    // What is compiled for somebody who waits has one function for a kernel and its step.
+    // A quick compilation shares one function between a kernel and its step.
     line("#if defined(CINCH_QUICK)");
     line("constexpr bool kStepsAreShort = false;");
     line("#else");
@@ -50,7 +50,7 @@ class KernelWriter {
     return program_.kernels[unit.kernels[0]];
   }
 
-  // What every kernel begins with. `bounds`: threads of a block, and blocks on a multiprocessor.
+  // The beginning of every kernel. `bounds`: threads of a block, and blocks on a multiprocessor.
   void open_kernel(const std::string& symbol, const std::string& bounds) {
     symbols_.push_back(symbol);
     line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", bounds));
@@ -60,7 +60,7 @@ class KernelWriter {
     line("u32* const status = status_of(launch, place);");
   }
 
-  // A kernel that does one step.
+  // A kernel that runs one step.
   void emit_kernel_of(const std::string& symbol, const std::string& bounds,
                       const std::string& function) {
     open_kernel(symbol, bounds);
@@ -90,7 +90,7 @@ class KernelWriter {
     out_.blank();
   }
 
-  // Has the kernel a body for itself?
+  // Does the kernel have a body of its own?
   bool is_apart(const kir::Kernel& kernel, const CudaShape& shape) const {
     return has_whole_rows(program_, kernel) || shape.block_warps != warps_of(kernel);
   }
@@ -117,7 +117,7 @@ class KernelWriter {
                    "serve_buffers_step");
   }
 
-  // Functions of one warp are the first warp's work; they share nothing with the others.
+  // The first warp runs functions of one warp; they share nothing with the other warps.
   std::uint32_t warps_of(const kir::Kernel& kernel) const {
     return kernel.info.is_sequential ? 1 : warps_;
   }
@@ -126,8 +126,8 @@ class KernelWriter {
     return fmt::format("{}_step_{}", kernel.info.symbol, warps);
   }
 
-  // Each a function of its own: compilers take longer than in proportion to a function's length.
-  // Kernels with loops over whole rows have the body for themselves: a call would save registers in
+  // Each step is a function of its own, because compile time grows faster than a function's length.
+  // Kernels with loops over whole rows have a body of their own: a call would save registers in
   // memory, and steps of one block do without these loops.
   void open_step(const std::string& name) {
     line(
@@ -181,7 +181,8 @@ class KernelWriter {
     out_.blank();
   }
 
-  // What a step stored, in shared or global memory, the next may read: they are the same block's.
+  // A step may read what the step before it stored in shared or global memory, since both are of
+  // the same block.
   void emit_steps() {
     open_kernel(rt::kGpuStepsSymbol, fmt::format("{}", 32 * warps_));
     line("if (launch.begins_call != 0u) begin_call(launch, status, place);");

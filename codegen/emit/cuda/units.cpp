@@ -1,6 +1,6 @@
-// Kernels are compared as they are printed under one name, without the lines
-// that say where in the launch's tables their buffers and sizes are: what the emitter did not print
-// cannot differ.
+// Kernels are compared as they are printed under one name, without the lines that say where their
+// buffers and sizes are in the launch's tables. So the comparison covers everything that the
+// emitter printed.
 #include "codegen/emit/cuda/program.h"
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace cinch::codegen {
 namespace {
 
-// What of a kernel its text does not say: how it is launched.
+// How a kernel is launched, which its text does not say.
 auto launch_key(const CudaShape& shape, const kir::Kernel& kernel) {
   return std::tuple(shape.block_warps, shape.team_warps, shape.multiple, shape.is_single_block,
                     shape.shared_bytes, shape.resident_blocks, kernel.info.is_sequential);

@@ -1,5 +1,4 @@
-// Sizes that hold no count come from the tensor's table; the others are
-// computed from the counts.
+// Sizes without a count come from the tensor's table. The others are computed from the counts.
 #include "codegen/emit/cuda/program.h"
 
 #include <fmt/format.h>
@@ -17,10 +16,10 @@
 namespace cinch::codegen {
 namespace {
 
-// The check word is made of header and counts, at most 128 bytes.
+// The check word covers header and counts, at most 128 bytes.
 constexpr std::size_t kMaxCounts = 17;
 
-// Calls use(expr) for the largest parts of a formula that hold no count.
+// Calls use(expr) for the largest parts of a formula that contain no count.
 void each_plain_part(const HostExprPool& pool, HostExprId expr,
                      const std::function<void(HostExprId)>& use) {
   if (!pool.has_count(expr)) return use(expr);
@@ -29,7 +28,7 @@ void each_plain_part(const HostExprPool& pool, HostExprId expr,
   for (int i = 0; i < host_op_num_args(node.op); ++i) each_plain_part(pool, node.args[i], use);
 }
 
-// The formula with counts[i] for counts.
+// The text of a formula, with counts[i] for counts.
 class FormulaText {
  public:
   explicit FormulaText(const kir::KernelProgram& program)
@@ -82,8 +81,8 @@ class FormulaText {
   const HostExprPool& pool_;
 };
 
-// Calls use(expr) for the bounds of loops, which kernels compare rounds with, and for conditions
-// inside of branches and loops.
+// Calls use(expr) for the bounds of loops, which kernels compare with rounds, and for conditions
+// inside branches and loops.
 void each_device_size(const std::vector<rt::Step>& steps, bool is_inside,
                       const std::function<void(HostExprId)>& use) {
   for (const rt::Step& step : steps) {
@@ -143,7 +142,7 @@ class ServiceEmitter {
     out_.blank();
   }
 
-  // All services that the wire has no part in.
+  // All services that do not depend on the wire.
   void emit_serve() {
     open_function("serve_buffers");
     line("u8* const to = buffer_of(launch, args, place.tensor, step.arg0);");
@@ -153,7 +152,7 @@ class ServiceEmitter {
     out_.blank();
   }
 
-  // States with a second buffer in an entry: the pairs to be swapped.
+  // Swaps the two buffers of each state that the entry writes.
   void emit_swaps(rt::EntryKind entry) {
     for (rt::BufferIndex next : program_.entries[static_cast<std::size_t>(entry)].buffers) {
       const rt::BufferInfo& info = program_.buffers[next];
@@ -174,10 +173,11 @@ class ServiceEmitter {
     return field.type.rank == 0 ? "i64(1)" : formula_.of(field.type.dims[field.type.rank - 1]);
   }
 
-  // A check may fail because of a non-finite value: that counts first.
+  // If the payload is marked, a check may have failed because of a non-finite value, and the mark
+  // takes precedence.
   void emit_failed() { line("const u32 failed = is_marked ? 0u : status[1];"); }
 
-  // elems_i, offset_i, bytes_i of each field, and `end`.
+  // Prints elems_i, offset_i and bytes_i of each field, and `end`.
   void emit_layout() {
     line(fmt::format("u64 end = kHeaderBytes + {}u;", 4 * num_counts()));
     for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
@@ -254,7 +254,7 @@ class ServiceEmitter {
     line(fmt::format("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
     emit_swaps(rt::EntryKind::Init);
     line("} else {");
-    // A program has one of the two.
+    // A program has either a finish or a sync entry.
     emit_swaps(rt::EntryKind::Finish);
     emit_swaps(rt::EntryKind::Sync);
     line("}");

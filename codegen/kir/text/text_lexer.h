@@ -1,6 +1,5 @@
-// Words, strings and single marks of the kernel IR's text form, with line numbers. A word is a run
-// of letters, digits, `_` and `.`. Also the names that printer and
-// parser share.
+// Words, strings and single marks of the kernel IR's text form, with line numbers, and the names
+// that printer and parser share. A word is a run of letters, digits, `_` and `.`.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,14 +19,14 @@ struct Token {
   int line = 1;
 };
 
-// Reads ahead by one token. The first error sticks: after it every token is End, so that callers
-// need not look at every step.
+// Reads ahead by one token. The first error sticks: every token after it is End, so callers need
+// not check each step.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) { next(); }
 
   const Token& peek() const { return token_; }
-  /// The current token; moves on.
+  /// Returns the current token and moves on.
   Token take();
   bool is_mark(char mark) const { return token_.kind == TokenKind::Mark && token_.text[0] == mark; }
   bool is_word(std::string_view word) const {
@@ -40,12 +39,12 @@ class Lexer {
   void expect(std::string_view word);
   std::string expect_word(std::string_view what);
   std::string expect_string();
-  /// Decimal or 0x…; at most `max`.
+  /// Decimal or 0x…, at most `max`.
   std::uint64_t expect_number(std::uint64_t max = UINT64_MAX);
 
   void fail(std::string message);
   bool failed() const { return error_.has_value(); }
-  /// The first thing that was not as expected.
+  /// The first error.
   const std::optional<std::string>& error() const { return error_; }
 
  private:

@@ -208,7 +208,7 @@ rt::Result<KernelProgram> parse(std::string_view text) {
   try {
     return ProgramParser(text).parse();
   } catch (const InternalError& error) {
-    // The pool refuses arguments of the wrong type; in a text that is the text's fault.
+    // The pool rejects arguments of the wrong type. Here, that is an error of the text.
     return rt::fail(rt::ErrorKind::InvalidArgument, error.message());
   }
 }

@@ -1,17 +1,17 @@
-// Parser of the text form: a sticky first error, no exceptions but those of the host-expression
-// pool (caught in parse).
+// Parser of the text form. The first error sticks. Only the host-expression pool throws, and parse
+// catches that.
 //
 //   program  = `program` STRING item*
-//   item     = `param` STRING dtype | `count` STRING expr | `wire_count` STRING expr | `state`
-//   STRING array
+//   item     = `param` STRING dtype | `count` STRING expr | `wire_count` STRING expr
+//            | `state` STRING array
 //            | `field` STRING array [`by` = sum] [`ascending`] [`limit` = expr] [`packs` = STRING]
 //            | `size` N = expr | `message` N = STRING | `constant` N = STRING
-//            | `buffer` @N STRING dtype `bits`=N `role`=role `index`=N `elems`=expr `bytes`=expr |
-//            kernel | entry
+//            | `buffer` @N STRING dtype `bits`=N `role`=role `index`=N `elems`=expr `bytes`=expr
+//            | kernel | entry
 //   kernel   = `kernel` STRING role group_kind { head* combiner* (section `:` instr*)* }
 //   instr    = [%N[.name]: type, … =] name[.scalar_op] operand, … @N, … attr*
-//   expr     = number | true | f32:HEX | n | param(N, type) | count(N, expr) | cast(expr, type) |
-//   op(expr, …)
+//   expr     = number | true | f32:HEX | n | param(N, type) | count(N, expr) | cast(expr, type)
+//            | op(expr, …)
 #pragma once
 #include <array>
 
@@ -23,7 +23,7 @@ namespace cinch::kir {
 class HostExprParser {
  public:
   HostExprParser(Lexer& lexer, HostExprPool& pool) : lexer_(lexer), pool_(pool) {}
-  /// `_` gives an invalid id.
+  /// Reads `_` as an invalid id.
   HostExprId parse() { return parse_nested(0); }
 
  private:
@@ -41,7 +41,7 @@ class KernelParser {
  public:
   KernelParser(Lexer& lexer, KernelProgram& program)
       : lexer_(lexer), exprs_(lexer, program.info.exprs) {}
-  /// Behind the word `kernel`.
+  /// Parses what follows the word `kernel`.
   Kernel parse();
 
  private:
@@ -65,12 +65,12 @@ class KernelParser {
 class StepParser {
  public:
   StepParser(Lexer& lexer, HostExprPool& pool) : lexer_(lexer), exprs_(lexer, pool) {}
-  /// Steps between braces.
+  /// Parses steps between braces.
   std::vector<rt::Step> block(int depth = 0);
 
  private:
   rt::Step step(int depth);
-  /// What follows the name of a collective.
+  /// Parses what follows the name of a collective.
   void collective(rt::Step& step);
   std::uint32_t buffer();
 
@@ -78,7 +78,7 @@ class StepParser {
   HostExprParser exprs_;
 };
 
-/// The place of the next word among `names`; reports what is none of them.
+/// The index of the next word among `names`. Reports an unknown word.
 template <std::size_t N>
 std::size_t expect_name(Lexer& lexer, const std::array<std::string_view, N>& names) {
   const std::string word = lexer.expect_word("a name");
@@ -89,11 +89,10 @@ std::size_t expect_name(Lexer& lexer, const std::array<std::string_view, N>& nam
   return 0;
 }
 
-/// A buffer's number.
 BufferIndex parse_buffer(Lexer& lexer);
-/// "@3 17": a buffer and the version in it.
+/// Parses "@3 17": a buffer and the version in it.
 Touch parse_touch(Lexer& lexer);
-/// A dtype's name; reports what is none.
+/// Reports an unknown name.
 DType parse_dtype_word(Lexer& lexer);
 
 }  // namespace cinch::kir

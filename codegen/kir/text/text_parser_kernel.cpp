@@ -7,7 +7,7 @@
 namespace cinch::kir {
 namespace {
 
-// Values that a kernel's text may have: keeps a wild number from asking for memory.
+// The most values of a kernel's text, so that a wrong number cannot demand too much memory.
 constexpr std::uint64_t kMaxValues = 1u << 20;
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace cinch::kir {
 namespace {
 
-// Nesting of expressions and steps that the text may have.
+// The deepest nesting of expressions and steps that a text may have.
 constexpr int kMaxDepth = 200;
 
 std::optional<HostOp> find_host_op(std::string_view name) {

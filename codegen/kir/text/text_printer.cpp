@@ -1,5 +1,4 @@
-// Printer of the text form (text.h). One line per item; everything that is not at its default is
-// written, so that parse gives it back.
+// One line per item. Prints everything that is not at its default, so that parse restores it.
 #include <fmt/format.h>
 
 #include <bit>
@@ -88,7 +87,7 @@ std::string attributes(const Instr& instr) {
   return out;
 }
 
-// What an instruction's numbers stand for, as a comment for people.
+// What an instruction's numbers mean, as a comment for people.
 std::string remark(const KernelProgram& program, const Kernel& kernel, const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::constant: {
@@ -337,8 +336,8 @@ class Printer {
 
 namespace {
 
-// Text of a formula is a tree, which may have far more parts than the formula: so many are printed,
-// and "…" for the rest, which nothing parses.
+// A formula prints as a tree, which may have far more parts than the formula. After this many parts
+// the text is "…", which does not parse.
 constexpr std::size_t kMostParts = 10000;
 
 std::string print_expr(const HostExprPool& pool, HostExprId id, std::size_t& num_printed) {

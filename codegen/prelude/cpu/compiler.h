@@ -1,4 +1,4 @@
-// compiler.h: what Cinch's own Clang is told on its command line, for a Clang of one's own:
+// compiler.h: what Cinch's own Clang gets on its command line, for any other Clang:
 //   clang++ -std=c++20 -O3 -ffreestanding -c, on AArch64 with --target=aarch64-linux-gnu.
 
 #pragma clang fp contract(off)

@@ -1,6 +1,6 @@
-// draws.h: the draws of consecutive elements, staged a tile at a time so that no Philox block is
-// computed twice. Same bits as the forms by index. Needs random.h of runtime/core/lang, and
-// random_runs.h where the helpers stand in the text.
+// draws.h: the draws of consecutive elements, staged for a tile at a time, so that no Philox block
+// is computed twice. The bits are those of the functions by index. Needs random.h of
+// runtime/core/lang, and random_runs.h if the text contains the helpers.
 
 namespace cinch {
 
@@ -10,7 +10,7 @@ struct WordStage {
 struct HalfStage {
   u16 at[kTile];
 };
-// Pairs are drawn whole, so there may be one more in front and behind.
+// Pairs are drawn whole, so one more number may be in front and one behind.
 struct NormalStage {
   f32 at[kTile + 4 * W];
   u32 skipped;  // 1 if the first element is the second of its pair
@@ -31,7 +31,7 @@ CINCH_HELPER void stage_halves(HalfStage& stage, const lang::DrawStream& stream,
                                u32 count) {
   lang::fill_random_halves<W>(stream, first, count, stage.at);
 }
-// Words 2p and 2p + 1 of 2W words, and two vectors with their lanes in turn.
+// Takes every other lane of two vectors, for words 2p and 2p + 1.
 template <int Odd, int... I>
 CINCH_CALL Lanes<u32> every_other(Lanes<u32> a, Lanes<u32> b, Indices<int, I...>) {
   return __builtin_shufflevector(a, b, (2 * I + Odd)...);
@@ -71,7 +71,7 @@ CINCH_CALL V staged_round(const HalfStage& stage, u32 place, V x, const lang::Dr
   const Lanes<u32> index = lane_numbers() + wide(first + place);
   return lang::stochastic_round_with(x, half, stream, index);
 }
-// The same as an integer of `Bits` bits: E is i32 or u32.
+// Rounds to an integer of `Bits` bits. E is i32 or u32.
 template <class E, int Bits, lang::RoundedRange Range = lang::RoundedRange::Any>
 CINCH_CALL Lanes<E> staged_int(const HalfStage& stage, u32 place, Lanes<f32> x,
                                const lang::DrawStream& stream, u32 first) {
@@ -79,7 +79,7 @@ CINCH_CALL Lanes<E> staged_int(const HalfStage& stage, u32 place, Lanes<f32> x,
   return lang::stochastic_int<E, Bits, Range>(x, half, stream,
                                               lane_numbers() + wide(first + place));
 }
-// The same but for lanes that are added to `rare`: those have to be rounded again, by staged_int.
+// The same, except for lanes that it adds to `rare`. staged_int must round these again.
 template <class E, int Bits, lang::RoundedRange Range>
 CINCH_CALL Lanes<E> staged_int_but(Truth& rare, const HalfStage& stage, u32 place, Lanes<f32> x) {
   const Lanes<u32> half = lang::convert<u32>(local_lanes(stage.at + place));
@@ -91,7 +91,7 @@ CINCH_CALL Lanes<f32> staged_normals(const NormalStage& stage, u32 place) {
 
 }  // namespace cinch
 
-// Linked instances: what is rare where f32 is rounded at random.
+// Linked instances for the rare lanes when f32 is rounded at random.
 #define CINCH_LINKED_ROUNDING                                                                   \
   namespace cinch::lang {                                                                       \
   CINCH_INSTANCE Truth break_ties(Truth, Truth, Lanes<f32>, const DrawStream&, Lanes<u32>);     \

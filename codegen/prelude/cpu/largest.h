@@ -1,4 +1,4 @@
-// largest.h: the largest keys of a row that lies in a local array. Needs scan.h.
+// largest.h: the largest keys of a row in a local array. Needs scan.h.
 
 namespace cinch {
 
@@ -7,7 +7,7 @@ CINCH_HELPER void mark_largest(LocalArray<u32>& x, u32 len, u32 k);
 #if CINCH_HELPERS != 1
 constexpr u32 kRowParts = 64;
 
-// How many of `len` keys hold. Whole vectors.
+// How many of `len` keys hold. Reads whole vectors.
 template <class Holds>
 CINCH_CALL u32 count_keys(const u32* keys, u32 len, const Holds& holds) {
   u32 num = 0;
@@ -18,8 +18,8 @@ CINCH_CALL u32 count_keys(const u32* keys, u32 len, const Holds& holds) {
   return num;
 }
 
-// The greatest number that at least k of the keys reach, by halves of what lies between the least
-// and the largest key; after so many halves a lower one. Whole vectors.
+// The greatest number that at least k of the keys reach, by bisection between the least and the
+// largest key. Returns a lower number if `halves` steps are not enough. Reads whole vectors.
 CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
   Lanes<u32> least_keys = local_lanes(keys), largest_keys = least_keys;
   for (u32 i = W; i < len; i += W) {
@@ -44,8 +44,8 @@ CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
   return low;
 }
 
-// A number that at least k keys reach and few others: of the largest keys of the row's parts nearly
-// the k-th. 0 where there are fewer parts. Whole vectors.
+// A number that at least k keys reach, but few others: nearly the k-th of the largest keys of the
+// row's parts. 0 if the row has fewer parts. Reads whole vectors.
 CINCH_CALL u32 bound_of_largest(const LocalArray<u32>& x, u32 len, u32 k) {
   constexpr u32 kHalves = 7;
   if (k > kRowParts || len < kRowParts) return 0;
@@ -62,8 +62,8 @@ CINCH_CALL u32 bound_of_largest(const LocalArray<u32>& x, u32 len, u32 k) {
   return reached_by(most, kRowParts, k, kHalves);
 }
 
-// The places of the keys that reach the bound; how many. Which vectors have some is found first, so
-// that no branch is taken for each vector.
+// Lists the places of the keys that reach the bound, and returns their number. Finds the vectors
+// with such keys first, to avoid a branch for each vector.
 CINCH_CALL u32 list_reaching(const LocalArray<u32>& x, u32 len, u32 bound, u32* places) {
   const auto reaches = [&](u32 i) __attribute__((always_inline)) {
     return Truth(x.lanes(i) >= wide(bound)) & first_lanes(least(len - i, u32(W)));
@@ -87,8 +87,8 @@ CINCH_CALL u32 list_reaching(const LocalArray<u32>& x, u32 len, u32 bound, u32* 
   return count;
 }
 
-// Of keys in the order of their places: is the key `of` among the k largest, of equal ones the
-// first? Whole vectors.
+// Keys are in the order of their places. Is the key `of` among the k largest, where the first of
+// equal keys wins? Reads whole vectors.
 CINCH_CALL bool is_among_largest(const u32* keys, u32 count, u32 of, u32 k) {
   const Lanes<u32> own = wide(keys[of]);
   u32 before = 0;
@@ -101,7 +101,7 @@ CINCH_CALL bool is_among_largest(const u32* keys, u32 count, u32 of, u32 k) {
   return before < k;
 }
 
-// Marks listed keys, of which there are more than k.
+// Marks the k largest of the listed keys, which are more than k.
 CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places, u32 count,
                           u32 k) {
   if (count <= kRowParts) {
@@ -120,7 +120,7 @@ CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places
   }
 }
 
-// In place: 1 for the k largest of `len` keys, of equal ones the first, 0 for the others.
+// In place: 1 for the k largest of `len` keys, 0 for the others. The first of equal keys wins.
 CINCH_HELPER void mark_largest(LocalArray<u32>& x, u32 len, u32 k) {
   const u32 end = (len + W - 1) / W * W;
   x.set(end - W, op_select(first_lanes(len - (end - W)), x.lanes(end - W), wide(0u)));

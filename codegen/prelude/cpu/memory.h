@@ -1,5 +1,5 @@
-// memory.h: whole elements of buffers, unaligned, never a byte beyond the places asked for. S is
-// the element as stored (u8 … u64, i8 … i64, f32, f64; narrow floats as their bits). Needs
+// memory.h: unpacked elements of buffers, at any address, never a byte beyond the given places. S
+// is the stored element (u8 … u64, i8 … i64, f32, f64; narrow floats as their bits). Needs
 // vectors.h.
 
 namespace cinch {
@@ -15,10 +15,10 @@ CINCH_CALL void store_one(u8* buffer, i64 place, S x) {
   __builtin_memcpy(buffer + u64(place) * sizeof(S), &x, sizeof(S));
 }
 
-// The ends of runs, where a vector is not whole: `count` elements of `size` bytes between a buffer
-// and lanes in memory. Their callers keep all registers.
+// The end of a run, where a vector is not whole: moves `count` elements of `size` bytes between a
+// buffer and lanes in memory. Callers keep all their registers.
 #if __has_feature(address_sanitizer)
-// What a sanitizer puts into a function does not keep the caller's vectors.
+// A sanitizer's code inside a function does not preserve the caller's vectors.
 #define CINCH_END_HELPER CINCH_HELPER
 #else
 #define CINCH_END_HELPER CINCH_HELPER __attribute__((preserve_all))
@@ -41,7 +41,7 @@ CINCH_END_HELPER void store_some(u8* buffer, i64 first, u32 count, const void* l
 }
 #endif
 
-// Places first … first + count - 1 (count <= W); lanes beyond are 0.
+// Places first … first + count - 1, where count <= W. Lanes beyond are 0.
 template <class S>
 CINCH_CALL Lanes<S> load_lanes(const u8* buffer, i64 first, u32 count) {
   Lanes<S> x;
@@ -65,8 +65,8 @@ CINCH_CALL void store_lanes(u8* buffer, i64 first, u32 count, Lanes<S> x) {
   store_some(buffer, first, count, part, sizeof(S));
 }
 
-// A vector's lanes in memory: for loops that visit some of them. A lane is taken from what was just
-// stored there, which processors do only where that lies within a line of the cache.
+// A vector's lanes in memory, for loops that visit some of them. The loop reads a lane just after
+// it was stored; processors forward the store only within a cache line.
 template <class E>
 struct alignas(W * sizeof(E)) LaneArray {
   E at[W];
@@ -76,7 +76,7 @@ CINCH_CALL LaneArray<lang::Element<V>> lane_array(V x) {
   return __builtin_bit_cast(LaneArray<lang::Element<V>>, x);
 }
 
-// The lanes of an index as scalars. Two of 32 bits come out of a vector by one instruction.
+// The lanes of an index as scalars. One instruction takes two lanes of 32 bits out of a vector.
 template <class I>
 CINCH_CALL LaneArray<lang::Element<I>> lane_places(I index) {
   using E = lang::Element<I>;
@@ -95,8 +95,8 @@ CINCH_CALL LaneArray<lang::Element<I>> lane_places(I index) {
   }
 }
 
-// Do all lanes read what lies at most a vector behind what the first one reads, and none behind
-// what the last one reads? Then one load and a permutation do.
+// Does every lane read at most a vector behind the first lane's place, and not behind the last
+// lane's place? Then one load and a permutation are enough.
 #if !__has_feature(address_sanitizer) && CINCH_LANES == 16 && defined(__AVX512F__)
 #define CINCH_NEAR_LANES 1
 CINCH_CALL Lanes<u32> load_near(const u8* from, u32 count, Lanes<u32> offset) {
@@ -117,7 +117,7 @@ CINCH_CALL Lanes<u32> load_near(const u8* from, u32 count, Lanes<u32> offset) {
 #define CINCH_NEAR_LANES 0
 #endif
 
-// buffer[index] where `live`, else 0; nothing else is touched.
+// buffer[index] if `live`, else 0. Touches nothing else.
 template <class S, class I>
 CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   const u32 bits = bits_of_truth(live);
@@ -153,7 +153,7 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   }
   return __builtin_bit_cast(Lanes<S>, some);
 }
-// The same of lanes in a row.
+// The same for lanes in a row.
 template <class S, class I>
 CINCH_CALL Lanes<S> load_row(const u8* buffer, I index, Truth live) {
   if (__builtin_expect(bits_of_truth(live) == (1u << W) - 1, 1)) {
@@ -161,7 +161,7 @@ CINCH_CALL Lanes<S> load_row(const u8* buffer, I index, Truth live) {
   }
   return gather_lanes<S>(buffer, index, live);
 }
-// The same where all lanes have one index.
+// The same if all lanes have one index.
 template <class S, class I>
 CINCH_CALL Lanes<S> load_alike(const u8* buffer, I index, Truth live) {
   const u32 bits = bits_of_truth(live);
@@ -172,8 +172,8 @@ CINCH_CALL Lanes<S> load_alike(const u8* buffer, I index, Truth live) {
   const Lanes<S> x = lang::splat<Lanes<S>>(load_one<S>(buffer, i64(index[0])));
   return op_select(live, x, Lanes<S>(S(0)));
 }
-// visit(place, value) for the lanes that `live` names, in order. Mostly all are: then nothing
-// is asked of each.
+// Calls visit(place, value) for the lanes in `live`, in order. Usually all lanes are live, and none
+// is tested alone.
 template <class I, class V, class Visit>
 CINCH_CALL void visit_lanes(I index, V x, Truth live, const Visit& visit) {
   const u32 bits = bits_of_truth(live);
@@ -191,14 +191,14 @@ CINCH_CALL void visit_lanes(I index, V x, Truth live, const Visit& visit) {
     visit(i64(places.at[i]), values.at[i]);
   }
 }
-// buffer[index] = x where `live`, lanes in order.
+// buffer[index] = x for the `live` lanes, in order.
 template <class S, class I>
 CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
   visit_lanes(index, x, live, [&](i64 place, S value) __attribute__((always_inline)) {
     store_one<S>(buffer, place, value);
   });
 }
-// The lanes of x that `keep` names to consecutive places from `first` on.
+// Stores the lanes of x in `keep` at consecutive places from `first` on.
 template <class S>
 CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) {
   u32 rest = bits_of_truth(keep);
@@ -225,7 +225,7 @@ CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) 
   }
 #elif CINCH_LANES == 8 && defined(__AVX2__) && defined(__BMI2__)
   if constexpr (sizeof(S) == 4) {
-    // The kept lanes' numbers, one per byte, are pressed together and then picked.
+    // Presses the numbers of the kept lanes together, one per byte, and picks lanes by them.
     using V8 = i32 __attribute__((vector_size(32)));
     using B8 = u8 __attribute__((vector_size(8)));
     const u64 kept = __builtin_ia32_pdep_di(rest, 0x0101010101010101ull) * 255;
@@ -256,7 +256,7 @@ CINCH_CALL void store_kept_lanes_below(u8* buffer, i64 limit, i64 first, Lanes<S
   }
   store_kept_lanes<S>(buffer, first, x, keep);
 }
-// buffer[index] = buffer[index] + x where `live`, lanes in order.
+// buffer[index] = buffer[index] + x for the `live` lanes, in order.
 template <class S, class E, class I, class Add>
 CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add& add) {
   visit_lanes(index, x, live, [&](i64 place, E value) __attribute__((always_inline)) {
@@ -264,7 +264,8 @@ CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add
   });
 }
 
-// buffer[index] = max(buffer[index], x) where `live`: cells that tasks share, in any order.
+// buffer[index] = max(buffer[index], x) if `live`. Tasks share the cells; the order does not
+// matter.
 template <class S, class I>
 CINCH_CALL void max_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
   visit_lanes(index, x, live, [&](i64 place, S value) __attribute__((always_inline)) {
@@ -276,8 +277,8 @@ CINCH_CALL void max_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
   });
 }
 
-// A loop along a tile's columns meets its lines in an order that processors do not foresee. In each
-// turn, from column `first` on, it asks for as much of the tile after the next one.
+// Processors do not foresee in which order a loop along a tile's columns touches cache lines. In
+// each turn, from column `first` on, this prefetches an equal part of the tile after the next one.
 template <class S, bool IsStore>
 CINCH_CALL void fetch_ahead(const u8* buffer, i64 tile, u32 first) {
   constexpr u32 kRows = 8, kBytes = kRows * W * sizeof(S), kLine = 64;

@@ -1,5 +1,5 @@
-// ordered.h: what tasks tell each other: sums over all groups before (look-back), counts of a
-// histogram, status words, counted bytes. Needs memory.h.
+// ordered.h: data that tasks share: sums over all groups before (look-back), counts of a histogram,
+// status words, counted bytes. Needs memory.h.
 
 namespace cinch {
 
@@ -23,7 +23,7 @@ CINCH_CALL void yield_core() {
 #endif
 CINCH_CALL void pause_waiting(u32& rounds) {
   pause_core();
-  // Another task needs this core: sched_yield of Linux.
+  // Lets another task have this core: sched_yield of Linux.
   if (++rounds % 1024 == 0) yield_core();
 }
 CINCH_CALL u64 wait_for_word(const u64* word) {
@@ -36,15 +36,15 @@ CINCH_CALL u64 wait_for_word(const u64* word) {
 }
 // The sum of all groups before a chunk of `len` groups, whose own sum is `part`.
 //
-// Two words per group, of which those of the last group of each chunk that a task works on are
-// used. Chunks start in ascending order and each waits only for those before, which wait for nobody
-// later: waiting ends.
+// There are two words for each group. A chunk uses the words of its last group. Chunks start in
+// ascending order, and each waits only for chunks before it, which never wait for later ones. So
+// every wait ends.
 //
-// For u32, a chunk first publishes its part and then looks back: it adds parts of the chunks before
-// until it finds one that knows its whole sum, so that no chunk waits for a chain of others. First
-// word: bit 63, bits 32 to 47 the chunk's length, then its part; second word: bit 63, then the sum
-// up to and with this chunk. For u64, parts do not fit beside their length: first word 1 once the
-// second holds the sum.
+// For u32, a chunk publishes its part first. Then it looks back and adds parts of the chunks
+// before, until it finds a chunk that knows its whole sum. So no chunk waits for a chain of others.
+// First word: bit 63, the chunk's length in bits 32 to 47, its part below; second word: bit 63, and
+// the sum up to and with this chunk. For u64, the part does not fit beside its length: the first
+// word becomes 1 when the second word holds the sum.
 template <class E>
 CINCH_CALL E sum_before(u8* state, u64 first_group, u32 len, E part) {
   u64* const words = (u64*)state;
@@ -75,8 +75,8 @@ CINCH_CALL E sum_before(u8* state, u64 first_group, u32 len, E part) {
   return before;
 }
 
-// Groups of `len` elements that a task takes through each pass around a look-back: what the first
-// pass reads, the second finds in the cache.
+// Groups of `len` elements that a task takes through each pass around a look-back. The second pass
+// finds in the cache what the first pass has read.
 constexpr u32 kMaxChunk = 32;
 CINCH_CALL u32 chunk_groups(i64 group_len) {
   const i64 groups = i64(kMaxChunk) * kTile / (group_len < 1 ? 1 : group_len);
@@ -97,9 +97,9 @@ CINCH_CALL void report_failure(const KernelArgs* args, u32 message) {
   }
 }
 
-// A task's own histogram, added to the buffer at its end; tasks with few elements for many bins add
-// straight to the buffer. Neighbouring lanes count in copies of their own, since they often meet in
-// one bin and would wait for each other. Counts are u32 and wrap.
+// A task's own histogram. The task adds it to the buffer at its end. Tasks with few elements for
+// many bins add to the buffer at once. Neighbouring lanes count in copies of their own: they often
+// hit the same bin and would wait for each other. Counts are u32 and wrap.
 template <u32 Bins>
 struct Histogram {
   static constexpr u32 kCopies = Bins <= 2048 ? 4 : Bins <= 16384 ? 2 : 1;
@@ -144,9 +144,8 @@ struct Histogram {
   }
 };
 
-// Sums of integers into cells that tasks share. What goes to one cell without a break is added to
-// it at once, so that lanes are only asked where the next one has another cell; zeros are not added
-// at all.
+// Sums of integers in cells that tasks share. A run of numbers for one cell is added to it at once,
+// so lanes are examined only if the next number belongs to another cell. Zeros are not added.
 template <class U>
 struct Cells {
   u8* buffer;
@@ -182,8 +181,8 @@ struct Cells {
   }
 };
 
-// For counted images, in bits: tasks and rows may share a byte, so that rounding belongs to the
-// whole launch.
+// For images that count accesses. Counts bits, because tasks and rows may share a byte, so only the
+// whole launch can be rounded to bytes.
 CINCH_CALL u64 lane_bits(Truth live, u32 bits) {
   return u64(__builtin_popcount(bits_of_truth(live))) * bits;
 }

@@ -1,7 +1,7 @@
-// packed.h: elements of B bits, least significant bit first, nothing between them. A tile's values
-// stand in a stage on the stack (u8, u16, u32 or u64 each; for B = 1 one bit each) and move to or
-// from the buffer in one run. A run may begin inside a byte: the bits below were written before by
-// the same task and stay; the bits behind the last element become 0. Needs memory.h.
+// packed.h: elements of B bits, least significant bit first, without gaps. A tile's values are in a
+// stage on the stack (one u8, u16, u32 or u64 each; for B = 1 one bit each) and move to or from the
+// buffer in one run. A run may begin inside a byte: the bits below belong to an earlier store of
+// the same task and stay. The bits behind the last element become 0. Needs memory.h.
 
 namespace cinch {
 
@@ -9,7 +9,8 @@ template <int B>
 constexpr u64 kLowBits = ~0ull >> (64 - B);
 
 #if !defined(__BMI2__)
-// The low `Bits` of every 2 * Half bits joined with those Half above, for packing and back.
+// For packing and back: in every 2 * Half bits, joins the low `Bits` with those that are Half
+// above.
 template <int Bits, int Half>
 CINCH_CALL u64 join_halves(u64 x) {
   constexpr u64 kField = Bits == 64 ? ~0ull : (1ull << Bits) - 1;
@@ -26,7 +27,7 @@ CINCH_CALL u64 part_halves(u64 x) {
 }
 #endif
 
-// Eight bytes of B <= 8 bits each to 8 * B bits, and back.
+// Packs eight bytes of B <= 8 bits each to 8 * B bits, and back.
 template <int B>
 CINCH_CALL u64 squeeze_bytes(u64 x) {
   if constexpr (B == 8) return x;
@@ -46,7 +47,7 @@ CINCH_CALL u64 spread_bytes(u64 x) {
   return part_halves<B, 8>(part_halves<2 * B, 16>(part_halves<4 * B, 32>(x)));
 #endif
 }
-// Four u16 of B <= 16 bits each to 4 * B bits, and back.
+// Packs four u16 of B <= 16 bits each to 4 * B bits, and back.
 template <int B>
 CINCH_CALL u64 squeeze_words(u64 x) {
 #if defined(__BMI2__)
@@ -90,7 +91,7 @@ CINCH_CALL BitWriter write_bits_from(u8* buffer, u64 first_bit) {
   const u32 inside = u32(first_bit % 8);
   return {to, inside ? (unsigned __int128)(*to & ((1u << inside) - 1)) : 0, inside};
 }
-// Reads them; the bytes of the fields asked for and no others.
+// Reads the bytes of the given fields and no others.
 struct BitReader {
   const u8* from;
   unsigned __int128 held;
@@ -133,7 +134,7 @@ CINCH_HELPER_OF void pack_run(u8* buffer, i64 first, const S* stage, u32 count) 
   for (; i < count; ++i) writer.put(u64(stage[i]) & kLowBits<B>, B);
   writer.close();
 }
-// `count` elements, then zeros to the end of the last vector.
+// Reads `count` elements, then zeros to the end of the last vector.
 template <int B, class S>
 CINCH_HELPER_OF void unpack_run(const u8* buffer, i64 first, S* stage, u32 count, u32 stage_count) {
   u32 i = 0;
@@ -162,8 +163,9 @@ CINCH_HELPER_OF void unpack_run(const u8* buffer, i64 first, S* stage, u32 count
   for (; i < stage_count; ++i) stage[i] = 0;
 }
 
-// W neighbouring elements of which the first begins at a byte: each lane shifts its own down. Only
-// where a vector's elements fill bytes, and the machine shifts lanes by different numbers.
+// W neighbouring elements, the first of which begins at a byte: each lane shifts its own element
+// down. Only if a vector's elements fill bytes, and the machine can shift lanes by different
+// numbers.
 #if defined(__AVX2__)
 template <int B>
 constexpr bool kTakesInPlace = B < 8 && 32 % B == 0 && W * B % 8 == 0 && W * B <= 64;
@@ -190,8 +192,8 @@ CINCH_CALL Lanes<u32> lanes_in_place(const u8* from) {
   const Lanes<u32> down = (lane_numbers() * wide(u32(B))) & wide(31u);
   return (words >> down) & wide(u32(kLowBits<B>));
 }
-// Elements i … i + W - 1 of a tile: from the stage, or in whole tiles that begin at the byte
-// `from`.
+// Elements i … i + W - 1 of a tile, from the stage. In whole tiles, from the buffer if they begin
+// at the byte `from`.
 template <int B, bool Whole, class S>
 CINCH_CALL auto packed_lanes(Known<Whole>, const S* stage, u32 i, const u8* from) {
   if constexpr (Whole && kTakesInPlace<B>) {
@@ -201,7 +203,7 @@ CINCH_CALL auto packed_lanes(Known<Whole>, const S* stage, u32 i, const u8* from
   }
 }
 
-// Single bits: the stage holds 1024 of them, and a vector's worth behind.
+// Single bits. The stage holds 1024 of them, and a vector more.
 struct BitStage {
   u8 bytes[kTile / 8 + 8];
 };
@@ -252,7 +254,7 @@ CINCH_HELPER void unpack_bits(const u8* buffer, i64 first, BitStage& stage, u32 
 }
 #endif
 
-// One packed element anywhere.
+// One packed element at any place.
 template <int B>
 CINCH_CALL u64 load_packed(const u8* buffer, i64 place) {
   return read_bits_from(buffer, u64(place) * B, 1).take(B, kLowBits<B>);

@@ -1,10 +1,11 @@
-// reduce.h: reductions in the language's order: a tile of 1024 as 8 rows of 128 columns, each
-// column taking in its rows in order, then column j takes in j + 64, j + 32, … j + 1; tile results
-// by the same rule until one is left. Missing elements keep their place and take no part. Needs
-// memory.h.
+// reduce.h: reductions in the language's order. A tile of 1024 has 8 rows of 128 columns. Each
+// column takes in its rows in order. Then column j takes in j + 64, j + 32, … j + 1. Tile results
+// are reduced by the same rule until one is left. Missing elements keep their place and take no
+// part. Needs memory.h.
 //
-// A combiner is one of the operations below over lanes (its identity joins exactly, so that it may
-// stand where nothing is), or a function of two tuples of lanes and the lanes where both take part.
+// A combiner is one of the operations below over lanes, or a function of two tuples of lanes and of
+// the lanes where both take part. An operation's identity joins exactly, so it may replace missing
+// elements.
 
 namespace cinch {
 
@@ -64,7 +65,7 @@ CINCH_OPERATION(OpOr, V(a | b), E(0))
 CINCH_OPERATION(OpXor, V(a ^ b), E(0))
 #undef CINCH_OPERATION
 
-// The tree below a vector: lane 0 of the result counts.
+// Joins the lanes of a vector as a tree. Lane 0 of the result counts.
 template <int Distance, class V, class Join>
 CINCH_CALL V fold_lanes(V x, const Join& join) {
   if constexpr (Distance == 0) {
@@ -76,7 +77,7 @@ CINCH_CALL V fold_lanes(V x, const Join& join) {
 
 // ---- operations ----
 
-// One tile's columns.
+// The columns of one tile.
 template <class Op>
 struct Columns {
   using E = typename Op::Element;
@@ -89,7 +90,7 @@ struct Columns {
   CINCH_MEMBER void take(u32 place, Lanes<E> x, Truth part) {
     take_in(column[place / W % kColumnVectors], x, part);
   }
-  // The same of one column, which a loop along it has in registers.
+  // The same for one column, which a loop along it keeps in registers.
   CINCH_MEMBER static void take_in(Lanes<E>& c, Lanes<E> x, Truth part) {
     c = Op::join(c, op_select(part, x, wide<E>(Op::identity())));
   }
@@ -104,8 +105,8 @@ CINCH_HELPER_OF typename Op::Element Columns<Op>::result() {
   return lane_of<E>(fold_lanes<W / 2>(column[0], join), 0);
 }
 
-// A tile's reduction where no order changes the result: of whole numbers and truth values, and the
-// least or greatest of floats.
+// A tile's reduction if no order changes the result: integers, truth values, and the least or
+// greatest of floats.
 template <class Op>
 struct AnyOrder {
   using E = typename Op::Element;
@@ -120,8 +121,8 @@ struct AnyOrder {
     return lane_of<E>(fold_lanes<W / 2>(all, join), 0);
   }
 };
-// Comparisons alone find the least or greatest number; they take -0 for +0, so whether the one that
-// wins among zeros was there is kept beside them.
+// Comparisons find the least or greatest number. They take -0 for +0, so a separate mask notes
+// whether the winning zero was there.
 template <class E, bool Least>
 struct AnyOrderBound {
   using Bits = lang::UnsignedLike<Lanes<E>>;
@@ -129,13 +130,13 @@ struct AnyOrderBound {
     return Least ? lang::infinity_of<E>() : -lang::infinity_of<E>();
   }
   Lanes<E> all;
-  Bits winning_zeros;  // lanes of ones where such a zero was
+  Bits winning_zeros;  // all bits of lanes that met such a zero
 
   CINCH_MEMBER void clear() {
     all = wide<E>(identity());
     winning_zeros = Bits(0);
   }
-  // Comparisons with NaN are false: it loses.
+  // Comparisons with NaN are false, so NaN loses.
   CINCH_MEMBER void take(u32, Lanes<E> x, Truth part) {
     const Lanes<E> y = op_select(part, x, wide<E>(identity()));
     all = lang::select(Least ? y < all : y > all, y, all);
@@ -160,7 +161,7 @@ struct AnyOrder<OpMax<f32>> : AnyOrderBound<f32, false> {};
 template <>
 struct AnyOrder<OpMax<f64>> : AnyOrderBound<f64, false> {};
 
-// The same of numbers among which no zero is negative: comparisons alone do.
+// The same for numbers without a negative zero: comparisons are enough.
 template <class Op>
 struct Magnitudes {
   using E = typename Op::Element;
@@ -179,7 +180,7 @@ struct Magnitudes {
   }
 };
 
-// The element as an array holds it: truth values as i32 0 and -1.
+// The element as an array holds it. Truth values are i32 0 and -1.
 template <class E>
 struct HeldElement {
   using Type = E;
@@ -217,8 +218,8 @@ CINCH_HELPER_OF typename Op::Element reduce_held(const Held<typename Op::Element
   return columns.result();
 }
 
-// Results of tiles, reduced by levels of 1024 as they come. Four levels are more than 2^32 elements
-// need.
+// Reduces the results of tiles by levels of 1024, as they arrive. Four levels hold more than 2^32
+// elements.
 constexpr int kLevels = 4;
 template <class Op>
 struct Levels {
@@ -253,7 +254,7 @@ CINCH_HELPER_OF typename Op::Element Levels<Op>::result() {
   return release<E>(held[level][0]);
 }
 
-// finish_reduce: `load(first, count)` gives W stored partials.
+// finish_reduce: `load(first, count)` returns W stored partials.
 template <class Op, class Load>
 CINCH_CALL typename Op::Element reduce_loaded(i64 count, const Load& load) {
   Levels<Op> levels;
@@ -269,7 +270,7 @@ CINCH_CALL typename Op::Element reduce_loaded(i64 count, const Load& load) {
   }
   return levels.result();
 }
-// Of partials that are stored as they are.
+// The same for partials that are not packed.
 template <class Op>
 CINCH_HELPER_OF typename Op::Element reduce_stored(i64 count, const u8* partials) {
   return reduce_loaded<Op>(count, [&](i64 first, u32 num) {

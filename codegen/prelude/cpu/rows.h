@@ -1,5 +1,5 @@
-// rows.h: transforms of a row that lies in a local array: butterflies, products with a matrix.
-// Needs scan.h.
+// rows.h: transforms of a row in a local array: butterflies, and products with a matrix. Needs
+// scan.h.
 
 namespace cinch {
 
@@ -8,7 +8,7 @@ template <int Distance, class V, int... I>
 CINCH_CALL V swap_lanes(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I ^ Distance)...);
 }
-// Lanes without the bit Distance from a, the others from b.
+// Takes lanes without the bit Distance from a, the others from b.
 template <int Distance, class V, int... I>
 CINCH_CALL V merge_lanes(V a, V b, Indices<int, I...>) {
   return __builtin_shufflevector(a, b, ((I & Distance) != 0 ? W + I : I)...);
@@ -26,7 +26,7 @@ CINCH_CALL Lanes<E> butterflies_of_lanes(Lanes<E> x) {
   }
 }
 
-// 2^Stages vectors that stand `distance` apart, and their butterflies.
+// 2^Stages vectors at a distance of `distance`, and their butterflies.
 template <class E, u32 Len, int Stages>
 struct Butterflies {
   Butterflies<E, Len, Stages - 1> low, high;
@@ -98,8 +98,8 @@ struct Neighbours {
   Lanes<E> at[Num];
 };
 
-// What column `Column` of a tile's columns has taken in when those `Distance` and more apart were
-// joined: products of row[k] and matrix[k * Len + j], for Num * W neighbouring j.
+// The value of column `Column` of a tile after columns at `Distance` and more were joined: sums of
+// products of row[k] and matrix[k * Len + j], for Num * W neighbouring j.
 template <u32 Len, u32 Column, u32 Distance, int Num, class E>
 CINCH_CALL Neighbours<E, Num> column_of_products(const LocalArray<E>& row, const u8* matrix, u32 j,
                                                  u32 active) {
@@ -133,7 +133,7 @@ CINCH_CALL Neighbours<E, Num> column_of_products(const LocalArray<E>& row, const
   }
 }
 
-// As many vectors as leave room in the registers for one sum of each at each of seven distances.
+// As many vectors as leave registers for a sum of each at each of seven distances.
 #if defined(__AVX512F__)
 constexpr int kMostNeighbours = 4;
 #else
@@ -145,9 +145,9 @@ CINCH_CALL V reverse_lanes(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (W - 1 - I)...);
 }
 
-// Of the columns below Len / Stride, what the rows that are multiples of Stride have added up to.
-// Where the matrix has a fold here, odd multiples have in mirrored columns what they have here,
-// with the other sign, and even ones the same: so have their sums, but for the signs of zeros.
+// Sums over the rows that are multiples of Stride, in the columns below Len / Stride. If the matrix
+// folds here, even multiples have the same numbers in mirrored columns, and odd multiples have them
+// with the other sign. So have their sums, except for the signs of zeros.
 template <u32 Len, u32 Folds, u32 Stride, class E>
 CINCH_CALL void sum_products(const LocalArray<E>& row, const u8* matrix, LocalArray<E>& to) {
   constexpr u32 kWidth = Len / Stride;
@@ -177,8 +177,8 @@ CINCH_CALL void sum_products(const LocalArray<E>& row, const u8* matrix, LocalAr
   }
 }
 
-// The row times a matrix of Len columns, row by row in memory, which folds so often. A sum begins
-// with +0: no zero is negative in the end.
+// Multiplies the row by a matrix of Len columns, stored row by row, that folds `Folds` times. A sum
+// begins with +0, so no zero is negative in the end.
 template <u32 Len, u32 Folds = 0, class E>
 CINCH_CALL void multiply_row(const LocalArray<E>& row, const u8* matrix, LocalArray<E>& to) {
   sum_products<Len, Folds, 1>(row, matrix, to);

@@ -1,10 +1,10 @@
-// scan.h: float scans along a group, in the language's order: in a tile of 1024, for d = 1, 2, 4 …
-// 512 each element takes in the one d before it; the tile ends are scanned by the same rule and
-// join on the left. Needs tuples.h.
+// scan.h: scans of floats along a group, in the language's order. In a tile of 1024, for d = 1, 2,
+// 4 … 512, each element takes in the element d before it. The tile ends are scanned by the same
+// rule and join on the left. Needs tuples.h.
 
 namespace cinch {
 
-// An array that scans work on: a vector in front takes what lies before the first element.
+// An array that scans work on. The vector in front is read as the elements before the first.
 template <class E>
 struct LocalArray {
   Held<E> front[W];
@@ -12,8 +12,8 @@ struct LocalArray {
 
   CINCH_MEMBER Lanes<E> lanes(u32 place) const { return local_lanes(at + place); }
   CINCH_MEMBER void set(u32 place, Lanes<E> x) { set_local_lanes(at + place, x); }
-  // Lane l is element place + l - distance; before the first element anything. distance is below W
-  // or a multiple of it.
+  // Lane l is element place + l - distance, with any value before the first element. distance is
+  // below W or a multiple of it.
   CINCH_MEMBER Lanes<E> lanes_before(u32 place, u32 distance) const {
     Lanes<E> x;
     __builtin_memcpy(&x, (const u8*)(at) + (i64(place) - i64(distance)) * i64(sizeof(Held<E>)),
@@ -27,7 +27,7 @@ struct LocalArray {
   CINCH_MEMBER E last(u32 count) const { return release<E>(at[count - 1]); }
 };
 
-// Arrays that are scanned together, as a list of references.
+// References to arrays that are scanned together.
 template <class... E>
 struct LocalArrays;
 template <>
@@ -52,8 +52,8 @@ struct LocalArrays<E, R...> {
   }
 };
 
-// The first `count` elements in place, by `join(a, b, lanes that count)`. From the end down, so
-// that what is taken in is still what it was before this distance.
+// Scans the first `count` elements in place by `join(a, b, lanes that count)`. Goes from the end
+// down, so that elements are read before this distance changes them.
 template <class Join, class... E>
 CINCH_CALL void scan_local(const Join& join, LocalArrays<E...> x, u32 count) {
 #pragma clang loop unroll(disable)
@@ -69,8 +69,7 @@ CINCH_CALL void scan_local(const Join& join, LocalArrays<E...> x, u32 count) {
   }
 }
 
-// The same for an operation of reduce.h, and for a program's own combiner: both as join(a, b,
-// part).
+// The same for an operation of reduce.h and for a program's own combiner, both as join(a, b, part).
 template <class Op>
 struct OperationJoin {
   using E = typename Op::Element;
@@ -81,7 +80,7 @@ struct OperationJoin {
 
 // ---- finish_scan ----
 
-// Local arrays, one per member.
+// Local arrays, one for each member.
 template <class... E>
 struct OwnedLocals;
 template <>
@@ -95,7 +94,7 @@ struct OwnedLocals<E, R...> {
   CINCH_MEMBER LocalArrays<E, R...> refs() { return {head, tail.refs()}; }
 };
 
-// Tile ends of the level above: at most N tuples.
+// The tile ends of the level above: at most N tuples.
 template <u32 N, class... E>
 struct Ends;
 template <u32 N>
@@ -126,7 +125,7 @@ struct Ends<N, E, R...> {
   }
 };
 
-// Buffers as the scan sees them: two functions.
+// Buffers as the scan sees them: a function that loads and one that stores.
 template <class Load, class Store>
 struct StoredRow {
   const Load& load;
@@ -138,7 +137,7 @@ struct StoredRow {
   CINCH_MEMBER auto lanes(i64 place, u32 count) const { return load(place, count); }
 };
 
-// The scan of `len` <= Capacity elements in place. Fewer than 2^32 elements make fewer than 2^22
+// Scans `len` <= Capacity elements in place. Fewer than 2^32 elements make fewer than 2^22
 // partials, so two levels of ends are enough.
 template <u32 Capacity, class... E, class Join, class Row>
 static __attribute__((noinline, unused)) void scan_row(const Join& join, Row& row, u32 len) {

@@ -1,11 +1,11 @@
-// sort.h: the stable order of a row, by keys that order as the language says (NaN last, -0 equal to
-// +0; descending keys are complemented, so ties keep their order, and NaN still stands last). Short
-// rows by counting for each key those before it, others by radix, least significant byte first.
-// Needs memory.h.
+// sort.h: the stable order of a row, by keys in the language's order (NaN last, -0 equal to +0).
+// Descending keys are complemented, so ties keep their order, and NaN is still last. For short
+// rows, counts for each key how many are before it. Other rows are sorted by radix, least
+// significant byte first. Needs memory.h.
 
 namespace cinch {
 
-// Keys whose unsigned order is the language's.
+// Keys whose unsigned order is the language's order.
 CINCH_CALL u32 sort_key(f32 x, bool descending) {
   if (x != x) return ~0u;
   const u32 bits = lang::bits_of(x == 0 ? 0.0f : x);
@@ -36,10 +36,10 @@ CINCH_CALL u32 sort_key(bool x, bool descending) {
   return u32(x != descending);
 }
 
-// Below this, counting takes less time than the tables of the radix sort do.
+// Below this length, counting takes less time than the radix sort's tables.
 constexpr u32 kCountedAtMost = 128;
 
-// Biased: signed vectors compare in one instruction.
+// Signed, because one instruction compares signed vectors.
 CINCH_CALL i32 signed_key(u32 key) {
   return i32(key ^ 0x80000000u);
 }
@@ -57,8 +57,8 @@ CINCH_CALL u32 count_lanes_of(Keys truth) {
   return u32(__builtin_popcount(u32(__builtin_bit_cast(LaneWord, bits)) & ((1u << W) - 1)));
 }
 
-// store(place, i) for each of `len` keys, where `place` is the number of keys that stand before key
-// i. Keys behind the last one, to the end of its vector, are the largest there are.
+// Calls store(place, i) for each of `len` keys, where `place` is the number of keys before key i.
+// The keys behind the last one, up to the end of its vector, must be the largest possible.
 template <class Key, class Store>
 CINCH_CALL void order_by_counting(const Key* keys, u32 len, const Store& store) {
   using Keys = lang::Vec<Key, W>;
@@ -97,8 +97,8 @@ CINCH_CALL void order_by_counting(const Key* keys, u32 len, const Store& store) 
   }
 }
 
-// At least `front` keys are no larger: of the smallest keys of each lane the one that `front` - 1
-// stand before. `front` <= W; whole vectors.
+// At least `front` keys are not larger than the result: it is the smallest key of a lane that has
+// `front` - 1 of the lanes' smallest keys before it. `front` <= W. Reads whole vectors.
 template <class Key>
 CINCH_CALL Key bound_of_front(const Key* keys, u32 len, u32 front) {
   using Keys = lang::Vec<Key, W>;
@@ -119,7 +119,7 @@ CINCH_CALL Key bound_of_front(const Key* keys, u32 len, u32 front) {
   return bound;
 }
 
-// Only the first `front` places of the order: most keys are above a bound and are left out.
+// Finds the first `front` places of the order. Most keys are above a bound and are left out.
 template <class Key>
 CINCH_CALL void order_front(const Key* keys, u32 len, u32 front, u8* order_to, u64 begin) {
   using Keys = lang::Vec<Key, W>;
@@ -143,12 +143,12 @@ CINCH_CALL void order_front(const Key* keys, u32 len, u32 front, u8* order_to, u
   });
 }
 
-// `front`: as of argsort_row.
+// `front` as in argsort_row.
 template <class Value>
 CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, u32 front,
                                   u8* order_to, u64 begin) {
   using Key = decltype(signed_key(sort_key(value(0), false)));
-  // Whole vectors are stored as such: one that was stored by parts would be waited for.
+  // Stores whole vectors. A load must wait for a vector that was stored in parts.
   alignas(64) Key keys[kCountedAtMost];
   u32 first = 0;
 #pragma clang loop unroll(disable)
@@ -171,9 +171,9 @@ CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, 
   });
 }
 
-// order[0 … len - 1] becomes the places of the row's elements in their order. `value(i)` gives
-// element i; scratch holds as many words. A byte on which all keys agree is skipped. `front`, if it
-// is not 0: only so many places of the order are asked for, the others may hold anything.
+// order[0 … len - 1] become the places of the row's elements in their order. `value(i)` returns
+// element i; scratch holds as many words. Skips a byte that is equal in all keys. If `front` is not
+// 0, only so many places of the order are needed, and the others may hold anything.
 template <class Value>
 static __attribute__((noinline, unused)) void argsort_row(const Value& value, u32 len,
                                                           bool descending, u32 front, u8* order_to,

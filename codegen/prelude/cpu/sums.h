@@ -11,8 +11,8 @@ CINCH_CALL V sum_lanes_so_far(V x) {
     return sum_lanes_so_far<2 * Distance>(lang::add(x, lanes_up<Distance>(x)));
   }
 }
-// The running sum of a group, W elements at a time; starts at 0. The total waits for no sum of
-// lanes but its own vector's.
+// The running sum of a group, W elements at a time, from 0. The total depends only on its own
+// vector's sum of lanes.
 template <class E>
 struct RunningSum {
   E total;
@@ -20,7 +20,7 @@ struct RunningSum {
     const Lanes<E> part = op_select(live, x, Lanes<E>(E(0)));
     return joined(part, sum_lanes_so_far(part), exclusive);
   }
-  // The same of numbers of which a vector's sum fits 32 bits.
+  // The same for numbers whose sum over a vector fits 32 bits.
   CINCH_MEMBER Lanes<E> take_small(Lanes<u32> x, Truth live, bool exclusive) {
     const Lanes<u32> part = op_select(live, x, Lanes<u32>(0));
     const Lanes<u32> so_far = sum_lanes_so_far(part);
@@ -33,12 +33,12 @@ struct RunningSum {
   }
 };
 
-// The running count of lanes that hold. The total does not wait for the lanes' own sums, which are
-// often not needed.
+// The running count of true lanes. The total does not depend on the lanes' own counts, which are
+// often unused.
 template <class E>
 struct RunningCount {
   E total;
-  E before;  // the total before the vector at hand
+  E before;  // the total before this vector
   CINCH_MEMBER Lanes<E> take(Truth part, bool exclusive) {
     before = total;
     const u32 bits = bits_of_truth(part);
@@ -50,13 +50,13 @@ struct RunningCount {
   }
 };
 
-// Which vectors of a tile have a lane that holds, for a later pass over the tile that looks at no
-// others. Every vector is noted, in ascending order.
+// Notes which vectors of a tile have a true lane, so that a later pass over the tile skips the
+// others. Every vector must be noted, in ascending order.
 struct TileHits {
   LaneWord lanes[kTile / W];
 
   CINCH_MEMBER void note(u32 i, Truth part) { lanes[i / W] = LaneWord(bits_of_truth(part)); }
-  // The first element, from i on, of a vector that has one; at least `len` if none has.
+  // The first element, from i on, of a vector that has a true lane. At least `len` if none has.
   CINCH_MEMBER u32 next(u32 i, u32 len) const {
     constexpr u32 kVectors = sizeof(u64) / sizeof(LaneWord);
     while (i < len) {

@@ -1,5 +1,5 @@
-// tuples.h: reductions by a program's own combiner over tuples of lanes. Beside the members runs a
-// truth value: did any element take part. Needs reduce.h.
+// tuples.h: reductions by a program's own combiner over tuples of lanes. A truth value beside the
+// members says whether any element took part. Needs reduce.h.
 
 namespace cinch {
 
@@ -47,13 +47,13 @@ CINCH_CALL void clear_tuple(Tuple<E, R...>& x) {
   clear_tuple(x.tail);
 }
 
-// A tuple and where it takes part.
+// A tuple, and the lanes in which it takes part.
 template <class... E>
 struct Part {
   Tuple<E...> value;
   Truth has;
 };
-// b joins a: where only one takes part it stands alone.
+// Joins b to a. If only one of them takes part, it is the result.
 template <class Join, class... E>
 CINCH_CALL Part<E...> join_parts(const Join& join, Part<E...> a, Part<E...> b) {
   const Truth both = a.has & b.has;
@@ -71,8 +71,8 @@ CINCH_CALL Part<E...> fold_part(const Join& join, Part<E...> x) {
   }
 }
 
-// Members that are the same in all columns of a whole tile, where Same has a bit for each: taken
-// from `same`, or left as they are in `to`.
+// Replaces members that are the same in all columns of a whole tile (Same has a bit for each) by
+// those of `same`. Leaves the others as they are in `to`.
 template <unsigned Same>
 CINCH_CALL Tuple<> with_same(Tuple<>, Tuple<>) {
   return {};
@@ -89,9 +89,9 @@ CINCH_CALL void set_others(Tuple<E, R...>& to, Tuple<E, R...> x) {
   set_others<(Same >> 1)>(to.tail, x.tail);
 }
 
-// One tile's columns. Where a member is the same in all of them, such as the count of what was
-// taken in, it stands in `same` while rows of a whole tile are taken in, and what a join computes
-// from such members alone is computed once per row.
+// The columns of one tile. If a member is the same in all columns, such as a count of elements,
+// `same` holds it while rows of a whole tile are taken in. What a join computes from such members
+// alone is then computed once for a row.
 template <class... E>
 struct TupleColumns {
   Part<E...> column[kColumnVectors];
@@ -120,13 +120,13 @@ struct TupleColumns {
       set_others<Same>(c, join(with_same<Same>(c, same), x, all_lanes()));
     }
   }
-  // Of x only the members that are the same count.
+  // Only those members of x count that are the same in all columns.
   template <class Join>
   CINCH_MEMBER void end_row(const Join& join, u32 first, Tuple<E...> x) {
     same = first == 0 ? x : join(same, x, all_lanes());
     is_whole = true;
   }
-  // Of a whole tile: columns stay alike from step to step.
+  // The result of a whole tile. Columns stay alike from step to step.
   template <unsigned Same, class Join>
   __attribute__((noinline)) Part<E...> result_of_rows(const Join& join) {
     const auto join_same = [&](Tuple<E...> a, Tuple<E...> b) __attribute__((always_inline)) {
@@ -234,7 +234,7 @@ struct TupleLevels {
   }
 };
 
-// finish_reduce: `load(first, count)` gives a Part of W stored partials.
+// finish_reduce: `load(first, count)` returns a Part of W stored partials.
 template <class... E, class Join, class Load>
 CINCH_CALL Part<E...> reduce_stored_parts(const Join& join, i64 count, const Load& load) {
   TupleLevels<E...> levels;

@@ -1,9 +1,11 @@
 // vectors.h: lanes, masks and the kernels' argument. Every value of an element section is a vector
-// of W lanes, whatever its element; truth values are lanes of i32 holding 0 and -1. Needs
-// scalar_ops.h. Nothing is included; the few calls that code generation makes are defined here.
+// of W lanes, whatever its element. Truth values are lanes of i32 that hold 0 and -1. Needs
+// scalar_ops.h. Includes nothing, so it defines the few functions that compilers call by
+// themselves.
 //
-// Functions that are not worth inlining are helpers. They stand in the text (CINCH_HELPERS is 0),
-// or the text only declares them (1): they were compiled when Cinch was built (2) and are linked.
+// Functions that are not worth inlining are helpers. The text contains them if CINCH_HELPERS is 0.
+// If it is 1, the text only declares them, and links those that were compiled, with 2, when Cinch
+// was built.
 
 #define CINCH_CALL static inline __attribute__((always_inline, unused))
 #define CINCH_MEMBER __attribute__((always_inline))
@@ -15,7 +17,7 @@
 #else
 #define CINCH_HELPER __attribute__((noinline))
 #endif
-// A template's. Instances that are not named as linked stand in the text.
+// A helper template. The text contains the instances that are not linked.
 #define CINCH_HELPER_OF __attribute__((noinline))
 #if CINCH_HELPERS == 1
 #define CINCH_INSTANCE extern template
@@ -113,13 +115,13 @@ CINCH_CALL Lanes<u32> lane_numbers() {
 CINCH_CALL Truth all_lanes() {
   return Truth(-1);
 }
-// A truth value that the compiler knows.
+// A truth value that is known at compile time.
 template <bool B>
 struct Known {
   static constexpr bool value = B;
 };
-// The larger and the smaller of elements and one bound; in whole tiles that is no NaN. Comparing
-// with the next number beyond a zero makes that zero lose or win by its sign.
+// The larger or smaller of elements and one bound. In whole tiles the bound is not NaN. If it is a
+// zero, comparing with the number next to it makes the zero lose or win by its sign.
 template <class E>
 CINCH_CALL E next_to_zero() {
   return lang::float_of_bits<E>(lang::UnsignedLike<E>(1));
@@ -147,7 +149,7 @@ CINCH_CALL Truth first_lanes(u32 active) {
   return lane_numbers() < wide(active);
 }
 
-// One bit per lane, lane 0 lowest; and back.
+// One bit for each lane, lane 0 lowest, and back.
 using LaneBits = bool __attribute__((ext_vector_type(CINCH_LANES)));
 #if CINCH_LANES == 16
 using LaneWord = u16;
@@ -165,12 +167,12 @@ CINCH_CALL Truth truth_of_bits(u32 bits) {
 CINCH_CALL bool any_lane(Truth mask) {
   return bits_of_truth(mask) != 0;
 }
-// Some bit of each lane that is not finite, none of the others: infinity minus itself is NaN.
+// Nonzero bits in lanes that are not finite, 0 in others: infinity minus itself is NaN.
 CINCH_CALL Truth nonfinite_bits(Lanes<f32> x) {
   return Truth(lang::bits_of(x - x));
 }
 
-// Lane l takes lane l + Distance; the last lanes repeat (nobody reads them).
+// Lane l takes lane l + Distance. The last lanes repeat and are never read.
 template <int Distance, class V, int... I>
 CINCH_CALL V shift_lanes_down(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I + Distance < W ? I + Distance : I)...);
@@ -179,7 +181,7 @@ template <int Distance, class V>
 CINCH_CALL V lanes_down(V x) {
   return shift_lanes_down<Distance>(x, LaneIndices{});
 }
-// Lane l takes lane l - Distance; the first lanes are 0.
+// Lane l takes lane l - Distance. The first lanes are 0.
 template <int Distance, class V, int... I>
 CINCH_CALL V shift_lanes_up(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, V(0), (I >= Distance ? I - Distance : W)...);
@@ -189,8 +191,8 @@ CINCH_CALL V lanes_up(V x) {
   return shift_lanes_up<Distance>(x, LaneIndices{});
 }
 
-// A function of at most eight steps: values.at[k] above ends.at[k], where k is the last such; the
-// ends ascend and that of 0 does not count. NaN is above none.
+// A function of at most eight steps: values.at[k] above ends.at[k], for the last such k. The ends
+// ascend; ends.at[0] does not count. NaN is above none.
 struct EightFloats {
   f32 at[8];
 };
@@ -243,7 +245,7 @@ CINCH_CALL u64 least(u64 a, u64 b) {
 CINCH_CALL i64 least(i64 a, i64 b) {
   return a < b ? a : b;
 }
-// How many of `count` places from `first` on lie below `limit`.
+// How many of `count` places from `first` on are below `limit`.
 CINCH_CALL u32 places_below(i64 limit, i64 first, u32 count) {
   const i64 left = limit - first;
   return left <= 0 ? 0u : left < i64(count) ? u32(left) : count;

@@ -1,16 +1,16 @@
-// draw.h: random draws for the four neighbouring elements of a lane: one block of Philox where
-// their indices share it. The same values as the functions by index. Needs warp.h and the
-// language's random.h.
+// draw.h: random draws for the four neighbouring elements of a lane. If their indices share a block
+// of Philox, it is computed once. The values are those of the functions by index. Needs warp.h and
+// the language's random.h.
 
 namespace cinch {
 
-// Do the four indices follow each other from a multiple of four?
+// Are the four indices consecutive, from a multiple of four on?
 CINCH_FN bool is_run(const u32 (&index)[4]) {
   return (index[0] & 3u) == 0u && index[1] == index[0] + 1u && index[2] == index[0] + 2u &&
          index[3] == index[0] + 3u;
 }
 
-// IsRun: they are known to.
+// IsRun: this is known.
 template <bool IsRun>
 CINCH_FN void random_bits_four(const lang::DrawStream& stream, const u32 (&index)[4],
                                u32 (&out)[4]) {
@@ -20,7 +20,7 @@ CINCH_FN void random_bits_four(const lang::DrawStream& stream, const u32 (&index
     return;
   }
   if constexpr (!IsRun) {
-    // Rare: once in the text, not four times.
+    // Rare, so the text has it once, not four times.
 #pragma unroll 1
     for (u32 i = 0; i < 4u; ++i) {
       const u32 bits = lang::random_bits(stream, one_of(index, i));
@@ -53,10 +53,10 @@ CINCH_FN void normal_four(const lang::DrawStream& stream, const u32 (&index)[4],
   }
 }
 
-// The 16 bits that each of four elements rounds with, in order.
+// The 16 bits that round each of four elements, in order.
 CINCH_FN u64 random_halves(const lang::DrawStream& stream, const u32 (&index)[4]) {
   if (is_run(index)) {
-    // A block serves eight elements: the lane's four are its first or second two words.
+    // A block serves eight elements. The lane's four take its first or last two words.
     const lang::Block<u32> block = lang::draw_block(stream, lang::kHalfPlane, index[0] >> 3);
     const bool is_upper = (index[0] & 4u) != 0u;
     return u64(is_upper ? block.word[2] : block.word[0]) |
@@ -71,8 +71,8 @@ CINCH_FN u64 random_halves(const lang::DrawStream& stream, const u32 (&index)[4]
 }
 
 // The same for rows whose first element, `first`, has an index that is a multiple of eight. Two
-// neighbouring lanes share a block in each row: of two rows the even lane draws for the first, the
-// odd one for the second, and each gives the other its words.
+// neighbouring lanes share a block in each row. Of two rows, the even lane draws for the first and
+// the odd lane for the second, and each gives the other its words.
 template <u32 Rows>
 CINCH_FN void random_half_rows(const lang::DrawStream& stream, u32 first, u64 (&halves)[Rows]) {
   const u32 lane = lane_index();
@@ -101,7 +101,7 @@ CINCH_FN u32 half_of(u64 halves, u32 which) {
   return u32(halves >> (16u * which)) & 0xffffu;
 }
 
-// As lang::stochastic_round, whose ties are broken here by one loop for all four.
+// Like lang::stochastic_round, but one loop breaks the ties of all four elements.
 template <class F>
 CINCH_FN void stochastic_round_four(const lang::DrawStream& stream, u64 halves, const F (&x)[4],
                                     const u32 (&index)[4], F (&out)[4]) {
@@ -122,15 +122,15 @@ CINCH_FN void stochastic_round_four(const lang::DrawStream& stream, u64 halves, 
   CINCH_EACH out[c] = lang::end_rounding(x[c], whole[c], (ups >> c & 1u) != 0u);
 }
 
-// The same as integers of `Bits` bits, in fixed point; is one of them rare, they are of no use. E
-// is i32 or u32, T what holds them.
+// The same as integers of `Bits` bits, in fixed point. If an element is rare, the results are of no
+// use. E is i32 or u32; T holds them.
 template <class E, int Bits, lang::RoundedRange Range, class T>
 CINCH_FN void fixed_int_four(u64 halves, const f32 (&x)[4], T (&out)[4], bool& is_rare) {
   CINCH_EACH {
     out[c] = T(lang::stochastic_int_but<E, Bits, Range>(is_rare, x[c], half_of(halves, c)));
   }
 }
-// The long way round for all four where one of them is rare.
+// The slow way for all four elements if one of them is rare.
 template <class E, int Bits, lang::RoundedRange Range, class T>
 CINCH_FN void stochastic_int_four(const lang::DrawStream& stream, u64 halves, const f32 (&x)[4],
                                   const u32 (&index)[4], T (&out)[4]) {

@@ -1,6 +1,6 @@
 // hash.h: the check word of a payload's header and counts (docs/payload.md): the low half of
-// XXH3-128, seed 0, for inputs of 60 to 128 bytes that are whole words, read where the payload has
-// them. Constants and steps are those of the algorithm's specification.
+// XXH3-128 with seed 0, for inputs of 60 to 128 bytes that are whole words. Reads the words where
+// the payload has them. Constants and steps are those of the algorithm's specification.
 
 namespace cinch {
 
@@ -21,7 +21,7 @@ CINCH_FN u64 xxh_fold(u64 a, u64 b) {
   return (a * b) ^ __umul64hi(a, b);
 }
 
-// The payload's words without the check word, which is the fourth.
+// The payload's words without the fourth, which is the check word.
 CINCH_FN u32 framed_word(const u8* payload, u32 index) {
   return reinterpret_cast<const u32*>(payload)[index < 3u ? index : index + 1u];
 }
@@ -40,7 +40,7 @@ CINCH_FN u64 xxh_mix(const u8* payload, u32 offset, u32 secret) {
                   xxh_read(payload, offset + 8u) ^ xxh_secret(secret + 1u));
 }
 
-// 16 bytes from the front and 16 from the back; `secret` counts words.
+// Mixes 16 bytes from the front and 16 from the back. `secret` counts words.
 CINCH_FN void xxh_take(XxhSum& sum, const u8* payload, u32 front, u32 back, u32 secret) {
   sum.low += xxh_mix(payload, front, secret);
   sum.low ^= xxh_read(payload, back) + xxh_read(payload, back + 8u);
@@ -48,8 +48,8 @@ CINCH_FN void xxh_take(XxhSum& sum, const u8* payload, u32 front, u32 back, u32 
   sum.high ^= xxh_read(payload, front) + xxh_read(payload, front + 8u);
 }
 
-// `num_words`: 15 of the header, and the counts. A function of its own: payloads are sealed and
-// opened by it.
+// `num_words`: 15 of the header, and the counts. A function of its own, because both sealing and
+// opening a payload call it.
 static __device__ __noinline__ u32 check_word(const u8* payload, u32 num_words) {
   const u32 num_bytes = 4u * num_words;
   XxhSum sum = {u64(num_bytes) * kXxhPrime1, 0u};

@@ -1,9 +1,9 @@
-// launch.h: which tensor a block works for, and whether it does. Needs warp.h and the structs of
-// the launch (runtime/image/kernel_abi.h), of which the emitter writes GpuTensor.
+// launch.h: which tensor a block works for, and whether it takes part. Needs warp.h and the structs
+// of the launch (runtime/image/kernel_abi.h). The emitter prints GpuTensor, one of these structs.
 
 namespace cinch {
 
-// A block's part of a launch: a tensor, and its place among the blocks of that tensor.
+// A block's part of a launch: a tensor, and the block's place among that tensor's blocks.
 struct Place {
   u32 tensor, block, num_blocks;
 };
@@ -41,9 +41,10 @@ CINCH_FN bool holds(const GpuTensor& args, const GpuCondition& condition) {
   return (flag != 0u) == (condition.wanted != 0u);
 }
 
-// The same for all threads of the block: one of them looks and tells the others, since all blocks
-// read these lines, and blocks that run at the same time may set the status. The step itself may
-// write what was looked at. A function of its own, as find_place is: every kernel begins with both.
+// The result is the same for all threads of the block. One thread reads and tells the others,
+// because all blocks read these lines, and blocks that run at the same time may set the status. The
+// step itself may change what was read. A function of its own, like find_place, because every
+// kernel begins with both.
 static __device__ __noinline__ bool takes_part(const GpuStep& step, const GpuTensor& args,
                                                const u32* status) {
   if (step.is_guarded == 0u && step.num_conditions == 0u) return true;
@@ -51,7 +52,7 @@ static __device__ __noinline__ bool takes_part(const GpuStep& step, const GpuTen
   if (threadIdx.x == 0u) {
     const volatile u32* seen = status;
     stays_out = step.is_guarded != 0u && (seen[0] | seen[1]) != 0u;
-    // Of no elements, and behind a failure, nothing ran that could have written a condition.
+    // For no elements, and after a failure, no kernel ran that could have written a condition.
     stays_out = stays_out || (step.num_conditions != 0u && num_elems(args) == 0u);
     for (u32 i = 0; i < step.num_conditions; ++i) {
       stays_out = stays_out || !holds(args, step.conditions[i]);
@@ -60,7 +61,7 @@ static __device__ __noinline__ bool takes_part(const GpuStep& step, const GpuTen
   return __syncthreads_or(int(stays_out)) == 0;
 }
 
-// What the elements of a tensor are shared out by: all threads of its blocks.
+// The threads that share the elements of a tensor: all threads of its blocks.
 struct Threads {
   u64 rank, count;
 };
@@ -68,7 +69,7 @@ CINCH_FN Threads threads_of(Place place) {
   return {u64(place.block) * blockDim.x + threadIdx.x, u64(place.num_blocks) * blockDim.x};
 }
 
-// The words of a call, zeroed by the block that does all of it.
+// The words of a call. A block that runs the whole call clears them.
 CINCH_FN void begin_call(const GpuLaunch& launch, u32* status, Place place) {
   u32* const counts = launch.counts + u64(launch.num_counts) * place.tensor;
   for (u32 i = threadIdx.x; i < kStatusWords; i += blockDim.x) status[i] = 0u;
@@ -76,7 +77,7 @@ CINCH_FN void begin_call(const GpuLaunch& launch, u32* status, Place place) {
   __syncthreads();
 }
 
-// Addresses come from tables: that they are of global memory is for us to say.
+// Addresses come from tables, so the compiler must be told that they are of global memory.
 CINCH_FN u8* in_global(u8* address) {
   __builtin_assume(__isGlobal(address));
   return address;

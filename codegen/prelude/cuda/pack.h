@@ -2,13 +2,12 @@
 
 namespace cinch {
 
-// Words of shared memory that a warp needs to pack a row of elements: 128 elements and a shifted
-// start.
+// Words of shared memory that a warp needs to pack a row: 128 elements after a shifted start.
 static __device__ constexpr u32 stage_words(u32 bits) {
   return 4u * bits + 2u;
 }
 
-// Puts the bits of one element into the stage, which is zero where they go.
+// Puts the bits of one element into the stage, which must hold zeros there.
 CINCH_FN void stage_bits(u32* stage, u32 position, u64 value, u32 bits) {
   const u32 word = position >> 5, shift = position & 31u;
   atomicOr(stage + word, u32(value << shift));
@@ -16,14 +15,14 @@ CINCH_FN void stage_bits(u32* stage, u32 position, u64 value, u32 bits) {
   if (shift + bits > 64u) atomicOr(stage + word + 2, u32(value >> (64u - shift)));
 }
 
-// How many elements of a row are live, from every lane's own number.
+// The number of live elements of a row, from every lane's own number.
 CINCH_FN u32 row_live(u32 live) {
   return u32(
       __popc(__ballot_sync(kAllLanes, live > 0u)) + __popc(__ballot_sync(kAllLanes, live > 1u)) +
       __popc(__ballot_sync(kAllLanes, live > 2u)) + __popc(__ballot_sync(kAllLanes, live > 3u)));
 }
 
-// The part of a word that holds `num_bytes` bytes (at most 4), to any address.
+// Stores the first `num_bytes` bytes (at most 4) of a word at any address.
 CINCH_FN void store_word(u8* to, u32 word, u32 num_bytes) {
   if (num_bytes >= 4u && (reinterpret_cast<u64>(to) & 3u) == 0) {
     *reinterpret_cast<u32*>(to) = word;
@@ -35,8 +34,8 @@ CINCH_FN void store_word(u8* to, u32 word, u32 num_bytes) {
   }
 }
 
-// The word that this lane's run of 4 * Bits bits (1, 2 or 4 bits an element) is a part of; each
-// lane of the word's gets it.
+// Joins each lane's run of 4 * Bits bits (1, 2 or 4 bits an element) to words. Each lane of a word
+// gets the word.
 template <int Bits>
 CINCH_FN u32 join_runs(u32 run) {
   constexpr u32 kLanes = 8u / Bits;
@@ -54,8 +53,8 @@ CINCH_FN u32 run_of(const typename S::Compute (&x)[4], u32 live) {
   return run;
 }
 
-// Rows of a square of units, one row to a lane, become its columns: unit i of lane l goes to unit l
-// of lane i, among neighbouring lanes as many as there are units.
+// Transposes squares of units: neighbouring lanes, as many as there are units, hold one row each.
+// Unit i of lane l goes to unit l of lane i.
 template <u32 Units, u32 UnitBits>
 CINCH_FN u32 transpose_units(u32 x) {
 #pragma unroll
@@ -74,8 +73,8 @@ CINCH_FN u32 transpose_units(u32 x) {
   return x;
 }
 
-// Packs so many whole rows from `begin` on, as holds_rows allows, by the runs of run_of: a lane
-// gets the word of one row where lanes had a part of all rows' words.
+// Packs this many whole rows from `begin` on, as holds_rows allows, from the runs of run_of.
+// Before, a lane has a part of a word of each row; afterwards it has a whole word of one row.
 template <class S, u32 Rows>
 CINCH_FN void pack_rows(u8* buffer, i64 begin, const u32 (&runs)[Rows]) {
   constexpr u32 kBits = S::kBits, kLanes = 8u / kBits, kRowWords = 4u * kBits;
@@ -97,8 +96,8 @@ CINCH_FN void pack_rows(u8* buffer, i64 begin, const u32 (&runs)[Rows]) {
   }
 }
 
-// Packs a row that a few lanes share and whose bits begin and end with words, of which the first
-// `len` elements exist.
+// Packs a row that a few lanes share, of which the first `len` elements exist. The row's bits begin
+// and end at words.
 template <class S, u32 Lanes>
 CINCH_FN void pack_short_row(u8* buffer, i64 begin, u32 len, const typename S::Compute (&x)[4]) {
   constexpr u32 kBits = S::kBits, kWordLanes = 8u / kBits;
@@ -111,9 +110,9 @@ CINCH_FN void pack_short_row(u8* buffer, i64 begin, u32 len, const typename S::C
   }
 }
 
-// Packs row `turn` from `first_row_begin` on: lane l holds its elements 4l … 4l + 3, of which
-// `live` exist; live elements form a prefix of the row. Bits in front of the row's first byte
-// boundary belong to an earlier store of the same warp and stay; bits behind the last element
+// Packs row `turn` from `first_row_begin` on. Lane l holds elements 4l … 4l + 3 of the row, of
+// which `live` exist; live elements are a prefix of the row. Bits before the row's first byte
+// boundary belong to an earlier store of the same warp and stay. Bits behind the last element
 // become 0. `stage` is this warp's shared memory of stage_words(bits).
 template <class S, Access A>
 CINCH_FN void pack_four(u8* buffer, i64 first_row_begin, u32 turn, u32 live,

@@ -1,12 +1,12 @@
 // reduce.h: reductions in the language's order. Needs launch.h and storage.h.
 //
-// An Item is a scalar or an emitted tuple; `join(a, b)` takes b in behind a, and joining with
-// `empty` gives the other side (the identity of a builtin operation; a tuple whose `has` is false).
-// So missing elements keep their place and take no part.
+// An Item is a scalar or an emitted tuple. `join(a, b)` joins b behind a. Joining with `empty`
+// returns the other side: `empty` is the identity of a builtin operation, or a tuple whose `has` is
+// false. So missing elements keep their place and take no part.
 
 namespace cinch {
 
-// Adds x in where that holds: one instruction under a predicate, which compilers else make two of.
+// Adds x if `holds`, by one instruction with a predicate. Compilers would make two.
 CINCH_FN void add_where(bool holds, f32& sum, f32 x) {
 #if defined(CINCH_LANG_PORTABLE_ONLY)
   if (holds) sum = lang::add(sum, x);
@@ -19,19 +19,19 @@ CINCH_FN void add_where(bool holds, f32& sum, f32 x) {
 #endif
 }
 
-// What two lanes, which differ in one bit of their number, make of an item each: the one without
-// the bit comes first. Both get it.
+// Joins the items of two lanes that differ in one bit of their number. The lane without the bit
+// comes first. Both get the result.
 template <class Item, class Join>
 CINCH_FN Item join_across(Item own, Item other, u32 bit, Join join) {
   const bool is_second = (lane_index() & bit) != 0u;
   return join(is_second ? other : own, is_second ? own : other);
 }
 
-// Column j takes in column j + 64, j + 32, … j + 1; 32 columns apart is eight lanes apart. Lanes
-// share the columns out as they go, so that eight shuffles do: after the first step lanes 0 to 15
-// have columns 4l and 4l + 1, the others 4l + 2 and 4l + 3, after the second each has one. All
-// lanes get the result. Lanes: those that share a row, 32 or less; columns that are missing take no
-// part.
+// Column j takes in column j + 64, j + 32, … j + 1. Columns that are 32 apart are eight lanes
+// apart. Lanes divide the columns among them, so eight shuffles are enough: after the first step,
+// lanes 0 to 15 have columns 4l and 4l + 1, the others 4l + 2 and 4l + 3; after the second step
+// each lane has one. All lanes get the result. `Lanes` share a row, at most 32; missing columns
+// take no part.
 template <u32 Lanes, class Item, class Join>
 CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   if constexpr (Lanes < 32u) {
@@ -59,7 +59,7 @@ CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   return x;
 }
 
-// Of items that join in any order: each lane has joined its own.
+// The same for items that join in any order. Each lane has joined its own items already.
 template <u32 Lanes, class Item, class Join>
 CINCH_FN Item join_lanes(Item x, Join join) {
 #pragma unroll
@@ -67,7 +67,7 @@ CINCH_FN Item join_lanes(Item x, Join join) {
   return x;
 }
 
-// The same of sums of 32 bits, which devices from sm_80 on have an instruction for.
+// The same for sums of 32 bits, for which devices from sm_80 on have an instruction.
 template <u32 Lanes, class T>
 CINCH_FN T sum_lanes(T x) {
 #if !defined(CINCH_LANG_PORTABLE_ONLY) && __CUDA_ARCH__ >= 800
@@ -76,8 +76,8 @@ CINCH_FN T sum_lanes(T x) {
   return join_lanes<Lanes>(x, [](T a, T b) { return lang::add(a, b); });
 }
 
-// join_columns as a function of its own, for where it is called once for many elements; of joins
-// that remember something there would be one for each place anyway.
+// join_columns as a function of its own, which is called once for many elements. Joins that capture
+// something would make a function for each call anyway.
 template <class Item>
 struct Columns {
   Item at[4];
@@ -95,16 +95,16 @@ CINCH_FN Item join_columns_apart(const Item (&columns)[4], Join join) {
   }
 }
 
-// The results of tiles of a group longer than one tile, reduced by the same rule as they come,
-// level over level: 1024 results of a level make one of the next. All lanes of the warp hold the
-// same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0 for groups of up to 1024
-// elements, 1 up to 2^20, 3 for any.
+// The results of the tiles of a group longer than one tile, reduced by the same rule as they
+// arrive, level by level: 1024 results of a level make one of the next. All lanes of the warp hold
+// the same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0 for groups of up to
+// 1024 elements, 1 up to 2^20, 3 for any.
 template <class Item, int Levels>
 struct TileResults {
   static constexpr int kKept = Levels > 0 ? Levels : 1;
   Item columns[kKept][4];
   u32 count[kKept];
-  Item handed;  // the result that went up last
+  Item handed;  // the result that last went up a level
 
   __device__ __forceinline__ void clear(Item empty) {
     handed = empty;
@@ -115,14 +115,14 @@ struct TileResults {
     }
   }
 
-  // The next tile's result.
+  // Takes the next tile's result.
   template <class Join>
   __device__ __forceinline__ void take(Item result, Item empty, Join join) {
     handed = result;
     put(0, empty, join);
   }
 
-  // The group's result; `empty` if there was no tile.
+  // The group's result. `empty` if there was no tile.
   template <class Join>
   __device__ __forceinline__ Item finish(Item empty, Join join) {
 #pragma unroll 1
@@ -139,8 +139,8 @@ struct TileResults {
   }
 
  private:
-  // Levels are found by comparing: an array whose index is known when it runs would lie in memory.
-  // That is more code.
+  // Finds levels by comparisons, which is more code: an array with a variable index would be in
+  // memory.
 #if defined(CINCH_QUICK)
   __device__ __forceinline__ u32 take_out(int level, Item (&kept)[4]) const {
     CINCH_EACH kept[c] = columns[level][c];
@@ -172,8 +172,8 @@ struct TileResults {
   }
 #endif
 
-  // What was handed up becomes part of a level, and what that makes of the ones above. Levels are
-  // turns of a loop, not copies of its body: once per tile, it is compiled for its size.
+  // Puts a result into a level, and the result of a full level into the next one. The levels are
+  // turns of a loop, not copies of its body: this runs once for a tile, so small code is better.
   template <class Join>
   __device__ __forceinline__ void put(int first_level, Item empty, Join join) {
 #pragma unroll 1
@@ -196,7 +196,7 @@ struct TileResults {
   }
 };
 
-// The same of items that join in any order, for groups longer than one tile.
+// The same for items that join in any order, for groups longer than one tile.
 template <class Item>
 struct JoinedResults {
   Item joined;
@@ -212,8 +212,8 @@ struct JoinedResults {
   }
 };
 
-// Results of one tile per warp, tile `first_tile` + warp, given to every warp in the order of
-// tiles. `shared` holds one item per warp; all threads of the team call.
+// Gives the results of one tile per warp, tile `first_tile` + warp, to every warp in the order of
+// tiles. `shared` holds one item per warp. All threads of the team must call it.
 template <u32 Warps, class Results, class Item, class Join>
 CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 first_tile,
                          u64 num_tiles, Item* shared, Item empty, Join join) {
@@ -230,11 +230,12 @@ CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 fi
 }
 
 // A step's part of a reduction of stored partials, by its `value` (GpuFold of
-// runtime/image/kernel_abi.h). One that folds puts the result of each tile of 1024 partials where
-// the tile's first lay, by many blocks: no other warp reads that tile. The one that finishes takes
-// these results instead of all partials. The bits are the same: 1024 results of a level make one of
-// the next, place by place, whether they come one by one (TileResults) or as a tile from memory;
-// and a level that has but one result gives it on as it is, since only `empty` joins it.
+// runtime/image/kernel_abi.h). A step that folds runs in many blocks. It stores the result of each
+// tile of 1024 partials at the tile's first place; no other warp reads that tile. The step that
+// finishes reads these results instead of all partials. The bits are the same: 1024 results of a
+// level make one of the next, place by place, whether they come one by one (TileResults) or as a
+// tile from memory. A level with a single result passes it on unchanged, because only `empty` joins
+// it.
 struct Folding {
   bool folds, is_folded;
   u32 block, num_blocks;
@@ -244,14 +245,15 @@ CINCH_FN Folding folding_of(const GpuStep& step, Place place) {
           place.num_blocks};
 }
 
-// The ordered reduction of `count` stored partials by a whole block, or its fold by many;
-// load(i) gives an item, store(i, item) takes one. What a fold returns is no result.
+// The ordered reduction of `count` stored partials by a whole block, or its fold by many blocks.
+// load(i) returns an item, and store(i, item) stores one. The returned item of a fold has no
+// meaning.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* shared, Item empty,
                             Load load, Store store, Join join) {
   TileResults<Item, 3> results;
   results.clear(empty);
-  const u32 level = folding.is_folded ? 10u : 0u;  // items lie 2^level apart
+  const u32 level = folding.is_folded ? 10u : 0u;  // items are 2^level apart
   const u64 num_items = (count + (1u << level) - 1u) >> level;
   const u64 num_tiles = (num_items + kTileElems - 1) / kTileElems;
   const u64 apart = u64(folding.num_blocks) * Warps;
@@ -278,7 +280,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* 
   return results.finish(empty, join);
 }
 
-// The same of items that join in any order: of a tile where that is folded, else of all.
+// The same for items that join in any order: of a tile if it folds, else of all.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN Item join_stored(Team<Warps> team, Folding folding, u64 count, Item* shared, Item empty,
                           Load load, Store store, Join join) {
@@ -309,7 +311,7 @@ CINCH_FN Item join_stored(Team<Warps> team, Folding folding, u64 count, Item* sh
   return joined;
 }
 
-// The same of scalars in a buffer; compiled once for all kernels that reduce alike.
+// The same for scalars in a buffer. Compiled once for all kernels that reduce alike.
 template <class S, u32 Warps, class Join>
 static __device__ __noinline__ typename S::Compute reduce_partials(
     Team<Warps> team, Folding folding, u64 count, u8* partials, typename S::Compute* shared,

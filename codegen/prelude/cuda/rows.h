@@ -3,7 +3,8 @@
 
 namespace cinch {
 
-// In place: distances below 32 by shuffles, the others in each lane's registers.
+// In place. Shuffles serve distances below 32; at other distances both elements are in a lane's
+// registers.
 template <u32 Len, class E>
 CINCH_FN void butterflies_of_row(E* row) {
   constexpr u32 kEach = Len < 32u ? 1u : Len / 32u;
@@ -37,7 +38,7 @@ CINCH_FN void butterflies_of_row(E* row) {
   }
 }
 
-// How many keys of the warp reach a number.
+// How many keys of the warp are at least a number.
 template <u32 Each>
 CINCH_FN u32 count_reaching(const u32 (&keys)[Each], u32 least) {
   u32 num = 0;
@@ -46,8 +47,8 @@ CINCH_FN u32 count_reaching(const u32 (&keys)[Each], u32 least) {
   return sum_lanes<32u>(num);
 }
 
-// In place: 1 for the k largest keys, of equal ones the first, 0 for the others. The k-th largest
-// is found bit by bit from the top.
+// In place: 1 for the k largest keys, 0 for the others. The first of equal keys wins. Finds the
+// k-th largest key bit by bit from the top.
 template <u32 Len>
 CINCH_FN void mark_largest_of_row(u32* row, u32 k) {
   constexpr u32 kEach = (Len + 31u) / 32u;
@@ -73,8 +74,8 @@ CINCH_FN void mark_largest_of_row(u32* row, u32 k) {
   }
 }
 
-// What column `Column` of a tile's columns has taken in when those `Distance` and more apart were
-// joined: product(k) for all k.
+// The value of column `Column` of a tile after columns at `Distance` and more were joined, where
+// product(k) is element k.
 template <u32 Len, u32 Column, u32 Distance, class Product>
 CINCH_FN auto column_of_products(const Product& product) {
   constexpr u32 kColumns = 128;
@@ -95,7 +96,7 @@ CINCH_FN auto column_of_products(const Product& product) {
   }
 }
 
-// The row times a matrix of Len columns, row by row in memory.
+// Multiplies the row by a matrix of Len columns, stored row by row.
 template <u32 Len, class S, class E>
 CINCH_FN void multiply_row(const E* row, const u8* matrix, E* to) {
 #pragma unroll 1

@@ -8,8 +8,8 @@ CINCH_FN T wrapping_add(T a, T b) {
   return lang::add(a, b);
 }
 
-// The running sum over a row of the tile (elements in order), starting from `carry`, which moves on
-// to the row's end. Elements that are not live count as 0.
+// The running sum over a row of the tile, in the order of elements, from `carry`, which becomes the
+// sum at the row's end. Elements that are not live count as 0.
 template <class T>
 CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T (&out)[4]) {
   T own[4];
@@ -30,7 +30,7 @@ CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T
   carry = wrapping_add(carry, lane_get(upto, 31));
 }
 
-// Of truths, how many hold.
+// The same for truth values: how many are true.
 template <class T>
 CINCH_FN void running_sum(const bool (&x)[4], u32 live, bool exclusive, T& carry, T (&out)[4]) {
   bool counts[4];
@@ -55,9 +55,9 @@ CINCH_FN void running_sum(const bool (&x)[4], u32 live, bool exclusive, T& carry
   carry = wrapping_add(carry, T(all));
 }
 
-// In place, the float-order scan of up to 1024 items: for d = 1, 2, 4 … 512 each takes in the one d
-// before it, all at once. Chunks go from high to low, so that what a chunk reads is still as it
-// was.
+// The float-order scan of up to 1024 items, in place: for d = 1, 2, 4 … 512, each item takes in the
+// item d before it, all at once. Goes through chunks from high to low, so that a chunk reads items
+// that are not changed yet.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN void scan_tile(Team<Warps> team, u32 len, Item empty, Load load, Store store, Join join) {
   constexpr u32 kThreads = Team<Warps>::kThreads;
@@ -75,10 +75,10 @@ CINCH_FN void scan_tile(Team<Warps> team, u32 len, Item empty, Load load, Store 
   }
 }
 
-// Spans of 2^20 partials that a row may have: tiles of fewer than 2^32 elements make no more.
+// Spans of 2^20 partials in a row. Fewer than 2^32 elements make no more.
 constexpr u32 kMaxSpans = 4;
 
-// Entry `last` of the float-order scan of the span ends.
+// Item `last` of the float-order scan of the span ends.
 template <class Item, class Join>
 CINCH_FN Item scanned_span(const Item (&ends)[kMaxSpans], u32 last, Join join) {
   Item x[kMaxSpans];
@@ -97,9 +97,9 @@ CINCH_FN Item scanned_span(const Item (&ends)[kMaxSpans], u32 last, Join join) {
   return result;
 }
 
-// One row of `len` stored partials becomes its inclusive float-order scan, in place: tiles of 1024,
-// tile ends by the same rule, which join on the left; 1024 tiles (a span) at a time. `ends` is
-// shared memory for 1024 items. A block's work.
+// Replaces a row of `len` stored partials by its inclusive float-order scan: tiles of 1024, and
+// tile ends by the same rule, which join on the left. Takes 1024 tiles (a span) at a time. `ends`
+// is shared memory for 1024 items. The whole block calls it.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty, Load load,
                               Store store, Join join) {
@@ -109,7 +109,7 @@ CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty,
   Item span_ends[kMaxSpans];
 #pragma unroll
   for (u32 i = 0; i < kMaxSpans; ++i) span_ends[i] = empty;
-  Item before = empty;  // the scanned end of the tile in front of the span
+  Item before = empty;  // the scanned end of the tile before the span
   u32 span = 0;
   for (u64 begin = 0; begin < len; begin += kSpan, ++span) {
     const u64 rest = len - begin;
@@ -146,11 +146,11 @@ CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty,
 }
 
 // ---- look-back (Merrill and Garland, 2016) ----
-// The state of ticket t is two words; each holds a status in its upper half and half of a 64-bit
-// sum in its lower half, so that a reader sees whether both belong together. The sum itself travels
-// with the status, and nothing else that the writer stored is read: accesses need no order. Status
-// 1: the ticket's own total; 2: the sum up to its end. Behind the last group's pair stands the
-// ticket counter. All zero before the launch.
+// The state of ticket t is two words. Each holds a status in its upper half and half of a 64-bit
+// sum in its lower half, so a reader sees whether both belong together. The sum travels with the
+// status, and nothing else of the writer is read, so the accesses need no order. Status 1: the
+// ticket's own total. Status 2: the sum up to its end. The ticket counter is behind the last
+// group's pair. All words are zero before the launch.
 constexpr u32 kOwnTotal = 1, kSumUpToEnd = 2;
 
 CINCH_FN void put_state(u64* to, u64 word) {
@@ -175,8 +175,8 @@ CINCH_FN u32 wait_for(u64* state, u64 ticket, u64& sum) {
   return u32(low >> 32);
 }
 
-// The sum of all tickets before this one; a warp looks at 32 of them at a time. Tickets are taken
-// in order by blocks that run, so every one waited for will be published.
+// The sum of all tickets before this one. A warp looks at 32 of them at a time. Running blocks take
+// tickets in order, so every ticket that it waits for will be published.
 CINCH_FN u64 sum_before(u64* state, u64 ticket, u64 total) {
   const u32 lane = lane_index();
   if (lane == 0u) publish(state, ticket, ticket == 0u ? kSumUpToEnd : kOwnTotal, total);
@@ -185,7 +185,7 @@ CINCH_FN u64 sum_before(u64* state, u64 ticket, u64 total) {
   bool is_done = ticket == 0u;
   for (u64 end = ticket; !is_done; end = end < 32u ? 0u : end - 32u) {
     u64 sum = 0;
-    u32 status = kSumUpToEnd;  // in front of the first ticket: a sum of nothing
+    u32 status = kSumUpToEnd;  // before the first ticket: an empty sum
     if (lane < end) status = wait_for(state, end - 1u - lane, sum);
     __syncwarp();
     const u32 complete = __ballot_sync(kAllLanes, status == kSumUpToEnd);
@@ -202,9 +202,10 @@ CINCH_FN u64 sum_before(u64* state, u64 ticket, u64 total) {
   return before;
 }
 
-// The sum of the totals of all groups before this warp's (PerWarp: one group per warp, in order) or
-// this block's. `slots` is shared memory of Warps + 1 words. All threads of the block call. A
-// function of its own, one for all kernels: it is called once for many elements.
+// The sum of the totals of all groups before this warp's group (PerWarp: one group per warp, in
+// order) or before this block's. `slots` is shared memory of Warps + 1 words. All threads of the
+// block must call it. A function of its own, one for all kernels, because it is called once for
+// many elements.
 template <u32 Warps, bool PerWarp>
 static __device__ __noinline__ u64 look_back(u64* state, u64 ticket, u64 total, u64* slots) {
   const u32 warp = warp_index();
@@ -225,7 +226,7 @@ static __device__ __noinline__ u64 look_back(u64* state, u64 ticket, u64 total, 
   return result;
 }
 
-// The next ticket, the same for all threads of the block.
+// The next ticket. All threads of the block get the same.
 CINCH_FN u64 take_ticket(u64* counter, u64* slot) {
   if (threadIdx.x == 0u) *slot = atomicAdd(counter, 1ull);
   __syncthreads();

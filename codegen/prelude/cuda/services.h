@@ -1,10 +1,10 @@
-// services.h: what a call does beside its program's own kernels: moves, conversions, the commit of
-// states. Needs launch.h and storage.h. Every function is called by all threads of the tensor's
-// blocks.
+// services.h: what a call does besides its program's own kernels: moves, conversions, and the
+// commit of states. Needs launch.h and storage.h. All threads of the tensor's blocks must call
+// every function.
 
 namespace cinch {
 
-// Bytes from any address to any other, 16 at a time where both allow it; they do not overlap.
+// Moves bytes between any addresses that do not overlap, 16 at a time if both addresses allow it.
 CINCH_FN void move_bytes(Threads threads, u8* to, const u8* from, u64 num_bytes) {
   using Span = Pack<u32, 4>;
   u64 moved = 0;
@@ -80,7 +80,7 @@ CINCH_FN bool holds_nonfinite(Threads threads, const u8* values, u64 count) {
   return found;
 }
 
-// The end of a call, by one thread: what the host will read.
+// Notes what the host reads at the end of a call. One thread calls it.
 CINCH_FN void note_outcome(GpuOutcome& outcome, u32 flags, u32 failed) {
   outcome.flags = flags;
   if (outcome.failed == 0u) outcome.failed = failed;
@@ -109,7 +109,7 @@ CINCH_FN void multiply(Threads threads, u8* to, const u8* from, u64 count, f32 f
   }
 }
 
-// NaN in every element.
+// Stores NaN in every element.
 CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
 #pragma unroll 1
   for (u64 i = threads.rank; i < count; i += threads.count) {
@@ -117,7 +117,7 @@ CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
   }
 }
 
-// The services that the wire has no part in (GpuService of runtime/image/kernel_abi.h); `to` and
+// The services that do not depend on the wire (GpuService of runtime/image/kernel_abi.h). `to` and
 // `from` are the buffers that arg0 and arg1 name, or null.
 CINCH_FN void serve(const GpuLaunch& launch, const GpuStep& step, const GpuTensor& args,
                     u32* status, Place place, u8* to, const u8* from) {
@@ -143,7 +143,8 @@ CINCH_FN void serve(const GpuLaunch& launch, const GpuStep& step, const GpuTenso
     case u32(GpuService::Widen):
       return widen(threads, to, outside, count, step.arg1);
     case u32(GpuService::Narrow):
-      // A marked payload may be refused: decode leaves the output. A marked finish is all NaN.
+      // A marked payload may be rejected, and decode then leaves the output. A marked finish stores
+      // NaN.
       if (status[1] == 0u || (step.value != 0 && (status[0] & 1u) != 0u)) {
         narrow(threads, outside, to, count, step.arg1);
       }
@@ -152,7 +153,7 @@ CINCH_FN void serve(const GpuLaunch& launch, const GpuStep& step, const GpuTenso
       if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);
       return;
     case u32(GpuService::Fill):
-      // A marked payload may be refused for its padding.
+      // A marked payload may be rejected because of its padding.
       if ((status[0] & 1u) != 0u && status[1] == 0u) fill_nan(threads, to, count);
       if (is_first) note_outcome(launch.outcomes[place.tensor], status[0], status[1]);
       return;

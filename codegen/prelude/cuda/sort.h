@@ -1,21 +1,21 @@
-// sort.h: stable order of the elements of a row. Needs storage.h.
+// sort.h: the stable order of the elements of a row. Needs storage.h.
 //
-// Radix sort from the lowest digit up. In a pass each warp of the team counts the digits of its
-// part of the row (parts are in order), one warp makes places of all counts, and each warp moves
-// its part in order, lanes of the same digit one behind the other. Passes whose digit is the same
-// in the whole row move nothing. Any number of threads; the same result as any other stable sort.
+// A radix sort from the lowest digit up. In a pass, each warp of the team counts the digits of its
+// part of the row; parts are in order. One warp turns all counts into places. Then each warp moves
+// its part in order, lanes of the same digit one after the other. A pass moves nothing if the whole
+// row has the same digit. The result is that of any other stable sort, with any number of threads.
 
 namespace cinch {
 
 constexpr u32 kDigitBits = 8, kDigits = 1u << kDigitBits;
-// Shared words of a team, for each of its warps: counts, which become places, and one more.
+// Shared words for each warp of a team: counts, which become places, and one more.
 constexpr u32 kSortWords = kDigits + 1u;
 
 template <class T>
 using SortBits = typename RawOf<sizeof(T) <= 4 ? 32 : 64>::Type;
 
-// Bits that compare, as unsigned numbers, as the elements do. NaN comes last in either direction;
-// -0 equals +0.
+// Bits whose unsigned order is the order of the elements. NaN is last in either direction; -0
+// equals +0.
 template <class T>
 CINCH_FN SortBits<T> sort_bits(T x, bool descending) {
   using Bits = SortBits<T>;
@@ -31,7 +31,7 @@ CINCH_FN SortBits<T> sort_bits(T x, bool descending) {
   return descending ? Bits(~bits) : bits;
 }
 
-// A part of the row at hand, as one pass sees it.
+// The part of a row that a warp sorts, as one pass sees it.
 template <class S>
 struct SortPass {
   const u8* keys;
@@ -58,8 +58,8 @@ CINCH_FN void count_digits(const SortPass<S>& pass, u64 first, u64 end, u32* cou
   }
 }
 
-// By one warp: the counts of all parts become the places where the elements go. Does one digit have
-// all `len` elements?
+// One warp turns the counts of all parts into the places of the elements. Returns whether all `len`
+// elements have the same digit.
 template <u32 Parts>
 CINCH_FN bool place_digits(u32* counts, u64 len) {
   constexpr u32 kOwn = kDigits / 32u;  // digits of a lane
@@ -116,7 +116,8 @@ CINCH_FN void move_part(const SortPass<S>& pass, u64 first, u64 end, u32* places
 }
 
 // order[begin .. begin + len) becomes the stable order of keys[begin .. begin + len), relative to
-// begin; `scratch` has the same place for as many. `shared`: kSortWords for each warp of the team.
+// begin. `scratch` has room for as many at the same place. `shared`: kSortWords for each warp of
+// the team.
 template <class S, u32 Warps>
 CINCH_FN void argsort_row(Team<Warps> team, const u8* keys, u8* order_bytes, u8* scratch_bytes,
                           i64 begin, i64 signed_len, bool descending, u32* shared) {
@@ -129,7 +130,7 @@ CINCH_FN void argsort_row(Team<Warps> team, const u8* keys, u8* order_bytes, u8*
   const u64 first = part * each < len ? part * each : len;
   const u64 end = first + each < len ? first + each : len;
   u32* const own = shared + part * kSortWords;
-  u32* const is_sorted = shared + kDigits;  // beside the first part's counts
+  u32* const is_sorted = shared + kDigits;  // behind the first part's counts
   SortPass<S> pass = {keys, begin, order, scratch, 0u, descending};
   team.sync();
   for (u64 i = team.rank; i < len; i += Team<Warps>::kThreads) order[i] = u32(i);

@@ -1,8 +1,8 @@
 // storage.h: elements as buffers hold them and as kernels compute with them. Needs warp.h.
 //
 // A Stored<Kind, Bits, StorageBits> is one dtype in one layout. Whole elements (8, 16, 32, 64 bits)
-// are loaded and stored four at a time where the address allows; other widths are runs of bits,
-// least significant first, with no padding.
+// are loaded and stored four at a time if the address allows. Other widths are runs of bits, least
+// significant first, without padding.
 
 namespace cinch {
 
@@ -30,7 +30,7 @@ struct Stored {
   static constexpr int kBits = StorageBits;
   static constexpr bool kIsWhole =
       StorageBits == 8 || StorageBits == 16 || StorageBits == 32 || StorageBits == 64;
-  // What one element's bits travel in: runs of bits use u64.
+  // Holds one element's bits. Runs of bits use u64.
   using Raw = typename RawOf<StorageBits>::Type;
 
   static __device__ __forceinline__ auto decode(Raw raw) {
@@ -67,7 +67,7 @@ struct Stored {
 
   using Compute = decltype(decode(Raw(0)));
 
-  // Floats become canonical NaNs; integers are within their width already.
+  // Makes NaN of floats canonical. Integers are within their width already.
   static __device__ __forceinline__ Raw encode(Compute x) {
     if constexpr (K == Kind::Bool) {
       return Raw(x ? 1 : 0);
@@ -91,7 +91,8 @@ struct Stored {
   }
 };
 
-// `bits` bits (at most Most) from a bit position on: touches only bytes that hold some of them.
+// Reads `bits` bits (at most Most) from a bit position on. Touches only bytes that hold some of
+// them.
 template <int Most>
 CINCH_FN u64 read_bits(const u8* bytes, u64 position, u32 bits) {
   const u64 first = position >> 3;
@@ -123,23 +124,23 @@ CINCH_FN auto load_one(const u8* buffer, i64 index) {
   }
 }
 
-// Whole elements only.
+// For whole elements only.
 template <class S>
 CINCH_FN void store_one(u8* buffer, i64 index, typename S::Compute x) {
   reinterpret_cast<typename S::Raw*>(buffer)[index] = S::encode(x);
 }
 
-// Four whole elements travel as one or two of these.
+// Four whole elements move as one or two spans.
 template <class Raw>
 constexpr int kSpanElems = sizeof(Raw) == 8 ? 2 : 4;
 template <class Raw>
 using Span = Pack<Raw, kSpanElems<Raw>>;
 
-// Four elements of so many bits lie within a word.
+// Do four elements of this many bits lie within a word?
 template <int Bits>
 static __device__ constexpr bool kIsNibbles = Bits == 1 || Bits == 2 || Bits == 4;
 
-// Can rows of four elements for each lane be moved from `index` on as Access::Whole?
+// Can rows, of four elements for each lane, be moved from `index` on as Access::Whole?
 template <class S>
 CINCH_FN bool holds_rows(const u8* buffer, i64 index) {
   if constexpr (S::kIsWhole) {
@@ -147,7 +148,7 @@ CINCH_FN bool holds_rows(const u8* buffer, i64 index) {
     const u64 at = reinterpret_cast<u64>(reinterpret_cast<const Raw*>(buffer) + index);
     return (at & (sizeof(Span<Raw>) - 1)) == 0;
   } else if constexpr (kIsNibbles<S::kBits>) {
-    // Rows make whole words, at addresses of words.
+    // Rows are whole words, at addresses of words.
     const u64 first_bit = u64(index) * S::kBits;
     return (first_bit & 7u) == 0u && ((reinterpret_cast<u64>(buffer) + first_bit / 8u) & 3u) == 0u;
   } else {
@@ -184,7 +185,7 @@ CINCH_FN void store_span(Raw* at, const Quad<Raw>& quad) {
   }
 }
 #else
-// By name: compilers make several narrow accesses of some wide ones.
+// Names the instructions, because compilers split some wide accesses into several narrow ones.
 CINCH_FN Quad<u64> load_span(const u64* at) {
   Quad<u64> x;
   asm volatile("ld.global.v2.b64 {%0, %1}, [%2];"
@@ -237,11 +238,11 @@ CINCH_FN void store_span(u8* at, const Quad<u8>& x) {
 
 // How a lane's four neighbours are moved.
 enum class Access {
-  Whole,  // all are live, and holds_rows() has said yes
-  Any     // at once where that can be done, else one by one
+  Whole,  // all are live, and holds_rows() is true
+  Any     // at once if possible, else one by one
 };
 
-// One by one, where there is a row that is not whole.
+// One by one, for a row that is not whole.
 template <class Raw>
 CINCH_FN Quad<Raw> load_part(const Raw* at, u32 live) {
   Quad<Raw> quad = {};
@@ -257,15 +258,15 @@ CINCH_FN void store_part(Raw* at, u32 live, Quad<Raw> quad) {
   }
 }
 
-// Whole elements.
+// For whole elements.
 template <Access A, class Raw>
 CINCH_FN Quad<Raw> load_raw(const Raw* at, bool is_aligned, u32 live) {
   if constexpr (A == Access::Whole) return load_span(at);
   return live == 4u && is_aligned ? load_span(at) : load_part(at, live);
 }
 
-// Elements index … index + 3 of a buffer, as many as are live; the others become 0. Whole rows: of
-// row `turn` from there on.
+// Loads elements index … index + 3 of a buffer, as many as are live. The others become 0. With
+// whole rows, loads those of row `turn` from there on.
 template <class S, Access A>
 CINCH_FN void load_four(const u8* buffer, i64 index, u32 turn, u32 live,
                         typename S::Compute (&out)[4]) {
@@ -275,7 +276,7 @@ CINCH_FN void load_four(const u8* buffer, i64 index, u32 turn, u32 live,
     const auto quad = load_raw<A>(at, holds_rows<S>(buffer, index), live);
     CINCH_EACH out[c] = S::decode(quad.at[c]);
   } else if constexpr (A == Access::Whole && kIsNibbles<S::kBits>) {
-    // Four make 4, 8 or 16 bits, which lie within one unit of memory.
+    // Four elements are 4, 8 or 16 bits, which lie within one unit of memory.
     using Unit = typename RawOf<S::kBits == 4 ? 16 : 8>::Type;
     const u64 first_bit = u64(index) * S::kBits;
     const u8* const at = buffer + (first_bit >> 3) + turn * (kRowElems * S::kBits / 8u);
@@ -296,7 +297,7 @@ CINCH_FN void load_four(const u8* buffer, i64 index, u32 turn, u32 live,
   }
 }
 
-// The counterpart for whole elements: each lane for itself.
+// Stores whole elements. Each lane stores its own.
 template <class S, Access A>
 CINCH_FN void store_four(u8* buffer, i64 index, u32 turn, u32 live,
                          const typename S::Compute (&x)[4]) {

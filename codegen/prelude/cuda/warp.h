@@ -1,9 +1,9 @@
-// warp.h: first part of the CUDA prelude: where a thread stands, teams of threads, shuffles, status
+// warp.h: the first part of the CUDA prelude: where a thread is, teams of threads, shuffles, status
 // words. Needs scalar_ops.h.
 //
-// A warp of 32 lanes takes a tile of 1024 elements, 8 rows of 128: lane l owns columns 4l … 4l + 3,
-// so that a row is one 16-byte access per lane, and the tree over columns (64, 32, … 1 apart) eight
-// shuffles (reduce.h). Every function here is called by all threads of its team.
+// A warp of 32 lanes takes a tile of 1024 elements, which has 8 rows of 128. Lane l owns columns 4l
+// … 4l + 3. So a lane accesses a row by 16 bytes at once, and the tree over columns (64, 32, … 1
+// apart) takes eight shuffles (reduce.h). All threads of a team must call every function here.
 
 #define CINCH_FN static __device__ __forceinline__
 // The four neighbouring elements that a lane owns in a row.
@@ -15,7 +15,7 @@ constexpr u32 kAllLanes = 0xffffffffu;
 constexpr u32 kTileElems = 1024;
 constexpr u32 kRowElems = 128;
 
-// A pointer-sized view of 16 bytes that are loaded or stored at once.
+// 16 bytes that are loaded or stored at once.
 template <class T, int N>
 struct __align__(sizeof(T) * N) Pack {
   T at[N];
@@ -43,7 +43,7 @@ CINCH_FN u32 warp_index() {
   return threadIdx.x >> 5;
 }
 
-// Shuffles of every compute type; emitted tuples add overloads of their own.
+// Shuffles of every compute type. Emitted tuples add overloads.
 template <class T>
 CINCH_FN T lane_xor(T x, u32 bits) {
   return __shfl_xor_sync(kAllLanes, x, int(bits));
@@ -56,12 +56,12 @@ CINCH_FN T lane_get(T x, u32 lane) {
   return __shfl_sync(kAllLanes, x, int(lane));
 }
 
-// The smaller of a bound and a signed number; a negative one counts as 0.
+// The smaller of a bound and a signed number. A negative number counts as 0.
 CINCH_FN u64 at_most(u64 bound, i64 x) {
   return x <= 0 ? 0u : (u64(x) < bound ? u64(x) : bound);
 }
 
-// How many of a lane's four elements from place `first` on lie before `end`.
+// How many of a lane's four elements from place `first` on are before `end`.
 CINCH_FN u32 live_elems(u32 first, u32 end) {
   return first >= end ? 0u : (end - first < 4u ? end - first : 4u);
 }
@@ -71,7 +71,7 @@ CINCH_FN u32 live_elems(u32 live, u32 first, i64 limit) {
   return rest >= i64(live) ? live : (rest <= 0 ? 0u : u32(rest));
 }
 
-// How many of a lane's elements hold.
+// How many of a lane's elements are true.
 CINCH_FN u32 count_four(u32 live, const bool (&x)[4]) {
   u32 mask = 0;
   CINCH_EACH mask |= u32(c < live && x[c]) << c;
@@ -83,24 +83,24 @@ CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
   CINCH_EACH columns[c] = empty;
 }
 
-// One of four by a number that is not known while compiling, without putting them into memory.
+// One of four, by a number that is not known at compile time, without putting them into memory.
 template <class T>
 CINCH_FN T one_of(const T (&x)[4], u32 which) {
   const T low = (which & 1u) != 0u ? x[1] : x[0], high = (which & 1u) != 0u ? x[3] : x[2];
   return (which & 2u) != 0u ? high : low;
 }
 
-// Does it hold for an element of the row that the warp has?
+// Is it true for an element of the warp's row?
 CINCH_FN bool holds_in_row(const bool (&x)[4]) {
   return __any_sync(kAllLanes, x[0] || x[1] || x[2] || x[3]) != 0;
 }
 
-// status[0] bit 0: a non-finite gradient value was seen.
+// status[0] bit 0: a gradient value was not finite.
 CINCH_FN void flag_nonfinite(u32* status) {
   atomicOr(status, 1u);
 }
 
-// `seen` stays a zero while all numbers are finite, and becomes NaN with the first that is not.
+// `seen` stays zero while all numbers are finite. The first other number makes it NaN.
 CINCH_FN void note_nonfinite(f32& seen, f32 x) {
 #if defined(CINCH_LANG_PORTABLE_ONLY)
   seen += x * 0.0f;
@@ -123,7 +123,7 @@ CINCH_FN void fail_call(u32* status, u32 message) {
   }
 }
 
-// A block's own histogram, cleared, and joining the one in memory.
+// A block's own histogram: cleared at first, added to the one in memory at the end.
 template <u32 Warps>
 CINCH_FN void clear_bins(Team<Warps> block, u32* own, u32 num_bins) {
   for (u32 i = block.rank; i < num_bins; i += Team<Warps>::kThreads) own[i] = 0u;

@@ -1,14 +1,13 @@
-// wire.h: payloads (docs/payload.md) written and checked where they lie. Needs services.h, hash.h.
-// Which fields there are is the emitter's to say: it writes `seal` and `open` as one call after
-// another of what is here.
+// wire.h: writes and checks payloads (docs/payload.md) in place. Needs services.h and hash.h. The
+// emitter knows the fields: it prints `seal` and `open` as calls of these functions.
 
 namespace cinch {
 
-constexpr u32 kMarked = kPayloadNonFinite;  // and, in status[0], kFlagNonFinite
+constexpr u32 kMarked = kPayloadNonFinite;  // in status[0]: kFlagNonFinite
 constexpr u32 kHeaderBytes = 64u;
 
-// Formulas of sizes, as the host computes them; those that hold a count cannot leave 64 bits, since
-// they do not at the count's bound.
+// Formulas of sizes, as the host computes them. Formulas of a count cannot overflow 64 bits,
+// because they do not overflow at the count's bound.
 CINCH_FN i64 host_div(i64 a, i64 b) {
   return b == 0 ? 0 : a / b;
 }
@@ -37,9 +36,9 @@ CINCH_FN u64 packed_bytes(i64 num_elems, u32 bits) {
 
 // ---- writing ----
 
-// One field at the place where the payload has it, and the zero bytes in front of it. `staged`:
-// where its elements are if not there already. A function of its own, as what follows for each
-// field: compilers take as long as there is code.
+// Writes one field at its place in the payload, and the zero bytes in front of it. `staged` holds
+// its elements if they are not there already. These are functions of their own, because they are
+// called for each field, and compile time grows with code.
 static __device__ __noinline__ void close_field(Threads threads, u8* payload, u64 gap, u64 offset,
                                                 u64 num_bytes, const u8* staged, bool is_marked) {
   zero_bytes(threads, payload + gap, offset - gap);
@@ -50,7 +49,7 @@ static __device__ __noinline__ void close_field(Threads threads, u8* payload, u6
   }
 }
 
-// Payloads lie at multiples of 16 bytes.
+// Payloads are at multiples of 16 bytes.
 CINCH_FN void put_word(u8* payload, u32 index, u32 word) {
   reinterpret_cast<u32*>(payload)[index] = word;
 }
@@ -58,7 +57,7 @@ CINCH_FN u32 get_word(const u8* payload, u32 index) {
   return reinterpret_cast<const u32*>(payload)[index];
 }
 
-// Header and counts, by one thread.
+// Writes header and counts. One thread calls it.
 template <u32 Counts>
 CINCH_FN void write_frame(const GpuTensor& args, u32 flags, u64 payload_bytes, u32 num_counts,
                           const u32 (&counts)[Counts + 1u]) {
@@ -86,8 +85,7 @@ CINCH_FN void fail_payload(u32* status, u32 fault, u32 part) {
   fail_call(status, (kPayloadFaultBit | part << 8 | fault) - 1u);
 }
 
-// The counts and flags of a payload whose header is in order, or what is wrong with it: every
-// thread finds the same.
+// The counts and flags of a payload with a valid header, or its fault. Every thread gets the same.
 template <u32 Counts>
 struct Opened {
   u32 fault = 0, part = 0;
@@ -104,7 +102,7 @@ CINCH_FN void refuse(Opened<Counts>& opened, bool is_bad, u32 fault, u32 part = 
   }
 }
 
-// `bounds`: the most that each count can be. The payload of no elements is a header alone.
+// `bounds`: the largest value of each count. The payload of no elements is a header alone.
 template <u32 Counts>
 CINCH_FN Opened<Counts> open_frame(const GpuTensor& args, const i64 (&bounds)[Counts + 1u]) {
   Opened<Counts> opened;
@@ -140,7 +138,7 @@ CINCH_FN Opened<Counts> open_frame(const GpuTensor& args, const i64 (&bounds)[Co
   return opened;
 }
 
-// Zero bytes in front of a field.
+// Checks the zero bytes in front of a field.
 static __device__ __noinline__ void check_padding(Threads threads, const u8* payload, u64 begin,
                                                   u64 end, u32 field, u32* status) {
 #pragma unroll 1
@@ -149,7 +147,7 @@ static __device__ __noinline__ void check_padding(Threads threads, const u8* pay
   }
 }
 
-// The bits behind a packed field's last element.
+// Checks the bits behind a packed field's last element.
 static __device__ __noinline__ void check_last_bits(Threads threads, const u8* field_begin,
                                                     i64 num_elems, u32 bits, u32 field,
                                                     u32* status) {
@@ -158,7 +156,7 @@ static __device__ __noinline__ void check_last_bits(Threads threads, const u8* f
   if (field_begin[used / 8u] >> (used % 8u) != 0u) fail_payload(status, kFaultLastBits, field);
 }
 
-// An element as an index: a negative one becomes a huge one, and no limit lets it pass.
+// An element as an index. A negative one becomes so large that it is above every limit.
 template <class T>
 CINCH_FN u64 as_index(T x) {
   return u64(i64(x));

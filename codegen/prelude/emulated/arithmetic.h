@@ -33,7 +33,8 @@ CINCH_EMULATED_FN int __mulhi(int a, int b) {
 CINCH_EMULATED_FN unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)(((unsigned __int128)a * b) >> 64);
 }
-// Four bytes of the eight of (y, x), each chosen by a nibble, whose highest bit spreads the sign.
+// Four of the eight bytes of (y, x). A nibble chooses each; its highest bit repeats the byte's
+// sign.
 CINCH_EMULATED_FN unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = ((unsigned long long)y << 32) | x;
   unsigned out = 0;
@@ -78,7 +79,7 @@ CINCH_EMULATED_FN float __fmaf_rn(float a, float b, float c) {
 CINCH_EMULATED_FN double __fma_rn(double a, double b, double c) {
   return cinch_emulated_fma64(a, b, c);
 }
-// To whole numbers; on the way through double nothing is lost.
+// Rounds to integers. The detour through double loses nothing.
 #define CINCH_EMULATED_ROUND(name, mode)         \
   CINCH_EMULATED_FN double name(double x) {      \
     return cinch_emulated_round(mode, x);        \
@@ -92,7 +93,7 @@ CINCH_EMULATED_ROUND(ceil, 2)
 CINCH_EMULATED_ROUND(trunc, 3)
 #undef CINCH_EMULATED_ROUND
 
-// Rounded once each, as every operation is here.
+// Rounds once, like every operation here.
 CINCH_EMULATED_FN float __fadd_rn(float a, float b) {
   return a + b;
 }

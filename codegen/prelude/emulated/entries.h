@@ -1,5 +1,5 @@
-// entries.h: behind the text. A kernel of any parameters becomes a function of pointers to their
-// values, as a launch gives them.
+// entries.h: printed behind the text. Turns a kernel of any parameters into a function that takes
+// pointers to their values, as a launch passes them.
 namespace cinch {}
 
 namespace cinch_emulated {
@@ -28,7 +28,7 @@ struct Entry<void(A...)> {
 
 }  // namespace cinch_emulated
 
-// Kernels may not be called by name: the call goes by a name of its own for the same function.
+// Code may not call a kernel by its name, so the call uses another name for the same function.
 #define CINCH_EMULATED_ENTRY(symbol)                                                      \
   namespace cinch_emulated {                                                              \
   extern "C" __device__ decltype(symbol) cinch_emulated_kernel_##symbol __asm__(#symbol); \

@@ -1,8 +1,8 @@
-// hooks.h: the emulator's doors, as the text's built-ins call them. The compiler turns a call of
-// cinch_emulated_… into one through the table of codegen/emulator/hooks.def, and fills in the last
-// argument, where in the text it stands. Needs types.h.
+// hooks.h: the emulator's functions, as the text's built-ins call them. The compiler turns a call
+// of cinch_emulated_… into a call through the table of codegen/emulator/hooks.def. It sets the last
+// argument to the place of the call in the text. Needs types.h.
 
-// The running thread's places: the beginning of struct Hooks in codegen/emulator/hooks.h.
+// The running thread's coordinates: the beginning of struct Hooks in codegen/emulator/hooks.h.
 struct CinchEmulatedState {
   uint3 thread, block;
   dim3 block_dim, grid_dim;
@@ -34,7 +34,7 @@ __device__ double cinch_emulated_fma64(double a, double b, double c);
 #define gridDim (cinch_emulated_state()->grid_dim)
 #define warpSize 32
 
-// Values of up to eight bytes travel as words.
+// Values of up to eight bytes are passed as words.
 template <class T>
 CINCH_EMULATED_FN unsigned long long cinch_emulated_word(T x) {
   static_assert(sizeof(T) <= 8, "shuffles and atomics take up to eight bytes");

@@ -1,4 +1,4 @@
-// memory.h: CUDA's atomics, fences and loads by name. Needs hooks.h.
+// memory.h: CUDA's atomics, fences and named loads. Needs hooks.h.
 
 // In the order of enum AtomicOp in codegen/emulator/hooks.h.
 enum CinchEmulatedAtomic {
@@ -79,7 +79,7 @@ CINCH_EMULATED_FN void __threadfence_system() {
   cinch_emulated_fence(0);
 }
 
-// NVRTC's atomics with orders: an order is a fence before or behind.
+// NVRTC's atomics with orders. An order is a fence before or after the access.
 #define __NV_ATOMIC_RELAXED 0
 #define __NV_ATOMIC_CONSUME 1
 #define __NV_ATOMIC_ACQUIRE 2
@@ -150,7 +150,7 @@ CINCH_EMULATED_FETCH(__nv_atomic_fetch_min, T(-1) < T(0) ? kCinchAtomicMinSigned
 CINCH_EMULATED_FETCH(__nv_atomic_fetch_max, T(-1) < T(0) ? kCinchAtomicMaxSigned : kCinchAtomicMax)
 #undef CINCH_EMULATED_FETCH
 
-// Which cache serves an access is not modelled.
+// The emulator does not model which cache serves an access.
 #define CINCH_EMULATED_LOAD(name)         \
   template <class T>                      \
   CINCH_EMULATED_FN T name(const T* at) { \
@@ -178,7 +178,7 @@ CINCH_EMULATED_FN void __trap() {
   cinch_emulated_trap(0);
 }
 
-// What the code generator makes of copies of larger structs, and no library is linked for.
+// The code generator calls this to copy larger structs, and no library provides it.
 extern "C" {
 __device__ __attribute__((weak, no_builtin)) void* memcpy(void* to, const void* from,
                                                           unsigned long size) {

@@ -25,7 +25,7 @@ template <class T>
 CINCH_EMULATED_FN T cinch_emulated_from(unsigned mask, T x, unsigned source) {
   return cinch_emulated_value<T>(cinch_emulated_shuffle(mask, cinch_emulated_word(x), source, 0));
 }
-// A width splits the warp into parts, which shuffle by themselves.
+// A width splits the warp into parts that shuffle separately.
 template <class T>
 CINCH_EMULATED_FN T __shfl_sync(unsigned mask, T x, int source, int width = 32) {
   const unsigned part = cinch_emulated_lane() & ~unsigned(width - 1);

@@ -1,6 +1,6 @@
-// types.h: first part of the prelude under which the emulated GPU's compiler takes CUDA text:
-// CUDA's words and built-in types, for Clang's CUDA mode without any header. What follows stands in
-// front of the text exactly as it goes to NVRTC.
+// types.h: the first part of the prelude for CUDA text on the emulated GPU: CUDA's keywords and
+// built-in types, for Clang's CUDA mode without any header. The text behind the prelude is exactly
+// the text for NVRTC.
 #define __CUDACC__ 1
 // Inline PTX has a second body.
 #define CINCH_LANG_PORTABLE_ONLY 1

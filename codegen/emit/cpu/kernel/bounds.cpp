@@ -1,6 +1,6 @@
-// CpuValues: min, max and clamp of float elements by bounds that are the same for all of them, or
-// known to be neither NaN nor a zero. In general a NaN and the zeros' signs cost several
-// instructions; against such a bound one or two are enough.
+// CpuValues: min, max and clamp of float elements by a bound that is the same for all of them, or
+// that is neither NaN nor a zero. In general NaN and signed zeros cost several instructions;
+// against such a bound one or two are enough.
 #include <fmt/format.h>
 
 #include <bit>
@@ -21,12 +21,12 @@ double constant_of(const kir::Instr& definition, kir::ComputeType type) {
 
 }  // namespace
 
-// The smaller (`is_least`) or larger of x, a text, and the bound.
+// The smaller (`is_least`) or larger one of text x and the bound.
 std::string CpuValues::bounded_text(const std::string& x, ValueId bound, bool is_least) {
   const char* name = is_least ? "min" : "max";
   if (facts().is_constant(bound)) {
     const double value = constant_of(*facts().definition(bound), type(bound));
-    // float_min_with and float_max_with say which bounds they take.
+    // The prelude's comments at float_min_with and float_max_with say which bounds they take.
     const bool is_plain = value == 0 ? std::signbit(value) == is_least : !std::isnan(value);
     if (is_plain) return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
   } else if (!facts().is_element(bound)) {

@@ -68,7 +68,7 @@ CpuCompaction::CpuCompaction(const CpuKernelFacts& facts, const CpuPhases& phase
 std::optional<ValueId> CpuCompaction::same_truth(ValueId truth, std::size_t before_section) const {
   for (std::size_t s = 0; s < before_section; ++s) {
     const kir::Section& section = facts_.kernel().sections[s];
-    // One that places lanes does not look at all vectors.
+    // A section that places lanes skips vectors.
     if (section.kind != kir::SectionKind::Elements || placed_truth(section.instrs)) continue;
     KnownPairs known;
     for (const Instr& instr : section.instrs) {
@@ -80,7 +80,8 @@ std::optional<ValueId> CpuCompaction::same_truth(ValueId truth, std::size_t befo
   return std::nullopt;
 }
 
-// Computed in the same way from the same operands, by instructions that give the same each time.
+// Are both computed in the same way from the same operands, by instructions that always give the
+// same?
 bool CpuCompaction::is_same_element(ValueId a, ValueId b, KnownPairs& known) const {
   if (!a || !b || a == b) return a == b;
   if (known.contains({a.index(), b.index()})) return true;

@@ -1,5 +1,5 @@
-// Which sections do no more than put the lanes that hold to running places, and what earlier phases
-// know of these lanes.
+// Finds sections that only store selected lanes at running places, and what earlier phases know of
+// these lanes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,13 @@ class CpuCompaction {
  public:
   CpuCompaction(const CpuKernelFacts& facts, const CpuPhases& phases);
 
-  /// The truth value by which vectors of such a section may be left out, or none.
+  /// The truth value by which such a section may skip vectors, or none.
   kir::ValueId placed_truth(const std::vector<kir::Instr>& instrs) const;
-  /// Which instructions of an element section give the truth value of its only running count, if
-  /// vectors where that holds nowhere have no effect; else none.
+  /// Instructions of an element section that compute the truth value of its only running count, if
+  /// vectors without a true lane have no effect. Otherwise none.
   std::set<std::size_t> needed_to_place(const std::vector<kir::Instr>& instrs) const;
-  /// By a truth value of an earlier phase, the later section that places the lanes where it holds,
-  /// and needs to see only vectors with such a lane.
+  /// For truth values of earlier phases: the later section that places the lanes for which the
+  /// value is true, and needs only vectors with such a lane.
   const std::map<std::uint32_t, std::size_t>& hits() const { return hits_; }
   bool is_placed_by_hits(std::size_t section) const;
 

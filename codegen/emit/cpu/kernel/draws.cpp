@@ -16,7 +16,7 @@ std::string CpuDraws::stream_name(const Instr& instr) const {
                      iteration ? "_" + name(iteration) : "");
 }
 
-// The draws of one site are a stream: its key is worked out once per task.
+// The draws of one site are a stream. A task computes its key once.
 void CpuDraws::need_stream(const Instr& instr) {
   const std::string stream = stream_name(instr);
   const ValueId iteration = optional_operand(instr, iteration_operand(instr));
@@ -33,7 +33,7 @@ void CpuDraws::need_stream(const Instr& instr) {
       name(instr.results[0]), stream, uniform(instr.operands[1])));
 }
 
-// For a value that is first + tile + i + lane with a uniform first: that first, as text.
+// The value is first + tile + i + lane with a uniform `first`; returns `first` as text.
 std::string CpuDraws::first_of_run(ValueId value) const {
   const auto run = facts().find_run(value);
   CINCH_CHECK(run, "a staged draw has no run");

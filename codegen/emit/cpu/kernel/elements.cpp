@@ -1,4 +1,3 @@
-// Bodies of elements.h: a section's tiles and vectors.
 #include "codegen/emit/cpu/kernel/elements.h"
 
 #include <fmt/format.h>
@@ -9,8 +8,8 @@
 
 namespace cinch::codegen {
 
-// When every lane of every vector of a tile takes part, no bound of its elements is NaN, and packed
-// elements begin at a byte.
+// True if every lane of every vector of a tile takes part, no bound of its elements is NaN, and
+// packed elements begin at a byte.
 std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
   std::string text =
       kernel().group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
@@ -31,7 +30,7 @@ std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
   return text;
 }
 
-// The heads of the loop or loops over a tile's vectors.
+// The heads of the loops over a tile's vectors.
 void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed) {
   if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kir::kRowElems));
   begin_row(instrs);
@@ -60,9 +59,9 @@ void CpuElements::emit_lanes_of_vector() {
   line("const u32 j = tile + i;");
 }
 
-// Where a section does no more than put the lanes that hold to running places, a vector in which no
-// lane holds is not looked at if an earlier phase knows it, and else ends early: what the lanes
-// hold by comes first, then the rest.
+// A section may only store selected lanes at running places. If an earlier phase knows the vectors
+// without selected lanes, the section skips them. If not, it computes the selection first and
+// leaves such a vector early.
 void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
   const std::set<std::size_t> first = cx().compaction.is_placed_by_hits(cx().section)
                                           ? std::set<std::size_t>()
@@ -89,8 +88,8 @@ void CpuElements::note_hits(const Instr& instr) {
   }
 }
 
-// The loop over a tile's vectors, as a rule twice: where all lanes of all vectors take part nothing
-// is masked.
+// The loop over a tile's vectors, usually printed twice. If all lanes of all vectors take part,
+// nothing is masked.
 void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
   const bool is_tile = kernel().group_kind == kir::GroupKind::Tile;
   line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
@@ -135,7 +134,7 @@ void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
   }
 }
 
-// Reductions and sums live over the section, stages over a tile.
+// Reductions and sums live as long as the section, stages as long as a tile.
 void CpuElements::emit(const std::vector<Instr>& instrs) {
   if (instrs.empty()) return;
   cx().level = Level::Group;

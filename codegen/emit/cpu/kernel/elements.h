@@ -1,7 +1,7 @@
-// Prints an element section: a loop over tiles of 1024, and in it a loop over vectors, as a rule
-// twice: with masks, and without where all lanes of all vectors take part. What is the same for all
-// elements of a row of a tile, like the norm of the bucket that they are in, is computed once for
-// the row.
+// Prints an element section: a loop over tiles of 1024, and inside it a loop over vectors. The
+// inner loop is usually printed twice: with masks, and without masks for tiles in which all lanes
+// of all vectors take part. A value that is the same for all elements of a row of a tile, like the
+// norm of their bucket, is computed once for the row.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +35,7 @@ class CpuElements : public CpuPrinter {
   void note_hits(const Instr& instr);
 
   // ---- loops.cpp ----
-  /// Which loops over a tile's vectors are printed: without masks, with them, or both to choose
-  /// from.
+  /// Which loops over a tile's vectors are printed: without masks, with masks, or both.
   enum class Loops : std::uint8_t { Both, Whole, Masked };
   Loops loops_of(const std::vector<Instr>& instrs) const;
   int unrolled(const std::vector<Instr>& instrs) const;
@@ -50,7 +49,7 @@ class CpuElements : public CpuPrinter {
   CpuInstrs& instrs_;
   CpuMemory& memory_;
   CpuReductions& reductions_;
-  std::set<std::size_t> alike_;  // of the section at hand: computed once for a row
+  std::set<std::size_t> alike_;  // of this section: computed once for a row
 };
 
 }  // namespace cinch::codegen

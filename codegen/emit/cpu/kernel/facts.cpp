@@ -49,8 +49,8 @@ bool CpuKernelFacts::is_magnitude(ValueId value) const {
   return kir::is_float(type(value)) && scalar_of(value, ScalarOp::abs) != nullptr;
 }
 
-// A vector begins at a multiple of its lanes, in its tile and where tiles make up the domain: the
-// places without their low bits are one.
+// A vector begins at a multiple of its lanes, both in its tile and in a domain of tiles. So all
+// lanes agree in a place without its low bits.
 bool CpuKernelFacts::is_alike_in_vectors(ValueId value) const {
   constexpr std::uint64_t kMostLaneBits = 4;
   if (!is_element(value) || is_constant(value)) return true;

@@ -1,5 +1,5 @@
-// What the CPU emitter asks about a kernel: its values, what they can be, and how instructions use
-// memory. Worked out before anything is printed, and only read afterwards.
+// Facts about a kernel for the CPU emitter: its values, what they can be, and how instructions use
+// memory. Computed before the first line is printed, and constant afterwards.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,9 +22,9 @@ struct Storage {
 
 Storage storage_of(const rt::BufferInfo& buffer);
 
-/// A loaded element (scalar or lanes of storage.element) as a value of the dtype's compute type.
+/// Converts a loaded element (scalar or lanes of storage.element) to the dtype's compute type.
 std::string from_storage(const Storage& storage, const std::string& x);
-/// The inverse: canonical NaN, low bits of integers.
+/// The inverse: canonicalizes NaN, and takes the low bits of integers.
 std::string to_storage(const Storage& storage, const std::string& x);
 
 class CpuKernelFacts : public ValueFacts {
@@ -35,7 +35,7 @@ class CpuKernelFacts : public ValueFacts {
         counts_accesses_(options.count_accesses),
         is_quick_(options.effort == Effort::Quick) {}
 
-  /// Does the kernel count the bytes that it touches? Then it leaves nothing out.
+  /// Does the kernel count the bytes that it touches? If so, it skips nothing.
   bool counts_accesses() const { return counts_accesses_; }
   /// Is there to be as little code as possible, since somebody waits for it?
   bool is_quick() const { return is_quick_; }
@@ -43,50 +43,50 @@ class CpuKernelFacts : public ValueFacts {
   // ---- groups ----
   /// Can a group be longer than one tile?
   bool has_many_tiles() const;
-  /// Do tiles without masks consist of whole rows of columns (ordered reductions join columns)?
+  /// Do tiles without masks consist of whole rows of columns? Ordered reductions join columns.
   bool has_whole_columns() const;
-  /// Are all tiles there are whole ones, by a size that is known now?
+  /// Does a size that is known now make all tiles whole?
   bool has_whole_tiles_only() const;
 
   // ---- values ----
-  /// Is the value one of each element, in a section or in a combiner's body?
+  /// Does the value differ between elements, in a section or in a combiner's body?
   bool is_element(kir::ValueId value) const;
-  /// A bound of elements that is neither NaN nor a zero?
+  /// Is the value a bound of elements that is neither NaN nor a zero?
   bool is_plain_bound(kir::ValueId element) const;
-  /// A float that was made by taking a sign away?
+  /// Is the value a float without a sign, such as the result of abs?
   bool is_magnitude(kir::ValueId value) const;
-  /// Is an integer the same in all lanes of each vector?
+  /// Is the value an integer that is the same in all lanes of each vector?
   bool is_alike_in_vectors(kir::ValueId value) const;
 
   // ---- memory ----
   Storage storage(rt::BufferIndex buffer) const;
-  /// Does the instruction load packed elements that masked loops take from a stage?
+  /// Does the instruction load packed elements that masked loops read from a stage?
   bool is_staged_load(const kir::Instr& instr) const;
 
   // ---- draws ----
-  /// Is the draw of consecutive elements, so that it is made for a tile at once?
+  /// Do draws belong to consecutive elements, so that a tile is drawn at once?
   bool is_staged_draw(const kir::Instr& instr) const;
-  /// Does such a draw give an integer? It is rounded and converted at once, in fixed point.
+  /// Does such a draw become an integer? It is then rounded and converted at once, in fixed point.
   bool is_staged_int(const kir::Instr& instr) const;
 
   // ---- reductions ----
-  /// Is the result the same in whatever order elements are taken in?
+  /// Does every order of elements give the same result?
   bool is_any_order(const kir::Instr& instr) const;
   /// Members of a region combiner's tuples that are the same for all elements of a row of a whole
-  /// tile: a bit for each; 0 where there are none, or not all elements take part.
+  /// tile, a bit for each. 0 if there are none, or not all elements take part.
   unsigned same_in_rows(const kir::Instr& instr) const;
   std::vector<kir::ComputeType> combined_types(const kir::Combiner& combiner) const;
-  /// The truth value whose lanes a running sum counts (it sums 1 where true, else 0), or none.
+  /// The truth value that a running sum counts (it sums 1 for true and 0 for false), or none.
   kir::ValueId counted_truth(const kir::Instr& running_sum) const;
 
   // ---- element sections ----
-  /// Does the section flag the elements where the value is not finite? What a call computes from
-  /// them is then used by nobody.
+  /// Does the section flag elements whose value is not finite? Nobody then uses what a call
+  /// computes from them.
   bool is_flagged(kir::ValueId value, std::size_t section) const;
-  /// The bounds of float elements that are known before the elements, each once.
+  /// The bounds of float elements that do not depend on the element, each once.
   std::vector<kir::ValueId> uniform_bounds(const std::vector<kir::Instr>& instrs) const;
-  /// May whole tiles be rounded without the rare lanes, and again where there were some? That is
-  /// where doing a tile twice does no harm.
+  /// May whole tiles be rounded without the rare lanes, and again if there were any? Only if no
+  /// harm comes from doing a tile twice.
   bool rounds_again(const std::vector<kir::Instr>& instrs) const;
 
  private:

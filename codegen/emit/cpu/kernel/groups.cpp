@@ -25,8 +25,8 @@ void CpuKernelEmitter::emit_plain_groups() {
   line("}");
 }
 
-// A chunk of groups goes through a phase together, so that one look-back serves them all, or one
-// vector holds what each of several rows has once.
+// A chunk of groups goes through a phase together. So one look-back serves all of them, or one
+// vector holds the row values of several rows.
 void CpuKernelEmitter::emit_chunked_groups() {
   const bool is_row = kernel().group_kind == kir::GroupKind::Row;
   line(cx().phases.takes_rows_together()

@@ -80,7 +80,7 @@ void CpuInstrs::emit(const Instr& instr) {
     case InstrFamily::Finish:
       return reductions_.emit(instr);
     case InstrFamily::LookBack:
-      return;  // between the phases
+      return;  // printed between the phases
     case InstrFamily::Local:
       return emit_local(instr);
     case InstrFamily::Draw:

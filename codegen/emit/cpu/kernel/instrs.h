@@ -11,14 +11,14 @@
 
 namespace cinch::codegen {
 
-/// Prints random draws. Where the index runs with the elements, a tile's words are drawn at once
-/// into a stage; elsewhere each lane draws for itself.
+/// Prints random draws. If the index runs with the elements, the words of a tile are drawn at once
+/// into a stage. Otherwise each lane draws for itself.
 class CpuDraws : public CpuPrinter {
  public:
   using CpuPrinter::CpuPrinter;
-  /// Declares what the draws of one site share, once.
+  /// Declares once what the draws of one site share.
   void need_stream(const Instr& instr);
-  /// Before the vector loop of a tile: draws to their stages.
+  /// Prints draws to their stages, before the vector loop of a tile.
   void open_tile(const Instr& instr);
   void emit(const Instr& instr);
 
@@ -30,13 +30,13 @@ class CpuDraws : public CpuPrinter {
   std::set<std::string> streams_done_;
 };
 
-/// Prints any instruction of a kernel, by its kind, and what must stand around a tile's elements
-/// for it. Owns the printers of the families of instructions.
+/// Prints any instruction of a kernel, and what it needs around the elements of a tile. Owns the
+/// printers of the families of instructions.
 class CpuInstrs : public CpuPrinter {
  public:
   explicit CpuInstrs(CpuContext& cx);
   void emit(const Instr& instr);
-  /// What an instruction of a group or an element section needs before the loop over groups.
+  /// Prints what an instruction of a group or an element section needs before the loop over groups.
   void prepare(const Instr& instr);
   void open_tile(const Instr& instr);
   void close_tile(const Instr& instr);

@@ -1,4 +1,4 @@
-// Bodies of kernel.h: the function's frame.
+// The function's frame.
 #include "codegen/emit/cpu/kernel/kernel.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void CpuKernelEmitter::emit_kernel_section() {
   for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr) instrs_.emit(instrs[cx().instr]);
 }
 
-// How many elements and groups there really are.
+// Prints the actual number of elements and groups.
 void CpuKernelEmitter::emit_extent() {
   const bool counted = kernel().extent_value.is_valid();
   const std::string actual = counted ? uniform(kernel().extent_value) : std::string();
@@ -70,7 +70,8 @@ void CpuKernelEmitter::note_histogram(const Instr& instr) {
   CINCH_CHECK(is_new || known->second == instr.bits, "histograms of several sizes in one buffer");
 }
 
-// What a task carries through its groups: combiners, streams, local arrays, flags, histograms.
+// Prints what a task keeps from group to group: combiners, streams, local arrays, flags,
+// histograms.
 void CpuKernelEmitter::emit_task_state() {
   for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
     for (const Instr& instr : kernel().sections[s].instrs) {
@@ -113,7 +114,7 @@ void CpuKernelEmitter::emit_tail() {
   }
   for (const auto& [buffer, bins] : histograms_) {
     line(fmt::format("histogram_{}.close();", buffer));
-    // Its bins count once, however many tasks add to them.
+    // The bins count once, although several tasks add to them.
     if (facts().counts_accesses()) {
       line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
     }

@@ -1,7 +1,7 @@
-// One kernel of a CPU program as text. Inside of the CPU emitter: cpu.h is the door.
+// One kernel of a CPU program as text. Inside of the CPU emitter; cpu.h is the interface.
 //
-// Shape of the function: buffers and sizes; the kernel section; combiners and draw streams; the
-// loop over groups, cut into phases (phases.h); what the task reports at its end.
+// The function consists of buffers and sizes; the kernel section; combiners and draw streams; the
+// loop over groups, cut into phases (phases.h); and what the task reports at its end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace cinch::codegen {
 std::string emit_cpu_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
                             const CpuOptions& options);
 
-/// The function's frame.
+/// Prints the function's frame.
 class CpuKernelEmitter : public CpuPrinter {
  public:
   explicit CpuKernelEmitter(CpuContext& cx);
@@ -54,7 +54,7 @@ class CpuKernelEmitter : public CpuPrinter {
   CpuElements elements_;
   std::set<std::uint32_t> failures_;                     // messages of element-level fail_if
   std::map<rt::BufferIndex, std::uint64_t> histograms_;  // bins of each hist_add's buffer
-  std::set<rt::BufferIndex> cells_;                      // of sums in any order
+  std::set<rt::BufferIndex> cells_;                      // of integers that are added in any order
 };
 
 }  // namespace cinch::codegen

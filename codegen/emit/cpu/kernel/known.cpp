@@ -1,4 +1,4 @@
-// CpuValues: what is known of values, and the shorter forms that it allows.
+// CpuValues: shorter forms for values of which more is known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-// Conversions to integers that need not saturate or wrap.
+// Converts to integers without saturating or wrapping.
 bool CpuValues::emit_known_convert(const Instr& instr) {
   if (cx().level != Level::Element || instr.kind != InstrKind::convert) return false;
   const ValueId x = instr.operands[0];
   const kir::ComputeType from = type(x), to = type(instr.results[0]);
   if (!is_int(instr.dtype) || from == kir::ComputeType::Bool) return false;
   const int magnitude_bits = instr.dtype.bits - (is_signed_int(instr.dtype) ? 1 : 0);
-  constexpr int kMostBits = 30;  // the conversion of lanes is one to signed integers of 32 bits
+  constexpr int kMostBits = 30;  // lanes are converted to signed integers of 32 bits
   const double top = std::ldexp(1.0, std::min(magnitude_bits, kMostBits)) - 1;
   const double low = is_signed_int(instr.dtype) ? -top - 1 : 0;
   if (!facts().range(x).is_within(low, top)) return false;

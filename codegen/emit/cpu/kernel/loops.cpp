@@ -1,6 +1,6 @@
-// CpuElements: in which order the loop over a tile's vectors goes, how often it is printed and
-// unrolled, and what is computed once for a row. Compiling takes as long as there is code, and code
-// that saves nothing is not worth it.
+// CpuElements: the order of the loop over a tile's vectors, how often it is printed and unrolled,
+// and what is computed once for a row. Compile time grows with the code, so code that saves nothing
+// is not printed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@ using kir::InstrKind;
 
 namespace {
 
-// Of longer bodies, counting the loop and jumping back are a small part, and the processor looks
-// far enough ahead without two in a row.
+// In longer bodies, the loop's counter and jump are a small part, and the processor looks far
+// enough ahead without unrolling.
 constexpr std::size_t kUnrolledInstrs = 16;
 
 }  // namespace
 
 CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const {
-  // Few vectors are left where an earlier phase knows which ones count: once is enough.
+  // If an earlier phase knows which vectors count, few are left, so one loop is enough.
   if (cx().compaction.is_placed_by_hits(cx().section)) return Loops::Masked;
   if (facts().rounds_again(instrs)) return Loops::Both;
   const bool asks_for_tiles_alone =
@@ -39,9 +39,9 @@ int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
   return instrs.size() <= kUnrolledInstrs ? 2 : 1;
 }
 
-// May a whole tile's vectors be taken column by column, with what each column has taken in in
-// registers? Worth it for ordered reductions, and possible where nothing depends on what came
-// before.
+// Can a whole tile's vectors be taken column by column, with the columns' partial results in
+// registers? This pays off for ordered reductions, and is possible if nothing depends on earlier
+// elements.
 bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
   if (!facts().has_whole_columns()) return false;
   bool has_columns = false;
@@ -74,7 +74,8 @@ void CpuElements::each_column(const std::vector<Instr>& instrs, std::string_view
   }
 }
 
-// Not what follows a truth that an earlier phase knows of: its vectors are not looked at in order.
+// Leaves out what depends on a truth value that an earlier phase knows, because vectors are then
+// skipped.
 std::set<std::size_t> CpuElements::alike_in_rows(const std::vector<Instr>& instrs) const {
   std::set<std::size_t> alike;
   if (facts().counts_accesses()) return alike;
@@ -93,7 +94,7 @@ std::set<std::size_t> CpuElements::alike_in_rows(const std::vector<Instr>& instr
   return alike;
 }
 
-// As the row's first vector has it: where that is not whole, no other one follows.
+// Takes the values of the row's first vector. If that vector is not whole, it is the last one.
 void CpuElements::begin_row(const std::vector<Instr>& instrs) {
   if (alike_.empty()) return;
   line("const u32 i = row;");

@@ -11,7 +11,7 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-// How many lanes of this vector lie below the limit; in whole tiles all do.
+// How many lanes of this vector are below the limit. In whole tiles, all lanes are.
 std::string CpuMemory::active_text(ValueId limit) const {
   if (!limit) return "active";
   return "whole.value ? active : " + count_text(limit, "j", "active");
@@ -52,8 +52,8 @@ void CpuMemory::emit_store_linear(const Instr& instr) {
                    stored_text(s, instr.operands[0])));
 }
 
-// A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
-// just rounded stores what it was made of.
+// A float that is not NaN is canonical. A narrow float is rounded once: a value that was just
+// rounded is stored from its unrounded operand.
 std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
   const Instr* made = facts().definition(value);
   const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
@@ -66,10 +66,10 @@ std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
 }
 
-// The prelude's function that knows how the lanes' places lie.
+// The prelude's function for the pattern of the lanes' places.
 const char* CpuMemory::load_function(const Instr& load) const {
   const Instr* index = facts().definition(load.operands[0]);
-  constexpr int kWordBits = 32;  // narrower ones were measured slower so
+  constexpr int kWordBits = 32;  // narrower elements were measured slower
   if (facts().storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
   if (index && index->kind == InstrKind::element) return "load_row";
   return facts().is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
@@ -100,8 +100,8 @@ void CpuMemory::emit_load_at(const Instr& instr) {
   count_lanes(instr, false, pred);
 }
 
-// Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
-// that limit; else no limit. So nobody needs the place of each lane.
+// For a compact store whose condition also demands places below a limit: the rest of the condition,
+// and the limit. Otherwise there is no limit. So nobody needs the place of each lane.
 std::pair<kir::ValueId, kir::ValueId> CpuMemory::limited_pred(const Instr& store) const {
   const ValueId pred = predicate_of(store);
   const Instr* both = pred ? facts().scalar_of(pred, ScalarOp::bit_and) : nullptr;
@@ -241,8 +241,8 @@ void CpuMemory::fetch_ahead(const Instr& instr) {
                    is_store, instr.buffers[0], base_text(base_of(instr), "tile")));
 }
 
-// Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
-// where they can.
+// Inside the loops over a tile's vectors. Loops over whole tiles read elements from the buffer if
+// they can.
 void CpuMemory::fill_stage(const Instr& instr) {
   if (!facts().is_staged_load(instr)) return;
   const Storage s = facts().storage(instr.buffers[0]);

@@ -1,5 +1,5 @@
-// Prints loads, stores, histograms, row sorts, and counted bytes. Packed buffers go through a stage
-// on the stack, filled before the vector loop of a tile and emptied after it.
+// Prints loads, stores, histograms, row sorts, and counted bytes. Packed elements go through a
+// stage on the stack, which is filled before the vector loop of a tile and emptied after it.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,12 +13,13 @@ class CpuMemory : public CpuPrinter {
  public:
   using CpuPrinter::CpuPrinter;
   void emit(const Instr& instr);
-  /// Before the vector loop of a tile: stages of packed elements, counted bytes.
+  /// Before the vector loop of a tile: prepares stages of packed elements, and counts bytes.
   void open_tile(const Instr& instr);
-  /// In it, where loops are without masks or with them: packed elements to their stages.
+  /// In the vector loop, if it is printed both with and without masks: reads packed elements to
+  /// their stages.
   void fill_stage(const Instr& instr);
   void fetch_ahead(const Instr& instr);
-  /// After it: stages to packed buffers.
+  /// After the vector loop: writes stages to packed buffers.
   void close_tile(const Instr& instr);
   /// Before and after the loop over the rows of a chunk (short_rows.cpp): the stage of a store.
   void open_rows(const Instr& store);

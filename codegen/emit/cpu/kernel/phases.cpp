@@ -26,8 +26,8 @@ CpuPhases::CpuPhases(const CpuKernelFacts& facts)
   takes_rows_together_ ? cut_short_rows() : cut_at_look_backs();
 }
 
-// A look_back ends its phase; its result belongs to the next one, but is kept like the values that
-// cross.
+// A look_back ends its phase. Its result belongs to the next phase, but is kept like values that
+// cross phases.
 void CpuPhases::cut_at_look_backs() {
   const kir::Kernel& kernel = facts_.kernel();
   for (std::size_t s = 1; s < kernel.sections.size(); ++s) {

@@ -1,5 +1,5 @@
-// A kernel's sections cut into phases: a chunk of groups runs one phase, then the next one. Phases
-// end at look-backs, and before and behind what short rows compute together.
+// A kernel's sections, cut into phases. A chunk of groups runs one phase, then the next one. Phases
+// end at look-backs, and before and after what short rows compute together.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,12 @@
 
 namespace cinch::codegen {
 
-/// Kernels over short rows. A chunk of rows goes through each section together: what is computed
-/// once for a row is computed for as many rows as a vector has lanes, and the packed elements of
-/// the chunk are packed at once. Row by row, both would take longer than the elements of a row
-/// of 16.
+/// Do several rows of the kernel go through each section together? What is computed once for a row
+/// is then computed for a vector of rows, and the packed elements of all rows are packed at once.
+/// One row at a time, both would take longer than the elements of a row of 16.
 ///
-/// Do rows of the kernel go together? Their length is constant: 16, 32 or 64 elements. Between two
-/// element sections there are only computations, and stores of one value for each row.
+/// The rows must have a constant length of 16, 32 or 64 elements. Between two element sections
+/// there may only be computations, and stores of one value for each row.
 bool takes_rows_together(const CpuKernelFacts& facts);
 
 class CpuPhases {
@@ -30,18 +29,18 @@ class CpuPhases {
   struct Phase {
     std::vector<Piece> pieces;
     const kir::Instr* look_back = nullptr;  // ends the phase; null for the last
-    bool is_for_rows = false;  // computes what each row has once, for a vector of rows at a time
+    bool is_for_rows = false;  // computes values of rows, for a vector of rows at a time
   };
 
   explicit CpuPhases(const CpuKernelFacts& facts);
 
   const std::vector<Phase>& all() const { return phases_; }
   bool takes_rows_together() const { return takes_rows_together_; }
-  /// Group values that are used in a later phase than their own.
+  /// Group values that a later phase than their own uses.
   const std::set<std::uint32_t>& crossing() const { return crossing_; }
   /// The phase that makes the value.
   std::size_t phase_of(kir::ValueId value) const { return def_phase_[value.index()]; }
-  /// Is a local array used in several phases, so that each group of a chunk has its own?
+  /// Do several phases use the local array, so that each group of a chunk has its own?
   bool is_kept(std::uint32_t local) const;
 
  private:

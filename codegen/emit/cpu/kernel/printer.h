@@ -1,5 +1,5 @@
-// What the printers of a kernel's parts share: the text so far, where in the kernel it is, and how
-// values are spelled there.
+// What the printers of a kernel's parts share: the text so far, the current place in the kernel,
+// and how values are spelled there.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -18,8 +18,8 @@ struct CpuContext {
   const CpuCompaction& compaction;
   SourceWriter out;
   Level level = Level::Kernel;
-  std::size_t section = 0, instr = 0;  // of the instruction that is being printed
-  bool goes_by_columns = false;        // do whole tiles of the section that is being printed?
+  std::size_t section = 0, instr = 0;  // of the current instruction
+  bool goes_by_columns = false;        // do whole tiles of the current section?
 };
 
 class CpuPrinter {
@@ -42,12 +42,12 @@ class CpuPrinter {
     return cx_.level == Level::Element || cx_.level == Level::Combiner || cx_.level == Level::Rows;
   }
 
-  /// A scalar: constants stand as literals.
+  /// A scalar. Constants are literals.
   std::string uniform(ValueId value) const;
   std::string lanes(ValueId value) const;
-  /// Lanes or a scalar, as the level asks.
+  /// Lanes or a scalar, depending on the level.
   std::string operand(ValueId value) const;
-  /// The lanes (or the truth) under which the instruction acts: live and its predicate.
+  /// The lanes (or the truth value) for which the instruction acts: live and its predicate.
   std::string acting(ValueId pred) const;
   void define(ValueId value, const std::string& text);
   void assign(ValueId value, const std::string& text);

@@ -1,4 +1,4 @@
-// Bodies of reductions.h: reductions and running sums of element sections, and combiners.
+// Reductions and running sums of element sections, and combiners.
 #include "codegen/emit/cpu/kernel/reductions.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ std::string CpuReductions::element_list(const std::vector<ComputeType>& types) c
   return text;
 }
 
-// A region combiner is a function of two tuples; `live` are the lanes whose result counts.
+// A region combiner is a function of two tuples. `live` are the lanes whose results count.
 void CpuReductions::need_combiner(std::uint32_t index) {
   const kir::Combiner& combiner = kernel().combiners[index];
   if (combiner.op || !combiners_done_.insert(index).second) return;
@@ -92,7 +92,7 @@ void CpuReductions::declare_folds(const Instr& instr, std::string_view kind) {
   }
 }
 
-// The values that a region combiner takes in; 0 in place of members that `shown` has no bit for.
+// The values that a region combiner takes. Members without a bit in `shown` become 0.
 std::string CpuReductions::tuple_text(const Instr& instr, unsigned shown) const {
   const auto types = facts().combined_types(kernel().combiners[instr.combiner]);
   std::string values;
@@ -111,8 +111,8 @@ void CpuReductions::end_row(const Instr& instr) {
                    name(instr.results[0]), instr.combiner, tuple_text(instr, same)));
 }
 
-// Lane 0 of each member of a Part, 0 where nothing took part, then of `has`, to the results, which
-// are declared.
+// Assigns lane 0 of each member of a Part to the results, which are declared already, and then
+// `has`. A member is 0 if nothing took part.
 void CpuReductions::emit_parts(const Instr& instr, const std::string& part) {
   line("{");
   line(fmt::format("const auto part = {};", part));

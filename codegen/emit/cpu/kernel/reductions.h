@@ -22,7 +22,7 @@ class CpuReductions : public CpuPrinter {
   void need_combiner(std::uint32_t index);
 
   // ---- around the loops of an element section ----
-  /// Results are declared outside of the section's block.
+  /// Declares the results outside of the section's block.
   void declare_results(const Instr& instr);
   void open_section(const Instr& instr);
   void open_tile(const Instr& instr);
@@ -30,7 +30,8 @@ class CpuReductions : public CpuPrinter {
   void close_tile(const Instr& instr);
   void close_section(const Instr& instr);
 
-  /// A reduction, a running sum, what finishes partials, or what is done to a whole local array.
+  /// Prints a reduction, a running sum, what finishes partials, or an operation on a whole local
+  /// array.
   void emit(const Instr& instr);
 
  private:
@@ -42,11 +43,11 @@ class CpuReductions : public CpuPrinter {
   void emit_local_transform(const Instr& instr);
   std::string operation(ScalarOp op, kir::ComputeType type) const;
   std::string element_list(const std::vector<kir::ComputeType>& types) const;
-  /// The cleared "Levels" or "Columns" of a reduction.
+  /// Declares the empty "Levels" or "Columns" of a reduction.
   void declare_folds(const Instr& instr, std::string_view kind);
   std::string tuple_text(const Instr& instr, unsigned shown) const;
   void emit_parts(const Instr& instr, const std::string& part);
-  /// A tuple (or with `is_part` a Part, its last buffer being `has`) of W stored partials.
+  /// A tuple of W stored partials. With `is_part` a Part, whose last buffer is `has`.
   std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;
 
   std::function<void(const kir::Instr&)> emit_instr_;

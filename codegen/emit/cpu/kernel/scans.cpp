@@ -1,4 +1,4 @@
-// CpuReductions: what finishes reductions and scans of several groups, and scans and transforms of
+// CpuReductions: the end of reductions and scans of several groups, and scans and transforms of
 // local arrays.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Bodies of short_rows.h, and CpuKernelEmitter: what is computed once for a row.
+// takes_rows_together, and CpuKernelEmitter: values that are computed once for a row.
 #include "codegen/emit/cpu/kernel/phases.h"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ class Rows {
     }
   }
 
-  // A packed run of elements goes on from row to row, up to an end that is one for all rows.
+  // A packed run of elements continues from row to row, up to one end for all rows.
   bool is_run_of_rows(const Instr& store) const {
     const Storage storage = facts_.storage(store.buffers[0]);
     if (!storage.is_packed) return true;
@@ -103,7 +103,7 @@ class Rows {
            static_cast<std::int64_t>(length->bits) == length_;
   }
 
-  // Truth values are not kept for the rows of a chunk.
+  // A chunk does not keep truth values of its rows.
   bool is_kept_truth(ValueId value) const {
     return value && facts_.level(value) == Level::Group && section_of_[value.index()] != section_ &&
            facts_.type(value) == kir::ComputeType::Bool;

@@ -1,5 +1,5 @@
 // CpuValues: selects among constants by comparisons of one value with constants, which are steps. A
-// look-up finds among eight steps in fewer instructions.
+// look-up among eight steps takes fewer instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using kir::ComputeType;
 namespace {
 
 constexpr std::size_t kMostEnds = 7;
-constexpr std::size_t kFewestEnds = 4;  // fewer are selected as fast
+constexpr std::size_t kFewestEnds = 4;  // selecting among fewer is as fast
 
 float float_of(const kir::Instr& constant) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(constant.bits));
@@ -23,7 +23,7 @@ float float_of(const kir::Instr& constant) {
 
 }  // namespace
 
-// Notes the ends below the value; false where something else decides.
+// Notes the ends below the value. Returns false if something else decides.
 bool CpuValues::note_ends(ValueId value, Steps& steps) const {
   if (type(value) != ComputeType::F32) return false;
   if (facts().is_constant(value)) return true;
@@ -40,7 +40,7 @@ bool CpuValues::note_ends(ValueId value, Steps& steps) const {
          note_ends(choice->operands[2], steps);
 }
 
-// The literal that the value is above `end` and not above the next one; null: above none.
+// The literal for values above `end` but not above the next end. Null: not above any end.
 std::string CpuValues::step_literal(ValueId value, const float* end) const {
   while (!facts().is_constant(value)) {
     const Instr& choice = *facts().scalar_of(value, ScalarOp::select);

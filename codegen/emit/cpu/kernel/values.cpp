@@ -20,7 +20,7 @@ void CpuValues::emit_element_wise(const Instr& instr) {
                                [&](ValueId value) { return operand(value); }));
 }
 
-// A C++ function knows no lanes: it is called for one after the other.
+// A C++ function takes scalars, so the lanes call it one after the other.
 void CpuValues::emit_call_extern(const Instr& instr) {
   const ValueId result = instr.results[0];
   std::vector<std::string> operands;

@@ -1,5 +1,5 @@
 // Prints instructions that compute a value from others: element-wise operators, with shorter forms
-// where more is known of their operands, calls of C++ functions, and leaves.
+// if more is known of their operands, calls of C++ functions, and leaves.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,13 +19,14 @@ class CpuValues : public CpuPrinter {
  private:
   // ---- bounds.cpp ----
   std::string bounded_text(const std::string& x, ValueId bound, bool is_least);
-  /// Prints a min, max or clamp of float elements; false for all else.
+  /// Prints a min, max or clamp of float elements. Returns false for other instructions.
   bool emit_bounded(const Instr& instr);
 
   // ---- known.cpp ----
-  /// Prints the bits of a float that need not be made canonical; false for all else.
+  /// Prints the bits of a float that is canonical already. Returns false for other instructions.
   bool emit_plain_bits(const Instr& instr);
-  /// Prints a conversion to an integer that holds the value; false for all else.
+  /// Prints a conversion to an integer type that can hold the value. Returns false for other
+  /// instructions.
   bool emit_known_convert(const Instr& instr);
 
   // ---- steps.cpp ----
@@ -35,7 +36,8 @@ class CpuValues : public CpuPrinter {
   };
   bool note_ends(ValueId value, Steps& steps) const;
   std::string step_literal(ValueId value, const float* end) const;
-  /// Prints a choice among constants that depends on one value's size; false for all else.
+  /// Prints a choice among constants that depends on the size of one value. Returns false for other
+  /// instructions.
   bool emit_steps(const Instr& instr);
 };
 

@@ -58,8 +58,7 @@ void CudaElementInstrs::emit_store_linear(const Instr& instr) {
                    live, value));
 }
 
-// Of whole rows, few of which hold an element that is stored where little is selected, the others
-// are passed over at once.
+// If little is selected, few whole rows hold a stored element. The others are skipped at once.
 void CudaElementInstrs::emit_store_at(const Instr& instr) {
   const ValueId pred = predicate_of(instr);
   const bool is_asked = cx().is_whole && pred && facts().is_element(pred);
@@ -70,7 +69,7 @@ void CudaElementInstrs::emit_store_at(const Instr& instr) {
   if (is_asked) line("}");
 }
 
-// Lane by lane: elements add in order. Of integers any order will do.
+// Elements add in order, lane by lane. Integers add in any order.
 void CudaElementInstrs::emit_add_at(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);

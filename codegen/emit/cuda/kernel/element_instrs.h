@@ -1,5 +1,5 @@
-// Prints instructions of element sections. Every element value is an array of four, one per element
-// that the lane owns in the row at hand, and every instruction a loop over them.
+// Prints instructions of element sections. Every element value is an array of four, for the four
+// elements of the current row that the lane owns. Every instruction is a loop over them.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace cinch::codegen {
 
-/// Variables of reductions and running sums, by the name of their result.
+/// Variables of reductions and running sums, named after their result.
 std::string columns_name(const std::string& value);
 std::string carry_name(const std::string& value);
 

@@ -14,15 +14,16 @@
 
 namespace cinch::codegen {
 
-/// Prints the part of an element section that takes tiles of whole rows, without masks, several
-/// rows at a time: their loads are on their way together, and a block of random words serves the
-/// lanes that share it.
+/// Prints the part of an element section that takes tiles of whole rows without masks, several rows
+/// at a time. The loads of these rows overlap, and a block of random words serves the lanes that
+/// share it.
 class CudaRows : public CudaPrinter {
  public:
   CudaRows(CudaContext& cx, CudaElementInstrs& instrs, CudaDraws& draws)
       : CudaPrinter(cx), instrs_(instrs), draws_(draws) {}
-  /// Opens a block for the tiles that are not done; false where there is no such loop. A tile with
-  /// a draw that ties is done again, by the long way round, where that leaves no trace.
+  /// Opens a block for the tiles that are left. Returns false if there is no such loop. A tile with
+  /// a draw that ties is done again by the general loop, if a second run leaves no trace of the
+  /// first.
   bool emit(const kir::Section& section);
 
  private:
@@ -39,14 +40,14 @@ class CudaRows : public CudaPrinter {
   CudaDraws& draws_;
 };
 
-/// Prints an element section: a loop over tiles of the group, in it one over the 8 rows of a tile;
-/// a lane holds four elements of a row, of which the first `live` exist.
+/// Prints an element section: a loop over tiles of the group, and inside it a loop over the 8 rows
+/// of a tile. A lane holds four elements of a row, of which the first `live` exist.
 class CudaElements : public CudaPrinter {
  public:
   CudaElements(CudaContext& cx, CudaUniform& uniform);
   void emit(const kir::Section& section);
 
-  // ---- what stands around a section's rows, whoever prints these ----
+  // ---- what surrounds a section's rows ----
   void open_reductions(const kir::Section& section);
   void open_tile(const kir::Section& section);
   void close_tile(const kir::Section& section);
@@ -59,13 +60,13 @@ class CudaElements : public CudaPrinter {
   CudaRows rows_;
 };
 
-/// Prints groups that are rows of a few elements, several of which share a warp: as many lanes take
-/// a row as it has quads, and each lane computes what is the same for its row.
+/// Prints groups that are rows of a few elements, several of which share a warp. A row gets a lane
+/// for each four elements, and each lane computes the values of its row.
 class CudaShortRows : public CudaPrinter {
  public:
   CudaShortRows(CudaContext& cx, CudaUniform& uniform, CudaElements& elements)
       : CudaPrinter(cx), uniform_(uniform), elements_(elements) {}
-  /// As many rows of the warp's groups, from `next` on, as lanes can share.
+  /// Takes as many rows of the warp's groups, from `next` on, as fit its lanes.
   void emit();
 
  private:
@@ -77,7 +78,7 @@ class CudaShortRows : public CudaPrinter {
 
   CudaUniform& uniform_;
   CudaElements& elements_;
-  std::map<KeptKey, std::string> kept_;  // what short rows have loaded, by name
+  std::map<KeptKey, std::string> kept_;  // names of values that are loaded already
 };
 
 }  // namespace cinch::codegen

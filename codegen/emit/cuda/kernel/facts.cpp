@@ -15,10 +15,10 @@ using kir::ValueId;
 
 namespace {
 
-// Of what a lane loads ahead, and of the instructions that a turn of the loop is to have.
+// Limits for the bytes that a lane loads ahead, and for the instructions of a turn of the loop.
 constexpr std::uint32_t kAheadBytes = 64;
 constexpr std::size_t kTurnInstrs = 160, kEightRowsInstrs = 8;
-// Sections that draw take two rows at least, so that lanes share blocks.
+// Sections that draw take at least two rows, so that lanes share blocks of random words.
 constexpr int kMostRows = 8, kMostDrawRows = 4;
 
 // Short rows have 8 to 64 elements.
@@ -28,7 +28,7 @@ bool is_power_of_two(std::int64_t x) {
   return x > 0 && (x & (x - 1)) == 0;
 }
 
-// Does a lane do this for its own elements, or for its own row, alone?
+// Does a lane do this alone, for its own elements or its own row?
 bool is_for_a_lane(const kir::Instr& instr, SectionKind kind) {
   switch (instr.kind) {
     case InstrKind::load_at:
@@ -121,8 +121,7 @@ bool CudaKernelFacts::is_packed_by_rows(const kir::Section& section, const Instr
 
 // ---- short rows ----
 
-// Rows of a packed buffer begin and end with words where they follow each other at a distance of
-// whole words.
+// Rows of a packed buffer begin and end at words if their distance is a number of whole words.
 bool CudaKernelFacts::has_whole_words(const Instr& store) const {
   const auto bits = program().buffers[store.buffers[0]].storage_bits;
   if (bits != 1 && bits != 2 && bits != 4) return false;
@@ -153,7 +152,7 @@ std::uint32_t CudaKernelFacts::find_short_lanes() const {
   return static_cast<std::uint32_t>(longest_) / 4;
 }
 
-// Does the section load neighbours of what it stores itself? Short rows are loaded first.
+// Does the section load neighbours from a buffer that it stores? Short rows load first.
 bool CudaKernelFacts::loads_its_stores(const kir::Section& section) {
   std::set<rt::BufferIndex> loaded, stored;
   for (const Instr& instr : section.instrs) {

@@ -11,7 +11,7 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 namespace {
-// Sums and products of floats round; nothing else that combiners do depends on its order.
+// Only sums and products of floats depend on the order, because they round.
 bool goes_in_any_order(ScalarOp op, kir::ComputeType type) {
   return !kir::is_float(type) || (op != ScalarOp::add && op != ScalarOp::mul);
 }
@@ -30,7 +30,7 @@ std::string CudaItem::of(const std::vector<std::string>& parts) const {
   return fmt::format("{}{{{}}}", type, list);
 }
 
-// A tuple with its shuffles, in front of the function.
+// Prints a tuple and its shuffles, in front of the function.
 void CudaItems::emit_tuple(const CudaItem& item) {
   std::string fields, shuffled;
   const std::size_t n = item.types.size() + (item.has_flag ? 1 : 0);
@@ -45,8 +45,8 @@ void CudaItems::emit_tuple(const CudaItem& item) {
       "CINCH_FN {0} lane_xor(const {0}& x, u32 bits) {{ return {{{1}}}; }}", item.type, shuffled));
 }
 
-// A builtin operation is a type of its own, the same for all kernels of the text: what is compiled
-// for it once (reduce_partials) serves them all.
+// A builtin operation has a type of its own, the same for all kernels of the text. So all kernels
+// share what is compiled for it (reduce_partials).
 void CudaItems::emit_builtin_join(CudaItem& item, ScalarOp op) {
   Instr instr{.kind = InstrKind::scalar};
   instr.scalar_op = op;

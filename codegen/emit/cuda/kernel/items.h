@@ -1,4 +1,5 @@
-// Prints what reductions and scans join: a scalar or a tuple, and the function that joins two.
+// Prints the items that reductions and scans join (scalars or tuples), and the functions that join
+// two.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,10 +20,10 @@ struct CudaItem {
   std::vector<kir::ComputeType> types;
   bool is_tuple = false;
   bool has_flag = false;  // a tuple with `has`
-  // Any order gives the same bits: a lane needs no columns.
+  // Any order gives the same bits, so a lane needs no columns.
   bool is_unordered = false;
 
-  /// An item that is there.
+  /// An item that takes part.
   std::string of(const std::vector<std::string>& parts) const;
   std::string part(const std::string& text, std::size_t index) const;
 };
@@ -32,7 +33,7 @@ class CudaItems : public CudaPrinter {
   /// `emit_instr` prints an instruction of a combiner's body.
   CudaItems(CudaContext& cx, std::function<void(const kir::Instr&)> emit_instr)
       : CudaPrinter(cx), emit_instr_(std::move(emit_instr)) {}
-  /// Of the instruction's combiner; declared where it is first asked for.
+  /// The item of the instruction's combiner. The first call declares it.
   const CudaItem& item(const Instr& instr);
 
  private:

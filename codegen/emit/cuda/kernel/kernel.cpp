@@ -34,7 +34,7 @@ void CudaKernelEmitter::emit_head() {
   }
 }
 
-// Arrays are declared per block; a team takes its own part.
+// Arrays are declared for a block. Each team takes its own part.
 void CudaKernelEmitter::emit_shared() {
   const char* const teams = shape().team_warps == 1 ? "[kBlockWarps]" : "[1]";
   for (std::size_t i = 0; i < kernel().locals.size(); ++i) {
@@ -73,7 +73,7 @@ void CudaKernelEmitter::emit_shared() {
   if (has_bins) line("block.sync();");
 }
 
-// How many elements and groups there really are.
+// Prints the actual number of elements and groups.
 void CudaKernelEmitter::emit_extent() {
   if (kernel().sections.size() == 1) return;
   const ValueId actual = kernel().extent_value;
@@ -96,7 +96,7 @@ void CudaKernelEmitter::emit_extent() {
   }
 }
 
-// Without look-back: no team waits for another, so each goes its own way.
+// Without look-back, no team waits for another.
 void CudaKernelEmitter::emit_plain_groups() {
   const std::string per_block =
       shape().team_warps > 1 ? "1u" : fmt::format("(kBlockWarps * {}u)", shape().multiple);
@@ -123,7 +123,7 @@ void CudaKernelEmitter::emit_plain_groups() {
   line("}");
 }
 
-// The groups of a warp from `first` on: as long as there are enough, several at a time.
+// The groups of a warp from `first` on, several at a time while there are enough.
 void CudaKernelEmitter::emit_short_groups() {
   line(fmt::format("constexpr u32 kRowLanes = {}u;", facts().short_lanes()));
   line("constexpr u64 kRows = 32u / kRowLanes;");
@@ -137,8 +137,8 @@ void CudaKernelEmitter::emit_short_groups() {
   line("}");
 }
 
-// With look-back: blocks take tickets, so that the groups waited for are running or done. Warps
-// without a group of their own go along with nothing to do.
+// With look-back, blocks take tickets, so the groups that a block waits for are running or done.
+// Warps without a group take part with nothing to do.
 void CudaKernelEmitter::emit_ordered_groups() {
   rt::BufferIndex state = rt::kNoIndex;
   for (const kir::Section& section : kernel().sections) {
@@ -176,7 +176,7 @@ void CudaKernelEmitter::emit_group_body() {
 void CudaKernelEmitter::emit_sections() {
   for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
     const kir::Section& section = kernel().sections[s];
-    // What one section stored, in shared or global memory, the next may read.
+    // A section may read what the one before it stored in shared or global memory.
     line("team.sync();");
     if (section.kind == SectionKind::Elements) {
       elements_.emit(section);

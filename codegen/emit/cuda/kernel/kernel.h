@@ -1,8 +1,8 @@
-// One kernel of a CUDA program as text. Inside of the CUDA emitter: cuda.h is the door.
+// One kernel of a CUDA program as text. Inside of the CUDA emitter; cuda.h is the interface.
 //
-// Shape of the function, a template over the warps of a block: buffers, shared memory; the kernel
-// section; streams of draws and combiners; the loop over this team's groups with their sections in
-// order; what is left for the end (flags, histograms).
+// The function is a template over the warps of a block. It consists of buffers and shared memory;
+// the kernel section; streams of draws and combiners; the loop over this team's groups, with their
+// sections in order; and the end (flags, histograms).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,18 +15,18 @@
 
 namespace cinch::codegen {
 
-/// A kernel's function. Between both parts of its text belong the lines of its places.
+/// A kernel's function. The lines of its places belong between both parts of its text.
 struct CudaFunction {
   std::string front, back;
   CudaPlaces places;
 };
 
-/// Tuples of reductions, the struct of what the function shares in a block, and the function,
+/// Prints the tuples of reductions, the struct of the block's shared data, and the function
 /// NAME_body, which the kernels of cuda/program.h call.
 CudaFunction emit_cuda_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
                               std::uint32_t block_warps, std::string name);
 
-/// The function's frame, and the loop over groups.
+/// Prints the function's frame and the loop over groups.
 class CudaKernelEmitter : public CudaPrinter {
  public:
   explicit CudaKernelEmitter(CudaContext& cx);

@@ -46,8 +46,8 @@ void CudaPrinter::define(const Instr& instr, const std::string& text) {
     }
     line(fmt::format("CINCH_EACH {}[c] = {};", name(value), text));
   } else {
-    // Only numbers are const: NVRTC tries to evaluate what a const integer begins with, and what
-    // that is made of, again for each use, so that a chain of them takes exponential time.
+    // Only numbers are const. NVRTC tries to evaluate the initializer of a const integer, and all
+    // that it depends on, at each use. So a chain of const integers would take exponential time.
     const std::string_view held = instr.kind == InstrKind::constant ? "const " : "";
     line(fmt::format("{}{} {} = {};", held, c_type(type(value)), name(value), text));
   }

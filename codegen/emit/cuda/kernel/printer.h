@@ -1,5 +1,5 @@
-// What the printers of a kernel's parts share: the text so far, where in the kernel it is, and how
-// values and buffers are spelled there.
+// What the printers of a kernel's parts share: the text so far, the current place in the kernel,
+// and how values and buffers are spelled there.
 #pragma once
 #include <cstddef>
 #include <set>
@@ -15,16 +15,16 @@ namespace cinch::codegen {
 
 struct CudaContext {
   const CudaKernelFacts& facts;
-  const std::string name;  // what is printed is called so
+  const std::string name;  // of the printed function
   CudaPlaces places;
   SourceWriter preamble, out;
   std::vector<std::string> shared_members;
   Level level = Level::Kernel;
 
-  // ---- the rows that are printed now ----
-  bool is_whole = false;             // whole rows
-  bool is_short = false;             // or several rows of a few elements
-  bool rounds_again = false;         // and tiles with rare draws are done again
+  // ---- the rows that are being printed ----
+  bool is_whole = false;             // whole rows of a tile
+  bool is_short = false;             // several short rows in a warp
+  bool rounds_again = false;         // tiles with rare draws are done again
   std::set<std::size_t> ahead;       // values that the loop has loaded for several rows
   std::set<rt::BufferIndex> packed;  // buffers to which several rows go at once
   int num_quads = 0;
@@ -50,29 +50,29 @@ class CudaPrinter {
   // ---- values ----
   ComputeType type(ValueId value) const { return cx_.facts.type(value); }
   std::string name(ValueId value) const { return cx_.facts.name(value); }
-  /// The value of element c, or of the uniform level at hand.
+  /// The value of element c, or the value at the current uniform level.
   std::string operand(ValueId value) const;
-  /// The name of an array of four holding the value.
+  /// The name of an array of four that holds the value.
   std::string quad(ValueId value);
   std::string pred_text(const Instr& instr, std::size_t index) const;
   /// "c < live" and the predicate.
   std::string acting(const Instr& instr, std::size_t pred_index) const;
-  /// Defines the instruction's one result from an expression per element (or uniform).
+  /// Defines the instruction's only result by an expression for each element (or a uniform one).
   void define(const Instr& instr, const std::string& text);
   void define_quad(ValueId value);
-  /// The array of a value's elements in several rows.
+  /// The array that holds a value's elements in several rows.
   std::string rows_name(ValueId value) const { return "rows_" + name(value); }
 
   // ---- memory ----
   std::string storage(rt::BufferIndex buffer) const;
   std::string buffer_name(rt::BufferIndex buffer) const;
   std::string base_text(ValueId base) const;
-  /// How many of the lane's elements lie below an optional limit too.
+  /// How many of the lane's live elements are also below an optional limit.
   std::string limited_live(ValueId limit) const;
-  /// Neighbours from where the lane stands, or the row. Whole rows lie a constant apart.
+  /// The places of the lane's neighbours, and of the row. Whole rows are a constant apart.
   std::string lane_place(ValueId base) const;
   std::string row_place(ValueId base) const;
-  /// Declares an array that the block shares; gives an expression.
+  /// Declares an array that the block shares. Returns an expression for it.
   std::string share(const std::string& type, const std::string& name, const std::string& extents);
   std::string team_type() const;
 

@@ -9,8 +9,8 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-// Is the tile whole rows, so many at a time, at addresses that suit what is loaded and stored and
-// at indices where blocks of random words begin?
+// Does the tile consist of whole rows, this many at a time? Are addresses suitable for the loads
+// and stores, and do blocks of random words begin at the indices?
 std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_rows) const {
   std::set<std::string> asked = {fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows)};
   const auto ask = [&](const std::string& test) { asked.insert(test); };
@@ -29,7 +29,7 @@ std::set<std::string> CudaRows::conditions(const kir::Section& section, int num_
   return asked;
 }
 
-// Over the tile's rows, so many at a time.
+// The loop over the tile's rows, this many at a time.
 void CudaRows::open_loop(int num_rows) {
   if (facts().is_one_turn(num_rows)) {
     line("{");
@@ -43,7 +43,7 @@ void CudaRows::open_loop(int num_rows) {
   }
 }
 
-// One of the rows at hand.
+// Prints the loop over these rows.
 void CudaRows::open_turn(int num_rows) {
   line("#pragma unroll");
   line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
@@ -69,7 +69,7 @@ void CudaRows::close_packs(const kir::Section& section, int num_rows) {
   cx().packed.clear();
 }
 
-// The loads of several rows; not of what an earlier instruction of the row stores.
+// Prints the loads of several rows, except loads of what an earlier instruction of the row stores.
 std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, int num_rows) {
   std::set<std::size_t> ahead;
   std::set<rt::BufferIndex> stored;
@@ -95,8 +95,8 @@ std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, in
   return ahead;
 }
 
-// What is the same in a row, by its first element, for all rows: loads among it are on their way
-// together, and before any store.
+// Computes the values that are the same in a row, from its first element, for all rows. Their loads
+// overlap, and come before any store.
 void CudaRows::emit_alike_ahead(const kir::Section& section, int num_rows) {
   if (std::ranges::none_of(section.instrs, &Instr::is_alike)) return;
   for (const Instr& instr : section.instrs) {

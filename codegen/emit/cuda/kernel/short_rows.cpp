@@ -9,7 +9,7 @@ namespace cinch::codegen {
 using kir::InstrKind;
 using kir::SectionKind;
 
-// What the section stored is no longer what was loaded.
+// Forgets loaded values whose buffers the section stored.
 void CudaShortRows::forget_stored(const kir::Section& section) {
   std::set<rt::BufferIndex> stored;
   for (const Instr& instr : section.instrs) {
@@ -25,7 +25,7 @@ CudaShortRows::KeptKey CudaShortRows::kept_key(const Instr& load) {
   return {load.buffers[0], number(base_of(load)), number(limit_of(load))};
 }
 
-// What the group's sections load again they find here.
+// Later sections of the group find these values here.
 void CudaShortRows::emit_load(const Instr& load) {
   const ValueId value = load.results[0];
   const auto [kept, is_new] = kept_.try_emplace(kept_key(load), name(value));

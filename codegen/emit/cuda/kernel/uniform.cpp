@@ -12,8 +12,8 @@ using kir::InstrKind;
 CudaUniform::CudaUniform(CudaContext& cx)
     : CudaPrinter(cx), items_(cx, [this](const Instr& instr) { emit(instr); }), draws_(cx) {}
 
-// The condition under which one thread acts: of the launch, unless that only folds partials, or of
-// the group's team.
+// The condition under which one thread acts for the launch (unless the launch only folds partials)
+// or for the group's team.
 std::string CudaUniform::only_once(const std::string& condition) const {
   if (cx().level != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
   const char* const unless_fold =

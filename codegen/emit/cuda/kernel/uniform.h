@@ -12,7 +12,7 @@ namespace cinch::codegen {
 class CudaDraws : public CudaPrinter {
  public:
   using CudaPrinter::CudaPrinter;
-  /// Declares the draw's stream, once.
+  /// Declares the draw's stream once.
   void prepare(const Instr& instr);
   /// In kernel and group sections.
   void emit_uniform(const Instr& instr);
@@ -20,11 +20,11 @@ class CudaDraws : public CudaPrinter {
   void emit(const Instr& instr);
 
   // ---- by rows ----
-  /// Does the index of the draw go up from lane to lane, so that what a row draws is known?
+  /// Does the index of the draw grow from lane to lane, so that a row's draws are known?
   bool is_by_rows(const Instr& instr) const;
-  /// The index that a draw has at the group's first element.
+  /// The draw's index at the group's first element.
   std::string first_drawn(const Instr& draw) const;
-  /// The 16 bits that each element of the rows rounds with.
+  /// The 16 bits that round each element of the rows.
   void emit_ahead(const kir::Section& section, int num_rows);
 
  private:
@@ -38,13 +38,13 @@ class CudaDraws : public CudaPrinter {
 };
 
 /// Prints instructions of kernel and group sections, and of combiners' bodies. Every thread
-/// computes them alike; what stores or fails is done by one thread. Owns the printers of items and
+/// computes the same; one thread stores, or reports a failure. Owns the printers of items and
 /// draws.
 class CudaUniform : public CudaPrinter {
  public:
   explicit CudaUniform(CudaContext& cx);
   void emit(const Instr& instr);
-  /// Combiners and streams stand in front of what uses them, outside of all loops.
+  /// Prints combiners and streams in front of their uses, outside of all loops.
   void prepare(const Instr& instr);
 
   // ---- instructions that are the same in element sections ----
