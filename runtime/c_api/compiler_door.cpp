@@ -1,5 +1,5 @@
-// The compiler library behind its C entry; see compiler_door.h.
-#include "runtime/c_api/compiler_door.h"
+// The compiler library behind its C entry; see program.h.
+#include "runtime/c_api/program.h"
 
 #include <dlfcn.h>
 

@@ -1,10 +1,8 @@
 // Programs of the C API: compiled, loaded, saved and described.
-
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/c_api/compiler_door.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
@@ -16,7 +14,6 @@
 #include "runtime/module/shared_object.h"
 
 namespace cinch::c_api {
-
 namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";

@@ -29,7 +29,6 @@
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

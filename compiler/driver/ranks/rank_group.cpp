@@ -9,7 +9,6 @@
 #include "runtime/collective/rank_meeting.h"
 
 namespace cinch::driver {
-
 namespace {
 
 class CountingExchange : public rt::RankExchange {

@@ -17,7 +17,6 @@
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

@@ -14,7 +14,6 @@
 #include "runtime/planner/planner.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // Time for measuring plain f32.

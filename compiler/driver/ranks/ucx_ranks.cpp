@@ -27,7 +27,6 @@
 #include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

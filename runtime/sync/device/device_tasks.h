@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/device/gpu_queue.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/sync/device/device_memory.h"
 #include "runtime/sync/device/device_sums.h"
 #include "runtime/sync/device/device_wire.h"
