@@ -56,6 +56,11 @@ class KernelEmitter : private KernelValues {
   std::map<int, std::vector<kir::Touch>> partials_;  // Reduce
 };
 
+// Everything that a region stores, as requested, and its checks. `flag_nonfinite`: also finds out
+// whether the gradient has a value that is not finite.
+std::vector<rt::Step> emit_region(FunctionContext& cx, ir::RegionId region,
+                                  const std::vector<StoreRequest>& requests, bool flag_nonfinite);
+
 // A scan in the language's float order: tiles of 1024, whose ends are scanned by the same rule and
 // joined on the left. Two sweeps: the first stores the tile ends, the second scans again, joins and
 // stores.
