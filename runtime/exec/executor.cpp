@@ -16,12 +16,6 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::int64_t kGroupBytesGuess =
-    8192;  // if the image has no formula: a tile that is read and written
-// A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h). It
-// publishes the chunk's sum as soon as it has it; the sum of a second chunk in the task would have
-// to wait for the first to end.
-constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
 // Limit of steps and rounds of loops in one call: the call ends whatever the bounds are.
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 28;
@@ -163,12 +157,13 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> launch(std::uint32_t index) {
-    const KernelInfo& kernel = image_.kernels[index];
     const auto groups = kernel_groups(image_, index, inputs_.env);
     CINCH_TRY(groups);
     if (*groups == 0) return Next::Go;
     const auto num_groups = static_cast<std::uint64_t>(*groups);
-    const std::uint64_t per_task = groups_per_task(kernel, num_groups);
+    const std::uint64_t per_task = groups_per_task(
+        {image_.kernels[index], num_groups, runner_.threads(), image_.info.exprs, inputs_.env},
+        options_);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       const std::uint64_t begin = task * per_task;
@@ -217,41 +212,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   void note_bytes(std::uint64_t read, std::uint64_t written) {
     accesses_.bytes_read += read;
     accesses_.bytes_written += written;
-  }
-
-  std::uint64_t groups_per_task(const KernelInfo& kernel, std::uint64_t num_groups) const {
-    if (kernel.is_sequential) return num_groups;
-    std::uint64_t groups = options_.groups_per_task;
-    if (groups == 0) groups = tuned_groups(num_groups, group_bytes(kernel, num_groups));
-    if (kernel.is_ordered && options_.groups_per_task == 0 && runner_.threads() > 1) {
-      groups = std::min(groups, kOrderedGroups);
-    }
-    const std::uint64_t multiple = kernel.group_multiple;
-    groups = std::min(groups, num_groups);
-    return (groups + multiple - 1) / multiple * multiple;
-  }
-
-  // A task should be worth its start (about 1 µs), and each thread should get several. For small
-  // launches, few tasks are better than tasks that are not worth their start.
-  std::uint64_t tuned_groups(std::uint64_t num_groups, std::uint64_t each_bytes) const {
-    const CpuTuning& tuning = options_.tuning;
-    const auto single = static_cast<std::uint64_t>(tuning.single_task_bytes) / each_bytes;
-    if (num_groups <= single) return num_groups;
-    const auto worth = static_cast<std::uint64_t>(tuning.task_bytes) / each_bytes;
-    const auto tasks = static_cast<std::uint64_t>(tuning.tasks_per_thread) * runner_.threads();
-    return std::clamp<std::uint64_t>(num_groups / tasks, 1, std::max<std::uint64_t>(worth, 1));
-  }
-
-  std::uint64_t group_bytes(const KernelInfo& kernel, std::uint64_t num_groups) const {
-    if (!kernel.bytes_read.is_valid() || !kernel.bytes_written.is_valid()) return kGroupBytesGuess;
-    const auto read = evaluate(kernel.bytes_read);
-    const auto written = evaluate(kernel.bytes_written);
-    if (!read || !written) return kGroupBytesGuess;
-    const auto at_least_none = [](std::int64_t bytes) {
-      return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
-    };
-    const std::uint64_t bytes = at_least_none(*read) + at_least_none(*written);
-    return std::max<std::uint64_t>(bytes / num_groups, 1);
   }
 
   // Which tasks ran before a failing one ended differs between runs. Whether some check failed, or
