@@ -2,7 +2,6 @@
 // it can stop at any step and go on later. Status words are read after each launch, so that no
 // kernel uses data that a failed check should protect.
 #include "runtime/exec/executor.h"
-#include "runtime/core/sizes/host_expr.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 
 #include "runtime/collective/routes.h"
 #include "runtime/core/sanitizer.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
@@ -83,12 +83,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   void note_round(const Step* loop) {
-    const auto known = std::ranges::find(rounds_, loop, &LoopRounds::loop);
-    if (known == rounds_.end()) {
-      rounds_.push_back({loop, 1});
-    } else {
-      ++known->count;
-    }
+    auto known = std::ranges::find(rounds_, loop, &LoopRounds::loop);
+    if (known == rounds_.end()) known = rounds_.insert(known, {loop, 0});
+    ++known->count;
   }
 
   // Steps under way: of the entry, of a branch, of a loop's body or of its condition.
@@ -243,32 +240,28 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return static_cast<std::uint8_t*>(inputs_.buffers[buffer]);
   }
 
-  std::uint64_t size_of(BufferIndex buffer) const {
-    return static_cast<std::uint64_t>(inputs_.buffer_bytes[buffer]);
-  }
-
   Result<Next> zero(BufferIndex buffer) {
-    std::uint8_t* to = bytes_of(buffer);
-    if (image_.counts_accesses) note_bytes(0, size_of(buffer));
-    return move_chunks(inputs_.buffer_bytes[buffer], [to](std::int64_t begin, std::int64_t bytes) {
-      std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
-    });
+    if (image_.counts_accesses) note_bytes(0, memory_of(buffer).size());
+    return move_chunks(inputs_.buffer_bytes[buffer],
+                       [to = bytes_of(buffer)](std::int64_t begin, std::int64_t bytes) {
+                         std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
+                       });
   }
 
   Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
     // The sizes have the same formula, but a field of a payload may be shorter.
     const std::int64_t size_bytes =
         std::min(inputs_.buffer_bytes[to_buffer], inputs_.buffer_bytes[from_buffer]);
-    if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
-    std::uint8_t* to = bytes_of(to_buffer);
-    const std::uint8_t* from = bytes_of(from_buffer);
-    return move_chunks(size_bytes, [to, from](std::int64_t begin, std::int64_t bytes) {
+    if (image_.counts_accesses)
+      note_bytes(memory_of(from_buffer).size(), memory_of(to_buffer).size());
+    return move_chunks(size_bytes, [to = bytes_of(to_buffer), from = bytes_of(from_buffer)](
+                                       std::int64_t begin, std::int64_t bytes) {
       std::memcpy(to + begin, from + begin, static_cast<std::size_t>(bytes));
     });
   }
 
   std::span<std::uint8_t> memory_of(BufferIndex buffer) const {
-    return {bytes_of(buffer), static_cast<std::size_t>(size_of(buffer))};
+    return {bytes_of(buffer), static_cast<std::size_t>(inputs_.buffer_bytes[buffer])};
   }
 
   Result<Next> meet(const Step& step) {

@@ -41,7 +41,7 @@ struct ExecutorOptions {
 struct LaunchSize {
   const KernelInfo& kernel;
   std::uint64_t num_groups = 1;
-  unsigned threads = 1;
+  std::uint32_t threads = 1;
   const HostExprPool& exprs;
   const HostEnv& env;
 };
