@@ -51,8 +51,8 @@ Status DeviceTasks::start() {
     if (Status status = open_wire(); !status) return status;
     if (Status status = open_sums(); !status) return status;
   }
-  tensors_.emplace(plan_, *device_, *memory_,
-                   DeviceTensors::Options{options_.has_tensors, is_deferred()});
+  tensors_ = std::make_unique<DeviceTensors>(
+      plan_, *device_, *memory_, DeviceTensors::Options{options_.has_tensors, is_deferred()});
   for (const Task& task : own_.tasks) lists_.need(task);
   if (Status status = lists_.open(); !status) return status;
   return device_->wait();

@@ -137,7 +137,7 @@ class DeviceTasks : public RankTasks {
   const RankPlan& own_;
   DeviceLists lists_;
   std::unique_ptr<DeviceMemory> memory_;
-  std::optional<DeviceTensors> tensors_;
+  std::unique_ptr<DeviceTensors> tensors_;
   std::unique_ptr<DeviceWire> wire_;                 // null: on a host
   PinnedMemory pinned_;                              // messages in host memory
   std::vector<std::optional<SummedArrays>> summed_;  // by codec; none: its payloads cannot be added
