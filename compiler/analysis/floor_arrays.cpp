@@ -1,7 +1,7 @@
 // Bodies of floor_arrays.h.
 #include "compiler/analysis/floor_arrays.h"
 
-#include "compiler/analysis/sweep_rules.h"
+#include "compiler/analysis/forced_sweeps.h"
 
 namespace cinch::analysis {
 

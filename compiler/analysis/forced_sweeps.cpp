@@ -9,7 +9,6 @@
 
 #include "compiler/analysis/floor_streams.h"
 #include "compiler/analysis/rank_sums.h"
-#include "compiler/analysis/sweep_rules.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"

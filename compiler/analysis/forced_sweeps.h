@@ -4,7 +4,7 @@
 // state changes. Exact selection counts as two such reductions: its threshold is made of two
 // digits.
 #pragma once
-
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,5 +58,19 @@ struct FloorRequest {
 /// function.
 rt::Result<ForcedSweeps> find_forced_sweeps(const ir::Program& lowered,
                                             const FloorRequest& request);
+
+// The rules of forced_sweeps.cpp: what single operators demand of sweeps over memory.
+
+/// Does the array lie in memory? Small arrays (tables, histograms) of constant size are finished on
+/// chip.
+bool lies_in_memory(const ir::Program& program, const ir::Type& type);
+
+/// How many sweeps over its operands the op needs before its result is known; 0: none.
+std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& function,
+                             const ir::Op& op);
+
+/// Does recomputing a part of the result cost as much as recomputing all of it? If so, a result
+/// that a forced sweep made lies in memory for later ones.
+bool is_made_whole(ir::OpKind kind);
 
 }  // namespace cinch::analysis

@@ -1,5 +1,5 @@
 // One forward walk. Loops are walked until the facts about carried values no longer change.
-#include "compiler/analysis/linearity.h"
+#include "compiler/analysis/proofs.h"
 
 #include <algorithm>
 #include <bit>

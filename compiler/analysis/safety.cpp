@@ -1,6 +1,6 @@
 // Pairs each access with the checks of its index. The checker of the language has proved accesses
 // without a check.
-#include "compiler/analysis/safety.h"
+#include "compiler/analysis/proofs.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/text/host_text.h"
+#include "compiler/ir/text/text.h"
 
 namespace cinch::analysis {
 namespace {

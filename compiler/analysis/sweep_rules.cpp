@@ -1,4 +1,4 @@
-#include "compiler/analysis/sweep_rules.h"
+#include "compiler/analysis/forced_sweeps.h"
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"

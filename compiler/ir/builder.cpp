@@ -20,15 +20,15 @@ Function make_function(FunctionKind kind) {
   return function;
 }
 
-Builder::Builder(Program& program, Function& function)
+OpInserter::OpInserter(Program& program, Function& function)
     : program_(program), function_(function), region_(function.body) {}
 
-RegionId Builder::new_region() {
+RegionId OpInserter::new_region() {
   function_.regions.emplace_back();
   return RegionId(function_.regions.size() - 1);
 }
 
-ValueId Builder::add_arg(RegionId region, Type type, std::string name) {
+ValueId OpInserter::add_arg(RegionId region, Type type, std::string name) {
   Region& holder = function_.regions[region.index()];
   CINCH_CHECK(holder.ops.size() == holder.args.size(), "args come before all other ops");
   Attrs attrs;
@@ -44,27 +44,27 @@ ValueId Builder::add_arg(RegionId region, Type type, std::string name) {
   return value;
 }
 
-ValueIds Builder::add_args(RegionId region, std::span<const Type> types) {
+ValueIds OpInserter::add_args(RegionId region, std::span<const Type> types) {
   ValueIds args;
   for (const Type& type : types) args.push_back(add_arg(region, type));
   return args;
 }
 
-void Builder::set_insertion(RegionId region) {
+void OpInserter::set_insertion(RegionId region) {
   region_ = region;
   position_ = kAtEnd;
 }
 
-void Builder::set_insertion(RegionId region, std::size_t position) {
+void OpInserter::set_insertion(RegionId region, std::size_t position) {
   region_ = region;
   position_ = position;
 }
 
-void Builder::set_name(ValueId value, std::string name) {
+void OpInserter::set_name(ValueId value, std::string name) {
   function_.values[value.index()].name = std::move(name);
 }
 
-void Builder::insert(RegionId region, OpId op) {
+void OpInserter::insert(RegionId region, OpId op) {
   std::vector<OpId>& ops = function_.regions[region.index()].ops;
   if (position_ == kAtEnd) {
     ops.push_back(op);
@@ -73,8 +73,8 @@ void Builder::insert(RegionId region, OpId op) {
   }
 }
 
-OpId Builder::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs,
-                  std::vector<RegionId> regions) {
+OpId OpInserter::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs,
+                     std::vector<RegionId> regions) {
   const OpId id(function_.ops.size());
   Op op{kind, std::move(operands), {}, std::move(regions), std::move(attrs), span_};
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -86,18 +86,18 @@ OpId Builder::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs
   return id;
 }
 
-ValueId Builder::add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs,
-                         std::vector<RegionId> regions) {
+ValueId OpInserter::add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs,
+                            std::vector<RegionId> regions) {
   return result(add(kind, std::move(operands), {type}, std::move(attrs), std::move(regions)));
 }
 
-std::vector<Type> Builder::types_of(std::span<const ValueId> values) const {
+std::vector<Type> OpInserter::types_of(std::span<const ValueId> values) const {
   std::vector<Type> types;
   for (ValueId value : values) types.push_back(type(value));
   return types;
 }
 
-ValueIds Builder::inline_here(RegionId region, const ValueIds& args) {
+ValueIds OpInserter::inline_here(RegionId region, const ValueIds& args) {
   const RegionId scratch = new_region();
   const ValueIds values = inline_region(function_, region, args, scratch);
   const std::vector<OpId> ops = std::exchange(function_.regions[scratch.index()].ops, {});
@@ -107,48 +107,48 @@ ValueIds Builder::inline_here(RegionId region, const ValueIds& args) {
 
 // Leaves.
 
-ValueId Builder::constant_bits(DType dtype, std::uint64_t bits) {
+ValueId ElementBuilder::constant_bits(DType dtype, std::uint64_t bits) {
   Attrs attrs;
   attrs.bits = bits;
   return add_one(OpKind::const_scalar, {}, scalar_type(dtype), attrs);
 }
 
-ValueId Builder::constant(DType dtype, double value) {
+ValueId ElementBuilder::constant(DType dtype, double value) {
   if (is_float(dtype)) return constant_bits(dtype, std::bit_cast<std::uint64_t>(value));
   return constant_int(dtype, static_cast<std::int64_t>(value));
 }
 
-ValueId Builder::constant_int(DType dtype, std::int64_t value) {
+ValueId ElementBuilder::constant_int(DType dtype, std::int64_t value) {
   if (is_float(dtype)) return constant(dtype, static_cast<double>(value));
   return constant_bits(dtype, static_cast<std::uint64_t>(value));
 }
 
-ValueId Builder::const_array(Table table) {
+ValueId ElementBuilder::const_array(Table table) {
   const auto same = [&](const Table& other) {
     return other.bits == table.bits && other.type.rank == table.type.rank &&
-           types_agree(program_.info, other.type, table.type);
+           types_agree(program().info, other.type, table.type);
   };
-  const auto found = std::find_if(program_.tables.begin(), program_.tables.end(), same);
+  const auto found = std::find_if(program().tables.begin(), program().tables.end(), same);
   Attrs attrs;
-  attrs.index = static_cast<std::uint32_t>(found - program_.tables.begin());
+  attrs.index = static_cast<std::uint32_t>(found - program().tables.begin());
   const Type type = table.type;
-  if (found == program_.tables.end()) program_.tables.push_back(std::move(table));
+  if (found == program().tables.end()) program().tables.push_back(std::move(table));
   return add_one(OpKind::const_array, {}, type, attrs);
 }
 
-ValueId Builder::param(std::uint32_t index) {
+ValueId ElementBuilder::param(std::uint32_t index) {
   Attrs attrs;
   attrs.index = index;
-  return add_one(OpKind::param, {}, scalar_type(program_.info.params[index].dtype), attrs);
+  return add_one(OpKind::param, {}, scalar_type(program().info.params[index].dtype), attrs);
 }
 
-ValueId Builder::host_size(HostExprId size, DType dtype) {
+ValueId ElementBuilder::host_size(HostExprId size, DType dtype) {
   Attrs attrs;
   attrs.size = size;
   return add_one(OpKind::host_size, {}, scalar_type(dtype), attrs);
 }
 
-ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
+ValueId ElementBuilder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
   if (!exprs().has_count(size)) return host_size(size, dtype);
   const HostExprNode node = exprs().node(size);
   if (node.op == HostOp::Count) {
@@ -159,8 +159,8 @@ ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_
 }
 
 // Computes in the host's type. An expression is a graph: values in `made` are reused.
-ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of,
-                                  std::map<HostExprId, ValueId>& made) {
+ValueId ElementBuilder::size_with_counts(HostExprId size, const CountOf& count_of,
+                                         std::map<HostExprId, ValueId>& made) {
   if (const auto known = made.find(size); known != made.end()) return known->second;
   const HostExprNode node = exprs().node(size);
   const bool is_leaf = node.op == HostOp::Count || !exprs().has_count(size);
@@ -170,8 +170,8 @@ ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of,
   return value;
 }
 
-ValueId Builder::size_of_operands(const HostExprNode& node, const CountOf& count_of,
-                                  std::map<HostExprId, ValueId>& made) {
+ValueId ElementBuilder::size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                                         std::map<HostExprId, ValueId>& made) {
   ValueIds operands;
   for (HostExprId arg : node.args) {
     if (arg.is_valid()) operands.push_back(size_with_counts(arg, count_of, made));
@@ -185,26 +185,26 @@ ValueId Builder::size_of_operands(const HostExprNode& node, const CountOf& count
   return map(*op, operands);
 }
 
-ValueId Builder::gradient() {
-  const bool is_matrix = program_.info.is_matrix;
+ValueId ElementBuilder::gradient() {
+  const bool is_matrix = program().info.is_matrix;
   return add_one(OpKind::gradient, {},
                  is_matrix ? matrix_type(kF32, exprs().rows(), exprs().cols())
                            : vector_type(kF32, exprs().n()));
 }
 
-ValueId Builder::state(std::uint32_t index) {
+ValueId ElementBuilder::state(std::uint32_t index) {
   Attrs attrs;
   attrs.index = index;
-  return add_one(OpKind::state, {}, program_.info.states[index].type, attrs);
+  return add_one(OpKind::state, {}, program().info.states[index].type, attrs);
 }
 
-ValueId Builder::field(std::uint32_t index) {
+ValueId ElementBuilder::field(std::uint32_t index) {
   Attrs attrs;
   attrs.index = index;
-  return add_one(OpKind::field, {}, program_.info.wire.fields[index].type, attrs);
+  return add_one(OpKind::field, {}, program().info.wire.fields[index].type, attrs);
 }
 
-ValueId Builder::count_value(std::uint32_t index) {
+ValueId ElementBuilder::count_value(std::uint32_t index) {
   Attrs attrs;
   attrs.index = index;
   return add_one(OpKind::count_value, {}, scalar_type(kU32), attrs);
@@ -239,7 +239,7 @@ void Builder::check_host(HostExprId condition, std::string message) {
 
 // Control.
 
-RegionId Builder::filled_region(const std::function<ValueIds(RegionId)>& body) {
+RegionId OpInserter::filled_region(const std::function<ValueIds(RegionId)>& body) {
   const RegionId outer = region_;
   const std::size_t position = position_;
   const RegionId region = new_region();
@@ -260,7 +260,7 @@ ValueIds Builder::if_else(ValueId condition, const Body& then_body, const Body& 
   const RegionId else_region = filled_region([&](RegionId) { return else_body(); });
   const OpId op =
       add(OpKind::if_else, {condition}, std::move(types), {}, {then_region, else_region});
-  return function_.ops[op.index()].results;
+  return function().ops[op.index()].results;
 }
 
 ValueIds Builder::for_loop(HostExprId begin, HostExprId end, ValueIds inits, const LoopBody& body) {
@@ -273,7 +273,7 @@ ValueIds Builder::for_loop(HostExprId begin, HostExprId end, ValueIds inits, con
   attrs.size = begin;
   attrs.size2 = end;
   const OpId op = add(OpKind::for_loop, std::move(inits), types, attrs, {region});
-  return function_.ops[op.index()].results;
+  return function().ops[op.index()].results;
 }
 
 ValueIds Builder::while_loop(HostExprId at_most, ValueIds inits, const Condition& condition,
@@ -287,16 +287,16 @@ ValueIds Builder::while_loop(HostExprId at_most, ValueIds inits, const Condition
   attrs.size = at_most;
   const OpId op =
       add(OpKind::while_loop, std::move(inits), types, attrs, {cond_region, body_region});
-  return function_.ops[op.index()].results;
+  return function().ops[op.index()].results;
 }
 
-void Builder::yield(ValueIds values) {
+void OpInserter::yield(ValueIds values) {
   add(OpKind::yield, std::move(values), {});
 }
 
 CombinerId Builder::combiner(ScalarOp op) {
-  function_.combiners.push_back({op, {}});
-  return CombinerId(function_.combiners.size() - 1);
+  function().combiners.push_back({op, {}});
+  return CombinerId(function().combiners.size() - 1);
 }
 
 CombinerId Builder::combiner(std::span<const DType> types, const CombineBody& body) {
@@ -308,8 +308,8 @@ CombinerId Builder::combiner(std::span<const DType> types, const CombineBody& bo
     const std::span<const ValueId> all(args);
     return body(all.first(types.size()), all.last(types.size()));
   });
-  function_.combiners.push_back({std::nullopt, region});
-  return CombinerId(function_.combiners.size() - 1);
+  function().combiners.push_back({std::nullopt, region});
+  return CombinerId(function().combiners.size() - 1);
 }
 
 }  // namespace cinch::ir

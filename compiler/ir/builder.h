@@ -22,11 +22,13 @@ using ValueIds = std::vector<ValueId>;
 /// A function with an empty body region (no yield yet).
 Function make_function(FunctionKind kind);
 
-class Builder {
+/// Where ops go: the insertion point, regions, and any op by its kind. Passes use this; the classes
+/// below have shorter forms.
+class OpInserter {
  public:
   /// Appends to the end of the body. `program` and `function` must not move while the builder
   /// lives.
-  Builder(Program& program, Function& function);
+  OpInserter(Program& program, Function& function);
 
   Program& program() { return program_; }
   Function& function() { return function_; }
@@ -59,17 +61,43 @@ class Builder {
   /// Copies the region's ops except its yield to the insertion point, with `args` for its args.
   /// Returns the values that it would have yielded.
   ValueIds inline_here(RegionId region, const ValueIds& args);
+  /// Ends the region at the insertion point.
+  void yield(ValueIds values);
   ValueId result(OpId op, std::size_t index = 0) const {
     return function_.ops[op.index()].results[index];
   }
 
+ protected:
+  ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},
+                  std::vector<RegionId> regions = {});
+  std::vector<Type> types_of(std::span<const ValueId> values) const;
+  void insert(RegionId region, OpId op);
+  /// Makes a region; `body` fills it. The insertion point is restored afterwards.
+  RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
+  ValueIds add_args(RegionId region, std::span<const Type> types);
+
+ private:
+  Program& program_;
+  Function& function_;
+  RegionId region_;
+  std::size_t position_ = kAtEnd;
+  Span span_;
+  static constexpr std::size_t kAtEnd = ~std::size_t{0};
+};
+
+/// Leaves, generators and element-wise operators.
+class ElementBuilder : public OpInserter {
+ public:
+  using OpInserter::OpInserter;
+
   // Leaves.
-  /// A constant of an integer type, bool (0, 1) or float. `value` is exact only as far as a double
-  /// is; use the integer form for wide integers.
+  /// A constant of an integer type, bool (0, 1) or float. `value` is exact only as far as a
+  /// double is; use the integer form for wide integers.
   ValueId constant(DType dtype, double value);
   ValueId constant_int(DType dtype, std::int64_t value);
   ValueId constant_bool(bool value) { return constant_int(kBool, value); }
-  /// A constant from its bits, as Attrs::bits holds them (f64 bits of a float, i64 of an integer).
+  /// A constant from its bits, as Attrs::bits holds them (f64 bits of a float, i64 of an
+  /// integer).
   ValueId constant_bits(DType dtype, std::uint64_t bits);
   /// Adds the table to the program (equal tables are shared).
   ValueId const_array(Table table);
@@ -88,7 +116,8 @@ class Builder {
 
   // Generators. `shape` gives rank and sizes; its dtype is ignored if the kind fixes the type.
   ValueId iota(HostExprId size);
-  /// Repeats a scalar, [r, 1] or [1, c] to the shape. Returns the value itself if it has the shape.
+  /// Repeats a scalar, [r, 1] or [1, c] to the shape. Returns the value itself if it has the
+  /// shape.
   ValueId fill(ValueId value, Type shape);
   /// random (f32), random_bits (u32), normal (f32). `iteration`: see ops.def, may be absent.
   ValueId draw(OpKind kind, Type shape, DrawSite site, ValueId iteration = {});
@@ -106,6 +135,18 @@ class Builder {
   ValueId convert(ValueId value, DType dtype);
   ValueId bitcast(ValueId value, DType dtype);
   ValueId stochastic_round(ValueId value, DrawSite site, ValueId iteration = {});
+
+ private:
+  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
+  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
+};
+
+/// All operators.
+class Builder : public ElementBuilder {
+ public:
+  using ElementBuilder::ElementBuilder;
 
   // Access.
   ValueId gather(ValueId x, ValueId index);
@@ -137,8 +178,8 @@ class Builder {
   ValueIds scan(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis = kAll,
                 bool exclusive = false);
   ValueId scan(ScalarOp op, ValueId x, std::int8_t axis = kAll, bool exclusive = false);
-  /// The identity of `op`: for min +inf, for max -inf (integers: the end of the type), for bit_and
-  /// all ones.
+  /// The identity of `op`: for min +inf, for max -inf (integers: the end of the type), for
+  /// bit_and all ones.
   ValueId identity(ScalarOp op, DType dtype);
 
   // Selection.
@@ -188,7 +229,6 @@ class Builder {
   ValueIds for_loop(HostExprId begin, HostExprId end, ValueIds inits, const LoopBody& body);
   ValueIds while_loop(HostExprId at_most, ValueIds inits, const Condition& condition,
                       const CarriedBody& body);
-  void yield(ValueIds values);
 
   // Collectives (sync only).
   ValueId all_reduce(ValueId x, ScalarOp op, bool mean = false);
@@ -199,26 +239,8 @@ class Builder {
   ValueId send_receive(ValueId x, ValueId to, std::string text);
 
  private:
-  ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},
-                  std::vector<RegionId> regions = {});
-  std::vector<Type> types_of(std::span<const ValueId> values) const;
-  void insert(RegionId region, OpId op);
-  /// Makes a region; `body` fills it. The insertion point is restored afterwards.
-  RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
-  ValueIds add_args(RegionId region, std::span<const Type> types);
-  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
-                           std::map<HostExprId, ValueId>& made);
-  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
-                           std::map<HostExprId, ValueId>& made);
   ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
-
-  Program& program_;
-  Function& function_;
-  RegionId region_;
-  std::size_t position_ = kAtEnd;
-  Span span_;
-  static constexpr std::size_t kAtEnd = ~std::size_t{0};
 };
 
 }  // namespace cinch::ir

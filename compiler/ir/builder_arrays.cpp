@@ -11,17 +11,17 @@ namespace cinch::ir {
 
 // Generators.
 
-ValueId Builder::iota(HostExprId size) {
+ValueId ElementBuilder::iota(HostExprId size) {
   return add_one(OpKind::iota, {}, vector_type(kU32, size));
 }
 
-ValueId Builder::fill(ValueId value, Type shape) {
+ValueId ElementBuilder::fill(ValueId value, Type shape) {
   const Type result = with_dtype(shape, dtype(value));
-  if (types_agree(program_.info, type(value), result)) return value;
+  if (types_agree(program().info, type(value), result)) return value;
   return add_one(OpKind::fill, {value}, result);
 }
 
-ValueId Builder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
+ValueId ElementBuilder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
   CINCH_CHECK(is_draw(kind), "not a draw");
   Attrs attrs;
   attrs.draw = site;
@@ -30,7 +30,8 @@ ValueId Builder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration)
                  with_dtype(shape, dtype), attrs);
 }
 
-ValueId Builder::random_index(HostExprId num, HostExprId below, DrawSite site, ValueId iteration) {
+ValueId ElementBuilder::random_index(HostExprId num, HostExprId below, DrawSite site,
+                                     ValueId iteration) {
   Attrs attrs;
   attrs.draw = site;
   attrs.size = below;
@@ -40,20 +41,20 @@ ValueId Builder::random_index(HostExprId num, HostExprId below, DrawSite site, V
 
 // Element-wise.
 
-ValueId Builder::map(ScalarOp op, ValueId a) {
+ValueId ElementBuilder::map(ScalarOp op, ValueId a) {
   return map(op, ValueIds{a});
 }
-ValueId Builder::map(ScalarOp op, ValueId a, ValueId b) {
+ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b) {
   return map(op, ValueIds{a, b});
 }
-ValueId Builder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
+ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
   return map(op, ValueIds{a, b, c});
 }
 
-ValueId Builder::map(ScalarOp op, ValueIds operands) {
+ValueId ElementBuilder::map(ScalarOp op, ValueIds operands) {
   Type shape = type(operands.front());
   for (ValueId operand : operands) {
-    const std::optional<Type> met = broadcast_shape(program_.info, shape, type(operand));
+    const std::optional<Type> met = broadcast_shape(program().info, shape, type(operand));
     CINCH_CHECK(met.has_value(), "operands of map do not meet");
     shape = *met;
   }
@@ -65,16 +66,16 @@ ValueId Builder::map(ScalarOp op, ValueIds operands) {
   return add_one(OpKind::map, std::move(operands), with_dtype(shape, result), attrs);
 }
 
-ValueId Builder::convert(ValueId value, DType dtype) {
+ValueId ElementBuilder::convert(ValueId value, DType dtype) {
   if (this->dtype(value) == dtype) return value;
   return add_one(OpKind::convert, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId Builder::bitcast(ValueId value, DType dtype) {
+ValueId ElementBuilder::bitcast(ValueId value, DType dtype) {
   return add_one(OpKind::bitcast, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId Builder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
+ValueId ElementBuilder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
   Attrs attrs;
   attrs.draw = site;
   ValueIds operands{value};
@@ -120,7 +121,7 @@ ValueId Builder::concat(ValueIds parts) {
 
 ValueId Builder::reshape(ValueId x, Type shape, bool proved) {
   const Type result = with_dtype(shape, dtype(x));
-  if (types_agree(program_.info, type(x), result)) return x;
+  if (types_agree(program().info, type(x), result)) return x;
   Attrs attrs;
   attrs.proved = proved;
   return add_one(OpKind::reshape, {x}, result, attrs);
@@ -186,7 +187,7 @@ ValueIds Builder::reduce(ValueIds values, ValueIds inits, CombinerId combiner, s
   operands.insert(operands.end(), inits.begin(), inits.end());
   if (mask.is_valid()) operands.push_back(fill(mask, type(values.front())));
   const OpId op = add(OpKind::reduce, std::move(operands), std::move(types), attrs);
-  return function_.ops[op.index()].results;
+  return function().ops[op.index()].results;
 }
 
 ValueId Builder::reduce(ScalarOp op, ValueId x, std::int8_t axis, ValueId mask) {
@@ -204,7 +205,7 @@ ValueIds Builder::scan(ValueIds values, ValueIds inits, CombinerId combiner, std
   ValueIds operands = values;
   operands.insert(operands.end(), inits.begin(), inits.end());
   const OpId op = add(OpKind::scan, std::move(operands), std::move(types), attrs);
-  return function_.ops[op.index()].results;
+  return function().ops[op.index()].results;
 }
 
 ValueId Builder::scan(ScalarOp op, ValueId x, std::int8_t axis, bool exclusive) {
@@ -215,8 +216,8 @@ ValueId Builder::scan(ScalarOp op, ValueId x, std::int8_t axis, bool exclusive) 
 // Selection.
 
 std::uint32_t Builder::new_count(std::string name, HostExprId bound) {
-  program_.info.counts.push_back({std::move(name), bound});
-  return static_cast<std::uint32_t>(program_.info.counts.size() - 1);
+  program().info.counts.push_back({std::move(name), bound});
+  return static_cast<std::uint32_t>(program().info.counts.size() - 1);
 }
 
 Builder::Nonzero Builder::nonzero(ValueId mask, std::uint32_t count_index, HostExprId limit) {
@@ -224,7 +225,7 @@ Builder::Nonzero Builder::nonzero(ValueId mask, std::uint32_t count_index, HostE
   attrs.index = count_index;
   attrs.has_limit = limit.is_valid();
   attrs.size = limit;
-  const HostExprId bound = program_.info.counts[count_index].bound;
+  const HostExprId bound = program().info.counts[count_index].bound;
   const Type index = vector_type(kU32, exprs().count(count_index, bound));
   const OpId op = add(OpKind::nonzero, {mask}, {index, scalar_type(kU32)}, attrs);
   return {result(op, 0), result(op, 1)};

@@ -1,5 +1,7 @@
 // What the verifier's files share: the fault that a rule throws, and the facts that rules need.
 #pragma once
+#include <fmt/format.h>
+
 #include <string>
 
 #include "compiler/ir/ir.h"
@@ -30,5 +32,53 @@ void verify_op_types(const VerifyContext& context, const Op& op);
 /// Checks types across regions of if_else, for_loop, while_loop and combiners.
 void verify_control_types(const VerifyContext& context, const Op& op);
 void verify_combiner(const VerifyContext& context, const Op& op);
+
+/// One op under examination: its operands and results by type, and what rules require of them.
+class OpCheck {
+ public:
+  OpCheck(const VerifyContext& of, const Op& examined) : context(of), op(examined) {}
+
+  void require(bool holds, const std::string& message) const {
+    if (!holds) throw VerifyFault{op_title(op) + ": " + message};
+  }
+  const Type& in(std::size_t i) const { return context.type(op.operands[i]); }
+  const Type& out(std::size_t i = 0) const { return context.type(op.results[i]); }
+  std::size_t num_in() const { return op.operands.size(); }
+  HostExprPool& exprs() const { return context.info.exprs; }
+
+  void require_type(const Type& found, const Type& expected, const char* what) const {
+    if (types_agree(context.info, found, expected)) return;
+    require(false, fmt::format("{} is {}, not {}", what, print_type(context.info, found),
+                               print_type(context.info, expected)));
+  }
+  void require_out(const Type& expected) const { require_type(out(), expected, "the result"); }
+  void require_rank(const Type& type, int rank, const char* what) const {
+    require(type.rank == rank, fmt::format("{} has rank {}, not {}", what, type.rank, rank));
+  }
+  void require_index(const Type& type) const {
+    require(is_int(type.dtype), "indices are not integers");
+  }
+  void require_limit(std::size_t limit, const char* what) const {
+    require(op.attrs.index < limit, fmt::format("there is no {} {}", what, op.attrs.index));
+  }
+  void require_has_input(const char* what) const {
+    require(!context.is_init, fmt::format("an initial value sees no {}", what));
+  }
+  // Rank 1 over all, or rank 2 along an axis.
+  void require_line(const Type& type) const {
+    const int rank = op.attrs.axis == kAll ? 1 : 2;
+    require(type.rank == rank, "axis all takes a vector, an axis a matrix");
+  }
+
+  const VerifyContext& context;
+  const Op& op;
+};
+
+// A rule for each kind of op: types, shapes and attributes.
+namespace rules {
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  void name(const OpCheck& check);
+#include "compiler/ir/ops.def"
+}  // namespace rules
 
 }  // namespace cinch::ir

@@ -132,12 +132,6 @@ void KernelEmitter::emit_row_places(const Sink& s) {
 
 // --- positions -----------------------------------------------------------------------------------
 
-namespace {
-ComputeType unsigned_of(ComputeType t) {
-  return t == ComputeType::I64 || t == ComputeType::U64 ? ComputeType::U64 : ComputeType::U32;
-}
-}  // namespace
-
 void KernelEmitter::change_zeros(rt::BufferIndex buffer, kir::Version made) {
   before_.push_back({.kind = rt::StepKind::Zero, .index = buffer});
   b_.reads(buffer, kir::kZeros);
@@ -158,25 +152,6 @@ void KernelEmitter::emit_running_sum(int id) {
   auto& p = positions_[id];
   p.total = b_.running_sum(bits, true).total;
   p.state = look_back_state();
-}
-
-// The scan's value at the current element, in a phase after its look-back: recomputed from the
-// values.
-void KernelEmitter::place_running_sum(int id) {
-  auto& p = positions_.at(id);
-  if (p.rank_phase == phase_) return;
-  const auto& op = cx_.op(plan_.sinks[id].op);
-  const int saved = current_;
-  current_ = id;
-  const auto value = pull(op.operands[0], domain_place());
-  const auto t = b_.type(value);
-  const DType whole = kir::dtype_of(t), raw = kir::dtype_of(unsigned_of(t));
-  const auto sum = b_.running_sum(b_.bitcast(value, whole, raw), op.attrs.exclusive).value;
-  const auto placed = b_.bitcast(b_.add(p.prefix, sum), raw, whole);
-  p.rank =
-      b_.scalar(ScalarOp::add, {pull_scalar(op.operands[1]), placed}, type(op.results[0]).dtype);
-  p.rank_phase = phase_;
-  current_ = saved;
 }
 
 void KernelEmitter::emit_nonzero(int id) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/text/host_text.h"
+#include "compiler/ir/text/text.h"
 #include "compiler/kernelize/planner.h"
 
 namespace cinch::codegen {

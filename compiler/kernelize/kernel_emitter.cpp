@@ -10,53 +10,13 @@ namespace cinch::codegen {
 using ir::OpKind;
 using KirValue = kir::ValueId;
 
-namespace {
-
-std::string symbol_of(FunctionContext& cx, const KernelPlan& kp) {
-  static constexpr const char* kKinds[] = {"encode", "decode", "finish", "sync"};
-  const char* what = kp.domain.kind == kir::GroupKind::Row    ? "rows"
-                     : kp.domain.kind == kir::GroupKind::Tile ? "sweep"
-                                                              : "scalars";
-  return cx.program.unique_symbol(std::string(kKinds[static_cast<int>(cx.fn.kind)]) + "_" + what);
-}
-
-bool is_small(ProgramContext& pc, const KernelPlan& kp) {
-  if (kp.domain.kind == kir::GroupKind::Single) return true;
-  const auto elems = kp.domain.kind == kir::GroupKind::Tile
-                         ? kp.domain.extent
-                         : pc.exprs().mul(kp.domain.rows, kp.domain.cols);
-  return pc.is_at_most_constant(elems);
-}
-
-}  // namespace
-
-KernelEmitter::KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const KernelPlan& kernel)
-    : cx_(cx),
-      pc_(cx.program),
-      plan_(plan),
-      kp_(kernel),
-      b_(pc_.out, symbol_of(cx, kernel), kernel.domain.kind,
-         is_small(pc_, kernel) ? rt::KernelRole::Finish : rt::KernelRole::Sweep) {
-  auto& pool = pc_.exprs();
-  if (kp_.domain.kind == kir::GroupKind::Tile) {
-    b_.set_extent(bound(kp_.domain.extent));
-    if (pool.has_count(kp_.domain.extent)) b_.set_extent_value(host_value(kp_.domain.extent));
-  } else if (kp_.domain.kind == kir::GroupKind::Row) {
-    if (pool.has_count(kp_.domain.cols))
-      CINCH_LIMITATION("rows of a length known only after looking");
-    b_.set_rows(bound(kp_.domain.rows), kp_.domain.cols);
-    b_.kernel().info.group_multiple = 8;
-    if (pool.has_count(kp_.domain.rows)) b_.set_extent_value(host_value(kp_.domain.rows));
-  }
-}
-
 std::vector<rt::Step> KernelEmitter::emit() {
   if (kp_.domain.kind == kir::GroupKind::Single) {
     emit_single();
   } else {
     int last_phase = 0;
     for (const int id : kp_.sinks) last_phase = std::max(last_phase, plan_.sinks[id].phase);
-    for (int phase = 0; phase <= last_phase; ++phase) emit_phase(phase, last_phase);
+    for (int phase = 0; phase <= last_phase; ++phase) emit_phase(phase);
   }
   describe();
   const auto sweep = b_.finish();
@@ -68,7 +28,7 @@ std::vector<rt::Step> KernelEmitter::emit() {
   return steps;
 }
 
-void KernelEmitter::emit_phase(int phase, int last_phase) {
+void KernelEmitter::emit_phase(int phase) {
   phase_ = phase;
   b_.group();
   emit_group_sinks(phase);
@@ -83,7 +43,6 @@ void KernelEmitter::emit_phase(int phase, int last_phase) {
   emit_element_sinks(phase);
   b_.group();
   after_elements(phase);
-  (void)last_phase;
 }
 
 void KernelEmitter::emit_group_sinks(int phase) {

@@ -1,5 +1,5 @@
-// The planner of plan_region.h: finds live values, adds sinks in the order of the region, and
-// repeats with chosen stores.
+// The planner of plan_region.h: adds sinks in the order of the region, and repeats with chosen
+// stores.
 #include "compiler/kernelize/plan_region.h"
 
 #include <algorithm>
@@ -26,7 +26,10 @@ Planner::Planner(FunctionContext& cx, ir::RegionId region,
 }
 
 RegionPlan Planner::run(bool flag_nonfinite) {
-  mark_live();
+  std::vector<ValueId> wanted;
+  wanted.reserve(requests_.size());
+  for (const auto& [value, unused] : requests_) wanted.emplace_back(std::size_t{value});
+  live_ = find_live(cx_, ops_, std::move(wanted));
   find_last_reads();
   for (const auto op_id : ops_) {
     if (!live_.contains(op_id.index())) continue;
@@ -50,57 +53,6 @@ RegionPlan Planner::run(bool flag_nonfinite) {
 bool Planner::is_worth_a_store(ValueId v) {
   if (!chosen_.contains(v.index()) || plan_.stored.contains(v.index())) return false;
   return plan_.long_work.contains(v.index()) || pc_.steps.may_take();
-}
-
-void Planner::mark_live() {
-  for (const auto op_id : ops_) {
-    const auto& op = cx_.op(op_id);
-    // The first op that finds a count comes before all uses of it.
-    if (op.kind == OpKind::nonzero) finds_count_.try_emplace(op.attrs.index, op_id);
-  }
-  std::vector<ValueId> work;
-  work.reserve(requests_.size());
-  for (const auto& [value, unused] : requests_) work.emplace_back(std::size_t{value});
-  for (const auto op_id : ops_) {
-    if (has_checks(op_id)) mark_op(op_id, work);
-  }
-  while (!work.empty()) {
-    const auto v = work.back();
-    work.pop_back();
-    mark_op(cx_.value(v).def, work);
-  }
-}
-
-void Planner::mark_op(ir::OpId op_id, std::vector<ValueId>& work) {
-  if (!live_.insert(op_id.index()).second) return;
-  for_each_used_value(cx_.fn, op_id, [&](ValueId v) { work.push_back(v); });
-  const auto& op = cx_.op(op_id);
-  mark_counts(op.attrs.size, work);
-  if (op.kind == OpKind::count_value) mark_count(op.attrs.index, work);
-  for (const auto r : op.results) {
-    for (int d = 0; d < type(r).rank; ++d) mark_counts(type(r).dims[d], work);
-  }
-}
-
-// A use of a counted size needs the selection that finds the count.
-void Planner::mark_counts(HostExprId size, std::vector<ValueId>& work) {
-  for (const auto count : pc_.exprs().counts_of(size)) mark_count(count, work);
-}
-
-void Planner::mark_count(std::uint64_t count, std::vector<ValueId>& work) {
-  const auto found = finds_count_.find(count);
-  if (found != finds_count_.end()) work.push_back(cx_.op(found->second).results[0]);
-}
-
-bool Planner::has_checks(ir::OpId op_id) const {
-  const auto& op = cx_.op(op_id);
-  if (ir::op_info(op.kind).effect == ir::Effect::Check) return true;
-  for (const auto r : op.regions) {
-    for (const auto inner : cx_.fn.regions[r.index()].ops) {
-      if (has_checks(inner)) return true;
-    }
-  }
-  return false;
 }
 
 int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {

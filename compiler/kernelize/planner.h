@@ -25,6 +25,10 @@ const Domain& kernel_domain(const RegionPlan& plan, const Sink& sink);
 // shares the buffer. Sets FunctionContext::in_buffer.
 void give_places(FunctionContext& cx, RegionPlan& plan);
 
+// The operators, by index, that must run so that the values `wanted` exist and all checks are made.
+std::set<std::uint32_t> find_live(const FunctionContext& cx, const std::vector<ir::OpId>& ops,
+                                  std::vector<ir::ValueId> wanted);
+
 class Planner {
  public:
   // `chosen`: values of the region worth a store of their own. The first `num_long` of them are
@@ -36,12 +40,7 @@ class Planner {
  private:
   using ValueId = ir::ValueId;
 
-  // --- liveness and bookkeeping (plan_region.cpp) ---
-  void mark_live();
-  void mark_op(ir::OpId op_id, std::vector<ValueId>& work);
-  void mark_counts(HostExprId size, std::vector<ValueId>& work);
-  void mark_count(std::uint64_t count, std::vector<ValueId>& work);
-  bool has_checks(ir::OpId op_id) const;
+  // --- bookkeeping (plan_region.cpp) ---
   bool is_worth_a_store(ValueId v);
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
@@ -155,7 +154,6 @@ class Planner {
   std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
   std::set<std::uint32_t> live_;
   std::set<std::uint32_t> chosen_;
-  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> its first nonzero
   std::unordered_map<std::uint32_t, std::size_t> order_;
   // For each value, its last reads: as the base of a scatter, and otherwise.
   std::unordered_map<std::uint32_t, std::size_t> last_base_, last_read_;

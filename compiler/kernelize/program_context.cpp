@@ -108,13 +108,6 @@ bool ProgramContext::is_packed(rt::BufferIndex index) const {
   return bits != 8 && bits != 16 && bits != 32 && bits != 64;
 }
 
-std::uint32_t ProgramContext::size_slot(HostExprId expr) {
-  const auto [it, is_added] =
-      size_slots_.try_emplace(expr.index(), static_cast<std::uint32_t>(out.size_exprs.size()));
-  if (is_added) out.size_exprs.push_back(expr);
-  return it->second;
-}
-
 std::uint32_t ProgramContext::message(const std::string& text) {
   for (std::uint32_t i = 0; i < out.messages.size(); ++i) {
     if (out.messages[i] == text) return i;

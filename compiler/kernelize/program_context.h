@@ -39,7 +39,6 @@ class ProgramContext {
   kir::Version count_version(const ir::Function& fn, std::uint64_t index);
   kir::Version new_version() { return next_version_++; }
 
-  std::uint32_t size_slot(HostExprId expr);
   std::uint32_t message(const std::string& text);
   HostExprId num_elems(const ir::Type& type);
   bool is_const(HostExprId id, std::int64_t value) const;
@@ -62,7 +61,6 @@ class ProgramContext {
   // Counts that selections of the function find
   std::map<const ir::Function*, std::set<std::uint64_t>> found_counts_;
   kir::Version next_version_ = kir::kFirstMadeVersion;
-  std::map<std::uint32_t, std::uint32_t> size_slots_;
   std::map<std::string, int> symbol_uses_;
   rt::BufferIndex gradient_ = 0, output_ = 0;
 };

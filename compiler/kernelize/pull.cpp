@@ -1,11 +1,8 @@
-// Pulling values: element-wise operators, leaves, draws, combiners.
+// Pulling values: element-wise operators, leaves, draws.
 #include <bit>
 
-#include "compiler/kernelize/kernel_emitter.h"
-#include "compiler/kernelize/walk_pulls.h"
+#include "compiler/kernelize/kernel_values.h"
 #include "runtime/core/check.h"
-#include "runtime/core/params.h"
-#include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::codegen {
 
@@ -21,24 +18,16 @@ kir::DrawSite draw_site(const ir::Op& op) {
 
 }  // namespace
 
-bool KernelEmitter::is_element_level(const Place& place) const {
-  const auto element = [](const std::optional<Index>& i) {
-    return i && i->kind != Index::Kind::Uniform;
-  };
-  return element(place.flat) || element(place.row) || element(place.col);
+ComputeType unsigned_of(ComputeType type) {
+  return type == ComputeType::I64 || type == ComputeType::U64 ? ComputeType::U64 : ComputeType::U32;
 }
 
-bool KernelEmitter::is_group_level(const Place& place) const {
-  const auto group = [](const std::optional<Index>& i) { return i && i->is_group_level; };
-  return group(place.flat) || group(place.row) || group(place.col);
-}
-
-KirValue KernelEmitter::at_level_of(const Place& place, const std::function<KirValue()>& make) {
+KirValue KernelValues::at_level_of(const Place& place, const std::function<KirValue()>& make) {
   if (is_element_level(place)) return make();
   return once_for(is_group_level(place), make);
 }
 
-KirValue KernelEmitter::pull(ir::ValueId v, const Place& place) {
+KirValue KernelValues::pull(ir::ValueId v, const Place& place) {
   if (const auto it = region_values_.find(v.index()); it != region_values_.end()) return it->second;
   const Place at = type(v).rank == 0 ? uniform_place(b_.const_i64(0), false) : place;
   auto& memo = is_element_level(at) ? element_memo_ : uniform_memo_;
@@ -48,7 +37,7 @@ KirValue KernelEmitter::pull(ir::ValueId v, const Place& place) {
   return result;
 }
 
-KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
+KirValue KernelValues::pull_now(ir::ValueId v, const Place& place) {
   if (const auto on_chip = pull_on_chip(v, place)) return *on_chip;
   if (const auto buffer = buffer_of(v)) {
     b_.reads(*buffer, pc_.version_of(cx_.fn, v));
@@ -58,7 +47,7 @@ KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
 }
 
 // The buffer of a value for the current sink, if it has one.
-std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
+std::optional<rt::BufferIndex> KernelValues::buffer_of(ir::ValueId v) const {
   if (const auto stored = plan_.stored.find(v.index());
       stored != plan_.stored.end() && current_ >= 0) {
     // Also if this sink recomputes what another stores: the other sink's inputs are available.
@@ -85,7 +74,7 @@ std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
   }
 }
 
-std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& place) {
+std::optional<KirValue> KernelValues::pull_on_chip(ir::ValueId v, const Place& place) {
   const auto it = plan_.sink_of_op.find(cx_.value(v).def.index());
   if (it == plan_.sink_of_op.end()) return std::nullopt;
   const int id = it->second;
@@ -110,7 +99,7 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
 }
 
 // Elements of the current row, after its transformation.
-std::optional<KirValue> KernelEmitter::pull_row_on_chip(int id, const Place& place) {
+std::optional<KirValue> KernelValues::pull_row_on_chip(int id, const Place& place) {
   const auto local = rows_on_chip_.find(id);
   if (local == rows_on_chip_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
   const bool is_in_row = place.row && place.row->kind == Index::Kind::Uniform &&
@@ -124,7 +113,24 @@ std::optional<KirValue> KernelEmitter::pull_row_on_chip(int id, const Place& pla
   return b_.select(is_there, value, b_.zero(b_.type(value)));
 }
 
-KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Place& place) {
+void KernelValues::place_running_sum(int id) {
+  auto& p = positions_.at(id);
+  if (p.rank_phase == phase_) return;
+  const auto& op = cx_.op(plan_.sinks[id].op);
+  const int saved = current_;
+  current_ = id;
+  const auto value = pull(op.operands[0], domain_place());
+  const auto t = b_.type(value);
+  const DType whole = kir::dtype_of(t), raw = kir::dtype_of(unsigned_of(t));
+  const auto sum = b_.running_sum(b_.bitcast(value, whole, raw), op.attrs.exclusive).value;
+  const auto placed = b_.bitcast(b_.add(p.prefix, sum), raw, whole);
+  p.rank =
+      b_.scalar(ScalarOp::add, {pull_scalar(op.operands[1]), placed}, type(op.results[0]).dtype);
+  p.rank_phase = phase_;
+  current_ = saved;
+}
+
+KirValue KernelValues::load(rt::BufferIndex buffer, const ir::Type& t, const Place& place) {
   return at_level_of(place, [&] {
     if (t.rank == 0) return b_.load_at(buffer, b_.const_i64(0));
     const Index i = flat_of(place, t);
@@ -133,7 +139,7 @@ KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Pl
   });
 }
 
-KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& place) {
+KirValue KernelValues::pull_op(const ir::Op& op, ir::ValueId v, const Place& place) {
   switch (op.kind) {
     case OpKind::const_scalar:
       return pull_const(op, v);
@@ -182,7 +188,7 @@ KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& pl
   }
 }
 
-KirValue KernelEmitter::pull_const(const ir::Op& op, ir::ValueId v) {
+KirValue KernelValues::pull_const(const ir::Op& op, ir::ValueId v) {
   const auto t = kir::compute_type(type(v).dtype);
   const auto bits = op.attrs.bits;
   if (t == ComputeType::F32) return b_.const_f32(static_cast<float>(std::bit_cast<double>(bits)));
@@ -191,7 +197,7 @@ KirValue KernelEmitter::pull_const(const ir::Op& op, ir::ValueId v) {
   return b_.constant(t, bits);
 }
 
-KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
+KirValue KernelValues::pull_host_size(const ir::Op& op, ir::ValueId v) {
   const auto value = host_value(op.attrs.size);
   return b_.in_kernel(
       [&] { return b_.convert(value, kir::dtype_of(b_.type(value)), type(v).dtype); });
@@ -199,13 +205,13 @@ KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
 
 // The integer type in whose bits an element-wise operator works: that of its result, or of its
 // operand if the result counts the operand's bits.
-std::optional<DType> KernelEmitter::integer_type(const ir::Op& op) const {
+std::optional<DType> KernelValues::integer_type(const ir::Op& op) const {
   const bool counts_bits = scalar_op_info(op.attrs.scalar_op).result == ScalarResult::U32;
   const DType dtype = type(counts_bits ? op.operands[0] : op.results[0]).dtype;
   return is_int(dtype) ? std::optional(dtype) : std::nullopt;
 }
 
-KirValue KernelEmitter::pull_map(const ir::Op& op, const Place& place) {
+KirValue KernelValues::pull_map(const ir::Op& op, const Place& place) {
   std::vector<KirValue> operands;
   operands.reserve(op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i)
@@ -217,7 +223,7 @@ KirValue KernelEmitter::pull_map(const ir::Op& op, const Place& place) {
   });
 }
 
-KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& place) {
+KirValue KernelValues::pull_draw(const ir::Op& op, ir::ValueId v, const Place& place) {
   const bool rounds = op.kind == OpKind::stochastic_round;
   const std::size_t iteration_at = rounds ? 1 : 0;
   KirValue iteration, x;
@@ -242,147 +248,6 @@ KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& 
         return b_.stochastic_round(draw_site(op), x, index, iteration);
     }
   });
-}
-
-// --- host values ---------------------------------------------------------------------------------
-
-KirValue KernelEmitter::host_value(HostExprId expr) {
-  if (const auto it = host_memo_.find(expr.index()); it != host_memo_.end()) return it->second;
-  const auto value = b_.in_kernel([&] { return host_value_now(expr); });
-  return host_memo_[expr.index()] = value;
-}
-
-// The host fills a slot with a size without counts; a size with counts is computed from the count
-// buffers.
-KirValue KernelEmitter::host_value_now(HostExprId expr) {
-  auto& pool = pc_.exprs();
-  if (!pool.has_count(expr)) return b_.host_size(expr);
-  const HostExprNode node = pool.node(expr);
-  if (node.op == HostOp::Count) {
-    const auto buffer = pc_.count(static_cast<std::uint32_t>(node.payload));
-    b_.reads(buffer, pc_.count_version(cx_.fn, node.payload));
-    const auto count = b_.load_at(buffer, b_.const_i64(0));
-    return b_.convert(count, ComputeType::I64);
-  }
-  std::vector<KirValue> args;
-  for (const auto arg : node.args) {
-    if (arg.is_valid()) args.push_back(host_value(arg));
-  }
-  if (node.op == HostOp::Cast) {
-    return b_.convert(args[0], kir::dtype_of(b_.type(args[0])), dtype_of(node.type));
-  }
-  if (node.op == HostOp::AlignUp) {
-    return b_.scalar(ScalarOp::mul, {b_.scalar(ScalarOp::ceil_div, args), args[1]});
-  }
-  const auto op = element_wise_op(node.op);
-  CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
-  return b_.scalar(*op, args);
-}
-
-// --- combiners -----------------------------------------------------------------------------------
-
-void KernelEmitter::pull_region_scalars(ir::RegionId region) {
-  std::set<std::uint32_t> inner;
-  for (const auto op_id : cx_.fn.regions[region.index()].ops) {
-    const auto& op = cx_.op(op_id);
-    for (const auto v : op.operands) {
-      if (!inner.contains(v.index()) && op.kind != OpKind::arg) pull_scalar(v);
-    }
-    for (const auto r : op.results) inner.insert(r.index());
-  }
-}
-
-std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region,
-                                                 const std::vector<KirValue>& args) {
-  const auto saved = region_values_;
-  const auto& r = cx_.fn.regions[region.index()];
-  for (std::size_t i = 0; i < args.size(); ++i) region_values_[r.args[i].index()] = args[i];
-  std::vector<KirValue> results;
-  for (const auto op_id : r.ops) {
-    const auto& op = cx_.op(op_id);
-    if (op.kind == OpKind::arg) continue;
-    std::vector<KirValue> operands;
-    operands.reserve(op.operands.size());
-    for (const auto v : op.operands) operands.push_back(pull(v, {}));
-    if (op.kind == OpKind::yield) {
-      results = operands;
-      continue;
-    }
-    const DType to = type(op.results[0]).dtype;
-    KirValue value;
-    switch (op.kind) {
-      case OpKind::const_scalar:
-        value = pull_const(op, op.results[0]);
-        break;
-      case OpKind::param:
-        value = b_.param(op.attrs.index);
-        break;
-      case OpKind::host_size:
-        value = pull_host_size(op, op.results[0]);
-        break;
-      case OpKind::map:
-        value = b_.scalar(op.attrs.scalar_op, operands, integer_type(op));
-        break;
-      case OpKind::call_extern:
-        value = b_.call_extern(op.attrs.index, operands);
-        break;
-      case OpKind::convert:
-        value = b_.convert(operands[0], type(op.operands[0]).dtype, to);
-        break;
-      case OpKind::bitcast:
-        value = b_.bitcast(operands[0], type(op.operands[0]).dtype, to);
-        break;
-      default:
-        CINCH_LIMITATION("in a combining lambda: " + std::string(ir::op_info(op.kind).name));
-    }
-    region_values_[op.results[0].index()] = value;
-  }
-  region_values_ = saved;
-  return results;
-}
-
-std::uint32_t KernelEmitter::make_combiner(const ir::Op& op) {
-  const auto& c = cx_.fn.combiners[op.attrs.combiner.index()];
-  if (c.op) return b_.combiner(*c.op);
-  pull_region_scalars(c.region);
-  std::vector<ComputeType> types;
-  types.reserve(op.results.size());
-  for (const auto r : op.results) types.push_back(kir::compute_type(type(r).dtype));
-  return b_.combiner(types, [&](std::span<const KirValue> a, std::span<const KirValue> c2) {
-    std::vector<KirValue> args(a.begin(), a.end());
-    args.insert(args.end(), c2.begin(), c2.end());
-    return eval_region(c.region, args);
-  });
-}
-
-std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<KirValue>& a,
-                                          const std::vector<KirValue>& c) {
-  const auto& combiner = cx_.fn.combiners[op.attrs.combiner.index()];
-  if (combiner.op) {
-    const DType dtype = type(op.results[0]).dtype;
-    return {
-        b_.scalar(*combiner.op, {a[0], c[0]}, is_int(dtype) ? std::optional(dtype) : std::nullopt)};
-  }
-  std::vector<KirValue> args = a;
-  args.insert(args.end(), c.begin(), c.end());
-  return eval_region(combiner.region, args);
-}
-
-// Joins the initial values of a reduction on the left. If the combiner is a region, `results` ends
-// with `has`.
-std::vector<KirValue> KernelEmitter::with_init(const ir::Op& op, std::vector<KirValue> results) {
-  const std::size_t num = op.results.size();
-  std::vector<KirValue> init;
-  init.reserve(num);
-  for (std::size_t i = 0; i < num; ++i) init.push_back(pull_scalar(op.operands[num + i]));
-  const bool has_flag = results.size() > num;
-  const auto has = has_flag ? results.back() : KirValue();
-  if (has_flag) results.pop_back();
-  auto joined = join(op, init, results);
-  if (has_flag) {
-    for (std::size_t i = 0; i < num; ++i) joined[i] = b_.select(has, joined[i], init[i]);
-  }
-  return joined;
 }
 
 }  // namespace cinch::codegen

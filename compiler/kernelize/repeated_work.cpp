@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/ops.h"
+#include "compiler/ir/types.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

@@ -6,8 +6,8 @@
 //              yield %4
 //            } () { yield %1 }
 #include "compiler/ir/ops.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 
 namespace cinch::passes {
 namespace {

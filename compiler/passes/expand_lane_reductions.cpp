@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "compiler/ir/types.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {

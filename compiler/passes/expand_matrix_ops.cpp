@@ -18,8 +18,8 @@
 #include <bit>
 
 #include "compiler/ir/scalar_eval.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 
 namespace cinch::passes {
 namespace {

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "compiler/ir/rewriter.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 #include "compiler/passes/selection.h"
 
 namespace cinch::passes {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {

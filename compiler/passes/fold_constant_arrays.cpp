@@ -14,8 +14,8 @@
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/scalar_eval.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 
 namespace cinch::passes {
 namespace {

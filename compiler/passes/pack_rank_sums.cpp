@@ -17,8 +17,8 @@
 #include <bit>
 
 #include "compiler/analysis/rank_sums.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 
 namespace cinch::passes {
 namespace {

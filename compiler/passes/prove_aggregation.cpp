@@ -3,7 +3,7 @@
 //
 //   before:  wire counts 0 { value: [f32; k] by sum }    after:  aggregation sum_proved
 //            aggregation gather
-#include "compiler/analysis/linearity.h"
+#include "compiler/analysis/proofs.h"
 #include "compiler/passes/passes.h"
 
 namespace cinch::passes {

@@ -1,5 +1,5 @@
-// See rewrite_region.h.
-#include "compiler/passes/rewrite_region.h"
+// The loop that rewrites a region; see pass_context.h.
+#include "compiler/passes/pass_context.h"
 
 #include <utility>
 #include <vector>

@@ -3,8 +3,8 @@
 //   before:  %2 = map.mul %1, 1                        after:  uses of %2 become %1
 //            %4 = if_else true () {A} () {B}                   A, and what it yields for %4
 #include "compiler/ir/rewriter.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 #include "compiler/passes/rules/rules.h"
 
 namespace cinch::passes {

@@ -14,7 +14,6 @@
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::service {
-
 namespace {
 
 constexpr std::string_view kImageMagic = "CINCHIMG";

@@ -11,7 +11,6 @@
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {
-
 namespace {
 
 constexpr std::size_t kPayloads = 10000;

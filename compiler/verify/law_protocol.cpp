@@ -11,7 +11,6 @@
 #include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
-
 namespace {
 
 constexpr std::uint32_t kProtocolWorlds[] = {1, 2, 3, 8};

@@ -7,7 +7,6 @@
 #include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
-
 namespace {
 
 constexpr std::uint32_t kSameBitsSteps = 3;

@@ -9,7 +9,6 @@
 #include "runtime/core/params.h"
 
 namespace cinch::sema {
-
 namespace {
 
 class Dumper {

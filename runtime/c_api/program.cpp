@@ -1,5 +1,4 @@
 // Programs of the C API: compiled, loaded, saved and described.
-
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -20,7 +19,6 @@ cinch_program::cinch_program() = default;
 cinch_program::~cinch_program() = default;
 
 namespace cinch::c_api {
-
 namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "runtime/call/payload_assembly.h"
-#include "runtime/collective/join_values.h"
+#include "runtime/collective/join_ranks.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/floats.h"
 

@@ -6,13 +6,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/collective/join_values.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/collective/routes.h"
 #include "runtime/core/lang.h"
 
 namespace cinch::rt {
-
 namespace {
 
 using Inputs = std::span<const std::span<const std::uint8_t>>;

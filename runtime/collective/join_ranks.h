@@ -4,8 +4,22 @@
 #include <span>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/core/lang.h"
+#include "runtime/image/image.h"
 
 namespace cinch::rt {
+
+template <typename T>
+T join_values(RankReduction how, T a, T b) {
+  switch (how) {
+    case RankReduction::Min:
+      return lang::min(a, b);
+    case RankReduction::Max:
+      return lang::max(a, b);
+    default:
+      return lang::add(a, b);
+  }
+}
 
 /// Can elements of this type, in their stored form, be joined in this way? Floats of 16 bits are
 /// joined in f32 and rounded once.

@@ -13,7 +13,6 @@
 #include "runtime/collective/routes.h"
 
 namespace cinch::rt {
-
 namespace {
 
 // How often a waiting rank checks whether it was cancelled.

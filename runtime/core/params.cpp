@@ -70,7 +70,6 @@ HostValue make_param_value(DType dtype, HostType type, double value) {
 }  // namespace cinch
 
 namespace cinch::rt {
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

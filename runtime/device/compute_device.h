@@ -1,7 +1,7 @@
-// What a rank, or the owner of one tensor, computes on: the CPUs of this process
-// (compute_device.h), or one stream of a GPU, NVIDIA's or an emulated one (gpu_queue.h). A device
-// offers memory, copies, arithmetic on plain arrays, and sessions of programs, all in one order.
-// Addresses are the device's: unless is_host(), this process does not access them.
+// What a rank, or the owner of one tensor, computes on: the CPUs of this process,
+// or one stream of a GPU, NVIDIA's or an emulated one. A device offers memory, copies, arithmetic
+// on plain arrays, and sessions of programs, all in one order. Addresses are the device's: unless
+// is_host(), this process does not access them.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -15,6 +15,8 @@
 
 #include "runtime/call/list_session.h"
 #include "runtime/core/error.h"
+#include "runtime/gpu/arrays.h"
+#include "runtime/gpu/program.h"
 #include "runtime/session/loaded_program.h"
 
 namespace cinch::rt {
@@ -124,5 +126,32 @@ struct CpuDeviceOptions {
 };
 
 std::unique_ptr<ComputeDevice> open_cpu_device(CpuDeviceOptions options);
+
+// One stream of a GPU, NVIDIA's or an emulated one.
+
+struct GpuQueueOptions {
+  /// The programs, all loaded on one device.
+  std::vector<std::shared_ptr<const GpuProgram>> programs;
+  /// Any program for that device. It adds and converts tensors that no program works on. Null: the
+  /// first of `programs`.
+  std::shared_ptr<const GpuProgram> plain;
+  /// The stream of all work; it outlives the queue. Null: the queue makes its own.
+  GpuStream stream = nullptr;
+  /// Shared by queues of a device that only one of them may use at a time (an emulated one). A
+  /// queue holds it while it uses the device. Outlives the queue; may be null.
+  std::mutex* turns = nullptr;
+};
+
+/// What transports, and sums of payloads that stay on a device, need of a queue.
+struct GpuQueue {
+  std::shared_ptr<const GpuDevice> device;
+  GpuStream stream = nullptr;
+  GpuArrays* arrays = nullptr;
+  std::mutex* turns = nullptr;  // as in the options; may be null
+};
+
+/// Opens the queue. Errors: InvalidArgument (no program, programs for different devices),
+/// OutOfMemory, Device.
+Result<std::unique_ptr<ComputeDevice>> open_gpu_queue(const GpuQueueOptions& options);
 
 }  // namespace cinch::rt

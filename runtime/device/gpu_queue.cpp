@@ -1,5 +1,5 @@
-// Bodies of gpu_queue.h.
-#include "runtime/device/gpu_queue.h"
+// A stream of a GPU as a device; see compute_device.h.
+#include "runtime/device/compute_device.h"
 
 #include "runtime/gpu/session/session.h"
 

@@ -2,7 +2,6 @@
 // it can stop at any step and go on later. Status words are read after each launch, so that no
 // kernel uses data that a failed check should protect.
 #include "runtime/exec/executor.h"
-#include "runtime/core/sizes/host_expr.h"
 
 #include <fmt/format.h>
 
@@ -11,17 +10,12 @@
 
 #include "runtime/collective/routes.h"
 #include "runtime/core/sanitizer.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {
 
-constexpr std::int64_t kGroupBytesGuess =
-    8192;  // if the image has no formula: a tile that is read and written
-// A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h). It
-// publishes the chunk's sum as soon as it has it; the sum of a second chunk in the task would have
-// to wait for the first to end.
-constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
 // Limit of steps and rounds of loops in one call: the call ends whatever the bounds are.
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 28;
@@ -91,12 +85,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   void note_round(const Step* loop) {
-    const auto known = std::ranges::find(rounds_, loop, &LoopRounds::loop);
-    if (known == rounds_.end()) {
-      rounds_.push_back({loop, 1});
-    } else {
-      ++known->count;
-    }
+    auto known = std::ranges::find(rounds_, loop, &LoopRounds::loop);
+    if (known == rounds_.end()) known = rounds_.insert(known, {loop, 0});
+    ++known->count;
   }
 
   // Steps under way: of the entry, of a branch, of a loop's body or of its condition.
@@ -165,12 +156,13 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> launch(std::uint32_t index) {
-    const KernelInfo& kernel = image_.kernels[index];
     const auto groups = kernel_groups(image_, index, inputs_.env);
     CINCH_TRY(groups);
     if (*groups == 0) return Next::Go;
     const auto num_groups = static_cast<std::uint64_t>(*groups);
-    const std::uint64_t per_task = groups_per_task(kernel, num_groups);
+    const std::uint64_t per_task = groups_per_task(
+        {image_.kernels[index], num_groups, runner_.threads(), image_.info.exprs, inputs_.env},
+        options_);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       const std::uint64_t begin = task * per_task;
@@ -221,41 +213,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     accesses_.bytes_written += written;
   }
 
-  std::uint64_t groups_per_task(const KernelInfo& kernel, std::uint64_t num_groups) const {
-    if (kernel.is_sequential) return num_groups;
-    std::uint64_t groups = options_.groups_per_task;
-    if (groups == 0) groups = tuned_groups(num_groups, group_bytes(kernel, num_groups));
-    if (kernel.is_ordered && options_.groups_per_task == 0 && runner_.threads() > 1) {
-      groups = std::min(groups, kOrderedGroups);
-    }
-    const std::uint64_t multiple = kernel.group_multiple;
-    groups = std::min(groups, num_groups);
-    return (groups + multiple - 1) / multiple * multiple;
-  }
-
-  // A task should be worth its start (about 1 µs), and each thread should get several. For small
-  // launches, few tasks are better than tasks that are not worth their start.
-  std::uint64_t tuned_groups(std::uint64_t num_groups, std::uint64_t each_bytes) const {
-    const CpuTuning& tuning = options_.tuning;
-    const auto single = static_cast<std::uint64_t>(tuning.single_task_bytes) / each_bytes;
-    if (num_groups <= single) return num_groups;
-    const auto worth = static_cast<std::uint64_t>(tuning.task_bytes) / each_bytes;
-    const auto tasks = static_cast<std::uint64_t>(tuning.tasks_per_thread) * runner_.threads();
-    return std::clamp<std::uint64_t>(num_groups / tasks, 1, std::max<std::uint64_t>(worth, 1));
-  }
-
-  std::uint64_t group_bytes(const KernelInfo& kernel, std::uint64_t num_groups) const {
-    if (!kernel.bytes_read.is_valid() || !kernel.bytes_written.is_valid()) return kGroupBytesGuess;
-    const auto read = evaluate(kernel.bytes_read);
-    const auto written = evaluate(kernel.bytes_written);
-    if (!read || !written) return kGroupBytesGuess;
-    const auto at_least_none = [](std::int64_t bytes) {
-      return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
-    };
-    const std::uint64_t bytes = at_least_none(*read) + at_least_none(*written);
-    return std::max<std::uint64_t>(bytes / num_groups, 1);
-  }
-
   // Which tasks ran before a failing one ended differs between runs. Whether some check failed, or
   // a non-finite value occurred, does not. Of the messages of one launch the lowest one wins.
   Result<Next> check_status() const {
@@ -285,32 +242,28 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return static_cast<std::uint8_t*>(inputs_.buffers[buffer]);
   }
 
-  std::uint64_t size_of(BufferIndex buffer) const {
-    return static_cast<std::uint64_t>(inputs_.buffer_bytes[buffer]);
-  }
-
   Result<Next> zero(BufferIndex buffer) {
-    std::uint8_t* to = bytes_of(buffer);
-    if (image_.counts_accesses) note_bytes(0, size_of(buffer));
-    return move_chunks(inputs_.buffer_bytes[buffer], [to](std::int64_t begin, std::int64_t bytes) {
-      std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
-    });
+    if (image_.counts_accesses) note_bytes(0, memory_of(buffer).size());
+    return move_chunks(inputs_.buffer_bytes[buffer],
+                       [to = bytes_of(buffer)](std::int64_t begin, std::int64_t bytes) {
+                         std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
+                       });
   }
 
   Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
     // The sizes have the same formula, but a field of a payload may be shorter.
     const std::int64_t size_bytes =
         std::min(inputs_.buffer_bytes[to_buffer], inputs_.buffer_bytes[from_buffer]);
-    if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
-    std::uint8_t* to = bytes_of(to_buffer);
-    const std::uint8_t* from = bytes_of(from_buffer);
-    return move_chunks(size_bytes, [to, from](std::int64_t begin, std::int64_t bytes) {
+    if (image_.counts_accesses)
+      note_bytes(memory_of(from_buffer).size(), memory_of(to_buffer).size());
+    return move_chunks(size_bytes, [to = bytes_of(to_buffer), from = bytes_of(from_buffer)](
+                                       std::int64_t begin, std::int64_t bytes) {
       std::memcpy(to + begin, from + begin, static_cast<std::size_t>(bytes));
     });
   }
 
   std::span<std::uint8_t> memory_of(BufferIndex buffer) const {
-    return {bytes_of(buffer), static_cast<std::size_t>(size_of(buffer))};
+    return {bytes_of(buffer), static_cast<std::size_t>(inputs_.buffer_bytes[buffer])};
   }
 
   Result<Next> meet(const Step& step) {

@@ -37,6 +37,18 @@ struct ExecutorOptions {
   CpuTuning tuning;
 };
 
+/// A launch of at least one group, and the threads that run it.
+struct LaunchSize {
+  const KernelInfo& kernel;
+  std::uint64_t num_groups = 1;
+  std::uint32_t threads = 1;
+  const HostExprPool& exprs;
+  const HostEnv& env;
+};
+
+/// How many groups of the launch one task takes.
+std::uint64_t groups_per_task(const LaunchSize& launch, const ExecutorOptions& options);
+
 /// What one call works on. All spans outlive the call.
 struct CallInputs {
   HostEnv env;                            // of the host formulas; params as HostValue

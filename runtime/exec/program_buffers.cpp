@@ -1,12 +1,12 @@
 // Own memory by role: states lie in two vectors by state, all other buffers by index.
 #include "runtime/exec/program_buffers.h"
-#include "runtime/core/sizes/host_expr.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {

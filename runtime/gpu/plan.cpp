@@ -8,7 +8,6 @@
 #include "runtime/core/check.h"
 
 namespace cinch::rt {
-
 namespace {
 
 constexpr std::size_t kMaxLaunches = 65536;

@@ -36,38 +36,4 @@ bool is_plain_service(GpuService service) {
          service != GpuService::Open;
 }
 
-const char* gpu_service_name(GpuService service) {
-  switch (service) {
-    case GpuService::Zero:
-      return "zero";
-    case GpuService::Copy:
-      return "copy";
-    case GpuService::SetRound:
-      return "round";
-    case GpuService::Widen:
-      return "widen";
-    case GpuService::Narrow:
-      return "narrow";
-    case GpuService::Check:
-      return "check";
-    case GpuService::FindNonFinite:
-      return "find_nonfinite";
-    case GpuService::Seal:
-      return "seal";
-    case GpuService::Commit:
-      return "commit";
-    case GpuService::Open:
-      return "open";
-    case GpuService::Fill:
-      return "fill";
-    case GpuService::AddTo:
-      return "add_to";
-    case GpuService::Divide:
-      return "divide";
-    case GpuService::Multiply:
-      return "multiply";
-  }
-  return "";
-}
-
 }  // namespace cinch::rt

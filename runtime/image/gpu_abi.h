@@ -32,7 +32,6 @@ GpuTensorLayout gpu_tensor_layout(const ProgramImage& image);
 inline constexpr const char* kGpuServeSymbol = "cinch_serve";
 inline constexpr std::uint32_t kGpuServiceThreads = 256;
 bool is_plain_service(GpuService service);
-const char* gpu_service_name(GpuService service);
 /// The value of a step that divides or multiplies.
 inline std::int64_t gpu_factor(float factor) {
   return std::bit_cast<std::uint32_t>(factor);

@@ -10,7 +10,6 @@
 #include "runtime/core/hash.h"
 
 namespace cinch::rt {
-
 namespace {
 
 class Fingerprinter {

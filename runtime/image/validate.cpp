@@ -15,7 +15,6 @@
 #include "runtime/core/params.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/image/image.h"
-#include "runtime/image/validate_steps.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,6 +1,4 @@
 // Entries: what each call binds and may write, and what each kind of step needs.
-#include "runtime/image/validate_steps.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

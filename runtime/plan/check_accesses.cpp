@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/plan/check_parts.h"
+#include "runtime/plan/check_plan.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,4 +1,4 @@
-// Bodies of check_plan.h, and the checks of check_parts.h that do not concern order.
+// Bodies of check_plan.h but for those that concern order.
 #include "runtime/plan/check_plan.h"
 
 #include <fmt/format.h>
@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/plan/check_parts.h"
-
 namespace cinch::rt {
-
 namespace {
 
 tl::unexpected<Error> fault(std::string what) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "runtime/plan/check_parts.h"
+#include "runtime/plan/check_plan.h"
 
 namespace cinch::rt {
 namespace {

@@ -26,7 +26,7 @@
 
 #include "runtime/call/tensor_view.h"
 #include "runtime/collective/transport.h"
-#include "runtime/device/gpu_queue.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/states/restore_states.h"

@@ -7,7 +7,6 @@
 #include <numeric>
 
 namespace cinch::rt {
-
 namespace {
 
 using nlohmann::json;

@@ -1,5 +1,6 @@
 // When the tasks of a step ran: phases, and a timeline that opens in Perfetto.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,6 +11,11 @@
 namespace cinch::rt {
 
 /// Seconds since the clock's epoch, which the ranks of one machine share.
+inline double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// In seconds_now.
 struct TaskTime {
   double begin = 0, end = 0;
   std::uint64_t sent_bytes = 0;  // to other ranks

@@ -7,7 +7,6 @@
 
 #include "runtime/core/check.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/tuning/builtin.h"
 
 namespace cinch::rt {
 namespace {

@@ -50,6 +50,8 @@ Result<TuningTable> load_tuning_if_there(const std::string& path);
 Status put_tuning(const std::string& path, TuningEntry entry);
 
 const TuningTable& builtin_tuning();
+/// The text of tuning.json, which is built into the library.
+extern const std::string_view kBuiltinTuning;
 
 /// Path of the user's table: the file that CINCH_TUNING names, else
 /// $XDG_CONFIG_HOME/cinch/tuning.json, else ~/.config/cinch/tuning.json. Empty if CINCH_TUNING is

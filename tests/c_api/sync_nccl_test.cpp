@@ -4,7 +4,7 @@
 
 #include "runtime/transports/nccl/nccl_abi.h"
 #include "sync_ranks.h"
-#include "tests/collective/nccl/computing_double.h"
+#include "tests/collective/nccl/double_world.h"
 
 namespace cinch::testing {
 namespace {

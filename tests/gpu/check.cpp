@@ -25,7 +25,6 @@
 #include "runtime/session/session.h"
 #include "tests/gpu/on_device.h"
 #include "tests/programs/harness/gpu_list.h"
-#include "tests/programs/harness/gpu_types.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/rank_runs.h"
 

@@ -14,7 +14,6 @@
 #include "tests/programs/generator/generator.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_list.h"
-#include "tests/programs/harness/gpu_types.h"
 #include "tests/programs/harness/matrix.h"
 
 namespace cinch::testing {

@@ -12,7 +12,6 @@
 #include "runtime/exec/task_runner.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // Replaces `text` by plain digits. Returns the error; empty if there is none.

@@ -14,11 +14,9 @@
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/device/compute_device.h"
-#include "runtime/device/gpu_queue.h"
 #include "runtime/image/image.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // Ranks of one process use the device one at a time: an emulated device runs on one thread.

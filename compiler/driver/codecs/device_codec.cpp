@@ -13,7 +13,6 @@
 #include "runtime/collective/rank_meeting.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // For a list of one tensor.

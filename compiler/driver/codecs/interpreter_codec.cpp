@@ -17,7 +17,6 @@
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // The interpreter keeps signed integers extended to 64 bits.

@@ -18,7 +18,6 @@
 #include "runtime/session/session.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // A dense, a random and a selecting program; the last one has sequential kernels.

@@ -18,7 +18,6 @@
 #include "runtime/image/image_file.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;

@@ -11,7 +11,6 @@
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {
-
 namespace {
 
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 32) - 1;

@@ -20,7 +20,6 @@
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

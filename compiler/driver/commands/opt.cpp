@@ -12,7 +12,6 @@
 #include "compiler/service/compile.h"
 
 namespace cinch::driver {
-
 namespace {
 
 void check_names(const std::vector<std::string>& names) {

@@ -15,7 +15,6 @@
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {

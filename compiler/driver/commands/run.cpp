@@ -20,7 +20,6 @@
 #include "runtime/core/numbers/floats.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

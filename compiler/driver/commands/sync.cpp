@@ -25,7 +25,6 @@
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

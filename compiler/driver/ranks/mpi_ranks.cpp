@@ -21,7 +21,6 @@
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 bool can_be_run(const std::filesystem::path& file) {

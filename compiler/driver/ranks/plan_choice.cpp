@@ -18,7 +18,6 @@
 #include "runtime/planner/planner.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

@@ -10,7 +10,6 @@
 #include "runtime/collective/rank_meeting.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // How close the error is to the cause: errors of ranks that were told of it, or waited in vain,

@@ -16,7 +16,6 @@
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

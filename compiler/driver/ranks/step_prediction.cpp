@@ -13,7 +13,6 @@
 #include "runtime/planner/planner.h"
 
 namespace cinch::driver {
-
 namespace {
 
 // Time for measuring plain f32.

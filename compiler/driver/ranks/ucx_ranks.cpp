@@ -26,7 +26,6 @@
 #include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -9,7 +9,7 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/analysis/forced_sweeps.h"
-#include "compiler/analysis/safety.h"
+#include "compiler/analysis/proofs.h"
 #include "compiler/driver/codecs/gradient_file.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/report/explain_kernels.h"
@@ -24,7 +24,6 @@
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using nlohmann::json;

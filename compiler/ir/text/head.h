@@ -33,14 +33,10 @@ class HostParser {
   int depth_ = 0;
 };
 
-// Parses the head of the IR's text form: facts of the program and constant tables.
-
 /// Parses lines until the head ends.
 void parse_info(Lexer& lexer, Program& program);
 /// Parses a constant of a type to the form of Attrs::bits.
 std::uint64_t parse_value(Lexer& lexer, DType dtype);
-
-// Prints the head of the text form: ProgramInfo and the constant tables.
 
 /// The lines up to the first function.
 std::string print_info(const Program& program);

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "compiler/ir/text/host_text.h"
+#include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
 #include "runtime/core/params.h"
 

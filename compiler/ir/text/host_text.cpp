@@ -1,5 +1,5 @@
 // Printing host expressions.
-#include "compiler/ir/text/host_text.h"
+#include "compiler/ir/text/text.h"
 
 #include <fmt/format.h>
 

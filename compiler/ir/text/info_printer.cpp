@@ -5,7 +5,6 @@
 
 #include <bit>
 
-#include "compiler/ir/text/host_text.h"
 #include "compiler/ir/text/text.h"
 
 namespace cinch::ir {

@@ -1,5 +1,4 @@
 // Parses functions: ops in order, every value before its use; then the public ir::parse.
-
 #include <fmt/format.h>
 
 #include <unordered_map>

@@ -5,7 +5,6 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/text/head.h"
-#include "compiler/ir/text/host_text.h"
 
 namespace cinch::ir {
 namespace {

@@ -1,6 +1,4 @@
-// Bodies of control.h: branches and loops as regions.
-#include "compiler/lower/parts/control.h"
-
+// Bodies of Control (expressions.h): branches and loops as regions.
 #include <utility>
 
 #include "compiler/lower/assigned.h"

@@ -6,7 +6,6 @@
 
 #include "compiler/lower/parts/access.h"
 #include "compiler/lower/parts/builtins.h"
-#include "compiler/lower/parts/control.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {

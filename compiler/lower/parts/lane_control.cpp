@@ -1,6 +1,4 @@
 // ControlLowering: branches and loops on values that differ from element to element.
-#include "compiler/lower/parts/control.h"
-
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,4 @@
 // Bodies of ScansSorts (reductions.h).
-
 #include <utility>
 
 #include "compiler/lower/parts/reductions.h"

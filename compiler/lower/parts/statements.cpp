@@ -1,9 +1,7 @@
 // Bodies of Statements (expressions.h).
-
 #include <utility>
 
 #include "compiler/lower/parts/access.h"
-#include "compiler/lower/parts/control.h"
 #include "compiler/lower/parts/expressions.h"
 #include "runtime/core/check.h"
 

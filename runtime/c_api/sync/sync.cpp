@@ -9,7 +9,6 @@
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
-#include "runtime/c_api/sync/sync_programs.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/planner.h"

@@ -1,5 +1,5 @@
-// Plan "auto" of the C API; see sync_programs.h.
-#include "runtime/c_api/sync/sync_programs.h"
+// Plan "auto" of the C API; see sync_handles.h.
+#include "runtime/c_api/sync/sync_handles.h"
 
 #include <algorithm>
 #include <random>

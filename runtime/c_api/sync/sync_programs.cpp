@@ -1,5 +1,5 @@
-// Bodies of sync_programs.h.
-#include "runtime/c_api/sync/sync_programs.h"
+// The programs of one rank; see sync_handles.h.
+#include "runtime/c_api/sync/sync_handles.h"
 
 #include <mutex>
 

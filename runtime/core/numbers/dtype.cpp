@@ -7,7 +7,6 @@
 #include "runtime/core/numbers/scalar_op.h"
 
 namespace cinch {
-
 namespace {
 
 struct KindRow {

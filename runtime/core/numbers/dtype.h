@@ -67,10 +67,6 @@ constexpr bool is_float(DType t) {
 constexpr bool is_narrow_float(DType t) {
   return is_float(t) && t.bits < 32;
 }
-/// f8e4m3 has no infinity: larger values become the largest finite one.
-constexpr bool has_infinity(DType t) {
-  return is_float(t) && t.kind != DTypeKind::F8E4M3;
-}
 
 /// Significand digits of a float, including the hidden bit (24 for f32); 0 for all other types.
 int significand_digits(DType type);

@@ -1,5 +1,4 @@
 // Bodies of host_range.h: splits ranges of steps whose bound is loose, the worst first.
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>

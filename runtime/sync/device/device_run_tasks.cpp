@@ -1,71 +1,12 @@
-// The computing tasks, one function each.
+// The tasks that compute by themselves, one function each.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "runtime/call/bucket.h"
-#include "runtime/collective/rank_meeting.h"
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {
-
-// Sessions that stop where ranks meet. Inputs and outputs of collectives are copied to and from
-// messages.
-class DeviceTasks::Body : public ProtocolBody {
- public:
-  Body(DeviceTasks& tasks, const Task& task, PieceMemory& memory)
-      : tasks_(tasks), task_(task), memory_(memory) {}
-
-  Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
-    const auto from = tasks_.source(piece, Value::Gradient, memory_);
-    CINCH_TRY(from);
-    const List& list = list_of(piece);
-    return list.sessions->begin_sync(list.entry_of(piece), *from, update(piece), tasks_.step_);
-  }
-  Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
-    const List& list = list_of(piece);
-    auto point = list.sessions->continue_sync(list.entry_of(piece), all);
-    if (!point || *point) return point;
-    const TensorView made = update(piece);
-    const Status status = tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
-    CINCH_TRY(status);
-    return point;
-  }
-  Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
-                  std::span<const std::uint8_t> from) override {
-    ComputeDevice& device = *tasks_.device_;
-    if (tasks_.stays(slot))
-      return device.copy(tasks_.memory_->slot(slot), from.data(), wire.size());
-    const Status status = device.copy_out(wire, from.data());
-    return status ? device.wait() : status;
-  }
-  Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
-                 std::span<const std::uint8_t> wire) override {
-    ComputeDevice& device = *tasks_.device_;
-    if (tasks_.stays(slot)) return device.copy(to.data(), tasks_.memory_->slot(slot), wire.size());
-    const Status status = device.copy_in(to.data(), wire);
-    // Wait: the next exchange may write there.
-    return status ? device.wait() : status;
-  }
-  Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) override {
-    if (tasks_.stays(slot)) return tasks_.device_->clear(tasks_.memory_->slot(slot), wire.size());
-    std::ranges::fill(wire, std::uint8_t{0});
-    return Ok{};
-  }
-  const List& list_of(std::uint32_t piece) const {
-    return tasks_.list_of(task_, Site::Worker, piece);
-  }
-  /// Where the session writes the update.
-  TensorView update(std::uint32_t piece) const {
-    if (tasks_.device_->is_host()) return memory_.update(piece);
-    return tasks_.f32_view(tasks_.memory_->apart(piece), piece);
-  }
-
- private:
-  DeviceTasks& tasks_;
-  const Task& task_;
-  PieceMemory& memory_;
-};
 
 Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
   const auto turn = take_turn(*device_);
@@ -96,10 +37,8 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
       return spread(task, memory);
     case TaskKind::Join:
       return join(task, memory);
-    case TaskKind::Part: {
-      Body body(*this, task, memory);
-      return protocols_.run(task, memory, body);
-    }
+    case TaskKind::Part:
+      return run_part(task, memory);
     case TaskKind::Exchange:
     case TaskKind::Synchronise:
       break;
@@ -117,30 +56,9 @@ Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) {
   return std::ranges::any_of(slots, is_on_host) ? device_->wait() : Ok{};
 }
 
-template <typename OnList>
-Status DeviceTasks::for_lists(const Task& task, Site site, const OnList& on_list) {
-  const std::size_t num_groups = task.groups.size(), count = device_->is_host() ? num_groups : 1;
-  std::size_t place = 0;
-  for (std::size_t begin = 0; begin < num_groups; begin += count) {
-    const PieceList& pieces =
-        device_->is_host() ? listed(task) : plan_.groups[task.groups[begin]].pieces;
-    if (pieces.empty()) continue;
-    Status status = on_list(list_of(task, site, pieces[0]), pieces, place);
-    if (!status) return status;
-    place += pieces.size();
-  }
-  return Ok{};
-}
-
-Status DeviceTasks::check_lists(const Task& task, Site site) {
-  return for_lists(task, site, [&](List& list, const PieceList& /*pieces*/, std::size_t /*place*/) {
-    return check(list, task);
-  });
-}
-
 Status DeviceTasks::clear(const Task& task) {
   for (const std::uint32_t piece : listed(task)) {
-    Status status = device_->clear(memory_->sum(piece), f32_bytes(piece));
+    Status status = device_->clear(memory_->sum(piece), tensors_->f32_bytes(piece));
     if (!status) return status;
   }
   return Ok{};
@@ -155,12 +73,14 @@ Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
     status = make_rooms(task, i, memory);
   }
   if (!status) return status;
-  status = for_lists(task, task.site, [&](List& list, const PieceList& pieces, std::size_t place) {
-    return named(list.sessions->encode(call_on(list, pieces),
-                                       std::span(inputs_).subspan(place, pieces.size()),
-                                       std::span(payload_slots_).subspan(place, pieces.size())),
-                 pieces);
-  });
+  status = lists_.for_each(
+      task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
+        return lists_.named(
+            list.sessions->encode(lists_.call_on(list, pieces, step_),
+                                  std::span(inputs_).subspan(place, pieces.size()),
+                                  std::span(payload_slots_).subspan(place, pieces.size())),
+            pieces);
+      });
   std::size_t first = 0;
   for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
     status = close_message(task, i, first, memory);
@@ -184,7 +104,7 @@ std::uint8_t* DeviceTasks::encoding_room(const Task& task, std::size_t index) co
   return room;
 }
 
-std::uint64_t DeviceTasks::room_bytes(const List& list, std::uint32_t piece,
+std::uint64_t DeviceTasks::room_bytes(const DeviceList& list, std::uint32_t piece,
                                       std::uint32_t slot) const {
   const Piece& of = plan_.pieces[piece];
   const bool is_known = is_packed(slot) && has_known_sizes(plan_.tensors[of.tensor].codec);
@@ -196,10 +116,10 @@ Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory&
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
   std::uint8_t* at = encoding_room(task, index);
   for (const std::uint32_t piece : pieces) {
-    const auto from = source(piece, task.from, memory);
+    const auto from = tensors_->source(piece, task.from, memory);
     CINCH_TRY(from);
     inputs_.push_back(*from);
-    const std::uint64_t bytes = room_bytes(list_of(task, task.site, pieces[0]), piece, slot);
+    const std::uint64_t bytes = room_bytes(lists_.of(task, task.site, pieces[0]), piece, slot);
     payload_slots_.push_back({{at, bytes}, {}});
     at += round_up_to_arena(bytes);
   }
@@ -220,8 +140,8 @@ Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size
   const bool is_sent = !stays(slot), moves = is_gathered(task, index);
   const bool asks = is_sent || (is_packed(slot) && !has_known_sizes(codec_of(plan_, task)));
   if (!pieces.empty()) {
-    List& list = list_of(task, task.site, pieces[0]);
-    const Status status = asks ? collect(list) : check(list, task);
+    DeviceList& list = lists_.of(task, task.site, pieces[0]);
+    const Status status = asks ? lists_.collect(list) : lists_.check(list, task, is_deferred());
     if (!status) return status;
   }
   if (!is_sent && !is_packed(slot)) return Ok{};
@@ -229,8 +149,9 @@ Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size
   std::uint64_t used = 0;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     const std::uint8_t* const from = payloads[i].room.data();
-    const std::uint64_t bytes =
-        asks ? static_cast<std::uint64_t>(outcomes_[i].payload_bytes) : payloads[i].room.size();
+    const std::uint64_t bytes = asks
+                                    ? static_cast<std::uint64_t>(lists_.outcomes()[i].payload_bytes)
+                                    : payloads[i].room.size();
     const std::uint64_t begin = is_packed(slot)
                                     ? round_up_to_arena(used)
                                     : static_cast<std::uint64_t>(from - payloads[0].room.data());
@@ -266,14 +187,14 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
     std::span<std::uint8_t> message = memory.bytes_of(task.writes[i]);
     std::uint8_t* to = memory_->slot(task.writes[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
-      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
-      const ConstTensorView value = value_of(piece, task.from, memory);
+      const std::size_t bytes = tensors_->f32_bytes(piece), next = round_up_to_arena(bytes);
+      const ConstTensorView value = tensors_->value_of(piece, task.from, memory);
       Status status = Ok{};
       if (device_->is_host() && value.dtype != kF32) {
         const ArrayPair pair{to, static_cast<const std::uint8_t*>(value.data), value.num_elems};
         status = device_->widen({&pair, 1}, value.dtype);
       } else {
-        const auto from = f32_source(piece, task.from, memory);
+        const auto from = tensors_->f32_source(piece, task.from, memory);
         CINCH_TRY(from);
         status = stays(task.writes[i]) ? device_->copy(to, *from, bytes)
                                        : device_->copy_out(message.first(bytes), *from);
@@ -289,24 +210,26 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
   const bool adds = task.kind == TaskKind::DecodeAdd;
   const Site site = decoding_site(info_of(codec_of(plan_, task)), task.site);
-  Status status = find_targets(listed(task), adds ? Value::Sum : task.to, memory);
+  Status status =
+      tensors_->find_targets(listed(task), adds ? Value::Sum : task.to, memory, outputs_);
   payloads_.clear();
   for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
     status = find_payloads(task, i, site, memory);
   }
   if (!status) return status;
-  status = for_lists(task, site, [&](List& list, const PieceList& pieces, std::size_t place) {
-    const ListCall call = call_on(list, pieces);
-    const auto payloads = std::span(payloads_).subspan(place, pieces.size());
-    const auto outputs = std::span(outputs_).subspan(place, pieces.size());
-    if (!adds) return named(list.sessions->decode(call, payloads, outputs), pieces);
-    floats_.clear();
-    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
-    return named(list.sessions->decode_add(call, payloads, floats_), pieces);
-  });
-  if (status) status = check_lists(task, site);
+  status = lists_.for_each(
+      task, site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
+        const ListCall call = lists_.call_on(list, pieces, step_);
+        const auto payloads = std::span(payloads_).subspan(place, pieces.size());
+        const auto outputs = std::span(outputs_).subspan(place, pieces.size());
+        if (!adds) return lists_.named(list.sessions->decode(call, payloads, outputs), pieces);
+        floats_.clear();
+        for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
+        return lists_.named(list.sessions->decode_add(call, payloads, floats_), pieces);
+      });
+  if (status) status = lists_.check(task, site, is_deferred());
   if (status && !adds && task.to == Value::Update) {
-    status = give_updates(listed(task), outputs_, memory);
+    status = tensors_->give_updates(listed(task), outputs_, memory);
   }
   return status ? wait_for_copies(task.reads) : status;
 }
@@ -328,7 +251,7 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site
   for (const std::uint32_t piece : pieces) {
     const std::uint64_t begin = round_up_to_arena(end);
     const std::uint64_t bytes =
-        is_alone ? *used : room_bytes(list_of(task, site, pieces[0]), piece, slot);
+        is_alone ? *used : room_bytes(lists_.of(task, site, pieces[0]), piece, slot);
     end = begin + bytes;
     payloads_.emplace_back(memory_->slot(slot) + begin, bytes);
   }
@@ -358,7 +281,7 @@ Status DeviceTasks::split_payloads(std::uint32_t slot, const PieceList& pieces, 
 Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   const bool adds = task.kind == TaskKind::DecodeAdd;
   const PieceList& pieces = listed(task);
-  Status status = find_targets(pieces, adds ? Value::Sum : task.to, memory);
+  Status status = tensors_->find_targets(pieces, adds ? Value::Sum : task.to, memory, outputs_);
   if (!status) return status;
   pairs_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
@@ -366,13 +289,13 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
     std::span<const std::uint8_t> message = memory.bytes_of(task.reads[i]);
     std::uint8_t* at = memory_->slot(task.reads[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
-      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
+      const std::size_t bytes = tensors_->f32_bytes(piece), next = round_up_to_arena(bytes);
       TensorView& output = outputs_[pairs_.size()];
       // On a host the message itself is narrowed to the user's tensor.
       const bool is_narrowed = output.dtype != kF32;
-      if (is_narrowed) output = f32_view(at, piece);
+      if (is_narrowed) output = tensors_->f32_view(at, piece);
       auto* const to = static_cast<std::uint8_t*>(output.data);
-      pairs_.push_back({to, at, num_elems(piece)});
+      pairs_.push_back({to, at, tensors_->num_elems(piece)});
       if (!is_here) status = device_->copy_in(adds ? at : to, message.first(bytes));
       if (is_here && !adds && !is_narrowed) status = device_->copy(to, at, bytes);
       if (!status) return status;
@@ -381,16 +304,17 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
     }
   }
   if (adds) status = device_->add(pairs_);
-  if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
+  if (status && !adds && task.to == Value::Update)
+    status = tensors_->give_updates(pieces, outputs_, memory);
   return status ? wait_for_copies(task.reads) : status;
 }
 
 Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
   pairs_.clear();
   for (const std::uint32_t piece : listed(task)) {
-    const auto from = f32_source(piece, Value::Gradient, memory);
+    const auto from = tensors_->f32_source(piece, Value::Gradient, memory);
     CINCH_TRY(from);
-    pairs_.push_back({memory_->sum(piece), *from, num_elems(piece)});
+    pairs_.push_back({memory_->sum(piece), *from, tensors_->num_elems(piece)});
   }
   return device_->add(pairs_);
 }
@@ -400,65 +324,43 @@ Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
   const bool has_own = codec != kDense && (device_->is_host() || info_of(codec).has_finish);
   if (has_own) return finish_by_list(task, memory);
   const PieceList& pieces = listed(task);
-  Status status = find_targets(pieces, task.to, memory);
+  Status status = tensors_->find_targets(pieces, task.to, memory, outputs_);
   if (!status) return status;
   pairs_.clear();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     std::uint8_t* const sum = memory_->sum(pieces[i]);
-    if (outputs_[i].dtype != kF32) outputs_[i] = f32_view(sum, pieces[i]);
-    pairs_.push_back({static_cast<std::uint8_t*>(outputs_[i].data), sum, num_elems(pieces[i])});
+    if (outputs_[i].dtype != kF32) outputs_[i] = tensors_->f32_view(sum, pieces[i]);
+    pairs_.push_back(
+        {static_cast<std::uint8_t*>(outputs_[i].data), sum, tensors_->num_elems(pieces[i])});
   }
   status = device_->divide(pairs_, static_cast<float>(options_.world));
   if (!status || task.to != Value::Update) return status;
-  return give_updates(pieces, outputs_, memory);
+  return tensors_->give_updates(pieces, outputs_, memory);
 }
 
 Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
-  Status status = find_targets(listed(task), task.to, memory);
+  Status status = tensors_->find_targets(listed(task), task.to, memory, outputs_);
   const bool is_apart = !device_->is_host() && task.to == Value::Sum;
   for (std::size_t i = 0; is_apart && i < outputs_.size(); ++i) {
     outputs_[i].data = memory_->apart(pieces_[i]);
   }
   if (!status) return status;
-  status = for_lists(task, Site::Worker, [&](List& list, const PieceList& pieces, std::size_t at) {
-    floats_.clear();
-    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
-    const auto updates = std::span(outputs_).subspan(at, pieces.size());
-    return named(list.sessions->finish(call_on(list, pieces), floats_, updates), pieces);
-  });
-  if (status) status = check_lists(task, Site::Worker);
+  status = lists_.for_each(
+      task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) {
+        floats_.clear();
+        for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
+        const auto updates = std::span(outputs_).subspan(at, pieces.size());
+        return lists_.named(
+            list.sessions->finish(lists_.call_on(list, pieces, step_), floats_, updates), pieces);
+      });
+  if (status) status = lists_.check(task, Site::Worker, is_deferred());
   const PieceList& pieces = listed(task);
-  if (status && task.to == Value::Update) return give_updates(pieces, outputs_, memory);
+  if (status && task.to == Value::Update) return tensors_->give_updates(pieces, outputs_, memory);
   for (std::size_t i = 0; is_apart && status && i < pieces.size(); ++i) {
-    status = device_->copy(memory_->sum(pieces[i]), outputs_[i].data, f32_bytes(pieces[i]));
+    status =
+        device_->copy(memory_->sum(pieces[i]), outputs_[i].data, tensors_->f32_bytes(pieces[i]));
   }
   return status;
-}
-
-// Runs on the network's lane, a piece at a time. Does not use the lists of the thread that computes
-// meanwhile.
-Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
-  list_pieces(plan_, task, synchronised_);
-  if (device_->turns() == nullptr) return synchronise_pieces(task, memory, ranks);
-  RankTurn turn(ranks, *device_->turns());
-  return synchronise_pieces(task, memory, turn);
-}
-
-Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, RankExchange& ranks) {
-  const Body body(*this, task, memory);
-  for (const std::uint32_t piece : synchronised_) {
-    const auto from = source(piece, Value::Gradient, memory);
-    CINCH_TRY(from);
-    const TensorView made = body.update(piece);
-    const List& list = body.list_of(piece);
-    Status status = list.sessions->sync(list.entry_of(piece), *from, made, step_, ranks);
-    if (!status) {
-      return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
-                  status.error().native_code);
-    }
-    if (status = give_updates({&piece, 1}, {&made, 1}, memory); !status) return status;
-  }
-  return Ok{};
 }
 
 }  // namespace cinch::rt

@@ -66,7 +66,7 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
   if (pieces.empty()) return Ok{};
   const std::uint32_t own = task.reads[0];
   std::uint8_t* const at = slot_at(own, memory);
-  const List& list = list_of(task, Site::Worker, pieces[0]);
+  const DeviceList& list = lists_.of(task, Site::Worker, pieces[0]);
   payloads_.clear();
   Status status = is_added_on_host(own) ? split_message(plan_, pieces, memory.bytes_of(own),
                                                         is_packed(own), payloads_)

@@ -1,8 +1,6 @@
 // Opening, and operations on states; the tasks themselves are in device_run_tasks.cpp.
 #include "runtime/sync/device/device_tasks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -16,9 +14,8 @@ DeviceTasks::DeviceTasks(const Plan& plan, std::unique_ptr<ComputeDevice> device
       device_(std::move(device)),
       options_(options),
       own_(plan.ranks[options.rank]),
-      protocols_(plan),
-      has_gradient_(plan.pieces.size()),
-      checked_(2 * plan.pieces.size()) {}
+      lists_(plan, *device_, {options.world, options.rank, options.seed}),
+      protocols_(plan) {}
 
 Result<std::unique_ptr<RankTasks>> DeviceTasks::open(const Plan& plan,
                                                      std::unique_ptr<ComputeDevice> device,
@@ -34,7 +31,7 @@ DeviceTasks::~DeviceTasks() {
   (void)device_->wait();
   wire_.reset();
   pinned_ = {};
-  lists_.clear();
+  lists_.close();
   sums_.reset();
   memory_.reset();
 }
@@ -54,11 +51,10 @@ Status DeviceTasks::start() {
     if (Status status = open_wire(); !status) return status;
     if (Status status = open_sums(); !status) return status;
   }
-  for (const Task& task : own_.tasks) need_lists(task);
-  for (auto& [key, list] : lists_) {
-    const auto& [codec, site, first] = key;
-    if (Status status = open_list(codec, site, list); !status) return status;
-  }
+  tensors_ = std::make_unique<DeviceTensors>(
+      plan_, *device_, *memory_, DeviceTensors::Options{options_.has_tensors, is_deferred()});
+  for (const Task& task : own_.tasks) lists_.need(task);
+  if (Status status = lists_.open(); !status) return status;
   return device_->wait();
 }
 
@@ -111,92 +107,9 @@ PieceList DeviceTasks::pieces_apart() const {
   return apart;
 }
 
-void DeviceTasks::need_lists(const Task& task) {
-  for (const std::uint32_t group : task.groups) {
-    const auto& [codec, pieces] = plan_.groups[group];
-    if (codec == kDense || task.is_dense) continue;
-    for (const Site site : sites_of(task, info_of(codec))) {
-      for (const std::uint32_t piece : pieces) {
-        List& list = lists_[key_of(codec, site, info_of(codec).has_sync ? piece : pieces[0])];
-        if (list.has(piece)) continue;
-        list.entries.resize(std::max<std::size_t>(list.entries.size(), piece + 1), kNoEntry);
-        list.entries[piece] = static_cast<std::uint32_t>(list.pieces.size());
-        list.pieces.push_back(piece);
-      }
-    }
-  }
-}
-
-Status DeviceTasks::open_list(std::uint32_t codec, Site site, List& list) {
-  std::vector<ListTensor> tensors;
-  const bool is_matrix = info_of(codec).is_matrix;
-  for (const std::uint32_t piece : list.pieces) {
-    const Piece& of = plan_.pieces[piece];
-    const PlanTensor& tensor = plan_.tensors[of.tensor];
-    tensors.push_back({is_matrix ? tensor.rows : of.num_elems, is_matrix ? tensor.cols : 1,
-                       of.tensor, of.number});
-  }
-  const ListOptions options{
-      options_.world, options_.rank, site_seed(options_.seed, site), {}, true};
-  auto sessions = device_->open(codec, options, tensors);
-  if (!sessions) return named(tl::unexpected<ListError>(sessions.error()), list.pieces);
-  list.sessions = std::move(*sessions);
-  list.bounds.resize(list.pieces.size());
-  return device_->is_host() ? Status(Ok{}) : collect(list);
-}
-
-ListCall DeviceTasks::call_on(const List& list, const PieceList& pieces) {
-  which_.clear();
-  for (const std::uint32_t piece : pieces) which_.push_back(list.entry_of(piece));
-  return {step_, which_};
-}
-
-Status DeviceTasks::named(const ListStatus& status, const PieceList& pieces) const {
-  if (status) return Ok{};
-  Error error = status.error().error;
-  if (status.error().place < pieces.size()) {
-    error.message = describe_piece(plan_, pieces[status.error().place]) + ": " + error.message;
-  }
-  return tl::unexpected<Error>(std::move(error));
-}
-
-Status DeviceTasks::collect(List& list) {
-  list.begun.clear();
-  auto outcomes = list.sessions->collect();
-  CINCH_TRY(outcomes);
-  outcomes_ = std::move(*outcomes);
-  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    if (outcomes_[i].status) continue;
-    return named(tl::unexpected<ListError>(ListError{outcomes_[i].status.error(), i}), list.pieces);
-  }
-  return Ok{};
-}
-
-Status DeviceTasks::check(List& list, const Task& task) {
-  if (device_->is_host()) return Ok{};
-  if (!is_deferred()) return collect(list);
-  if (std::ranges::find(list.begun, &task) == list.begun.end()) list.begun.push_back(&task);
-  return Ok{};
-}
-
-// The device does not tell which of several tasks failed.
-Status DeviceTasks::collect_begun(List& list) {
-  std::vector<std::string> names;
-  for (const Task* task : list.begun) {
-    std::string name = describe_task(plan_, *task);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-  }
-  Status status = collect(list);
-  if (!status) {
-    Error& error = status.error();
-    error.message = fmt::format("{}: {}", fmt::join(names, " or "), error.message);
-  }
-  return status;
-}
-
 Status DeviceTasks::set_parameter(std::uint32_t codec, std::string_view name, double value) {
   const auto turn = take_turn(*device_);
-  for (auto& [key, list] : lists_) {
+  for (auto& [key, list] : lists_.all()) {
     if (std::get<0>(key) != codec) continue;
     if (Status status = list.sessions->set_parameter(name, value); !status) return status;
   }
@@ -207,8 +120,8 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
   const auto turn = take_turn(*device_);
   step_ = step;
   protocols_.begin_step();
-  has_gradient_.assign(plan_.pieces.size(), false);
-  for (auto& [key, list] : lists_) {
+  tensors_->begin_step();
+  for (auto& [key, list] : lists_.all()) {
     if (Status status = list.sessions->keep_states(); !status) return status;
     if (info_of(std::get<0>(key)).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
@@ -224,18 +137,15 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
 Status DeviceTasks::end_step() {
   const auto turn = take_turn(*device_);
   Status status = device_->wait();
-  for (auto& [key, list] : lists_) {
-    if (list.begun.empty()) continue;
-    if (Status own = collect_begun(list); status && !own) status = own;
-  }
-  return status;
+  const Status begun = lists_.collect_begun();
+  return status ? begun : status;
 }
 
 // If the device itself has failed, nothing can be undone: the step's error says so.
 void DeviceTasks::take_back_step() {
   const auto turn = take_turn(*device_);
   (void)device_->wait();
-  for (auto& [key, list] : lists_) {
+  for (auto& [key, list] : lists_.all()) {
     (void)list.sessions->take_back_states();
   }
   (void)device_->wait();
@@ -243,7 +153,7 @@ void DeviceTasks::take_back_step() {
 
 void DeviceTasks::take_back(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
-  for (auto& [key, list] : lists_) {
+  for (auto& [key, list] : lists_.all()) {
     if (list.has(piece)) (void)list.sessions->take_back_tensor(list.entry_of(piece));
   }
   (void)device_->wait();
@@ -272,12 +182,12 @@ Status DeviceTasks::fill_update(std::uint32_t piece, Fill with, PieceMemory& mem
 // The states of a newly opened session.
 Status DeviceTasks::reset_states(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
-  for (auto& [key, list] : lists_) {
+  for (auto& [key, list] : lists_.all()) {
     const auto& [codec, site, first] = key;
     if (!list.has(piece) || info_of(codec).states.empty()) continue;
-    List fresh;
+    DeviceList fresh;
     fresh.pieces = {piece};
-    if (Status status = open_list(codec, site, fresh); !status) return status;
+    if (Status status = lists_.open(codec, site, fresh); !status) return status;
     const auto states = fresh.sessions->states_as_bytes(0);
     CINCH_TRY(states);
     Status status = list.sessions->set_states(list.entry_of(piece), *states);
@@ -289,18 +199,18 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
 SyncMemory DeviceTasks::memory_use() const {
   const auto turn = take_turn(*device_);
   SyncMemory use;
-  for (const auto& [key, list] : lists_) {
+  for (const auto& [key, list] : lists_.all()) {
     use.states += list.sessions->state_bytes();
     use.workspace += list.sessions->workspace_bytes();
   }
   use.messages = own_.wire_bytes;
   for (const std::uint32_t piece : summed_pieces(plan_, options_.rank))
-    use.sums += f32_bytes(piece);
+    use.sums += tensors_->f32_bytes(piece);
   return use;
 }
 
 void DeviceTasks::visit_states(const SiteVisitor& visit) {
-  for (auto& [key, list] : lists_) {
+  for (auto& [key, list] : lists_.all()) {
     if (info_of(std::get<0>(key)).states.empty()) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       SiteStates states(*list.sessions, i, *device_);

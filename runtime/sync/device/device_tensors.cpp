@@ -1,24 +1,32 @@
-// The user's tensors of a rank: in memory of the host or of the device, f32 or narrower.
-#include <algorithm>
+// Bodies of device_tensors.h.
+#include "runtime/sync/device/device_tensors.h"
 
-#include "runtime/call/tensor_view.h"
-#include "runtime/sync/device/device_tasks.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 
-std::span<float> DeviceTasks::sum_of(std::uint32_t piece) const {
-  return {reinterpret_cast<float*>(memory_->sum(piece)),
-          static_cast<std::size_t>(num_elems(piece))};
+DeviceTensors::DeviceTensors(const Plan& plan, ComputeDevice& device, DeviceMemory& memory,
+                             Options options)
+    : plan_(plan),
+      device_(device),
+      memory_(memory),
+      options_(options),
+      has_gradient_(plan.pieces.size()),
+      checked_(2 * plan.pieces.size()) {}
+
+std::span<float> DeviceTensors::sum_of(std::uint32_t piece) const {
+  return {reinterpret_cast<float*>(memory_.sum(piece)), static_cast<std::size_t>(num_elems(piece))};
 }
 
-ConstTensorView DeviceTasks::value_of(std::uint32_t piece, Value which, PieceMemory& memory) const {
+ConstTensorView DeviceTensors::value_of(std::uint32_t piece, Value which,
+                                        PieceMemory& memory) const {
   if (which == Value::Gradient) return memory.gradient(piece);
   return which == Value::Sum ? TensorView(sum_of(piece)) : memory.update(piece);
 }
 
-Status DeviceTasks::check_user(const void* data, std::size_t which) {
+Status DeviceTensors::check_user(const void* data, std::size_t which) {
   if (checked_[which] == data) return Ok{};
-  Status status = device_->check_memory(data);
+  Status status = device_.check_memory(data);
   if (status) {
     checked_[which] = data;
   } else {
@@ -28,15 +36,16 @@ Status DeviceTasks::check_user(const void* data, std::size_t which) {
   return status;
 }
 
-Result<ConstTensorView> DeviceTasks::source(std::uint32_t piece, Value which, PieceMemory& memory) {
-  if (device_->is_host()) return value_of(piece, which, memory);
+Result<ConstTensorView> DeviceTensors::source(std::uint32_t piece, Value which,
+                                              PieceMemory& memory) {
+  if (device_.is_host()) return value_of(piece, which, memory);
   const auto from = f32_source(piece, which, memory);
   CINCH_TRY(from);
   return ConstTensorView(*from, kF32, num_elems(piece));
 }
 
-Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value which,
-                                                    PieceMemory& memory) {
+Result<const std::uint8_t*> DeviceTensors::f32_source(std::uint32_t piece, Value which,
+                                                      PieceMemory& memory) {
   const ConstTensorView view = value_of(piece, which, memory);
   const auto* const data = static_cast<const std::uint8_t*>(view.data);
   if (which == Value::Sum || view.num_elems == 0) return data;
@@ -50,57 +59,58 @@ Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value w
   const bool is_there = is_gradient ? bool{has_gradient_[piece]} : view.dtype == kF32;
   if (!is_there) {
     const bool waits = !is_gradient && !options_.has_tensors;
-    Status status = waits ? device_->wait() : Status(Ok{});
+    Status status = waits ? device_.wait() : Status(Ok{});
     if (status) status = copy_values(piece, view);
     CINCH_TRY(status);
     if (is_gradient) has_gradient_[piece] = true;
   }
-  return memory_->values(piece);
+  return memory_.values(piece);
 }
 
-Status DeviceTasks::copy_values(std::uint32_t piece, ConstTensorView view) {
-  const auto values = memory_->values(piece);
+Status DeviceTensors::copy_values(std::uint32_t piece, ConstTensorView view) {
+  const auto values = memory_.values(piece);
   CINCH_TRY(values);
   const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
-  if (view.dtype == kF32) return device_->copy_in(*values, from);
+  if (view.dtype == kF32) return device_.copy_in(*values, from);
   ArrayPair pair{*values, from.data(), view.num_elems};
   if (!options_.has_tensors) {
-    const auto copied = memory_->halves(piece);
+    const auto copied = memory_.halves(piece);
     CINCH_TRY(copied);
-    if (Status status = device_->copy_in(*copied, from); !status) return status;
+    if (Status status = device_.copy_in(*copied, from); !status) return status;
     pair.from = *copied;
   }
-  return device_->widen({&pair, 1}, view.dtype);
+  return device_.widen({&pair, 1}, view.dtype);
 }
 
-Status DeviceTasks::find_targets(const PieceList& pieces, Value which, PieceMemory& memory) {
-  outputs_.clear();
+Status DeviceTensors::find_targets(const PieceList& pieces, Value which, PieceMemory& memory,
+                                   std::vector<TensorView>& targets) {
+  targets.clear();
   for (const std::uint32_t piece : pieces) {
     const auto found = target(piece, which, memory);
     CINCH_TRY(found);
-    outputs_.push_back(*found);
+    targets.push_back(*found);
   }
   return Ok{};
 }
 
-Result<TensorView> DeviceTasks::target(std::uint32_t piece, Value which, PieceMemory& memory) {
+Result<TensorView> DeviceTensors::target(std::uint32_t piece, Value which, PieceMemory& memory) {
   if (which == Value::Sum) return TensorView(sum_of(piece));
   const TensorView view = memory.update(piece);
-  if (device_->is_host()) return view;
+  if (device_.is_host()) return view;
   if (view.num_elems == 0) return f32_view(static_cast<std::uint8_t*>(view.data), piece);
   if (options_.has_tensors) {
     const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
     CINCH_TRY(status);
     if (view.dtype == kF32) return view;
   }
-  const auto values = memory_->values(piece);
+  const auto values = memory_.values(piece);
   CINCH_TRY(values);
   return f32_view(*values, piece);
 }
 
 // Uses nothing that tasks share if the tensors already have their values.
-Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
-                                 std::span<const TensorView> from, PieceMemory& memory) {
+Status DeviceTensors::give_updates(std::span<const std::uint32_t> pieces,
+                                   std::span<const TensorView> from, PieceMemory& memory) {
   bool are_there = true;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     are_there = are_there && from[i].data == memory.update(pieces[i]).data;
@@ -113,38 +123,39 @@ Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (Status status = give_update(pieces[i], from[i], memory); !status) return status;
   }
-  return options_.has_tensors || is_deferred() ? Status(Ok{}) : device_->wait();
+  return options_.has_tensors || options_.is_deferred ? Status(Ok{}) : device_.wait();
 }
 
-Status DeviceTasks::narrow_updates(std::span<const std::uint32_t> pieces,
-                                   std::span<const TensorView> from, DType dtype,
-                                   PieceMemory& memory) {
+Status DeviceTensors::narrow_updates(std::span<const std::uint32_t> pieces,
+                                     std::span<const TensorView> from, DType dtype,
+                                     PieceMemory& memory) {
   pairs_.clear();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const TensorView view = memory.update(pieces[i]);
     const bool is_there = view.data == from[i].data || view.num_elems == 0;
     if (is_there || view.dtype != dtype) continue;
     auto to = Result<std::uint8_t*>(static_cast<std::uint8_t*>(view.data));
-    if (!options_.has_tensors) to = memory_->halves(pieces[i]);
+    if (!options_.has_tensors) to = memory_.halves(pieces[i]);
     CINCH_TRY(to);
     pairs_.push_back({*to, static_cast<const std::uint8_t*>(from[i].data), view.num_elems});
   }
-  return device_->narrow(pairs_, dtype);
+  return device_.narrow(pairs_, dtype);
 }
 
-Status DeviceTasks::give_update(std::uint32_t piece, const TensorView& from, PieceMemory& memory) {
+Status DeviceTensors::give_update(std::uint32_t piece, const TensorView& from,
+                                  PieceMemory& memory) {
   const TensorView view = memory.update(piece);
   const bool is_f32 = view.dtype == kF32;
   const std::size_t bytes = byte_count(view);
   if (bytes == 0) return Ok{};
   if (options_.has_tensors) {
     const bool is_there = !is_f32 || from.data == view.data;
-    return is_there ? Status(Ok{}) : device_->copy(view.data, from.data, bytes);
+    return is_there ? Status(Ok{}) : device_.copy(view.data, from.data, bytes);
   }
   auto copied = Result<std::uint8_t*>(static_cast<std::uint8_t*>(from.data));
-  if (!is_f32) copied = memory_->halves(piece);
+  if (!is_f32) copied = memory_.halves(piece);
   CINCH_TRY(copied);
-  return device_->copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
+  return device_.copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
 }
 
 }  // namespace cinch::rt

@@ -7,7 +7,7 @@
 #include "runtime/collective/transport.h"
 #include "runtime/core/error.h"
 
-struct cinch_mpi_calls;  // mpi_abi.h
+struct cinch_mpi_calls;  // mpi_abi.h NOLINT(readability-identifier-naming)
 
 namespace cinch::rt {
 

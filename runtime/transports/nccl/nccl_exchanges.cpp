@@ -1,8 +1,8 @@
 // The NCCL calls of each kind of exchange. All ranks choose the same calls, by sizes, on which they
 // agree, and never by where parts lie.
-#include <algorithm>
+#include "runtime/transports/nccl/nccl_exchanges.h"
 
-#include "runtime/transports/nccl/nccl_rank.h"
+#include <algorithm>
 
 namespace cinch::rt {
 namespace {
@@ -73,31 +73,32 @@ class NcclGroup {
 
 }  // namespace
 
-std::optional<NcclType> NcclTransport::native_type(const Exchange& exchange) const {
-  if (options_.is_exact && is_float(exchange.dtype)) return std::nullopt;
+std::optional<NcclType> NcclLaunches::native_type(const Exchange& exchange) const {
+  if (is_exact_ && is_float(exchange.dtype)) return std::nullopt;
   return nccl_type(calls_, exchange.dtype, exchange.reduction);
 }
 
-void NcclTransport::cut_into_slices(NcclPending& pending) const {
+void NcclLaunches::cut_into_slices(NcclPending& pending) const {
   const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
   const std::uint64_t elements = pending.exchange.input.size() / width;
-  pending.slices.resize(world_);
-  for (std::uint64_t rank = 0; rank < world_; ++rank) {
-    const std::uint64_t begin = elements * rank / world_, end = elements * (rank + 1) / world_;
+  pending.slices.resize(own_.world);
+  for (std::uint64_t rank = 0; rank < own_.world; ++rank) {
+    const std::uint64_t begin = elements * rank / own_.world,
+                        end = elements * (rank + 1) / own_.world;
     pending.slices[rank] = {begin * width, (end - begin) * width};
   }
 }
 
-std::uint64_t NcclTransport::scratch_bytes(const NcclPending& pending) const {
+std::uint64_t NcclLaunches::scratch_bytes(const NcclPending& pending) const {
   const Exchange& exchange = pending.exchange;
   const bool gathers = exchange.kind == ExchangeKind::AllGather;
-  if (pending.is_joined_here) return pending.joined_parts()[rank_].size * world_;
+  if (pending.is_joined_here) return pending.joined_parts()[own_.rank].size * own_.world;
   if (!gathers && exchange.kind != ExchangeKind::ReduceScatter) return 0;
   const std::span<const ByteRange> parts = gathers ? exchange.received : exchange.sent;
-  return are_even(parts) && !lie_in_order(parts) ? parts.front().size * world_ : 0;
+  return are_even(parts) && !lie_in_order(parts) ? parts.front().size * own_.world : 0;
 }
 
-Status NcclTransport::launch_message(NcclPending& pending) {
+Status NcclLaunches::launch_message(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   const bool sends = exchange.kind == ExchangeKind::Send;
   NcclGroup group(calls_, *pending.lane);
@@ -110,7 +111,7 @@ Status NcclTransport::launch_message(NcclPending& pending) {
   return group.end();
 }
 
-Status NcclTransport::launch_broadcast(NcclPending& pending) {
+Status NcclLaunches::launch_broadcast(NcclPending& pending) {
   void* const output = pointer_to(pending.output);
   NcclGroup group(calls_, *pending.lane);
   group.add(calls_.broadcast(output, output, pending.exchange.output.size(), NcclType::Uint8,
@@ -120,12 +121,12 @@ Status NcclTransport::launch_broadcast(NcclPending& pending) {
 }
 
 // Sends parts to all others and receives theirs; the rank's own part stays on the device.
-Status NcclTransport::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
-                                   GpuAddress to, std::span<const ByteRange> received) {
+Status NcclLaunches::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
+                                  GpuAddress to, std::span<const ByteRange> received) {
   const NcclComm comm = pending.lane->comm();
   const GpuStream stream = pending.lane->stream();
   NcclGroup group(calls_, *pending.lane);
-  visit_others([&](std::uint32_t other) {
+  own_.visit_others([&](std::uint32_t other) {
     const auto peer = static_cast<int>(other);
     if (sent[other].size > 0) {
       group.add(calls_.send(pointer_to(pending.input + sent[other].offset), sent[other].size,
@@ -139,11 +140,11 @@ Status NcclTransport::launch_parts(NcclPending& pending, std::span<const ByteRan
   return group.end();
 }
 
-Status NcclTransport::launch_all_gather(NcclPending& pending, GpuAddress own,
-                                        std::span<const ByteRange> received) {
+Status NcclLaunches::launch_all_gather(NcclPending& pending, GpuAddress own,
+                                       std::span<const ByteRange> received) {
   const NcclComm comm = pending.lane->comm();
   const GpuStream stream = pending.lane->stream();
-  const std::uint64_t own_bytes = received[rank_].size;
+  const std::uint64_t own_bytes = received[own_.rank].size;
   NcclGroup group(calls_, *pending.lane);
   if (are_even(received)) {
     const bool is_direct = lie_in_order(received);
@@ -155,7 +156,7 @@ Status NcclTransport::launch_all_gather(NcclPending& pending, GpuAddress own,
     }
     return group.end();
   }
-  visit_others([&](std::uint32_t other) {
+  own_.visit_others([&](std::uint32_t other) {
     const auto peer = static_cast<int>(other);
     if (own_bytes > 0) {
       group.add(calls_.send(pointer_to(own), own_bytes, NcclType::Uint8, peer, comm, stream));
@@ -166,11 +167,13 @@ Status NcclTransport::launch_all_gather(NcclPending& pending, GpuAddress own,
     }
   });
   Status status = group.end();
-  if (status) status = on_device(pending, pending.output + received[rank_].offset, own, own_bytes);
+  if (status)
+    status =
+        copies_.on_device(pending, pending.output + received[own_.rank].offset, own, own_bytes);
   return status;
 }
 
-Status NcclTransport::launch_all_reduce(NcclPending& pending) {
+Status NcclLaunches::launch_all_reduce(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (pending.is_joined_here) return launch_joined_parts(pending);
   const auto width = static_cast<std::size_t>(element_bytes(exchange.dtype));
@@ -183,21 +186,21 @@ Status NcclTransport::launch_all_reduce(NcclPending& pending) {
 }
 
 // Every rank receives its part from all ranks; `join` does the rest.
-Status NcclTransport::launch_joined_parts(NcclPending& pending) {
+Status NcclLaunches::launch_joined_parts(NcclPending& pending) {
   const std::span<const ByteRange> parts = pending.joined_parts();
-  const std::uint64_t own_bytes = parts[rank_].size;
-  pending.places.resize(world_);
-  for (std::uint64_t rank = 0; rank < world_; ++rank) {
+  const std::uint64_t own_bytes = parts[own_.rank].size;
+  pending.places.resize(own_.world);
+  for (std::uint64_t rank = 0; rank < own_.world; ++rank) {
     pending.places[rank] = {rank * own_bytes, own_bytes};
   }
-  Status status = on_device(pending, pending.scratch + rank_ * own_bytes,
-                            pending.input + parts[rank_].offset, own_bytes);
+  Status status = copies_.on_device(pending, pending.scratch + own_.rank * own_bytes,
+                                    pending.input + parts[own_.rank].offset, own_bytes);
   if (status) status = launch_parts(pending, parts, pending.scratch, pending.places);
   return status;
 }
 
 // NCCL scatters equal parts; other parts are reduced to their ranks one by one, in one group.
-Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
+Status NcclLaunches::launch_reduce_scatter(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (pending.is_joined_here) return launch_joined_parts(pending);
   const auto width = static_cast<std::size_t>(element_bytes(exchange.dtype));
@@ -210,9 +213,9 @@ Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
   GpuAddress from = pending.input + parts[0].offset;
   if (are_even(parts) && !lie_in_order(parts)) {
     from = pending.scratch;
-    for (std::uint32_t rank = 0; status && rank < world_; ++rank) {
-      status = on_device(pending, from + rank * parts[rank].size,
-                         pending.input + parts[rank].offset, parts[rank].size);
+    for (std::uint32_t rank = 0; status && rank < own_.world; ++rank) {
+      status = copies_.on_device(pending, from + rank * parts[rank].size,
+                                 pending.input + parts[rank].offset, parts[rank].size);
     }
   }
   if (!status) return status;
@@ -224,7 +227,7 @@ Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
     }
     return group.end();
   }
-  for (std::uint32_t root = 0; root < world_; ++root) {
+  for (std::uint32_t root = 0; root < own_.world; ++root) {
     if (parts[root].size == 0) continue;
     group.add(calls_.reduce(pointer_to(pending.input + parts[root].offset),
                             pointer_to(pending.output), parts[root].size / width, type, operation,
@@ -233,7 +236,7 @@ Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
   return group.end();
 }
 
-Status NcclTransport::launch(NcclPending& pending) {
+Status NcclLaunches::launch(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   switch (exchange.kind) {
     case ExchangeKind::Send:
@@ -244,9 +247,9 @@ Status NcclTransport::launch(NcclPending& pending) {
     case ExchangeKind::AllGather:
       return launch_all_gather(pending, pending.input, exchange.received);
     case ExchangeKind::AllToAll: {
-      const ByteRange from = exchange.sent[rank_], to = exchange.received[rank_];
-      Status status =
-          on_device(pending, pending.output + to.offset, pending.input + from.offset, from.size);
+      const ByteRange from = exchange.sent[own_.rank], to = exchange.received[own_.rank];
+      Status status = copies_.on_device(pending, pending.output + to.offset,
+                                        pending.input + from.offset, from.size);
       if (!status) return status;
       return launch_parts(pending, exchange.sent, pending.output, exchange.received);
     }
@@ -258,27 +261,25 @@ Status NcclTransport::launch(NcclPending& pending) {
   return launch_all_reduce(pending);
 }
 
-// For an all-reduce that is joined here: sends every rank's slice to all.
-Status NcclTransport::launch_joined(NcclPending& pending) {
-  const GpuAddress own = pending.output + pending.slices[rank_].offset;
-  Status status = to_device(own, pending.joined);
-  if (status) status = end_copies_in(pending);
+Status NcclLaunches::launch_joined(NcclPending& pending) {
+  const GpuAddress own = pending.output + pending.slices[own_.rank].offset;
+  Status status = copies_.to_device(own, pending.joined);
+  if (status) status = copies_.end_copies_in(pending);
   if (status) status = launch_all_gather(pending, own, pending.slices);
   return status;
 }
 
-Status NcclTransport::after_launch(NcclPending& pending) {
+Status NcclLaunches::after_launch(NcclPending& pending) {
   Status status = Ok{};
   if (std::exchange(pending.places_scattered, false)) {
     const std::span<const ByteRange> places = pending.exchange.received;
-    for (std::uint32_t rank = 0; status && rank < world_; ++rank) {
-      status = on_device(pending, pending.output + places[rank].offset,
-                         pending.scratch + rank * places[rank].size, places[rank].size);
+    for (std::uint32_t rank = 0; status && rank < own_.world; ++rank) {
+      status = copies_.on_device(pending, pending.output + places[rank].offset,
+                                 pending.scratch + rank * places[rank].size, places[rank].size);
     }
   }
   if (!status) return status;
-  return driver_status(driver().event_record(pending.has_run, pending.lane->stream()),
-                       "marking the end of an exchange");
+  return copies_.mark_end(pending);
 }
 
 }  // namespace cinch::rt

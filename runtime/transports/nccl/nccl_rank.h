@@ -11,65 +11,27 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/transports/nccl/nccl_exchanges.h"
 #include "runtime/transports/nccl/nccl_lane.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::rt {
 
-/// Device memory that NCCL may know; it is registered once with each communicator.
-struct NcclKnown {
-  GpuAddress address = 0;
-  std::size_t size_bytes = 0;
-  std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
-};
-
-/// Device memory for staging and joining. It only grows; old memory is kept to the end, since
-/// freeing it would wait for the device, and thus for other ranks.
-struct NcclRoom {
-  struct Block {
-    GpuMemory memory;
-    NcclKnown known;
-  };
-  std::vector<Block> blocks;
-};
-
-/// An exchange under way; its vectors and memory are reused for the next one.
-struct NcclPending {
-  enum class Stage : std::uint8_t { Waits, Launches, Runs, IsOver };
-  std::uint32_t index = 0;      // of its ticket
-  std::uint64_t seen_pass = 0;  // the pass of advancing in which it was last tested
-  bool is_used = false;
-  Stage stage = Stage::Waits;
-  Exchange exchange;
-  NcclLane* lane = nullptr;  // null: nothing to move
-  bool is_joined_here = false, gathers_next = false, places_scattered = false;
-  NcclType type = NcclType::Uint8;  // of the elements that NCCL joins
-  GpuEvent comes_after = nullptr, is_copied = nullptr, has_run = nullptr;
-
-  // Addresses on the device: the exchange's own memory, or a copy of host memory.
-  GpuAddress input = 0, output = 0, scratch = 0;
-  NcclRoom room;
-  std::vector<ByteRange> slices, places;
-  std::vector<std::uint8_t> bytes, joined;  // host memory, if this rank joins
-  std::vector<std::span<const std::uint8_t>> inputs;
-
-  bool is_on_host() const { return exchange.place == MemoryPlace::Host; }
-  /// Each rank's part of the joined array.
-  std::span<const ByteRange> joined_parts() const {
-    return exchange.kind == ExchangeKind::ReduceScatter ? exchange.sent : slices;
-  }
-};
-
 class NcclTransport : public Transport {
  public:
   NcclTransport(const NcclCalls& calls, std::uint32_t rank, std::uint32_t world,
                 const NcclOptions& options)
-      : calls_(calls), options_(options), device_(options.device), rank_(rank), world_(world) {}
+      : calls_(calls),
+        options_(options),
+        device_(options.device),
+        own_{rank, world},
+        copies_(options.device, own_),
+        launches_(calls, copies_, own_, options.is_exact) {}
   ~NcclTransport() override;
 
   std::string_view name() const override { return "nccl"; }
-  std::uint32_t rank() const override { return rank_; }
-  std::uint32_t world() const override { return world_; }
+  std::uint32_t rank() const override { return own_.rank; }
+  std::uint32_t world() const override { return own_.world; }
   bool sums_in_rank_order() const override { return options_.is_exact; }
   bool takes_device_memory(ExchangeKind /*kind*/) const override { return true; }
   bool lend(const LentMemory& memory) override;
@@ -92,15 +54,13 @@ class NcclTransport : public Transport {
   bool is_used(Ticket ticket) const {
     return ticket.index < pending_.size() && pending_[ticket.index].is_used;
   }
-  template <typename Visit>
-  void visit_others(const Visit& visit) const {
-    for (std::uint32_t i = 1; i < world_; ++i) visit((rank_ + i) % world_);
-  }
+
+  // nccl_open.cpp
+  Status wait_for_lane();
+  /// Every sender makes the ids of its lanes. The first message opens a lane itself.
+  Status exchange_ids();
 
   // nccl_transport.cpp
-  Status open_streams();
-  Status wait_for_lane();
-  Status exchange_ids();
   Status check_memory(const Exchange& exchange) const;
   Result<NcclPending*> take_free();
   /// The lane of an exchange; opens it for the first exchange in a direction.
@@ -126,25 +86,7 @@ class NcclTransport : public Transport {
     return tl::unexpected<Error>(*fault_);
   }
 
-  // nccl_exchanges.cpp: the calls of one exchange.
-  std::optional<NcclType> native_type(const Exchange& exchange) const;
-  std::uint64_t scratch_bytes(const NcclPending& pending) const;
-  void cut_into_slices(NcclPending& pending) const;
-  Status launch(NcclPending& pending);
-  Status launch_message(NcclPending& pending);
-  Status launch_all_reduce(NcclPending& pending);
-  Status launch_reduce_scatter(NcclPending& pending);
-  Status launch_all_gather(NcclPending& pending, GpuAddress own,
-                           std::span<const ByteRange> received);
-  Status launch_parts(NcclPending& pending, std::span<const ByteRange> sent, GpuAddress to,
-                      std::span<const ByteRange> received);
-  Status launch_broadcast(NcclPending& pending);
-  Status launch_joined_parts(NcclPending& pending);
-  Status launch_joined(NcclPending& pending);
-  /// Puts work on the stream that follows the accepted calls.
-  Status after_launch(NcclPending& pending);
-
-  // nccl_copies.cpp: memory, and what moves between host and device.
+  // nccl_memory.cpp
   Status make_room(NcclPending& pending);
   Result<GpuAddress> room_of(NcclPending& pending, std::uint64_t size_bytes);
   Status make_known(NcclKnown& known, NcclLane& lane) const;
@@ -152,24 +94,13 @@ class NcclTransport : public Transport {
   Status make_lent_known(const NcclPending& pending);
   void deregister(NcclKnown& known) const;
   void deregister_all();
-  Status copy_in(NcclPending& pending);
-  Status copy_out(NcclPending& pending);
-  Status to_device(GpuAddress to, std::span<const std::uint8_t> from);
-  Status to_host(std::span<std::uint8_t> to, GpuAddress from);
-  Status on_device(const NcclPending& pending, GpuAddress to, GpuAddress from,
-                   std::uint64_t size_bytes);
-  Status end_copies_in(NcclPending& pending);
-  Status wait_for_copies();
-  /// Joins the received arrays, in rank order.
-  Status join(NcclPending& pending);
 
   const NcclCalls& calls_;
   NcclOptions options_;
   std::shared_ptr<const GpuDevice> device_;
-  std::uint32_t rank_, world_;
-  // Copies of host memory must not wait for exchanges, but copies of unpinned memory wait for their
-  // stream.
-  GpuStream copies_ = nullptr;
+  NcclRank own_;
+  NcclCopies copies_;
+  NcclLaunches launches_;
   NcclEndings endings_;
   std::deque<NcclPending> pending_;  // by ticket; destroyed after the lanes, which use their memory
   NcclLane all_{calls_, device_};

@@ -1,11 +1,9 @@
-// Exchanges under way over NCCL, the handling of ranks that give up or leave, and the opening of a
-// world.
+// Exchanges under way over NCCL, and the handling of ranks that give up or leave.
 #include "runtime/transports/nccl/nccl_transport.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -51,71 +49,6 @@ Status NcclNeighbours::heard() const {
   return heard_;
 }
 
-Status NcclTransport::open_streams() {
-  return driver_status(driver().stream_create(&copies_, kGpuStreamNonBlocking),
-                       "making a stream for copies");
-}
-
-Status NcclTransport::wait_for_lane() {
-  const auto end = std::chrono::steady_clock::now() + options_.timeout;
-  for (;;) {
-    const Result<bool> is_ready = all_.is_idle();
-    CINCH_TRY(is_ready);
-    if (*is_ready) return Ok{};
-    if (options_.neighbours != nullptr) {
-      if (Status heard = options_.neighbours->heard(); !heard) return heard;
-    }
-    if (std::chrono::steady_clock::now() >= end) {
-      return fail(ErrorKind::TimedOut, fmt::format("not all {} ranks have come within {} ms",
-                                                   world_, options_.timeout.count()));
-    }
-    pause(options_.timeout);
-  }
-}
-
-// Every sender makes the ids of its lanes. The first message opens a lane itself.
-Status NcclTransport::exchange_ids() {
-  if (world_ == 1) return Ok{};
-  ids_.resize(std::size_t{world_} * world_);
-  Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
-    NcclUniqueId& id = ids_[std::size_t{rank_} * world_ + other];
-    const NcclCode code = calls_.get_unique_id(&id);
-    if (status) status = all_.status(code, "making an id");
-  });
-  if (!status) return status;
-  const std::uint64_t row = world_ * sizeof(NcclUniqueId);
-  std::vector<ByteRange> parts(world_);
-  for (std::uint64_t rank = 0; rank < world_; ++rank) parts[rank] = {rank * row, row};
-  const std::span<std::uint8_t> all(reinterpret_cast<std::uint8_t*>(ids_.data()), world_ * row);
-  Exchange exchange{ExchangeKind::AllGather};
-  exchange.input = all.subspan(rank_ * row, row);
-  exchange.output = all;
-  exchange.received = parts;
-  status = exchange_now(*this, exchange, options_.timeout, "opening");
-  num_sent_bytes_ = 0;
-  return status;
-}
-
-Status NcclTransport::open(const NcclUniqueId& id) {
-  const GpuDevice::Scope scope(*device_);
-  Status status = open_streams();
-  if (status) status = all_.open(id, world_, rank_, 0);
-  if (status) status = wait_for_lane();
-  if (status) status = exchange_ids();
-  if (!status) failed(status.error());
-  return status;
-}
-
-Status NcclTransport::open(NcclComm lent) {
-  const GpuDevice::Scope scope(*device_);
-  Status status = open_streams();
-  if (status) status = all_.lend(lent);
-  if (status) status = exchange_ids();
-  if (!status) failed(status.error());
-  return status;
-}
-
 Status NcclTransport::check_memory(const Exchange& exchange) const {
   if (exchange.place == MemoryPlace::Host) return Ok{};
   const auto check = [this](std::span<const std::uint8_t> bytes) {
@@ -143,10 +76,11 @@ Result<NcclPending*> NcclTransport::take_free() {
 Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
   const bool sends = exchange.kind == ExchangeKind::Send;
   if (!sends && exchange.kind != ExchangeKind::Receive) return &all_;
-  const auto way = sends ? std::pair{rank_, exchange.peer} : std::pair{exchange.peer, rank_};
+  const auto way =
+      sends ? std::pair{own_.rank, exchange.peer} : std::pair{exchange.peer, own_.rank};
   const auto [found, is_new] = ways_.try_emplace(way, calls_, device_);
   if (is_new) {
-    const NcclUniqueId& id = ids_[std::size_t{way.first} * world_ + way.second];
+    const NcclUniqueId& id = ids_[std::size_t{way.first} * own_.world + way.second];
     const Status status = found->second.open(id, 2, sends ? 0 : 1, kBlocksOfAWay);
     CINCH_TRY(status);
   }
@@ -167,7 +101,7 @@ Result<Ticket> NcclTransport::start(const Exchange& exchange) {
   pending.exchange = own;
   num_idle_ = 0;
   if (status = begin(pending); !status) return failed(status.error());
-  num_sent_bytes_ += bytes_to_send(exchange, rank_, world_);
+  num_sent_bytes_ += bytes_to_send(exchange, own_.rank, own_.world);
   return Ticket{pending.index};
 }
 
@@ -178,12 +112,12 @@ Status NcclTransport::begin(NcclPending& pending) {
   pending.lane = nullptr;
   pending.seen_pass = num_passes_;
   if (moves_nothing) return Ok{};
-  const auto type = is_join(exchange) ? native_type(exchange) : NcclType::Uint8;
+  const auto type = is_join(exchange) ? launches_.native_type(exchange) : NcclType::Uint8;
   pending.is_joined_here = !type;
   pending.type = type.value_or(NcclType::Uint8);
   pending.gathers_next = pending.is_joined_here && exchange.kind == ExchangeKind::AllReduce;
   pending.places_scattered = false;
-  if (pending.gathers_next) cut_into_slices(pending);
+  if (pending.gathers_next) launches_.cut_into_slices(pending);
   if (exchange.after != nullptr) {
     const GpuCode code =
         driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
@@ -216,14 +150,14 @@ Status NcclTransport::begin_launch(NcclPending& pending) {
         driver_status(driver().stream_wait_event(pending.lane->stream(), pending.comes_after, 0),
                       "waiting for a stream");
   }
-  if (status) status = copy_in(pending);
-  if (status) status = launch(pending);
+  if (status) status = copies_.copy_in(pending);
+  if (status) status = launches_.launch(pending);
   pending.stage = NcclPending::Stage::Launches;
   return status;
 }
 
 Status NcclTransport::end_launch(NcclPending& pending) {
-  if (Status status = after_launch(pending); !status) return status;
+  if (Status status = launches_.after_launch(pending); !status) return status;
   pending.stage = NcclPending::Stage::Runs;
   if (!pending.gathers_next) pending.lane->queue.pop_front();
   return Ok{};
@@ -233,15 +167,15 @@ Status NcclTransport::end_run(NcclPending& pending) {
   if (!pending.gathers_next) {
     Status status = Ok{};
     if (pending.is_joined_here && pending.exchange.kind == ExchangeKind::ReduceScatter) {
-      status = join(pending);
+      status = copies_.join(pending);
     }
-    if (status) status = copy_out(pending);
+    if (status) status = copies_.copy_out(pending);
     pending.stage = NcclPending::Stage::IsOver;
     return status;
   }
   pending.gathers_next = false;
-  Status status = join(pending);
-  if (status) status = launch_joined(pending);
+  Status status = copies_.join(pending);
+  if (status) status = launches_.launch_joined(pending);
   pending.stage = NcclPending::Stage::Launches;
   return status;
 }
@@ -366,12 +300,12 @@ void NcclTransport::end_lanes(bool is_orderly) {
 
 void NcclTransport::abandon(const Error& why) {
   const GpuDevice::Scope scope(*device_);
-  const Error given_up{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
+  const Error given_up{why.kind, fmt::format("rank {} gave up: {}", own_.rank, why.message)};
   if (!fault_) fault_ = given_up;
   if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
   end_lanes(false);
   // Copies may still read pinned host memory.
-  if (copies_ != nullptr) driver().stream_synchronize(copies_);
+  (void)copies_.wait();
   endings_.wait();
 }
 
@@ -388,7 +322,7 @@ NcclTransport::~NcclTransport() {
       if (event != nullptr) driver().event_destroy(event);
     }
   }
-  if (copies_ != nullptr) driver().stream_destroy(copies_);
+  copies_.close();
   if (have_ended && !is_lent_busy) return;
   auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
   if (is_lent_busy) {
@@ -396,78 +330,6 @@ NcclTransport::~NcclTransport() {
   } else {
     endings_.keep(std::move(used));
   }
-}
-
-namespace {
-
-Status check_options(const NcclOptions& options) {
-  if (options.device != nullptr) return Ok{};
-  return fail(ErrorKind::InvalidArgument, "NCCL without a device");
-}
-
-template <typename Handle>
-Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t rank,
-                                          std::uint32_t world, const NcclOptions& options,
-                                          Handle handle) {
-  auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
-  CINCH_TRY(transport->open(handle));
-  return transport;
-}
-
-}  // namespace
-
-Result<int> nccl_library_version(const std::string& library) {
-  const auto calls = open_nccl_library(library);
-  CINCH_TRY(calls);
-  return (*calls)->version;
-}
-
-Result<NcclId> make_nccl_id(const std::string& library) {
-  const auto calls = open_nccl_library(library);
-  CINCH_TRY(calls);
-  NcclUniqueId made{};
-  if (const NcclCode code = (*calls)->get_unique_id(&made); code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(**calls, nullptr, code, "making an id"));
-  }
-  NcclId id;
-  std::memcpy(id.bytes.data(), made.bytes, id.bytes.size());
-  return id;
-}
-
-Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
-                                                       std::uint32_t world,
-                                                       const NcclOptions& options) {
-  const auto calls = open_nccl_library(options.library);
-  CINCH_TRY(calls);
-  CINCH_TRY(check_options(options));
-  if (rank >= world) {
-    return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", rank, world));
-  }
-  NcclUniqueId given{};
-  std::memcpy(given.bytes, id.bytes.data(), id.bytes.size());
-  return opened(**calls, rank, world, options, given);
-}
-
-Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
-                                                       const NcclOptions& options) {
-  const auto calls = open_nccl_library(options.library);
-  CINCH_TRY(calls);
-  CINCH_TRY(check_options(options));
-  auto* const comm = static_cast<NcclComm>(communicator);
-  int rank = 0, world = 0, device = 0;
-  NcclCode code = (*calls)->user_rank(comm, &rank);
-  if (code == kNcclSuccess) code = (*calls)->count(comm, &world);
-  if (code == kNcclSuccess) code = (*calls)->device(comm, &device);
-  if (code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(**calls, comm, code, "a communicator that was lent"));
-  }
-  if (device != options.device->ordinal()) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("a communicator of GPU {}, the rank's is GPU {}", device,
-                            options.device->ordinal()));
-  }
-  return opened(**calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
-                options, comm);
 }
 
 }  // namespace cinch::rt

@@ -1,9 +1,5 @@
 // The calls of ucx_abi.h over UCP's active messages: the only file that includes UCX's headers.
-#include <dirent.h>
-#include <linux/filter.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 
@@ -19,6 +15,7 @@
 #include <vector>
 
 #include "runtime/transports/ucx/ucx_abi.h"
+#include "runtime/transports/ucx/ucx_listeners.h"
 
 namespace {
 
@@ -229,52 +226,8 @@ ucs_status_t open_context(Worker& worker, const cinch_ucx_options& options) {
   return status;
 }
 
-// Sockets of this process that accept connections.
-std::set<int> listening_files() {
-  std::set<int> found;
-  DIR* const folder = ::opendir("/proc/self/fd");
-  if (folder == nullptr) return found;
-  while (const dirent* const entry = ::readdir(folder)) {  // NOLINT(concurrency-mt-unsafe)
-    const int file = std::atoi(entry->d_name);  // NOLINT(cert-err34-c): names are numbers
-    int accepts = 0;
-    socklen_t size = sizeof accepts;
-    if (::getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 && accepts != 0) {
-      found.insert(file);
-    }
-  }
-  ::closedir(folder);
-  return found;
-}
-
-// The two bytes of its port, in network order; empty if it has no port.
-std::string port_of(int file) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(file, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  in_port_t port = 0;
-  if (address.ss_family == AF_INET) port = reinterpret_cast<sockaddr_in*>(&address)->sin_port;
-  if (address.ss_family == AF_INET6) port = reinterpret_cast<sockaddr_in6*>(&address)->sin6_port;
-  return port == 0 ? std::string() : std::string(reinterpret_cast<const char*>(&port), sizeof port);
-}
-
-// UCX does not tell which sockets are its own. They are new, and the worker's address contains
-// their ports; another thread may have opened another socket at the same time.
-void find_listeners(Worker& worker, const std::set<int>& before) {
-  const std::string address(reinterpret_cast<const char*>(worker.address), worker.address_bytes);
-  for (const int file : listening_files()) {
-    const std::string port = port_of(file);
-    const bool is_own =
-        !before.contains(file) && !port.empty() && address.find(port) != std::string::npos;
-    if (is_own) worker.listeners.push_back(file);
-  }
-}
-
-// Attaches a filter that rejects everything: UCX 1.13 does not survive closed sockets.
 void stop_listening(Worker* worker) {
-  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog filter{1, &nothing};
-  if (worker->listeners.size() != 1) return;
-  ::setsockopt(worker->listeners.front(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+  if (worker->listeners.size() == 1) refuse_connections(worker->listeners.front());
 }
 
 ucs_status_t open_worker(Worker& worker) {
@@ -296,7 +249,10 @@ ucs_status_t open_worker(Worker& worker) {
   status = ucp_worker_set_am_recv_handler(worker.worker, &handler);
   if (status != UCS_OK) return status;
   status = ucp_worker_get_address(worker.worker, &worker.address, &worker.address_bytes);
-  if (status == UCS_OK) find_listeners(worker, before);
+  if (status == UCS_OK) {
+    worker.listeners =
+        listeners_in({reinterpret_cast<const char*>(worker.address), worker.address_bytes}, before);
+  }
   return status;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/core/error.h"
 #include "runtime/transports/ucx/rendezvous.h"
 
-struct cinch_ucx_calls;  // ucx_abi.h
+struct cinch_ucx_calls;  // ucx_abi.h NOLINT(readability-identifier-naming)
 
 namespace cinch::rt {
 

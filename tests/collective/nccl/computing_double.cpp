@@ -1,5 +1,5 @@
-// Bodies of computing_double.h.
-#include "tests/collective/nccl/computing_double.h"
+// The fake of NCCL with devices that compute; see double_world.h.
+#include "tests/collective/nccl/double_world.h"
 
 #include <atomic>
 #include <mutex>

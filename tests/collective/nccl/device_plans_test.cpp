@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/collective/nccl/computing_double.h"
+#include "tests/collective/nccl/double_world.h"
 #include "tests/collective/support/emulated_ranks.h"
 #include "tests/collective/support/faulty_transport.h"
 #include "tests/collective/support/plan_cases.h"

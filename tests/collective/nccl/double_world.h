@@ -1,10 +1,12 @@
 // Ranks as threads over the fake of NCCL, each with a device of its own, and their memory on it.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "codegen/emulator/gpu.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 #include "tests/collective/nccl/double/control.h"
 #include "tests/collective/nccl/on_device_transport.h"
@@ -43,5 +45,29 @@ void run_nccl_ranks(const NcclDouble& library, std::uint32_t world,
 
 /// The transport over memory of the fake's devices, with writes that are delayed by a millisecond.
 OnDeviceTransport on_device(rt::Transport& inner, const NcclDouble& library);
+
+// The fake of NCCL with devices that compute: kernels and memory of the emulated GPU, on streams of
+// the fake, which run by themselves.
+
+/// One at a time. Copies between host and device access host memory when the stream reaches them,
+/// as if it were pinned; but small ones read it at once.
+class ComputingDouble {
+ public:
+  /// Makes a new emulated device for the process: everything of an earlier one is invalid.
+  explicit ComputingDouble(const emulator::GpuOptions& options = {});
+  ~ComputingDouble();
+  ComputingDouble(const ComputingDouble&) = delete;
+  ComputingDouble& operator=(const ComputingDouble&) = delete;
+
+  /// The fake library, with these devices.
+  const NcclDouble& library() const { return library_; }
+  /// Bytes copied between the host and any device so far.
+  std::uint64_t num_copied_bytes() const;
+  /// How often NCCL has written to freed memory.
+  std::uint64_t num_lost_writes() const;
+
+ private:
+  NcclDouble library_;
+};
 
 }  // namespace cinch::testing

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/gpu/session/session.h"
+#include "runtime/session/session.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {
@@ -41,5 +42,13 @@ class GpuList {
   std::vector<rt::GpuMemory> held_;  // of the current step
   std::size_t num_tensors_placed_ = 0;
 };
+
+// One tensor of f16 or bf16 through a session on a GPU and one on the CPU.
+
+/// Encodes and decodes a tensor with the shape in `options`, whose world, worker and seed apply to
+/// both. Returns nothing, or the difference.
+std::string compare_types(const std::shared_ptr<const rt::LoadedProgram>& on_cpu,
+                          const std::shared_ptr<const rt::GpuProgram>& on_gpu,
+                          const rt::SessionOptions& options, DType dtype);
 
 }  // namespace cinch::testing

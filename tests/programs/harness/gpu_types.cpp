@@ -1,5 +1,5 @@
-// Body of gpu_types.h.
-#include "tests/programs/harness/gpu_types.h"
+// One tensor of f16 or bf16 on both devices; see gpu_list.h.
+#include "tests/programs/harness/gpu_list.h"
 
 #include <cstring>
 #include <vector>

@@ -1,5 +1,4 @@
 // Runs programs of kernel IR; see kernel_run.h.
-
 #include <array>
 #include <utility>
 

@@ -10,7 +10,6 @@
 #include "tests/unit/codegen/kir/sample_programs.h"
 
 namespace cinch::kir {
-
 namespace {
 
 std::int64_t at(const KernelProgram& program, HostExprId id, std::int64_t n) {
@@ -222,5 +221,4 @@ TEST(Structure, additions_of_integers_that_fill_their_memory_have_no_order) {
 }
 
 }  // namespace
-
 }  // namespace cinch::kir

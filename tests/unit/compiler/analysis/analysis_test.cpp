@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/analysis/linearity.h"
+#include "compiler/analysis/proofs.h"
 #include "compiler/analysis/rank_sums.h"
-#include "compiler/analysis/safety.h"
 #include "compiler/ir/text/text.h"
 
 namespace cinch::analysis {

@@ -5,8 +5,8 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/text/text.h"
+#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/rewrite_region.h"
 #include "pass_testing.h"
 
 namespace cinch::passes {

@@ -9,7 +9,6 @@
 #include <string>
 
 namespace cinch {
-
 namespace {
 
 using State = ParsedCount::State;
@@ -87,5 +86,4 @@ TEST(ParseNumber, WantsANumberAndNothingElse) {
 }
 
 }  // namespace
-
 }  // namespace cinch

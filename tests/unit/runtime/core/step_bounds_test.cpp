@@ -1,6 +1,5 @@
 // Bounds over steps: no step's value is outside, and they are close for the sizes that programs
 // write.
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

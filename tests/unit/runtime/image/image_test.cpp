@@ -1,6 +1,5 @@
 // Image files: a full image survives the round trip to the bit; damaged and malicious bytes are
 // errors, never crashes.
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {
-
 namespace {
 
 using testing::HasSubstr;
@@ -490,5 +488,4 @@ TEST(GpuAbiTest, ListsHaveAtLeastOneEntry) {
 }
 
 }  // namespace
-
 }  // namespace cinch::rt

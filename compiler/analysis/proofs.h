@@ -1,7 +1,6 @@
-// How values depend on an input: not at all, linearly (f(a + b) = f(a) + f(b) up to rounding), or
-// otherwise. Conservative: what cannot be proved linear counts as otherwise.
+// What is proved of a program at compile time: how values depend on an input, and why it is safe.
 #pragma once
-
+#include <string>
 #include <vector>
 
 #include "compiler/ir/ir.h"
@@ -26,5 +25,27 @@ rt::Aggregation find_aggregation(const ir::Program& program);
 /// Does the program have a `finish` whose update and new states are linear in the sum and in the
 /// old states, except for saturation near the ends of f32?
 bool is_finish_linear(const ir::Program& program);
+
+// Why a program is safe: for each access, store and loop, whether it is proved at compile time, or
+// checked before launch, on the device, or by the reader of a payload.
+
+enum class SafetyKind : std::uint8_t { InBounds, NoRepeats, Ends };
+enum class SafetyWay : std::uint8_t { Proved, PayloadReader, BeforeLaunch, OnDevice };
+
+struct SafetyFact {
+  ir::FunctionKind function;
+  SafetyKind kind;
+  SafetyWay way;
+  std::string what;  // "store into 'pending'", "loop of at most 20 turns"
+  dsl::Span span;
+};
+
+/// "in bounds", "free of repeats", "ends"; "proved", "checked by the payload's reader", …
+const char* safety_kind_name(SafetyKind kind);
+const char* safety_way_name(SafetyWay way);
+
+/// Facts about every gather, scatter, slice, selection and loop, in program order, without exact
+/// repeats. Use a program as lowering left it, since passes replace operators.
+std::vector<SafetyFact> find_safety(const ir::Program& program);
 
 }  // namespace cinch::analysis

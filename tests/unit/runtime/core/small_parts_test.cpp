@@ -1,4 +1,4 @@
-// Typed ids, hashes, internal errors, and the text of the language's functions.
+// Typed ids, hashes, internal errors, similar names, and the text of the language's functions.
 #include <gtest/gtest.h>
 
 #include "runtime/core/check.h"
@@ -6,6 +6,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/core/ids.h"
 #include "runtime/core/lang/embed.h"
+#include "runtime/core/nearest_name.h"
 
 namespace cinch {
 namespace {
@@ -43,7 +44,8 @@ TEST(CheckTest, ErrorsSayWhereAndWhat) {
   } catch (InternalError& error) {
     EXPECT_EQ(error.kind(), InternalErrorKind::Bug);
     EXPECT_EQ(error.message(), "check `1 + 1 == 3` failed: sums are off");
-    EXPECT_EQ(error.location().rfind("runtime/core/ids_hash_test.cpp:", 0), 0u) << error.location();
+    EXPECT_EQ(error.location().rfind("runtime/core/small_parts_test.cpp:", 0), 0u)
+        << error.location();
     error.attach("lower", "program");
     EXPECT_NE(std::string(error.what()).find("internal error (bug) in lower at"),
               std::string::npos);
@@ -72,6 +74,29 @@ TEST(LangTextTest, IsWholeAndIncludesNothing) {
   std::size_t total = 0;
   for (const lang::SourcePart& part : lang::source_parts()) total += part.text.size();
   EXPECT_EQ(total, text.size());
+}
+
+}  // namespace
+
+// The search for similar names.
+
+namespace {
+
+TEST(NearestNameTest, FindsSlipsOfTheFinger) {
+  EXPECT_EQ(nearest_name("siz", {"state", "size"}), "size");
+  EXPECT_EQ(nearest_name("sacn", {"scan", "sum"}), "scan");
+  EXPECT_EQ(nearest_name("histgoram", {"histogram", "hadamard"}), "histogram");
+}
+
+TEST(NearestNameTest, FindsNothingWhenAllAreFar) {
+  EXPECT_EQ(nearest_name("banana", {"state", "size"}), "");
+  EXPECT_EQ(nearest_name("x", {"y"}), "");
+  EXPECT_EQ(nearest_name("", {"a"}), "");
+  EXPECT_EQ(nearest_name("same", {"same"}), "");
+}
+
+TEST(NearestNameTest, TiesGoToTheEarlier) {
+  EXPECT_EQ(nearest_name("bat", {"cat", "hat"}), "cat");
 }
 
 }  // namespace

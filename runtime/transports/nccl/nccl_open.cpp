@@ -1,0 +1,143 @@
+// Opens a world over NCCL.
+#include "runtime/transports/nccl/nccl_transport.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/transports/nccl/nccl_rank.h"
+
+namespace cinch::rt {
+
+Status NcclTransport::wait_for_lane() {
+  const auto end = std::chrono::steady_clock::now() + options_.timeout;
+  for (;;) {
+    const Result<bool> is_ready = all_.is_idle();
+    CINCH_TRY(is_ready);
+    if (*is_ready) return Ok{};
+    if (options_.neighbours != nullptr) {
+      if (Status heard = options_.neighbours->heard(); !heard) return heard;
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      return fail(ErrorKind::TimedOut, fmt::format("not all {} ranks have come within {} ms",
+                                                   own_.world, options_.timeout.count()));
+    }
+    pause(options_.timeout);
+  }
+}
+
+Status NcclTransport::exchange_ids() {
+  if (own_.world == 1) return Ok{};
+  ids_.resize(std::size_t{own_.world} * own_.world);
+  Status status = Ok{};
+  own_.visit_others([&](std::uint32_t other) {
+    NcclUniqueId& id = ids_[std::size_t{own_.rank} * own_.world + other];
+    const NcclCode code = calls_.get_unique_id(&id);
+    if (status) status = all_.status(code, "making an id");
+  });
+  if (!status) return status;
+  const std::uint64_t row = own_.world * sizeof(NcclUniqueId);
+  std::vector<ByteRange> parts(own_.world);
+  for (std::uint64_t rank = 0; rank < own_.world; ++rank) parts[rank] = {rank * row, row};
+  const std::span<std::uint8_t> all(reinterpret_cast<std::uint8_t*>(ids_.data()), own_.world * row);
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = all.subspan(own_.rank * row, row);
+  exchange.output = all;
+  exchange.received = parts;
+  status = exchange_now(*this, exchange, options_.timeout, "opening");
+  num_sent_bytes_ = 0;
+  return status;
+}
+
+Status NcclTransport::open(const NcclUniqueId& id) {
+  const GpuDevice::Scope scope(*device_);
+  Status status = copies_.open();
+  if (status) status = all_.open(id, own_.world, own_.rank, 0);
+  if (status) status = wait_for_lane();
+  if (status) status = exchange_ids();
+  if (!status) failed(status.error());
+  return status;
+}
+
+Status NcclTransport::open(NcclComm lent) {
+  const GpuDevice::Scope scope(*device_);
+  Status status = copies_.open();
+  if (status) status = all_.lend(lent);
+  if (status) status = exchange_ids();
+  if (!status) failed(status.error());
+  return status;
+}
+
+namespace {
+
+Status check_options(const NcclOptions& options) {
+  if (options.device != nullptr) return Ok{};
+  return fail(ErrorKind::InvalidArgument, "NCCL without a device");
+}
+
+template <typename Handle>
+Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t rank,
+                                          std::uint32_t world, const NcclOptions& options,
+                                          Handle handle) {
+  auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
+  CINCH_TRY(transport->open(handle));
+  return transport;
+}
+
+}  // namespace
+
+Result<int> nccl_library_version(const std::string& library) {
+  const auto calls = open_nccl_library(library);
+  CINCH_TRY(calls);
+  return (*calls)->version;
+}
+
+Result<NcclId> make_nccl_id(const std::string& library) {
+  const auto calls = open_nccl_library(library);
+  CINCH_TRY(calls);
+  NcclUniqueId made{};
+  if (const NcclCode code = (*calls)->get_unique_id(&made); code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(**calls, nullptr, code, "making an id"));
+  }
+  NcclId id;
+  std::memcpy(id.bytes.data(), made.bytes, id.bytes.size());
+  return id;
+}
+
+Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
+                                                       std::uint32_t world,
+                                                       const NcclOptions& options) {
+  const auto calls = open_nccl_library(options.library);
+  CINCH_TRY(calls);
+  CINCH_TRY(check_options(options));
+  if (rank >= world) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", rank, world));
+  }
+  NcclUniqueId given{};
+  std::memcpy(given.bytes, id.bytes.data(), id.bytes.size());
+  return opened(**calls, rank, world, options, given);
+}
+
+Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
+                                                       const NcclOptions& options) {
+  const auto calls = open_nccl_library(options.library);
+  CINCH_TRY(calls);
+  CINCH_TRY(check_options(options));
+  auto* const comm = static_cast<NcclComm>(communicator);
+  int rank = 0, world = 0, device = 0;
+  NcclCode code = (*calls)->user_rank(comm, &rank);
+  if (code == kNcclSuccess) code = (*calls)->count(comm, &world);
+  if (code == kNcclSuccess) code = (*calls)->device(comm, &device);
+  if (code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(**calls, comm, code, "a communicator that was lent"));
+  }
+  if (device != options.device->ordinal()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("a communicator of GPU {}, the rank's is GPU {}", device,
+                            options.device->ordinal()));
+  }
+  return opened(**calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
+                options, comm);
+}
+
+}  // namespace cinch::rt
