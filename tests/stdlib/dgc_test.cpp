@@ -14,8 +14,6 @@ namespace cinch::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using Bindings = std::vector<std::pair<std::string, double>>;
-
 Golden dgc(Bindings bindings, std::size_t num_elems = kV.size()) {
   return {"dgc", library_text("sparsify/dgc.cinch"), std::move(bindings), num_elems};
 }

@@ -172,8 +172,6 @@ class OkTopK : public Reference {
   std::vector<std::size_t> begin_;
 };
 
-using Bindings = std::vector<std::pair<std::string, double>>;
-
 Values residual_of(const RankResult& rank) {
   return values_of<float>(rank.states.at(0));
 }

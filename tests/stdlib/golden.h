@@ -21,6 +21,9 @@
 
 namespace cinch::testing {
 
+/// Values of parameters, by name.
+using Bindings = std::vector<std::pair<std::string, double>>;
+
 // Packed indices of a payload, read bit by bit as docs/payload.md says.
 
 // Reads `num` ascending indices below `below` from the bytes of their field; fewer if bits are
