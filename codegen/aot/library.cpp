@@ -87,7 +87,7 @@ class LibraryMaker {
     const bool has_arm = std::ranges::any_of(
         request_.targets, [](const LibraryTarget& t) { return t.target.arch == kArm; });
     if (status && has_arm) status = join(kArm, files);
-    if (!status) return tl::unexpected<rt::Error>(status.error());
+    CINCH_TRY(status);
     return Library{std::move(programs_), std::move(files)};
   }
 
@@ -109,7 +109,7 @@ class LibraryMaker {
         };
       }
       auto image = make_image(from.kernels, to.target, options);
-      if (!image) return tl::unexpected<rt::Error>(image.error());
+      CINCH_TRY(image);
       part.bytes = rt::write_image(*image);
       return rt::Ok{};
     }
@@ -117,7 +117,7 @@ class LibraryMaker {
     CpuCompileOptions options = without_sanitizer();
     options.symbol_prefix = kernel_prefix(request_.name, from.name, to.target.arch);
     auto object = compile_cpu_to_object(source, options);
-    if (!object) return tl::unexpected<rt::Error>(object.error());
+    CINCH_TRY(object);
     part.bytes = std::move(*object);
     for (const std::string& symbol : source.symbols)
       part.kernels.push_back(options.symbol_prefix + symbol);
@@ -242,22 +242,22 @@ class LibraryMaker {
   rt::Status join(const std::string& arch, std::vector<NamedBytes>& files) const {
     Joined joined = collect(arch);
     auto tables = compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch);
-    if (!tables) return tl::unexpected<rt::Error>(tables.error());
+    CINCH_TRY(tables);
     auto data = make_data_object(arch, joined.data);
-    if (!data) return tl::unexpected<rt::Error>(data.error());
+    CINCH_TRY(data);
     joined.objects.push_back({"tables.o", std::move(*tables)});
     joined.objects.push_back({"data.o", std::move(*data)});
     auto archive = make_archive(joined.objects);
-    if (!archive) return tl::unexpected<rt::Error>(archive.error());
+    CINCH_TRY(archive);
     const std::string suffix = arch == kArm ? "-aarch64" : "";
     files.push_back({fmt::format("lib{}{}.a", request_.name, suffix), std::move(*archive)});
     if (arch == kArm) return rt::Ok{};
     auto shared_part = compile_text(shared_part_text(request_.name), arch);
-    if (!shared_part) return tl::unexpected<rt::Error>(shared_part.error());
+    CINCH_TRY(shared_part);
     joined.objects.push_back({"shared.o", std::move(*shared_part)});
     const std::string file = fmt::format("lib{}.so", request_.name);
     auto linked = link_library(joined.objects, file, exports());
-    if (!linked) return tl::unexpected<rt::Error>(linked.error());
+    CINCH_TRY(linked);
     files.push_back({file, std::move(*linked)});
     return rt::Ok{};
   }

@@ -8,7 +8,7 @@ using rt::ErrorKind;
 
 rt::Result<Module> Module::load(std::span<const std::uint8_t> shared_object) {
   auto object = rt::SharedObject::load(shared_object, "emulated kernels");
-  if (!object) return tl::unexpected<rt::Error>(std::move(object.error()));
+  CINCH_TRY(object);
   const auto* info = static_cast<const ModuleInfo*>(object->find(kModuleSymbol));
   if (info == nullptr || info->abi != kModuleAbi) {
     return rt::fail(ErrorKind::CorruptFile,

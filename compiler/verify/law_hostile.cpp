@@ -109,8 +109,7 @@ rt::Result<Hostile> prepare(const Trial& trial, Input input) {
   rt::Result<Bytes> payload = (*tensor)->encode(input.values, 0);
   CINCH_TRY(payload);
   std::vector<float> decoded(input.values.size());
-  const rt::Status status = (*tensor)->decode(*payload, decoded, 0);
-  CINCH_TRY(status);
+  CINCH_TRY((*tensor)->decode(*payload, decoded, 0));
   std::vector<Bytes> states = (*tensor)->states();
   const std::size_t counts = trial.subject.info().wire.counts.size();
   return Hostile{std::move(*tensor), std::move(input),  std::move(*payload),

@@ -32,8 +32,7 @@ rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poi
   if (!header->is_non_finite()) return std::string("the payload is not marked");
   if (tensor.states() != before) return std::string("a state has changed");
   std::vector<float> out(poisoned.size(), 0.0f);
-  const rt::Status decoded = tensor.decode(*payload, out, 1);
-  CINCH_TRY(decoded);
+  CINCH_TRY(tensor.decode(*payload, out, 1));
   if (!std::ranges::all_of(out, [](float x) { return std::isnan(x); })) {
     return std::string("not all of it decodes to NaN");
   }

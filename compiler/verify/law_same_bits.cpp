@@ -94,8 +94,7 @@ rt::Result<std::vector<float>> update_of(Tensor& rank, const std::vector<Bytes>&
     CINCH_TRY(status);
     for (std::size_t i = 0; i < elements; ++i) sum[i] += decoded[i];
   }
-  const rt::Status status = rank.finish(sum, 0);
-  CINCH_TRY(status);
+  CINCH_TRY(rank.finish(sum, 0));
   return sum;
 }
 

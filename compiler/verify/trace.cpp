@@ -15,8 +15,7 @@ rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const flo
   const rt::Result<Bytes> payload = tensor.encode(gradient, step);
   CINCH_TRY(payload);
   std::vector<float> out(gradient.size());
-  const rt::Status decoded = tensor.decode(*payload, out, step);
-  CINCH_TRY(decoded);
+  CINCH_TRY(tensor.decode(*payload, out, step));
   return out;
 }
 
@@ -104,8 +103,7 @@ rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_
   rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
   if (!payload || decoded == nullptr) return payload;
   decoded->resize(gradient.size());
-  const rt::Status status = (*tensor)->decode(*payload, *decoded, 0);
-  CINCH_TRY(status);
+  CINCH_TRY((*tensor)->decode(*payload, *decoded, 0));
   return payload;
 }
 

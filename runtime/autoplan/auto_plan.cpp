@@ -140,7 +140,7 @@ class AutoChoice {
       elems = std::max(elems, tensor.num_elems());
     }
     speed.seconds = kDenseSeconds;
-    if (Status status = measure_dense(elems, speed, costs); !status) return status;
+    CINCH_TRY(measure_dense(elems, speed, costs));
     speed.seconds = kCodecSeconds;
     for (std::uint32_t codec = 0; codec < inputs_.request.codecs.size(); ++codec) {
       CodecSpeed& measured = costs.codecs.emplace_back();
@@ -171,7 +171,7 @@ class AutoChoice {
       speed.copies = static_cast<std::uint32_t>(
           std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
     }
-    if (Status status = measure_codecs(speed, costs); !status) return status;
+    CINCH_TRY(measure_codecs(speed, costs));
     auto choice = choose_plan(inputs_.request, costs, inputs_.space);
     CINCH_TRY(choice);
     choice_ = std::move(*choice);

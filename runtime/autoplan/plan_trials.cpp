@@ -53,7 +53,7 @@ class Trials {
     for (const std::size_t plan : close) {
       const double fitting = share / std::max(median(seconds_[plan]), 1e-6);
       const auto steps = static_cast<std::size_t>(std::clamp(fitting, 1.0, kMostSteps));
-      if (Status status = take_steps(plan, steps); !status) return status;
+      CINCH_TRY(take_steps(plan, steps));
     }
     return Ok{};
   }

@@ -263,7 +263,7 @@ cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* 
     const Call all{session, 0, nullptr, count};
     if (all.is_on_gpu()) {
       if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
-      if (CallStatus status = all.check_all(); !status) return status;
+      CINCH_TRY(all.check_all());
     }
     return use_alone(session->in_use, [&] { return collect(*session, stream, outcomes); });
   });

@@ -52,7 +52,7 @@ cinch_status run_call(const Call& call, std::initializer_list<const void*> array
       return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
     if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
     if (call.is_on_gpu()) {
-      if (CallStatus status = call.check_all(); !status) return status;
+      CINCH_TRY(call.check_all());
     }
     return use_alone(call.session->in_use, body);
   });

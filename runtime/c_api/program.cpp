@@ -139,7 +139,7 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to,
   // GPU code is loaded when a session on a GPU opens.
   if (!image.target.starts_with(kGpuPrefix))
     return give_program(rt::LoadedProgram::load(std::move(image), std::move(find_better)), to);
-  if (CallStatus status = done(rt::validate_image(image)); !status) return status;
+  CINCH_TRY(done(rt::validate_image(image)));
   auto program = described(image);
   program->gpu_image = std::move(image);
   *to = program.release();
@@ -201,7 +201,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
     const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
     CINCH_TRY(given);
-    if (CallStatus status = check_compile_options(*given); !status) return status;
+    CINCH_TRY(check_compile_options(*given));
     auto target = compile_target(*given);
     CINCH_TRY(target);
     auto job = std::make_unique<CompileJob>(*given, std::move(*target));
@@ -289,7 +289,7 @@ cinch_status cinch_program_get_parameter(const cinch_program* program, size_t in
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
     const auto& params = program->image().info.params;
-    if (CallStatus status = check_index(index, params.size(), "parameter"); !status) return status;
+    CINCH_TRY(check_index(index, params.size(), "parameter"));
     cinch_parameter_info value{};
     value.name = params[index].name.c_str();
     value.type = program->parameter_types[index].c_str();
@@ -322,7 +322,7 @@ cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
     const auto& states = program->image().info.states;
-    if (CallStatus status = check_index(index, states.size(), "state"); !status) return status;
+    CINCH_TRY(check_index(index, states.size(), "state"));
     cinch_state_info value{};
     value.name = states[index].name.c_str();
     value.type = program->state_types[index].c_str();

@@ -155,7 +155,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
     CINCH_TRY(given);
     wanted = *given;
   }
-  if (CallStatus status = check_named_tuning(); !status) return status;
+  CINCH_TRY(check_named_tuning());
   auto made = std::make_unique<cinch_session>();
   const auto memory = take_allocator(wanted.allocator);
   CINCH_TRY(memory);
@@ -181,8 +181,7 @@ CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
 }
 
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
-  CallStatus status = check_tensor(session, tensor);
-  CINCH_TRY(status);
+  CINCH_TRY(check_tensor(session, tensor));
   return use_alone(session->in_use, [&]() -> CallResult<std::vector<std::uint8_t>> {
     auto bytes = session->list->states_as_bytes(tensor);
     if (!bytes) return fail(bytes.error());

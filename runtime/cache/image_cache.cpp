@@ -125,9 +125,7 @@ std::optional<StoredEntry> ImageCache::find_stored(const Hash128& key) const {
 }
 
 Status ImageCache::put(const Hash128& key, const CacheEntry& entry) const {
-  if (Status status = write(place_of(settings_.folder, key), entry, EntryForm::Plain); !status) {
-    return status;
-  }
+  CINCH_TRY(write(place_of(settings_.folder, key), entry, EntryForm::Plain));
   trim();
   return Ok{};
 }
@@ -147,10 +145,10 @@ Status ImageCache::write(const fs::path& path, const CacheEntry& entry, EntryFor
   if (!settings_.is_on || settings_.folder.empty()) {
     return fail(ErrorKind::Unavailable, "the cache of compiled programs is off");
   }
-  if (Status status = make_private_folders(settings_.folder); !status) return status;
+  CINCH_TRY(make_private_folders(settings_.folder));
   const auto folder = open_trusted_folder(settings_.folder);
   CINCH_TRY(folder);
-  if (Status status = make_folder_in(*folder, path.parent_path()); !status) return status;
+  CINCH_TRY(make_folder_in(*folder, path.parent_path()));
   const auto inner = open_trusted_folder_in(*folder, path.parent_path());
   CINCH_TRY(inner);
   const std::vector<std::uint8_t> bytes = write_entry(path.stem().string(), entry, form);

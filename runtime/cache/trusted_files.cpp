@@ -89,7 +89,7 @@ Status make_private_folders(const fs::path& path) {
   const int code = errno;
   const fs::path above = path.parent_path();
   if (code != ENOENT || above.empty() || above == path) return system_error(path, "made", code);
-  if (Status status = make_private_folders(above); !status) return status;
+  CINCH_TRY(make_private_folders(above));
   return is_there() ? Status(Ok{}) : system_error(path, "made", errno);
 }
 

@@ -88,7 +88,7 @@ ParameterValues::ParameterValues(const ProgramInfo& info) : params_(info.params)
 Status ParameterValues::set(std::string_view name, double value) {
   for (std::size_t i = 0; i < params_.size(); ++i) {
     if (params_[i].name != name) continue;
-    if (Status status = check_parameter(params_[i], value); !status) return status;
+    CINCH_TRY(check_parameter(params_[i], value));
     update(i, value);
     return Ok{};
   }

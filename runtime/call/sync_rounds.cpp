@@ -85,7 +85,7 @@ class Rounds {
     const auto end = evaluate(step.expr2);
     CINCH_TRY(end);
     for (std::int64_t i = *begin; i < *end; ++i) {
-      if (Status status = add(step.body); !status) return status;
+      CINCH_TRY(add(step.body));
     }
     return Ok{};
   }

@@ -199,9 +199,8 @@ Result<RankStatus> meet_at(const RankPoint& point, RankExchange& ranks) {
 Result<RankStatus> LoneRank::exchange(const CollectiveCall& call) {
   const std::span<const std::uint8_t> inputs[] = {call.input};
   const RankOffer offers[] = {offer_of(call)};
-  const Status status = is_routed(call.collective.kind) ? give_routed(call, inputs, offers, 0)
-                                                        : give_part(call, inputs, 0);
-  CINCH_TRY(status);
+  CINCH_TRY(is_routed(call.collective.kind) ? give_routed(call, inputs, offers, 0)
+                                            : give_part(call, inputs, 0));
   return RankStatus::Good;
 }
 

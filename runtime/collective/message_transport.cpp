@@ -157,8 +157,7 @@ Result<bool> MessageTransport::advance(Pending& pending) {
   if (!have_come || !*have_come) return have_come;
   const Exchange& exchange = pending.exchange;
   if (exchange.kind == ExchangeKind::ReduceScatter) {
-    const Status status = join(pending, exchange.sent, exchange.output);
-    CINCH_TRY(status);
+    CINCH_TRY(join(pending, exchange.sent, exchange.output));
   }
   if (!pending.gathers_next) return true;
   pending.gathers_next = false;

@@ -154,7 +154,7 @@ Status check_exchange(const Exchange& exchange, const Transport& transport) {
                 fmt::format("{}: {} is not joined", exchange_kind_name(exchange.kind),
                             dtype_name(exchange.dtype)));
   }
-  if (Status status = check_place(exchange, transport); !status) return status;
+  CINCH_TRY(check_place(exchange, transport));
   return check_parts(exchange, rank, world);
 }
 

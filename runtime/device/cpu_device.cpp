@@ -84,7 +84,7 @@ class CpuDevice : public ComputeDevice {
   template <typename OnPair>
   static Status for_pairs(std::span<const ArrayPair> pairs, const OnPair& on_pair) {
     for (const ArrayPair& pair : pairs) {
-      if (Status status = on_pair(pair); !status) return status;
+      CINCH_TRY(on_pair(pair));
     }
     return Ok{};
   }

@@ -84,7 +84,7 @@ Status GpuQueueDevice::start() {
   if (queue_.stream == nullptr) {
     const GpuDevice::Scope scope(device());
     const GpuCode code = driver().stream_create(&queue_.stream, kGpuStreamNonBlocking);
-    if (Status status = device().status(code, "creating a stream"); !status) return status;
+    CINCH_TRY(device().status(code, "creating a stream"));
     owns_stream_ = true;
   }
   auto arrays = GpuArrays::make(options_.plain, queue_.stream);

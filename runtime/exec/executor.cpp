@@ -44,7 +44,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     num_steps_ = 0;
     frames_.clear();
     rounds_.clear();
-    if (Status status = evaluate_sizes(); !status) return status;
+    CINCH_TRY(evaluate_sizes());
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
     frames_.push_back({entry_->steps});

@@ -58,9 +58,7 @@ Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) 
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
   std::fill(bytes_.begin(), bytes_.end(), 0);
   for (BufferIndex index : entry_of(image_, kind).buffers) {
-    if (Status status = prepare_one(entry_of(image_, kind), index, env, poison); !status) {
-      return status;
-    }
+    CINCH_TRY(prepare_one(entry_of(image_, kind), index, env, poison));
   }
   return Ok{};
 }
@@ -71,7 +69,7 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
   const auto size_bytes = buffer_bytes(image_, index, env);
   CINCH_TRY(size_bytes);
   if (*size_bytes == 0 && is_below_zero(image_, buffer, env)) {
-    if (Status status = check_sizes(image_, entry, env); !status) return status;
+    CINCH_TRY(check_sizes(image_, entry, env));
   }
   bytes_[index] = *size_bytes;
   if (is_bound_by_caller(buffer.role)) return Ok{};
@@ -119,7 +117,7 @@ Status ProgramBuffers::check_state(const BufferInfo& buffer, std::int64_t size_b
 Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     AlignedBuffer& memory = states_[i];
-    if (Status status = memory.resize(size_bytes[i]); !status) return status;
+    CINCH_TRY(memory.resize(size_bytes[i]));
     std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size_bytes()));
     state_bytes_ += memory.size_bytes();
   }

@@ -72,7 +72,7 @@ Status GpuArrays::place_memory() {
   zeros_ = arena_.add(4 * words * most_pairs_);
   looks_ = arena_.add(std::size_t{4} * kStatusWords * most_pairs_);
   const GpuDevice::Scope scope(*program_->device());
-  if (Status status = arena_.allocate(program_->device(), stream_); !status) return status;
+  CINCH_TRY(arena_.allocate(program_->device(), stream_));
   Status status = clear(zeros_, 0);
   return status ? clear(looks_, kFailedByte) : status;
 }
@@ -199,7 +199,7 @@ Status GpuArrays::launch(const GpuStep& step, Operands operands,
   const std::uint32_t num_blocks = write_table(operands, pairs);
   const GpuAddress table = arena_.address(table_);
   const GpuCode sent = device.driver().copy_to_device(table, bytes_.data(), bytes_.size(), stream_);
-  if (Status status = device.status(sent, "sending arguments"); !status) return status;
+  CINCH_TRY(device.status(sent, "sending arguments"));
   GpuLaunch args;
   args.tensors = table;
   args.swapped = arena_.address(zeros_);

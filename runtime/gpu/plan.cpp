@@ -22,7 +22,7 @@ class Planner {
 
   Status add(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
-      if (Status status = add(step); !status) return status;
+      CINCH_TRY(add(step));
     }
     return Ok{};
   }

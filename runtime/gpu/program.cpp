@@ -28,7 +28,7 @@ Status GpuProgram::find_functions() {
   for (const KernelInfo& kernel : image_.kernels) {
     GpuFunction& function = kernels_.emplace_back();
     if (kernel.cuda.is_single_block) continue;
-    if (Status status = find(kernel.symbol, function); !status) return status;
+    CINCH_TRY(find(kernel.symbol, function));
   }
   Status status = find(kGpuServeSymbol, serve_);
   return status ? find(kGpuStepsSymbol, steps_) : status;

@@ -33,7 +33,7 @@ Status GpuTable::send(const GpuDevice& device, GpuStream stream) {
     const std::size_t size = std::min(kStagedBytes, end - begin);
     const GpuCode code =
         device.driver().copy_to_device(address_ + begin, bytes_.data() + begin, size, stream);
-    if (Status status = device.status(code, "sending a call's arguments"); !status) return status;
+    CINCH_TRY(device.status(code, "sending a call's arguments"));
   }
   sent_ = bytes_;
   is_sent_ = true;

@@ -93,7 +93,7 @@ Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& i
   image.constants.resize(sizes->size() - 1);
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     auto& blob = i < image.constants.size() ? image.constants[i] : image.binary;
-    if (Status status = reader.take((*sizes)[i], blob); !status) return status;
+    CINCH_TRY(reader.take((*sizes)[i], blob));
   }
   if (!reader.at_end()) return corrupt("bytes after its last part");
   return Ok{};

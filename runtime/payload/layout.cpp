@@ -129,7 +129,7 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
     const auto bound = size_of(info, count.bound, env, over);
     CINCH_TRY(bound);
     if (*bound < 0 || *bound > UINT32_MAX) {
-      if (Status status = measure_fixed_fields(info, env); !status) return status;
+      CINCH_TRY(measure_fixed_fields(info, env));
       return fail(ErrorKind::Overflow, fmt::format("count {}: the bound `{}` is {}", count.name,
                                                    info.exprs.print(count.bound), *bound));
     }
@@ -159,15 +159,13 @@ Status lay_out_payload_bound(const ProgramInfo& info, const HostEnv& env, Payloa
 Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
                                      std::span<const std::uint32_t> counts) {
   PayloadLayout layout;
-  const Status status = lay_out_payload(info, env, counts, layout);
-  CINCH_TRY(status);
+  CINCH_TRY(lay_out_payload(info, env, counts, layout));
   return layout;
 }
 
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env) {
   PayloadLayout layout;
-  const Status status = lay_out_payload_bound(info, env, layout);
-  CINCH_TRY(status);
+  CINCH_TRY(lay_out_payload_bound(info, env, layout));
   return layout;
 }
 

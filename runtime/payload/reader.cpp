@@ -76,9 +76,7 @@ Status check_zero(std::span<const std::uint8_t> bytes, std::int64_t begin, std::
 Status read_counts(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
                    PayloadView& view) {
   std::vector<std::int64_t>& bounds = view.layout.counts;
-  if (Status status = payload_count_bounds(*expected.info, expected.env, bounds); !status) {
-    return status;
-  }
+  CINCH_TRY(payload_count_bounds(*expected.info, expected.env, bounds));
   const std::size_t end = kPayloadHeaderBytes + bounds.size() * sizeof(std::uint32_t);
   if (bytes.size() < end)
     return corrupt(fmt::format("{} bytes, cut within its counts", bytes.size()));
@@ -159,14 +157,14 @@ Status check_indices(const FieldInfo& field, const FieldPlace& place, IndexRule 
     if constexpr (std::is_same_v<decltype(element(begin)), std::uint32_t>) {
       if (keeps_rule(begin, end, rule, element)) continue;
     }
-    if (Status status = check_row(field, begin, end, rule, element); !status) return status;
+    CINCH_TRY(check_row(field, begin, end, rule, element));
   }
   return Ok{};
 }
 
 Status check_field(const FieldInfo& field, const FieldPlace& place,
                    std::span<const std::uint8_t> bytes, const PayloadExpectation& expected) {
-  if (Status status = check_last_bits(field, place, bytes); !status) return status;
+  CINCH_TRY(check_last_bits(field, place, bytes));
   IndexRule rule{field.ascending};
   if (field.index_limit) {
     const auto limit = expected.info->exprs.eval_int(*field.index_limit, expected.env);
@@ -195,12 +193,12 @@ Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectatio
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     const FieldInfo& field = expected.info->wire.fields[i];
-    if (Status status = check_zero(bytes, end, place.offset, field.name); !status) return status;
+    CINCH_TRY(check_zero(bytes, end, place.offset, field.name));
     const auto part = bytes.subspan(static_cast<std::size_t>(place.offset),
                                     static_cast<std::size_t>(place.size_bytes));
     // Fields of a marked payload are meaningless and never read.
     if (!view.header.is_non_finite()) {
-      if (Status status = check_field(field, place, part, expected); !status) return status;
+      CINCH_TRY(check_field(field, place, part, expected));
     }
     view.fields.push_back(part);
     end = place.offset + place.size_bytes;
@@ -249,11 +247,11 @@ Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectatio
   const auto header = read_payload_header(bytes);
   CINCH_TRY(header);
   view.header = *header;
-  if (Status status = check_expected(*header, expected); !status) return status;
+  CINCH_TRY(check_expected(*header, expected));
   if (expected.env.n > 0) {
-    if (Status status = read_counts(bytes, expected, view); !status) return status;
+    CINCH_TRY(read_counts(bytes, expected, view));
   }
-  if (Status status = check_word(bytes, view.counts.size()); !status) return status;
+  CINCH_TRY(check_word(bytes, view.counts.size()));
   Status status = lay_out_payload(*expected.info, expected.env, view.counts, view.layout);
   if (!status) return status;
   if (view.layout.size_bytes != header->payload_bytes) {
@@ -266,8 +264,7 @@ Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectatio
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected) {
   PayloadView view;
-  const Status status = read_payload(bytes, expected, view);
-  CINCH_TRY(status);
+  CINCH_TRY(read_payload(bytes, expected, view));
   return view;
 }
 

@@ -62,11 +62,11 @@ class AccessCheck {
 
   Status run() {
     for (std::size_t t = 0; t < own_.tasks.size(); ++t) {
-      if (Status status = note_values(t); !status) return status;
+      CINCH_TRY(note_values(t));
       note_slots(t);
     }
-    if (Status status = check_updates(); !status) return status;
-    if (Status status = check_written(); !status) return status;
+    CINCH_TRY(check_updates());
+    CINCH_TRY(check_written());
     return check_conflicts();
   }
 
@@ -140,7 +140,7 @@ class AccessCheck {
   }
   Status note_values(std::size_t t) {
     for (const std::uint32_t group : own_.tasks[t].groups) {
-      if (Status status = note_value(t, group); !status) return status;
+      CINCH_TRY(note_value(t, group));
     }
     return Ok{};
   }
@@ -267,14 +267,14 @@ class AccessCheck {
     for (const auto& [place, all] : values_) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-          if (Status status = check_pair(all[j], all[i]); !status) return status;
+          CINCH_TRY(check_pair(all[j], all[i]));
         }
       }
     }
     std::ranges::sort(bytes_, {}, &Access::begin);
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
       for (std::size_t j = i + 1; j < bytes_.size() && bytes_[j].begin < bytes_[i].end; ++j) {
-        if (Status status = check_pair(bytes_[i], bytes_[j]); !status) return status;
+        CINCH_TRY(check_pair(bytes_[i], bytes_[j]));
       }
     }
     return Ok{};

@@ -30,12 +30,12 @@ class MeetingCheck {
   }
 
   Status run() {
-    if (Status status = check_numbers(); !status) return status;
+    CINCH_TRY(check_numbers());
     for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-      if (Status status = check_collectives(rank); !status) return status;
+      CINCH_TRY(check_collectives(rank));
     }
     for (const auto& [way, sends] : sends_) {
-      if (Status status = check_messages(way, sends, receives_[way]); !status) return status;
+      CINCH_TRY(check_messages(way, sends, receives_[way]));
     }
     for (const auto& [way, receives] : receives_) {
       if (sends_.contains(way)) continue;

@@ -163,11 +163,11 @@ tl::unexpected<Error> task_fault(const Plan& plan, std::uint32_t rank, std::size
 
 Status check_shape(const Plan& plan) {
   if (plan.ranks.empty()) return fault("it has no ranks");
-  if (Status status = check_tensors(plan); !status) return status;
-  if (Status status = check_pieces(plan); !status) return status;
-  if (Status status = check_groups(plan); !status) return status;
+  CINCH_TRY(check_tensors(plan));
+  CINCH_TRY(check_pieces(plan));
+  CINCH_TRY(check_groups(plan));
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
-    if (Status status = check_slots(plan, rank); !status) return status;
+    CINCH_TRY(check_slots(plan, rank));
     const RankPlan& own = plan.ranks[rank];
     for (std::size_t t = 0; t < own.tasks.size(); ++t) {
       const Task& task = own.tasks[t];
@@ -181,17 +181,17 @@ Status check_shape(const Plan& plan) {
       if (!has_slots(task, rank, plan.world())) {
         return task_fault(plan, rank, t, "another number of slots or no such rank");
       }
-      if (Status status = check_programs(plan, rank, t); !status) return status;
+      CINCH_TRY(check_programs(plan, rank, t));
     }
   }
   return Ok{};
 }
 
 Status check_plan(const Plan& plan) {
-  if (Status status = check_shape(plan); !status) return status;
+  CINCH_TRY(check_shape(plan));
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
-    if (Status status = check_protocols(plan, rank); !status) return status;
-    if (Status status = check_accesses(plan, rank); !status) return status;
+    CINCH_TRY(check_protocols(plan, rank));
+    CINCH_TRY(check_accesses(plan, rank));
   }
   return check_meetings(plan);
 }

@@ -20,7 +20,7 @@ class ProtocolCheck {
   Status run() {
     for (std::size_t t = 0; t < own_.tasks.size(); ++t) {
       if (own_.tasks[t].kind != TaskKind::Part) continue;
-      if (Status status = check_part(t); !status) return status;
+      CINCH_TRY(check_part(t));
     }
     for (const auto& [group, last] : last_) {
       if (own_.tasks[last].is_last_part()) continue;

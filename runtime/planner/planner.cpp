@@ -111,7 +111,7 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
     if (tensor.codec != kDense && tensor.codec >= request.codecs.size()) {
       return fail(ErrorKind::InvalidArgument, tensor.name + " has a codec that is not there");
     }
-    if (Status status = check_parts_of(request, tensor); !status) return status;
+    CINCH_TRY(check_parts_of(request, tensor));
   }
   return Ok{};
 }

@@ -17,7 +17,7 @@ namespace cinch::rt {
 namespace {
 
 Status check_options(const SessionOptions& options) {
-  if (Status status = check_facts(options.facts()); !status) return status;
+  CINCH_TRY(check_facts(options.facts()));
   if (options.threads > kMaxThreads) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{} threads: at most {}", options.threads, kMaxThreads));
@@ -59,11 +59,9 @@ Status Session::Impl::start() {
     CINCH_TRY(size_bytes);
     sizes.push_back(*size_bytes);
   }
-  if (Status status = buffers.allocate_states(sizes); !status) return status;
+  CINCH_TRY(buffers.allocate_states(sizes));
   if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
-  if (Status status = buffers.prepare(EntryKind::Init, env(0), options.poison_memory); !status) {
-    return status;
-  }
+  CINCH_TRY(buffers.prepare(EntryKind::Init, env(0), options.poison_memory));
   const auto outcome = run(EntryKind::Init, 0);
   CINCH_TRY(outcome);
   buffers.commit_states(EntryKind::Init);
@@ -135,7 +133,7 @@ Status Session::set_parameter(std::string_view name, double value) {
 }
 
 Status Session::Impl::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
-  if (Status status = check_step(step); !status) return status;
+  CINCH_TRY(check_step(step));
   return lay_out_payload_bound(info(), env(step), layout);
 }
 
@@ -149,8 +147,7 @@ Result<PayloadHeader> Session::header_for(std::uint64_t step) const {
 
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
-    const Status status = impl_->lay_out_payload(step, impl_->bound);
-    CINCH_TRY(status);
+    CINCH_TRY(impl_->lay_out_payload(step, impl_->bound));
     return impl_->bound.size_bytes;
   });
 }
@@ -166,7 +163,7 @@ Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
 
 Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
+    CINCH_TRY(check_step(step));
     return impl_->decode(payload, out, step);
   });
 }
@@ -174,14 +171,14 @@ Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, st
 Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
                            std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
+    CINCH_TRY(check_step(step));
     return impl_->decode_add(payload, out, step);
   });
 }
 
 Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
+    CINCH_TRY(check_step(step));
     if (impl_->has(EntryKind::Finish)) impl_->committed.reset();
     return impl_->finish(sum, update, step);
   });
@@ -190,7 +187,7 @@ Status Session::finish(std::span<const float> sum, TensorView update, std::uint6
 Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
                      RankExchange& ranks) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
+    CINCH_TRY(check_step(step));
     impl_->committed.reset();
     return impl_->sync(gradient, update, step, ranks);
   });
@@ -211,7 +208,7 @@ Result<std::optional<RankPoint>> Session::continue_sync(RankStatus all) {
 
 Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
+    CINCH_TRY(check_step(step));
     return impl_->reserve(kind, dtype, is_in_place, step);
   });
 }
@@ -264,14 +261,13 @@ Status Session::take_back_states() {
 
 Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
-    const Status status = check_holds_states(impl_->options.only_decodes);
-    CINCH_TRY(status);
+    CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     return std::as_const(impl_->buffers).state(index);
   });
 }
 
 Status Session::Impl::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
-  if (Status status = check_holds_states(options.only_decodes); !status) return status;
+  CINCH_TRY(check_holds_states(options.only_decodes));
   if (index >= info().states.size()) {
     return fail(ErrorKind::InvalidArgument, fmt::format("no state {}", index));
   }
@@ -298,8 +294,7 @@ std::vector<StateView> Session::Impl::state_views() const {
 
 Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
-    const Status status = check_holds_states(impl_->options.only_decodes);
-    CINCH_TRY(status);
+    CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     return write_states(impl_->state_key(), impl_->state_views());
   });
 }
@@ -318,11 +313,11 @@ Status Session::load_states(const std::filesystem::path& path) {
 
 Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (Status status = check_holds_states(impl_->options.only_decodes); !status) return status;
+    CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     const auto states = read_states(bytes, impl_->state_key(), impl_->state_views());
     CINCH_TRY(states);
     for (std::uint32_t i = 0; i < states->size(); ++i) {
-      if (Status status = impl_->set_state(i, (*states)[i]); !status) return status;
+      CINCH_TRY(impl_->set_state(i, (*states)[i]));
     }
     return Ok{};
   });

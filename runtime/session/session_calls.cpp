@@ -37,7 +37,7 @@ PayloadHeader Session::Impl::header(std::uint64_t step) const {
 }
 
 Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t elems) const {
-  if (Status status = check_tensor_dtype(dtype); !status) return status;
+  CINCH_TRY(check_tensor_dtype(dtype));
   if (elems != num_elems()) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("a tensor of {} elements, the session has {}", elems, num_elems()));
@@ -67,20 +67,18 @@ bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place)
 }
 
 Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
-  if (Status status = check_call(kind); !status) return status;
+  CINCH_TRY(check_call(kind));
   const bool is_encode = kind == EntryKind::Encode;
-  if (Status status = lay_out_payload_bound(info(), env(step), bound); !status) return status;
+  CINCH_TRY(lay_out_payload_bound(info(), env(step), bound));
   if (is_encode) {
-    if (Status status = payload.resize(bound.size_bytes); !status) return status;
+    CINCH_TRY(payload.resize(bound.size_bytes));
   }
   if (num_elems() == 0) return Ok{};
   if (needs_scratch(kind, dtype, is_in_place)) {
-    if (Status status = reserve_f32(is_encode ? input : output); !status) return status;
+    CINCH_TRY(reserve_f32(is_encode ? input : output));
   }
   const EntryKind runs = kind == EntryKind::DecodeAdd && !has(kind) ? EntryKind::Decode : kind;
-  if (Status status = buffers.prepare(runs, env(step), options.poison_memory); !status) {
-    return status;
-  }
+  CINCH_TRY(buffers.prepare(runs, env(step), options.poison_memory));
   return kind == EntryKind::Finish ? Status(Ok{}) : reserve_fields(is_encode);
 }
 
@@ -93,7 +91,7 @@ Status Session::Impl::reserve_fields(bool is_encode) {
     const std::uint32_t field = all[b].role_index;
     const std::int64_t held_bytes = bound.fields[field].size_bytes, bytes = buffers.bytes()[b];
     const std::int64_t wanted = is_encode ? held_bytes : std::max(held_bytes, bytes);
-    if (Status status = fields[field].resize(wanted); !status) return status;
+    CINCH_TRY(fields[field].resize(wanted));
   }
   return Ok{};
 }
@@ -129,12 +127,10 @@ Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
 
 Result<const float*> Session::Impl::as_f32(ConstTensorView tensor) {
   if (tensor.dtype == kF32) return static_cast<const float*>(tensor.data);
-  if (Status status = reserve_f32(input); !status) return error_of(status);
+  CINCH_TRY(reserve_f32(input));
   auto* copy = reinterpret_cast<float*>(input.data());
   const std::span<float> values(copy, static_cast<std::size_t>(num_elems()));
-  if (Status status = convert_to_f32(tensor, values, runner, options.cancelled); !status) {
-    return error_of(status);
-  }
+  CINCH_TRY(convert_to_f32(tensor, values, runner, options.cancelled));
   return copy;
 }
 
@@ -142,22 +138,20 @@ Status Session::Impl::bind_fields_for_encode() {
   for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
     std::uint8_t* memory = payload.data() + bound.fields[i].offset;
     if (kIsolateFields) {
-      if (Status status = fields[i].resize(bound.fields[i].size_bytes); !status) return status;
+      CINCH_TRY(fields[i].resize(bound.fields[i].size_bytes));
       memory = fields[i].data();
     }
     if (options.poison_memory) {
       std::memset(memory, kPoison, static_cast<std::size_t>(bound.fields[i].size_bytes));
     }
     const std::int64_t held_bytes = bound.fields[i].size_bytes;
-    if (Status status = buffers.bind(BufferRole::Field, i, memory, held_bytes); !status) {
-      return status;
-    }
+    CINCH_TRY(buffers.bind(BufferRole::Field, i, memory, held_bytes));
   }
   return Ok{};
 }
 
 Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step) {
-  if (Status status = bind_gradient(gradient); !status) return error_of(status);
+  CINCH_TRY(bind_gradient(gradient));
   const auto outcome = run(EntryKind::Encode, step);
   if (outcome) return outcome->non_finite;
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
@@ -165,7 +159,7 @@ Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step
   // takes precedence.
   const std::span<const float> values(gradient, static_cast<std::size_t>(num_elems()));
   const auto finite = all_finite(values, runner, options.cancelled);
-  if (!finite) return error_of(finite);
+  CINCH_TRY(finite);
   if (*finite) return error_of(outcome);
   return true;
 }
@@ -184,11 +178,9 @@ Status Session::Impl::read_counts() {
 Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, std::uint64_t step) {
   counts.assign(info().wire.counts.size(), 0);
   if (!non_finite) {
-    if (Status status = read_counts(); !status) return error_of(status);
+    CINCH_TRY(read_counts());
   }
-  if (Status status = cinch::rt::lay_out_payload(info(), env(step), counts, closed); !status) {
-    return error_of(status);
-  }
+  CINCH_TRY(cinch::rt::lay_out_payload(info(), env(step), counts, closed));
   for (std::size_t i = 0; i < closed.fields.size(); ++i) {
     const FieldPlace& place = closed.fields[i];
     // Formulas in an image's file may fall as a count rises.
@@ -216,25 +208,18 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, s
 
 Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView gradient,
                                                             std::uint64_t step) {
-  if (Status status = check_call(EntryKind::Encode); !status) return error_of(status);
-  if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
-    return error_of(status);
-  }
-  if (Status status = lay_out_payload_bound(info(), env(step), bound); !status) {
-    return error_of(status);
-  }
-  if (Status status = payload.resize(bound.size_bytes); !status) return error_of(status);
+  CINCH_TRY(check_call(EntryKind::Encode));
+  CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
+  CINCH_TRY(lay_out_payload_bound(info(), env(step), bound));
+  CINCH_TRY(payload.resize(bound.size_bytes));
   if (num_elems() == 0) return close_up(false, step);
 
   const auto values = as_f32(gradient);
-  if (!values) return error_of(values);
-  if (Status status = buffers.prepare(EntryKind::Encode, env(step), options.poison_memory);
-      !status) {
-    return error_of(status);
-  }
-  if (Status status = bind_fields_for_encode(); !status) return error_of(status);
+  CINCH_TRY(values);
+  CINCH_TRY(buffers.prepare(EntryKind::Encode, env(step), options.poison_memory));
+  CINCH_TRY(bind_fields_for_encode());
   const auto non_finite = run_encode(*values, step);
-  if (!non_finite) return error_of(non_finite);
+  CINCH_TRY(non_finite);
   auto bytes = close_up(*non_finite, step);
   if (bytes && !*non_finite) commit(EntryKind::Encode);
   return bytes;
@@ -270,58 +255,53 @@ Status Session::Impl::bind_fields_for_decode() {
 }
 
 Status Session::Impl::run_decode(EntryKind kind, float* out, std::uint64_t step) {
-  if (Status status = buffers.prepare(kind, env(step), options.poison_memory); !status) {
-    return status;
-  }
-  if (Status status = bind_fields_for_decode(); !status) return status;
+  CINCH_TRY(buffers.prepare(kind, env(step), options.poison_memory));
+  CINCH_TRY(bind_fields_for_decode());
   for (std::uint32_t i = 0; i < view.counts.size(); ++i) buffers.set_count(i, view.counts[i]);
-  if (Status status = bind_output(out); !status) return status;
+  CINCH_TRY(bind_output(out));
   const auto outcome = run(kind, step);
-  if (!outcome) return error_of(outcome);
+  CINCH_TRY(outcome);
   return Ok{};
 }
 
 Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out,
                              std::uint64_t step) {
-  if (Status status = check_call(EntryKind::Decode); !status) return status;
-  if (Status status = check_tensor(out.data, out.dtype, out.num_elems); !status) return status;
-  if (Status status = read(bytes, step); !status) return status;
+  CINCH_TRY(check_call(EntryKind::Decode));
+  CINCH_TRY(check_tensor(out.data, out.dtype, out.num_elems));
+  CINCH_TRY(read(bytes, step));
   if (num_elems() == 0) return Ok{};
   if (view.header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
   if (out.dtype == kF32) {
     return run_decode(EntryKind::Decode, static_cast<float*>(out.data), step);
   }
   const auto elems = static_cast<std::size_t>(num_elems());
-  if (Status status = reserve_f32(output); !status) return status;
+  CINCH_TRY(reserve_f32(output));
   auto* values = reinterpret_cast<float*>(output.data());
-  if (Status status = run_decode(EntryKind::Decode, values, step); !status) return status;
+  CINCH_TRY(run_decode(EntryKind::Decode, values, step));
   return convert_from_f32({values, elems}, out, runner, options.cancelled);
 }
 
 Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<float> out,
                                  std::uint64_t step) {
-  if (Status status = check_call(EntryKind::DecodeAdd); !status) return status;
+  CINCH_TRY(check_call(EntryKind::DecodeAdd));
   const auto elems = static_cast<std::int64_t>(out.size());
-  if (Status status = check_tensor(out.data(), kF32, elems); !status) return status;
-  if (Status status = read(bytes, step); !status) return status;
+  CINCH_TRY(check_tensor(out.data(), kF32, elems));
+  CINCH_TRY(read(bytes, step));
   if (elems == 0) return Ok{};
   // Adding NaN always gives NaN.
   if (view.header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
   if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, out.data(), step);
-  if (Status status = reserve_f32(output); !status) return status;
+  CINCH_TRY(reserve_f32(output));
   auto* values = reinterpret_cast<float*>(output.data());
-  if (Status status = run_decode(EntryKind::Decode, values, step); !status) return status;
+  CINCH_TRY(run_decode(EntryKind::Decode, values, step));
   return add_f32(out, {values, out.size()}, runner, options.cancelled);
 }
 
 Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool& non_finite,
                                  std::uint64_t step) {
-  if (Status status = buffers.prepare(EntryKind::Finish, env(step), options.poison_memory);
-      !status) {
-    return status;
-  }
-  if (Status status = bind_gradient(sum.data()); !status) return status;
-  if (Status status = bind_output(update); !status) return status;
+  CINCH_TRY(buffers.prepare(EntryKind::Finish, env(step), options.poison_memory));
+  CINCH_TRY(bind_gradient(sum.data()));
+  CINCH_TRY(bind_output(update));
   const auto outcome = run(EntryKind::Finish, step);
   if (outcome) {
     non_finite = outcome->non_finite;
@@ -329,26 +309,24 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
   }
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
   const auto finite = all_finite(sum, runner, options.cancelled);
-  if (!finite) return error_of(finite);
+  CINCH_TRY(finite);
   if (*finite) return error_of(outcome);
   non_finite = true;
   return Ok{};
 }
 
 Status Session::Impl::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
-  if (Status status = check_call(EntryKind::Finish); !status) return status;
+  CINCH_TRY(check_call(EntryKind::Finish));
   const auto elems = static_cast<std::int64_t>(sum.size());
-  if (Status status = check_tensor(sum.data(), kF32, elems); !status) return status;
-  if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {
-    return status;
-  }
+  CINCH_TRY(check_tensor(sum.data(), kF32, elems));
+  CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));
   if (elems == 0) return Ok{};
   const bool is_custom = has(EntryKind::Finish);
   const bool has_scratch =
       needs_scratch(EntryKind::Finish, update.dtype, update.data == sum.data());
   auto* values = static_cast<float*>(update.data);
   if (has_scratch) {
-    if (Status status = reserve_f32(output); !status) return status;
+    CINCH_TRY(reserve_f32(output));
     values = reinterpret_cast<float*>(output.data());
   }
   bool non_finite = false;

@@ -195,7 +195,7 @@ template <typename OnSession>
 Status SessionList::Impl::for_all(const OnSession& on_session) {
   return guarded_use(in_use, [&]() -> Status {
     for (Session& session : sessions) {
-      if (Status status = on_session(session); !status) return status;
+      CINCH_TRY(on_session(session));
     }
     return Ok{};
   });

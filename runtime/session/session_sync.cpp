@@ -25,20 +25,16 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
                                                            TensorView update, std::uint64_t step) {
   const auto error_of = [](const Status& status) { return tl::unexpected<Error>(status.error()); };
   syncing = {};
-  if (Status status = check_call(EntryKind::Sync); !status) return error_of(status);
-  if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
-    return error_of(status);
-  }
-  if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {
-    return error_of(status);
-  }
+  CINCH_TRY(check_call(EntryKind::Sync));
+  CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
+  CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));
   if (num_elems() == 0) return std::nullopt;
   const auto values = as_f32(gradient);
   CINCH_TRY(values);
   // The program may read the gradient after it wrote the update, so they must not share memory.
   const bool has_scratch = update.dtype != kF32 || update.data == gradient.data;
   if (has_scratch) {
-    if (Status status = reserve_f32(output); !status) return error_of(status);
+    CINCH_TRY(reserve_f32(output));
   }
   syncing = {true, *values, update, has_scratch, step, {}, std::nullopt};
   return start_sync();

@@ -37,8 +37,7 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   exchange.input = own;
   exchange.output = all.bytes;
   exchange.received = parts;
-  const Status status = exchange_now(transport, exchange, timeout, "agreement");
-  CINCH_TRY(status);
+  CINCH_TRY(exchange_now(transport, exchange, timeout, "agreement"));
   return all;
 }
 

@@ -206,7 +206,7 @@ Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task
   for (const std::uint32_t tensor : tensors_of_[index]) {
     if (is_prepared_[tensor] != 0) continue;
     is_prepared_[tensor] = 1;
-    if (Status status = parts_.tensors.prepare(tensor); !status) return status;
+    CINCH_TRY(parts_.tensors.prepare(tensor));
   }
   if (Status status = task_body(); !status || !writes_update(task(index))) return status;
   for (const std::uint32_t tensor : tensors_of_[index]) {
@@ -216,7 +216,7 @@ Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task
       is_last = writers_left_[tensor] == 1;
     }
     if (!is_last) continue;
-    if (Status status = parts_.tensors.deliver(tensor); !status) return status;
+    CINCH_TRY(parts_.tensors.deliver(tensor));
   }
   return Ok{};
 }

@@ -90,7 +90,7 @@ Status ProtocolParts::give(const Task& task, const Call& call, PieceMemory& memo
                            ProtocolBody& body) const {
   if (call.outcome.status != RankStatus::Good) {
     for (const std::uint32_t slot : task.writes) {
-      if (Status status = body.clear(slot, memory.bytes_of(slot)); !status) return status;
+      CINCH_TRY(body.clear(slot, memory.bytes_of(slot)));
     }
     return Ok{};
   }

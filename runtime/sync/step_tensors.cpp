@@ -120,7 +120,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   if (!is_scaled() && !factors_.looks_for_non_finite) return Ok{};
   const std::lock_guard lock(mutex_);
   const auto turn = take_turn(device_);
-  if (Status status = check_memory(tensor); !status) return status;
+  CINCH_TRY(check_memory(tensor));
   ConstTensorView gradient = given_[tensor];
   // A GPU checks only f32.
   if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {

@@ -56,7 +56,7 @@ Status SyncSession::Impl::check_parts() const {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
-  if (Status status = check_plan(plan()); !status) return status;
+  CINCH_TRY(check_plan(plan()));
   std::vector<bool> takes;
   takes.reserve(images.size());
   for (const ProgramImage* image : images) takes.push_back(image->info.takes_partial_sums());
@@ -130,7 +130,7 @@ Status SyncSession::Impl::open_compute() {
 
 Status SyncSession::Impl::start() {
   find_images();
-  if (Status status = check_parts(); !status) return status;
+  CINCH_TRY(check_parts());
   for (const ProgramImage* image : images) {
     std::vector<double> values;
     values.reserve(image->info.params.size());
@@ -140,11 +140,11 @@ Status SyncSession::Impl::start() {
   }
   asked = bound = wanted;
   const std::uint32_t rank = transport.rank();
-  if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
+  CINCH_TRY(agree_on(common_facts(), transport, options.timeout));
   auto made = PieceMemory::make(plan(), rank);
   CINCH_TRY(made);
   memory = std::make_unique<PieceMemory>(std::move(*made));
-  if (Status status = open_compute(); !status) return status;
+  CINCH_TRY(open_compute());
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
   records = std::make_unique<StepRecords>(plan(), rank);
@@ -173,9 +173,9 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
     std::vector<double>& asked = impl_->asked[codec];
     ParameterValues values(info);
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (Status status = values.set(info.params[i].name, asked[i]); !status) return status;
+      CINCH_TRY(values.set(info.params[i].name, asked[i]));
     }
-    if (Status status = values.set(name, value); !status) return status;
+    CINCH_TRY(values.set(name, value));
     const Status status = check_room(impl_->plan(), codec, info, values, impl_->next_step);
     if (!status) {
       return fail(status.error().kind,
@@ -193,8 +193,7 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
                               impl_->transport.rank(),
                               impl_->next_step,
                               {}};
-    const Status status = collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites);
-    CINCH_TRY(status);
+    CINCH_TRY(collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites));
     return write_checkpoint(checkpoint);
   });
 }
@@ -208,8 +207,7 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
   for (const auto& bytes : saved) digest = hash64(bytes.data(), bytes.size(), digest);
   const std::vector<CommonFact> facts = {
       {"saved states", fmt::format("of {} ranks, digest {:016x}", saved.size(), digest)}};
-  Status status = agree_on(facts, transport, options.timeout);
-  CINCH_TRY(status);
+  CINCH_TRY(agree_on(facts, transport, options.timeout));
   std::vector<RankCheckpoint> checkpoints;
   for (const auto& bytes : saved) {
     auto checkpoint = read_checkpoint(bytes);
@@ -274,7 +272,7 @@ Status SyncSession::reset_states(std::uint32_t tensor) {
     if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
     for (std::uint32_t piece = 0; piece < impl_->plan().pieces.size(); ++piece) {
       if (impl_->plan().pieces[piece].tensor != tensor) continue;
-      if (Status status = impl_->compute->reset_states(piece); !status) return status;
+      CINCH_TRY(impl_->compute->reset_states(piece));
     }
     return Ok{};
   });

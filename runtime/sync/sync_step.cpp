@@ -84,9 +84,7 @@ Status SyncSession::Impl::apply_parameters() {
     for (std::size_t i = 0; i < params.size(); ++i, ++next) {
       wanted[codec][i] = *next;
       if (bound[codec][i] == *next) continue;
-      if (Status status = compute->set_parameter(codec, params[i].name, *next); !status) {
-        return status;
-      }
+      CINCH_TRY(compute->set_parameter(codec, params[i].name, *next));
       bound[codec][i] = *next;
     }
   }

@@ -63,7 +63,7 @@ Status read_numbers(const json& object, const TuningEntry* base, TuningEntry& en
   const auto* begin = base == nullptr ? nullptr : std::get_if<Tuning>(&base->numbers);
   Tuning numbers = begin == nullptr ? Tuning{} : *begin;
   for (const auto& [name, value] : object.items()) {
-    if (Status status = read_number(name, value, numbers); !status) return status;
+    CINCH_TRY(read_number(name, value, numbers));
   }
   entry.numbers = numbers;
   return Ok{};

@@ -118,7 +118,7 @@ cinch_status cinch_policy_get_program(const cinch_policy* policy, size_t index,
                                       cinch_policy_program* program, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     const std::size_t count = cinch_policy_num_programs(policy);
-    if (CallStatus status = check_place(policy, index, count, "program"); !status) return status;
+    CINCH_TRY(check_place(policy, index, count, "program"));
     const cinch_policy::Program& of = policy->programs[index];
     const cinch_policy_program told{sizeof told, of.name.c_str(), of.bindings.data(),
                                     of.bindings.size()};
@@ -130,7 +130,7 @@ cinch_status cinch_policy_get_choice(const cinch_policy* policy, size_t tensor,
                                      cinch_policy_choice* choice, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     const std::size_t count = policy == nullptr ? 0 : policy->choices.size();
-    if (CallStatus status = check_place(policy, tensor, count, "tensor"); !status) return status;
+    CINCH_TRY(check_place(policy, tensor, count, "tensor"));
     return write_struct(policy->choices[tensor], choice, "choice");
   });
 }

@@ -15,7 +15,7 @@ std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
 }
 
 CallStatus load_own(cinch_sync& sync, const void* data, std::size_t size) {
-  if (CallStatus status = check_data(data, size); !status) return status;
+  CINCH_TRY(check_data(data, size));
   const auto report = sync.session->restore_own_states(bytes_at(data, size));
   if (!report) return fail(report.error());
   return rt::Ok{};
@@ -50,12 +50,12 @@ CallStatus get(cinch_sync& sync, std::size_t place, cinch_sync_state* state, voi
       sizeof told,         sync.given[shown.tensor], static_cast<cinch_site>(shown.site),
       shown.first,         shown.num_elems,          shown.name.c_str(),
       shown.dtype.c_str(), shown.bytes.size()};
-  if (CallStatus status = write_struct(told, state, "state"); !status) return status;
+  CINCH_TRY(write_struct(told, state, "state"));
   return size == nullptr ? rt::Ok{} : copy_out(shown.bytes, "the state", data, size);
 }
 
 CallStatus set(cinch_sync& sync, std::size_t place, const void* data, std::size_t size) {
-  if (CallStatus status = check_data(data, size); !status) return status;
+  CINCH_TRY(check_data(data, size));
   return done(sync.session->set_state_array(place, bytes_at(data, size)));
 }
 

@@ -154,7 +154,7 @@ rt::Result<StepBounds> bounds_over_steps(const HostExprPool& pool, HostExprId id
   first.step = from;
   first.memo = nullptr;
   const auto at_first = pool.eval_int(id, first);
-  if (!at_first) return tl::unexpected<rt::Error>(at_first.error());
+  CINCH_TRY(at_first);
   if (!pool.depends_on(id, HostOp::Step)) return StepBounds{*at_first, *at_first};
   RangesOverSteps ranges(pool, id, first);
   const Steps all{from, kMostStep};

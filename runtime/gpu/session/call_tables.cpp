@@ -36,9 +36,7 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
                               std::span<const GpuAddress> outputs) {
   const bool is_sum = kind == EntryKind::Finish;
   const auto bind = [&](std::span<const GpuAddress> given, BufferRole role, DType dtype) -> Status {
-    if (Status status = check_count(given.size(), num_tensors(), "addresses"); !status) {
-      return status;
-    }
+    CINCH_TRY(check_count(given.size(), num_tensors(), "addresses"));
     for (std::size_t t = 0; t < given.size(); ++t) {
       const auto align = static_cast<GpuAddress>(element_bytes(dtype));
       if (core().facts[t].num_elems() > 0 && (given[t] == 0 || given[t] % align != 0)) {
@@ -66,7 +64,7 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
   // Of what goes through scratch a table has one place, at first the gradient's.
   if (kind != EntryKind::Encode) {
     const DType dtype = kind == EntryKind::DecodeAdd ? kF32 : core().options.dtype;
-    if (Status status = bind(outputs, BufferRole::Output, dtype); !status) return status;
+    CINCH_TRY(bind(outputs, BufferRole::Output, dtype));
   }
   if (!takes_gradient(kind) && !is_sum) return Ok{};
   return bind(gradients, BufferRole::Gradient, is_sum ? kF32 : core().options.dtype);
@@ -89,9 +87,7 @@ Status GpuCalls::check_fields(std::size_t tensor, const HostEnv& at) const {
 // Where fields lie in the caller's payloads while every count stands for its bound.
 Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads,
                                std::uint64_t step) {
-  if (Status status = check_count(payloads.size(), num_tensors(), "payloads"); !status) {
-    return status;
-  }
+  CINCH_TRY(check_count(payloads.size(), num_tensors(), "payloads"));
   core().call_of(kind).payloads.assign(payloads.begin(), payloads.end());
   const bool is_encode = kind == EntryKind::Encode;
   for (std::size_t t = 0; t < payloads.size(); ++t) {
@@ -102,10 +98,10 @@ Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> paylo
                               given.address, kPayloadAlignment));
     }
     GpuAddress& checked = core().call_of(kind).checked_payloads[t];
-    if (Status status = check_address(given.address, checked, "payload", t); !status) return status;
+    CINCH_TRY(check_address(given.address, checked, "payload", t));
     const HostEnv at = env(t, step);
-    if (Status status = lay_out_payload_bound(info(), at, bound_); !status) return status;
-    if (Status status = check_fields(t, at); !status) return status;
+    CINCH_TRY(lay_out_payload_bound(info(), at, bound_));
+    CINCH_TRY(check_fields(t, at));
     if (is_encode && given.size_bytes < bound_.size_bytes) {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("payload {} has room for {} bytes, it may take {}", t,
@@ -170,7 +166,7 @@ Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t s
   const HostEnv at = env(tensor, step);
   const HostExprPool& pool = info().exprs;
   const bool is_empty = core().facts[tensor].num_elems() == 0;
-  if (Status status = check_loops(at, tensor); !status) return status;
+  CINCH_TRY(check_loops(at, tensor));
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
     const auto value = pool.eval(image().size_exprs[i], at);
     CINCH_TRY(value);
@@ -218,7 +214,7 @@ Status GpuCalls::write_facts(EntryKind kind, std::uint64_t step) {
   made.sizes_version.reset();
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     if (!are_known) {
-      if (Status status = write_sizes(kind, t, step); !status) return status;
+      CINCH_TRY(write_sizes(kind, t, step));
     }
     write_step(kind, t, step);
   }
@@ -242,7 +238,7 @@ Status GpuCalls::check_parameter(std::string_view name, double value) const {
     }
   }
   for (std::size_t t = 0; t < num_tensors(); ++t) {
-    if (Status status = check_loops(env(t, 0), t); !status) return status;
+    CINCH_TRY(check_loops(env(t, 0), t));
   }
   return Ok{};
 }
@@ -260,7 +256,7 @@ Status GpuCalls::set_parameter(std::string_view name, double value) {
 }
 
 Status GpuCalls::lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& to) const {
-  if (Status status = check_step(step); !status) return status;
+  CINCH_TRY(check_step(step));
   return lay_out_payload_bound(info(), env(tensor, step), to);
 }
 

@@ -70,10 +70,10 @@ Status GpuCalls::enqueue(EntryKind kind, GpuStream stream) {
   // A call that is one launch begins by itself.
   const bool is_one = batches.size() == 1 && batches[0].is_narrow;
   if (!is_one) {
-    if (Status status = memory_.begin_call(stream); !status) return status;
+    CINCH_TRY(memory_.begin_call(stream));
   }
   for (const GpuBatch& batch : batches) {
-    if (Status status = launch(kind, batch, is_one, stream); !status) return status;
+    CINCH_TRY(launch(kind, batch, is_one, stream));
   }
   return Ok{};
 }
@@ -90,13 +90,13 @@ Status GpuCalls::capture(EntryKind kind, GpuStream stream) {
 
 Status GpuCalls::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
   const GpuDevice::Scope scope(device());
-  if (Status status = check_host_conditions(kind, step); !status) return status;
+  CINCH_TRY(check_host_conditions(kind, step));
   const auto capturing = is_capturing(stream);
   CINCH_TRY(capturing);
   if (*capturing) return capture(kind, stream);
-  if (Status status = write_facts(kind, step); !status) return status;
+  CINCH_TRY(write_facts(kind, step));
   return core().order.run(stream, [&]() -> Status {
-    if (Status status = core().call_of(kind).table.send(device(), stream); !status) return status;
+    CINCH_TRY(core().call_of(kind).table.send(device(), stream));
     // Of init no gradient or payload is bound.
     if (kind != EntryKind::Init) core().call_of(kind).was_made = true;
     return enqueue(kind, stream);
@@ -113,18 +113,18 @@ Status GpuCalls::call_with(EntryKind kind, const GpuCallArrays& arrays, std::uin
 }
 
 Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
-  if (Status status = check_step(step); !status) return status;
+  CINCH_TRY(check_step(step));
   const auto& made = core().calls[static_cast<std::size_t>(kind)];
   if (!made || !made->was_made) {
     return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
   }
   const GpuDevice::Scope scope(device());
-  if (Status status = check_host_conditions(kind, step); !status) return status;
+  CINCH_TRY(check_host_conditions(kind, step));
   if (!made->payloads.empty()) {
     const std::vector<GpuPayload> payloads = made->payloads;
-    if (Status status = bind_payloads(kind, payloads, step); !status) return status;
+    CINCH_TRY(bind_payloads(kind, payloads, step));
   }
-  if (Status status = write_facts(kind, step); !status) return status;
+  CINCH_TRY(write_facts(kind, step));
   return core().order.run(stream,
                           [&] { return core().call_of(kind).table.send(device(), stream); });
 }
@@ -145,8 +145,7 @@ Result<std::vector<TensorOutcome>> GpuCalls::collect(GpuStream from) {
     word.failed = 0;
   }
   if (!has_failed) return told;
-  const Status status = device().write(at, all, from);
-  CINCH_TRY(status);
+  CINCH_TRY(device().write(at, all, from));
   return told;
 }
 

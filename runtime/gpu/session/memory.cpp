@@ -51,11 +51,11 @@ Status GpuSessionMemory::measure_buffer(std::size_t tensor, BufferIndex b) {
 
 Status GpuSessionMemory::measure_tensor(std::size_t tensor) {
   const auto& buffers = image().buffers;
-  if (Status status = check_states(tensor); !status) return status;
+  CINCH_TRY(check_states(tensor));
   pieces_[tensor].assign(buffers.size(), GpuArena::kNone);
   capacities_[tensor].assign(buffers.size(), 0);
   for (BufferIndex b = 0; b < buffers.size(); ++b) {
-    if (Status status = measure_buffer(tensor, b); !status) return status;
+    CINCH_TRY(measure_buffer(tensor, b));
     const bool is_staged =
         buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
                                                   has_fixed_size(info(), buffers[b].role_index));
@@ -80,7 +80,7 @@ Status GpuSessionMemory::measure() {
   scratch_in_.assign(num_tensors(), GpuArena::kNone);
   scratch_out_.assign(num_tensors(), GpuArena::kNone);
   for (std::size_t t = 0; t < num_tensors(); ++t) {
-    if (Status status = measure_tensor(t); !status) return status;
+    CINCH_TRY(measure_tensor(t));
   }
   for (const auto& bytes : image().constants) constants_.emplace_back(arena_.add(bytes.size()));
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
@@ -139,13 +139,13 @@ Status GpuSessionMemory::send_constants(GpuStream stream) {
     if (!status) return status;
   }
   for (GpuArena::Piece piece : {swapped_, outcomes_}) {
-    if (Status status = clear(piece, stream); !status) return status;
+    CINCH_TRY(clear(piece, stream));
   }
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
       const BufferRole role = image().buffers[b].role;
       if (role != BufferRole::State && role != BufferRole::StateInPlace) continue;
-      if (Status status = clear(pieces_[t][b], stream); !status) return status;
+      CINCH_TRY(clear(pieces_[t][b], stream));
     }
   }
   return Ok{};
@@ -178,8 +178,8 @@ void GpuSessionMemory::place_buffers(EntryKind kind) {
 }
 
 Status GpuSessionMemory::make(GpuStream stream) {
-  if (Status status = place(stream); !status) return status;
-  if (Status status = send_constants(stream); !status) return status;
+  CINCH_TRY(place(stream));
+  CINCH_TRY(send_constants(stream));
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
     if (core().calls[kind]) place_buffers(static_cast<EntryKind>(kind));
   }

@@ -9,11 +9,11 @@ namespace {
 
 Status set_parameters(GpuSessionCore& core) {
   for (const auto& [name, value] : core.options.parameters) {
-    if (Status status = core.parameters.set(name, value); !status) return status;
-    if (Status status = core.largest.set(name, value); !status) return status;
+    CINCH_TRY(core.parameters.set(name, value));
+    CINCH_TRY(core.largest.set(name, value));
   }
   for (const auto& [name, value] : core.options.largest_parameters) {
-    if (Status status = core.largest.set(name, value); !status) return status;
+    CINCH_TRY(core.largest.set(name, value));
   }
   return Ok{};
 }
@@ -22,7 +22,7 @@ Status set_parameters(GpuSessionCore& core) {
 
 Status GpuSession::Impl::make_memory(GpuStream stream) {
   const GpuDevice::Scope scope(core.device());
-  if (Status status = memory.make(stream); !status) return status;
+  CINCH_TRY(memory.make(stream));
   return blocks.send(stream);
 }
 
@@ -34,14 +34,14 @@ Status GpuSession::Impl::open(GpuStream stream) {
   }
   core.stream = stream;
   views.reserve();
-  if (Status status = set_parameters(core); !status) return status;
-  if (Status status = GpuPlanning(core).plan(); !status) return status;
-  if (Status status = memory.measure(); !status) return status;
+  CINCH_TRY(set_parameters(core));
+  CINCH_TRY(GpuPlanning(core).plan());
+  CINCH_TRY(memory.measure());
   blocks.measure();
   states.measure();
-  if (Status status = blocks.count(); !status) return status;
+  CINCH_TRY(blocks.count());
   blocks.batch_steps();
-  if (Status status = core.order.open(); !status) return status;
+  CINCH_TRY(core.order.open());
   if (Status status = core.order.run(stream, [&] { return make_memory(stream); }); !status) {
     return status;
   }

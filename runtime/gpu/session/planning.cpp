@@ -43,7 +43,7 @@ Status GpuPlanning::plan_entry(EntryKind runs, GpuCallPlan& plan) {
 }
 
 Status GpuPlanning::plan_init(GpuCallPlan& plan) {
-  if (Status status = plan_entry(EntryKind::Init, plan); !status) return status;
+  CINCH_TRY(plan_entry(EntryKind::Init, plan));
   plan.steps.push_back(
       service(GpuService::Commit, kNoIndex, static_cast<std::uint32_t>(EntryKind::Init)));
   return Ok{};
@@ -53,7 +53,7 @@ Status GpuPlanning::plan_encode(GpuCallPlan& plan) {
   const std::uint32_t type = core().options.dtype == kF16 ? 1 : 2;
   const BufferIndex gradient = buffer_of(BufferRole::Gradient);
   if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
-  if (Status status = plan_entry(EntryKind::Encode, plan); !status) return status;
+  CINCH_TRY(plan_entry(EntryKind::Encode, plan));
   if (!image().messages.empty()) {
     plan.steps.push_back(service(GpuService::FindNonFinite, gradient));
   }
@@ -67,7 +67,7 @@ Status GpuPlanning::plan_sync(GpuCallPlan& plan) {
   const std::uint32_t type = core().options.dtype == kF16 ? 1 : 2;
   if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
   GpuCallPlan entry;
-  if (Status status = plan_entry(EntryKind::Sync, entry); !status) return status;
+  CINCH_TRY(plan_entry(EntryKind::Sync, entry));
   entry.steps.push_back({.meeting = PlannedMeeting::Agree});
   for (PlannedLaunch& step : entry.steps) {
     // A rank tells the others which it is: failed, or non-finite.
@@ -90,7 +90,7 @@ Status GpuPlanning::plan_decode(EntryKind kind, GpuCallPlan& plan) {
   const BufferIndex output = buffer_of(BufferRole::Output);
   const bool is_own = kind == EntryKind::Decode || has(EntryKind::DecodeAdd);
   plan.steps.push_back(service(GpuService::Open));
-  if (Status status = plan_entry(is_own ? kind : EntryKind::Decode, plan); !status) return status;
+  CINCH_TRY(plan_entry(is_own ? kind : EntryKind::Decode, plan));
   plan.steps.push_back(service(GpuService::Fill, output));
   if (!is_own) plan.steps.push_back(service(GpuService::AddTo, output));
   if (kind == EntryKind::Decode && !is_f32()) {
@@ -102,7 +102,7 @@ Status GpuPlanning::plan_decode(EntryKind kind, GpuCallPlan& plan) {
 Status GpuPlanning::plan_finish(GpuCallPlan& plan) {
   const BufferIndex sum = buffer_of(BufferRole::Gradient), output = buffer_of(BufferRole::Output);
   if (has(EntryKind::Finish)) {
-    if (Status status = plan_entry(EntryKind::Finish, plan); !status) return status;
+    CINCH_TRY(plan_entry(EntryKind::Finish, plan));
     if (!image().messages.empty()) {
       plan.steps.push_back(service(GpuService::FindNonFinite, sum));
     }
@@ -145,7 +145,7 @@ Status GpuPlanning::plan_kind(EntryKind kind) {
 Status GpuPlanning::plan() {
   for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd,
                                EntryKind::Finish, EntryKind::Sync}) {
-    if (Status status = plan_kind(kind); !status) return status;
+    CINCH_TRY(plan_kind(kind));
   }
   return Ok{};
 }

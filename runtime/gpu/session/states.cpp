@@ -92,7 +92,7 @@ Status GpuStates::copy(GpuAddress to, GpuAddress from, std::size_t size, GpuStre
 }
 
 Status GpuStates::keep(GpuStream stream) const {
-  if (Status status = check_keeps(); !status) return status;
+  CINCH_TRY(check_keeps());
   const GpuDevice::Scope scope(device());
   for (const Kept& one : kept_) {
     const Status status = copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
@@ -103,7 +103,7 @@ Status GpuStates::keep(GpuStream stream) const {
 }
 
 Status GpuStates::take_back(std::size_t first, std::size_t count, GpuStream stream) const {
-  if (Status status = check_keeps(); !status) return status;
+  CINCH_TRY(check_keeps());
   const GpuDevice::Scope scope(device());
   for (const Kept& one : kept_) {
     const std::size_t begin = std::max(first, one.first_tensor);

@@ -69,7 +69,7 @@ Status GpuSync::refuse_capture(GpuStream on) const {
 Status GpuSync::enqueue_begin() {
   if (Status status = calls_.check_host_conditions(EntryKind::Sync, syncing_.step); !status)
     return status;
-  if (Status status = calls_.write_facts(EntryKind::Sync, syncing_.step); !status) return status;
+  CINCH_TRY(calls_.write_facts(EntryKind::Sync, syncing_.step));
   Status status = core().call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
   if (!status) return status;
   return memory_.begin_call(syncing_.stream);
@@ -161,8 +161,7 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
   const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
     std::uint32_t value = 0;
     const std::span bytes(reinterpret_cast<std::uint8_t*>(&value), sizeof value);
-    const Status status = device().read(bytes, memory_.own_address(0, scalar), syncing_.stream);
-    CINCH_TRY(status);
+    CINCH_TRY(device().read(bytes, memory_.own_address(0, scalar), syncing_.stream));
     return value;
   };
   CINCH_TRY(take_scalars(meeting.scalars, to.storage_bits, read, call));

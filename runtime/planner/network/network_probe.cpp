@@ -144,12 +144,12 @@ class Probe {
     std::array<double, 2 * kRounds> times{};
     for (std::size_t i = 0; i < times.size(); ++i) {
       double meeting = 0;
-      if (Status status = take_largest({&meeting, 1}); !status) return status;
+      CINCH_TRY(take_largest({&meeting, 1}));
       const Clock::time_point begin = Clock::now();
-      if (Status status = run_burst(kind, i < kRounds ? kFew : kMany); !status) return status;
+      CINCH_TRY(run_burst(kind, i < kRounds ? kFew : kMany));
       times[i] = std::chrono::duration<double>(Clock::now() - begin).count();
     }
-    if (Status status = take_largest(times); !status) return status;
+    CINCH_TRY(take_largest(times));
     std::sort(times.begin(), times.begin() + kRounds);
     std::sort(times.begin() + kRounds, times.end());
     const double few = times[kRounds / 2], many = times[kRounds + kRounds / 2];
@@ -166,7 +166,7 @@ class Probe {
     const std::size_t first = times_.size();
     for (std::size_t i = 0; i < repeats; ++i) {
       double meeting = 0;
-      if (Status status = take_largest({&meeting, 1}); !status) return status;
+      CINCH_TRY(take_largest({&meeting, 1}));
       const Clock::time_point begin = Clock::now();
       const Status status =
           kind == ExchangeKind::Send ? pass_on(bytes) : run_exchange(exchange_of(kind, bytes));
@@ -181,7 +181,7 @@ class Probe {
     double spent = 0;
     for (const std::uint64_t size : sizes_) {
       times_.clear();
-      if (Status status = time(kind, size, 1); !status) return status;
+      CINCH_TRY(time(kind, size, 1));
       const double trial = std::max(times_[0], kLeastSeconds);
       const double fitting = share / static_cast<double>(sizes_.size()) / (kMeetings * trial);
       const auto repeats = static_cast<std::size_t>(std::clamp(fitting, 1.0, double{kMostRepeats}));
@@ -189,7 +189,7 @@ class Probe {
       // another.
       if (spent + 2 * trial < share) {
         times_.clear();
-        if (Status status = time(kind, size, repeats); !status) return status;
+        CINCH_TRY(time(kind, size, repeats));
       }
       std::ranges::sort(times_);
       const std::uint64_t sent = bytes_to_send(exchange_of(kind, size), sender(kind), world_);

@@ -31,7 +31,7 @@ void DeviceLists::need(const Task& task) {
 Status DeviceLists::open() {
   for (auto& [key, list] : lists_) {
     const auto& [codec, site, first] = key;
-    if (Status status = open(codec, site, list); !status) return status;
+    CINCH_TRY(open(codec, site, list));
   }
   return Ok{};
 }

@@ -109,7 +109,7 @@ Status DeviceSums::move_back(const SummedArrays& summed, std::span<const DeviceS
                            field.place.num_elems});
       }
     }
-    if (Status status = move_halves(dtype); !status) return status;
+    CINCH_TRY(move_halves(dtype));
   }
   for (const DeviceSum& sum : sums) {
     summed.find_fields(sum.layout, fields_);
@@ -139,7 +139,7 @@ Status DeviceSums::move_halves(DType dtype) {
 }
 
 Status DeviceSums::take_marks(const SummedArrays& summed, std::span<const DeviceSum> sums) {
-  if (Status status = send_marked_headers(sums); !status) return status;
+  CINCH_TRY(send_marked_headers(sums));
   GpuAddress header = arena_.address(headers_);
   moves_.clear();
   wide_.clear();
@@ -171,7 +171,7 @@ Status DeviceSums::send_marked_headers(std::span<const DeviceSum> sums) {
     const GpuCode code = device_->driver().copy_to_device(
         arena_.address(headers_) + begin * kHeaderBytes, all.data() + begin * kHeaderBytes,
         count * kHeaderBytes, stream_);
-    if (Status status = device_->status(code, "sending headers"); !status) return status;
+    CINCH_TRY(device_->status(code, "sending headers"));
   }
   return Ok{};
 }

@@ -48,13 +48,13 @@ Status DeviceTasks::start() {
     summed_.push_back(SummedArrays::of(info_of(codec), options_.world));
   }
   if (device_->gpu() != nullptr) {
-    if (Status status = open_wire(); !status) return status;
-    if (Status status = open_sums(); !status) return status;
+    CINCH_TRY(open_wire());
+    CINCH_TRY(open_sums());
   }
   tensors_ = std::make_unique<DeviceTensors>(
       plan_, *device_, *memory_, DeviceTensors::Options{options_.has_tensors, is_deferred()});
   for (const Task& task : own_.tasks) lists_.need(task);
-  if (Status status = lists_.open(); !status) return status;
+  CINCH_TRY(lists_.open());
   return device_->wait();
 }
 
@@ -85,7 +85,7 @@ Status DeviceTasks::open_wire() {
     return Ok{};
   }
   // Padding of a message is sent, too; it must never be old memory contents.
-  if (Status status = device_->clear(bytes.data(), bytes.size()); !status) return status;
+  CINCH_TRY(device_->clear(bytes.data(), bytes.size()));
   // Allocates now: an allocation during exchanges might wait for them.
   if (options_.has_tensors || plan_.pieces.empty()) return Ok{};
   const auto values = memory_->values(0);
@@ -111,7 +111,7 @@ Status DeviceTasks::set_parameter(std::uint32_t codec, std::string_view name, do
   const auto turn = take_turn(*device_);
   for (auto& [key, list] : lists_.all()) {
     if (std::get<0>(key) != codec) continue;
-    if (Status status = list.sessions->set_parameter(name, value); !status) return status;
+    CINCH_TRY(list.sessions->set_parameter(name, value));
   }
   return Ok{};
 }
@@ -122,12 +122,12 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
   protocols_.begin_step();
   tensors_->begin_step();
   for (auto& [key, list] : lists_.all()) {
-    if (Status status = list.sessions->keep_states(); !status) return status;
+    CINCH_TRY(list.sessions->keep_states());
     if (info_of(std::get<0>(key)).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       const auto bound = list.sessions->payload_bound(i, step);
       CINCH_TRY(bound);
-      if (Status status = check_room(plan_, list.pieces[i], *bound, step); !status) return status;
+      CINCH_TRY(check_room(plan_, list.pieces[i], *bound, step));
       list.bounds[i] = static_cast<std::uint64_t>(*bound);
     }
   }
@@ -187,7 +187,7 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
     if (!list.has(piece) || info_of(codec).states.empty()) continue;
     DeviceList fresh;
     fresh.pieces = {piece};
-    if (Status status = lists_.open(codec, site, fresh); !status) return status;
+    CINCH_TRY(lists_.open(codec, site, fresh));
     const auto states = fresh.sessions->states_as_bytes(0);
     CINCH_TRY(states);
     Status status = list.sessions->set_states(list.entry_of(piece), *states);

@@ -76,7 +76,7 @@ Status DeviceTensors::copy_values(std::uint32_t piece, ConstTensorView view) {
   if (!options_.has_tensors) {
     const auto copied = memory_.halves(piece);
     CINCH_TRY(copied);
-    if (Status status = device_.copy_in(*copied, from); !status) return status;
+    CINCH_TRY(device_.copy_in(*copied, from));
     pair.from = *copied;
   }
   return device_.widen({&pair, 1}, view.dtype);
@@ -121,7 +121,7 @@ Status DeviceTensors::give_updates(std::span<const std::uint32_t> pieces,
     if (!status) return status;
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (Status status = give_update(pieces[i], from[i], memory); !status) return status;
+    CINCH_TRY(give_update(pieces[i], from[i], memory));
   }
   return options_.has_tensors || options_.is_deferred ? Status(Ok{}) : device_.wait();
 }

@@ -42,9 +42,7 @@ Status UpdateErrors::measure(std::span<const TensorView> updates, bool is_sum, T
                              std::chrono::milliseconds timeout) {
   std::vector<double> values(plan_.tensors.size());
   for (std::uint32_t tensor = 0; tensor < values.size(); ++tensor) {
-    if (Status status = add_up(floats_of(kept_[tensor]), transport, timeout); !status) {
-      return status;
-    }
+    CINCH_TRY(add_up(floats_of(kept_[tensor]), transport, timeout));
     const auto error = error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world());
     CINCH_TRY(error);
     values[tensor] = *error;

@@ -147,7 +147,7 @@ Status MpiTransport::begin_broadcast(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (world_ == 1) return Ok{};
   const bool is_root = exchange.peer == rank_;
-  if (Status status = make_room(pending, exchange.output.size()); !status) return status;
+  CINCH_TRY(make_room(pending, exchange.output.size()));
   if (is_root) copy_bytes(pending.room, exchange.output);
   if (is_root) num_sent_bytes_ += (world_ - 1) * exchange.output.size();
   return each_chunk(pending, {MpiLeg::Kind::Collective}, pending.room,
@@ -162,7 +162,7 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
   const std::int32_t width = element_bytes(exchange.dtype);
   const std::int32_t operation = mpi_operation(exchange.reduction);
   const std::uint64_t size = exchange.input.size();
-  if (Status status = make_room(pending, 2 * size); !status) return status;
+  CINCH_TRY(make_room(pending, 2 * size));
   const MpiRoom output = pending.room.first(size);
   copy_bytes(pending.room.last(size), exchange.input);
   num_sent_bytes_ += 2 * (size / world_) * (world_ - 1);
@@ -190,7 +190,7 @@ Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
     pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
     end += pending.received[rank].size;
   }
-  if (Status status = make_room(pending, end); !status) return status;
+  CINCH_TRY(make_room(pending, end));
   const MpiRoom sent = pending.room.first(own.size());
   Status status = receive_parts(pending);
   visit_others([&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });

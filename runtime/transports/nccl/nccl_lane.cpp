@@ -96,7 +96,7 @@ Status NcclLane::status(NcclCode code, const char* what) const {
 
 Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t rank,
                       int most_blocks) {
-  if (Status made = make_stream(); !made) return made;
+  CINCH_TRY(make_stream());
   const auto num_ranks = static_cast<int>(world), own = static_cast<int>(rank);
   if (calls_.init_rank_config == nullptr) return open_on_a_thread(id, num_ranks, own);
   constexpr int kFirst = nccl_version(2, 14), kWithBlocks = nccl_version(2, 17);

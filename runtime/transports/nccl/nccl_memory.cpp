@@ -36,7 +36,7 @@ Status NcclTransport::make_lent_known(const NcclPending& pending) {
       return address >= known.address && address - known.address < known.size_bytes;
     };
     if (!has(pending.input) && !has(pending.output)) continue;
-    if (Status status = make_known(known, *pending.lane); !status) return status;
+    CINCH_TRY(make_known(known, *pending.lane));
   }
   return Ok{};
 }

@@ -16,7 +16,7 @@ Status NcclTransport::wait_for_lane() {
     CINCH_TRY(is_ready);
     if (*is_ready) return Ok{};
     if (options_.neighbours != nullptr) {
-      if (Status heard = options_.neighbours->heard(); !heard) return heard;
+      CINCH_TRY(options_.neighbours->heard());
     }
     if (std::chrono::steady_clock::now() >= end) {
       return fail(ErrorKind::TimedOut, fmt::format("not all {} ranks have come within {} ms",

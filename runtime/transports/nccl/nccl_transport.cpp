@@ -81,8 +81,7 @@ Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
   const auto [found, is_new] = ways_.try_emplace(way, calls_, device_);
   if (is_new) {
     const NcclUniqueId& id = ids_[std::size_t{way.first} * own_.world + way.second];
-    const Status status = found->second.open(id, 2, sends ? 0 : 1, kBlocksOfAWay);
-    CINCH_TRY(status);
+    CINCH_TRY(found->second.open(id, 2, sends ? 0 : 1, kBlocksOfAWay));
   }
   return &found->second;
 }
@@ -121,7 +120,7 @@ Status NcclTransport::begin(NcclPending& pending) {
   if (exchange.after != nullptr) {
     const GpuCode code =
         driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
-    if (Status status = driver_status(code, "marking what comes before"); !status) return status;
+    CINCH_TRY(driver_status(code, "marking what comes before"));
   }
   const auto lane = lane_of(exchange);
   CINCH_TRY(lane);
@@ -157,7 +156,7 @@ Status NcclTransport::begin_launch(NcclPending& pending) {
 }
 
 Status NcclTransport::end_launch(NcclPending& pending) {
-  if (Status status = launches_.after_launch(pending); !status) return status;
+  CINCH_TRY(launches_.after_launch(pending));
   pending.stage = NcclPending::Stage::Runs;
   if (!pending.gathers_next) pending.lane->queue.pop_front();
   return Ok{};
@@ -191,7 +190,7 @@ Status NcclTransport::advance(NcclPending& pending) {
       CINCH_TRY(has_run);
       if (!*has_run) return Ok{};
       num_idle_ = 0;
-      if (Status status = end_run(pending); !status) return status;
+      CINCH_TRY(end_run(pending));
       continue;
     }
     const Result<bool> is_idle = pending.lane->is_idle();
@@ -221,7 +220,7 @@ Status NcclTransport::advance_all() {
     for (NcclPending& each : pending_) {
       if (!each.is_used || each.stage == NcclPending::Stage::IsOver) continue;
       const NcclPending::Stage before = each.stage;
-      if (Status status = advance(each); !status) return status;
+      CINCH_TRY(advance(each));
       // Exchanges behind it may have been tested before.
       if (each.stage == before) continue;
       has_moved = true;

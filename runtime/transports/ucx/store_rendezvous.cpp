@@ -65,8 +65,7 @@ class StoreRendezvous : public Rendezvous {
   Result<std::vector<Part>> take_round(std::span<const std::uint8_t> own) {
     // Rank 0 must notice a missing rank first, so that it can name it.
     constexpr std::chrono::seconds kGrace{2};
-    const Status put = store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own));
-    CINCH_TRY(put);
+    CINCH_TRY(store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own)));
     const auto value = store_->get(key_of_all(), own_.timeout + kGrace);
     CINCH_TRY(value);
     const std::optional<Part>& found = *value;
