@@ -1,5 +1,5 @@
-// Several ranks in one process, step by step: where plain compression walks away from the optimum
-// or stalls, and error feedback does not; and what feedback conserves.
+// Runs several ranks in one process. The tests show that compression alone can move away from the
+// optimum or stall, that error feedback converges, and that error feedback loses nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using Gradients = std::vector<std::vector<float>>;
 
-// The sessions of all ranks; one step of them.
+// Holds a session for each rank and steps all of them together.
 class Ranks {
  public:
   Ranks(const std::string& composition, std::size_t num_elems, std::uint32_t world) {
@@ -33,7 +33,8 @@ class Ranks {
     }
   }
 
-  // The update that all ranks agree on.
+  // Encodes on each rank, adds up the decoded payloads and returns the update. All ranks must
+  // compute the same one.
   std::vector<float> step(const Gradients& gradients) {
     std::vector<float> sum(gradients[0].size(), 0.0f), update(sum.size());
     for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
@@ -51,7 +52,8 @@ class Ranks {
     return update;
   }
 
-  // A state of n floats by its name's end, added over the ranks.
+  // Returns the sum over all ranks of the state whose name ends with `name`. The sum is empty if
+  // there is no such state.
   std::vector<double> state_sum(std::string_view name) const {
     std::vector<double> sum;
     for (const auto& session : sessions_) {
@@ -71,8 +73,9 @@ class Ranks {
   std::uint64_t step_ = 0;
 };
 
-// One rank's gradient is 4, those of the others are -1, in coordinates of different scales: the
-// mean is a quarter of the scale, but three of four signs say otherwise.
+// Each coordinate has its own scale. Rank 0's gradient is 4 times the scale, and that of the three
+// other ranks is -1 times the scale. So the mean is a quarter of the scale, which is positive, but
+// three of four signs are negative.
 constexpr float kScales[] = {1.0f, 0.1f, 10.0f, 3.0f};
 
 std::vector<double> mean_update(const std::string& composition, int steps) {
@@ -112,7 +115,8 @@ TEST(Counterexample, FeedbackDescends) {
   }
 }
 
-// One rank that sees 4 in a quarter of its steps and -1 in the others.
+// One rank has the gradient 4 in about a quarter of its steps and -1 in the others. The mean is
+// 1/4. The second coordinate, which the test checks, is half of that.
 TEST(Counterexample, DrawnGradientsOfOneRank) {
   Ranks sign("signsgd", 2, 1), feedback("error_feedback(topk(ratio: 0.5))", 2, 1);
   std::mt19937 draw(7);
@@ -127,8 +131,9 @@ TEST(Counterexample, DrawnGradientsOfOneRank) {
   EXPECT_NEAR(by_feedback / kSteps, 0.125, 0.05);
 }
 
-// f(x) = mean over ranks of 1/2 (x - b)' A (x - b): the optimum is the mean of the b, where no rank
-// has a gradient of zero. How far off gradient descent ends, relative to where it began.
+// Minimizes f(x), the mean over all ranks of 1/2 (x - b)' A (x - b), by gradient descent. A is
+// diagonal and each rank has its own b. The optimum is the mean of all b, where no rank's own
+// gradient is zero. Returns the distance to the optimum at the end, relative to that at the start.
 double distance_left(const std::string& composition, int steps, float rate) {
   constexpr std::size_t kSize = 40, kWorld = 4;
   Ranks ranks(composition, kSize, kWorld);
@@ -165,7 +170,8 @@ TEST(Quadratic, FeedbackComesNearTheOptimumAndTopKAloneDoesNot) {
   EXPECT_LT(distance_left("ef21(topk(ratio: 0.05))", 3000, 0.05f), 1e-3);
 }
 
-// Updates and what waits, at the ranks and at the owner, are the gradients: over 100 steps.
+// Checks after 100 steps that nothing is lost: the sum of the updates, plus the mean over ranks of
+// the states `residual` and `owed`, equals the sum of the mean gradients.
 void expect_conserved(const std::string& composition, double tolerance) {
   constexpr std::size_t kSize = 500, kWorld = 3;
   Ranks ranks(composition, kSize, kWorld);
@@ -205,7 +211,8 @@ TEST(Conservation, OfFeedbackOnBothWays) {
   }
 }
 
-// What an encode in finish draws shared, its decode draws again: a permutation undoes itself.
+// `finish` of two_way encodes the sum and decodes it again. Both must draw the same indices. Here
+// randomk keeps all elements in a random order, so decoding must restore the gradient.
 TEST(Conservation, OwnersDrawsAreThoseOfItsDecode) {
   constexpr std::size_t kSize = 300;
   Ranks ranks("two_way(randomk(ratio: 1))", kSize, 2);

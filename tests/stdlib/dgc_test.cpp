@@ -1,5 +1,5 @@
-// Deep gradient compression in all its parts, exact and sampled: momentum, masking, clipping,
-// warm-up and the threshold of a sample; and with values of half precision.
+// Tests all parts of deep gradient compression: momentum, masking, clipping, warm-up, the threshold
+// from a sample, and values in half precision.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ Golden dgc_sampled(Bindings bindings, std::size_t num_elems = kV.size()) {
           num_elems};
 }
 
-// With all elements sent and no masking nothing is left to wait: momentum SGD, bit for bit.
+// The programs send all elements and do not mask, so nothing stays pending. They must then equal
+// momentum SGD bit for bit.
 void expect_momentum_sgd(Golden program, bool nesterov) {
   constexpr std::size_t kSize = 1000;
   std::vector<float> velocity(kSize, 0.0f), update(kSize);
@@ -47,7 +48,8 @@ TEST(Dgc, AllElementsWithoutMaskingAreMomentumSgd) {
   expect_momentum_sgd(dgc_sampled({{"ratio", 1}, {"masking", 0}, {"sample", 1}}, 1000), false);
 }
 
-// With masking the velocity of sent elements starts again: plain SGD.
+// Masking clears the velocity of each element that is sent. Here all are sent, so this is plain
+// SGD.
 TEST(Dgc, AllElementsWithMaskingArePlainSgd) {
   Golden program = dgc({{"ratio", 1}}, 1000);
   for (std::uint64_t step = 0; step < 5; ++step) {
@@ -57,7 +59,8 @@ TEST(Dgc, AllElementsWithMaskingArePlainSgd) {
   }
 }
 
-// A sample of everything gives the exact threshold: the vector of the exact program.
+// The sample holds all 16 elements, so its threshold is exact. The expected values are those of
+// GoldenVectors.Dgc.
 TEST(Dgc, SampleOfAllIsExact) {
   Golden golden = dgc_sampled({{"ratio", 0.125}});
   const std::vector<int> indices[] = {{11, 12}, {4, 7}, {1, 11}};
@@ -98,8 +101,9 @@ TEST(Dgc, WarmUpLowersTheRatioByEpochs) {
   }
 }
 
-// Sent and pending values add up to the old ones. No waiting value is larger than a sent one,
-// unless the cap cut among equals.
+// Checks that the sent and the pending values add up to the gradient, that about k elements are
+// sent, and that each sent magnitude exceeds all pending ones. With `has_ties` they may be equal,
+// because the cap on their number may cut among equal ones.
 void expect_largest_sent(const std::vector<float>& gradient, std::size_t k, bool has_ties = false) {
   Golden program = dgc_sampled({{"ratio", 0.001}, {"momentum", 0}}, gradient.size());
   program.encode(3, gradient);
@@ -130,13 +134,15 @@ TEST(Dgc, SampledThresholdKeepsAboutTheWantedNumber) {
   expect_largest_sent(make_gradient(DataKind::Constant, kSize, 3), 201, true);
 }
 
-// A sample sees none or too many of the large elements where these are few and stand together.
+// The large elements are few and lie close together. So a sample may contain none of them, or too
+// many.
 TEST(Dgc, MisledSamplesAreCorrected) {
   constexpr std::size_t kSize = 200000;
   auto few = make_gradient(DataKind::Normal, kSize, 4);
   for (std::size_t i = 0; i < 500; ++i) few[7 * i] *= 100;
   expect_largest_sent(few, 201);
-  // A sample of a hundredth of four hundred nonzeros contains about four, of which two are wanted.
+  // 400 elements are not zero. The sample is a hundredth of all elements, so it contains about four
+  // of them, of which about two are wanted.
   std::vector<float> sparse(kSize, 0.0f);
   for (std::size_t i = 0; i < 400; ++i) sparse[500 * i] = static_cast<float>(1 + i);
   Golden program = dgc_sampled({{"ratio", 0.001}, {"momentum", 0}}, kSize);
@@ -156,7 +162,7 @@ Golden dgc_half(Bindings bindings, std::size_t num_elems = kV.size()) {
   return {"dgc_half", library_text("sparsify/dgc_half.cinch"), std::move(bindings), num_elems};
 }
 
-// The nearest f16 is sent, and the difference is pending.
+// The program sends the f16 nearest to a value and keeps the difference pending.
 TEST(DgcHalf, WhatRoundingLosesIsSentLater) {
   Golden program = dgc_half({{"ratio", 1.0 / 16}});
   std::vector<float> gradient(kV.size(), 0.0f), nothing = gradient;

@@ -1,5 +1,5 @@
-// Finite gradients of extreme magnitude: no state of the library ever becomes non-finite, nothing
-// decodes to an infinity or a NaN, and scales neither overflow nor vanish.
+// Runs the library on finite gradients of extreme magnitude. All states stay finite, nothing
+// decodes to an infinity or NaN, and scales neither overflow nor underflow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
 
-// Element i of a tensor at a step.
+// A kind of gradient: `value` returns element i of the gradient of a step.
 struct Extreme {
   const char* name;
   float (*value)(std::size_t i, std::uint64_t step);
@@ -40,7 +40,7 @@ bool is_finite(float x) {
   return std::isfinite(x);
 }
 
-// All states of the library are f32.
+// Reads all states as f32. The programs of this test have no states of another type.
 bool has_finite_states(const rt::Session& session) {
   for (std::uint32_t s = 0; s < session.info().states.size(); ++s) {
     if (!std::ranges::all_of(values_of<float>(session.state(s).value()), is_finite)) return false;
@@ -66,15 +66,16 @@ std::vector<float> gradient_of(const Extreme& extreme, std::size_t num_elems, st
   return gradient;
 }
 
-// Casts have infinities for what they cannot hold: fp16 because a loss scaler must see them, bf16
-// beyond its largest value.
+// fp16 and bf16 turn values above their largest number into infinities. fp16 does so because a loss
+// scaler must see the overflow.
 bool sends_infinities(const ProgramFile& program) {
   return program.text.find("fp16") != std::string::npos ||
          program.text.find("bf16") != std::string::npos;
 }
 
-// Every program of the library with every extreme, all steps of one after those of another, so that
-// each meets the states that the ones before have left.
+// Runs each program of the library on all kinds of extreme gradients, four steps of each kind. All
+// steps on a tensor size share one session, so each kind starts with the states that the kinds
+// before it left.
 class Extremes : public ::testing::TestWithParam<ProgramFile> {};
 
 TEST_P(Extremes, KeepStatesAndDecodingFinite) {
@@ -104,7 +105,7 @@ std::vector<ProgramFile> all_of_the_library() {
 INSTANTIATE_TEST_SUITE_P(Library, Extremes, ::testing::ValuesIn(all_of_the_library()),
                          [](const auto& program) { return program.param.name; });
 
-// Multiplied by a power of two a gradient decodes to the multiple, bit for bit.
+// Checks that a gradient multiplied by a power of two decodes to the same multiple, bit for bit.
 void expect_scales(const std::string& path, const std::vector<int>& exponents) {
   constexpr std::size_t kNumElems = 1500;
   std::vector<float> gradient(kNumElems);
@@ -133,7 +134,8 @@ TEST(Scales, NeitherOverflowNorVanish) {
   expect_scales("sign/ef_sign.cinch", {-100, 100});
 }
 
-// One element and equal elements have no deviation to clip at.
+// TernGrad clips at a multiple of the standard deviation. A single element and equal elements have
+// the deviation 0. They must be sent unclipped.
 TEST(Scales, TerngradSendsWhatHasNoDeviation) {
   const Loaded loaded = load(library_program("quantize/terngrad.cinch"));
   ASSERT_NE(loaded, nullptr);

@@ -1,5 +1,5 @@
-// gtopk and oktopk against plain programs over maps from index to value, which follow the papers
-// step by step: updates and residuals have the same bits.
+// Compares gtopk and oktopk with simple C++ references, which follow the papers step by step on
+// maps from index to value. Updates and residuals must have the same bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 
 using Sparse = std::map<std::size_t, float>;
 
-// The k largest magnitudes; of equal ones those of the lower indices.
+// Returns the k elements of largest magnitude. Among equal magnitudes lower indices come first.
 Sparse largest(const Sparse& x, std::size_t k) {
   std::vector<std::pair<std::size_t, float>> order(x.begin(), x.end());
   std::ranges::sort(order, [](const auto& a, const auto& b) {
@@ -70,13 +70,14 @@ class Reference {
   ByRank residuals;
 
  protected:
-  // `own`: by rank, its own selection.
+  // Returns the sum that all ranks receive. Stores in `own`, for each rank, the elements that this
+  // rank selected.
   virtual Sparse exchange(const ByRank& x, std::vector<Sparse>& own) = 0;
 
   const std::size_t world, n, k;
 };
 
-// Algorithm 2 of the paper; ranks without a partner wait.
+// Algorithm 2 of the gTop-k paper. A rank without a partner skips the round.
 class GTopK : public Reference {
  public:
   using Reference::Reference;
@@ -95,7 +96,7 @@ class GTopK : public Reference {
   }
 };
 
-// Algorithm 1 of the paper.
+// Algorithm 1 of the Ok-Topk paper.
 class OkTopK : public Reference {
  public:
   OkTopK(std::size_t num_ranks, std::size_t length, std::size_t count, std::size_t thresholds,
@@ -150,7 +151,8 @@ class OkTopK : public Reference {
     return kept;
   }
 
-  // An owner adds its own part, then that of the rank before it, and so on.
+  // Each owner adds up its region in the order of the program: its own part first, then that of the
+  // rank before it, and so on. The order matters because the sums must have the same bits.
   std::vector<Sparse> sums_of_owners(const std::vector<Sparse>& own) const {
     std::vector<Sparse> sums(world);
     for (std::size_t owner = 0; owner < world; ++owner) {
@@ -215,7 +217,8 @@ TEST(OkTopK, SumsByRegionAsThePaperDoes) {
   }
 }
 
-// Rank 0 selects 5 and -4, rank 1 selects -6 and 4; of these 5 and -6 are in the result.
+// Rank 0 selects 5 and -4, and rank 1 selects -6 and 4. The result holds the two largest, 5 and -6,
+// divided by the number of ranks.
 TEST(GlobalTopK, OfTwoRanks) {
   RankCase one_case;
   one_case.gradients = {{{5, -4, 1, 0, 3, 0}, {1, 0, 0, -6, 4, 2}}};

@@ -1,5 +1,5 @@
-// Runs a program on one small gradient and reads its payload by field, for tests against known
-// vectors.
+// Runs a program on one small gradient and reads its payload field by field. Tests compare the
+// fields with known values.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -21,13 +21,12 @@
 
 namespace cinch::testing {
 
-/// Values of parameters, by name.
+/// Pairs of a parameter's name and its value.
 using Bindings = std::vector<std::pair<std::string, double>>;
 
-// Packed indices of a payload, read bit by bit as docs/payload.md says.
-
-// Reads `num` ascending indices below `below` from the bytes of their field; fewer if bits are
-// missing.
+// Reads `num` ascending indices below `below` from the bytes of an `ascending` field. It follows
+// docs/payload.md bit by bit and shares no code with the runtime. It returns no indices if the
+// field is too short.
 inline std::vector<int> rice_indices(std::span<const std::uint8_t> bytes, std::size_t num,
                                      std::size_t below) {
   const auto bit_at = [&](std::size_t bit) { return bytes[bit / 8] >> bit % 8 & 1; };
@@ -52,7 +51,8 @@ inline const std::vector<float> kV = {1,       -2,     0.5f,    -0.25f, 3,      
                                       -0.125f, 2.5f,   -1.5f,   0.75f,  -0.0625f, 4,
                                       -3.5f,   0.375f, -0.875f, 0.1875f};
 
-// u = 1/2 in every draw: rounds away from zero if the fraction exceeds a half.
+// Replaces the built-in `stochastic_round` by one whose random number is always 1/2. It rounds away
+// from zero if the fraction exceeds 1/2, and toward zero otherwise.
 inline constexpr const char* kHalfRounding = R"(
 fn stochastic_round(x: [f32; m]) -> [f32; m] {
   let low = floor(abs(x))
@@ -64,7 +64,8 @@ inline std::string library_text(const std::string& path) {
   return library_program(path).text;
 }
 
-// A program on kV (or another gradient), with the fields of its payload.
+// Holds a session of a program and its last payload. Its methods decode the payload or return
+// single fields. The gradient is kV unless the test passes another one.
 class Golden {
  public:
   Golden(const std::string& name, const std::string& text,
@@ -75,8 +76,8 @@ class Golden {
     session_ = open(load(*program), num_elems);
   }
 
-  // Fields begin at multiples of 16 that follow from their sizes, so they are read through the
-  // payload's layout.
+  // Encodes the gradient, keeps the payload and computes its layout. The layout is needed because
+  // the place of a field depends on the sizes of the fields before it.
   void encode(std::uint64_t step = 0, const std::vector<float>& gradient = kV) {
     ASSERT_NE(session_, nullptr);
     const auto payload = session_->encode(gradient, step);
@@ -103,7 +104,7 @@ class Golden {
     return {payload_.begin() + place.offset, payload_.begin() + place.offset + place.size_bytes};
   }
   std::vector<float> floats(std::size_t field) const { return values_of<float>(bytes(field)); }
-  // Integers of any width, sign-extended if the type is signed.
+  // Unpacks a field of integers of any width. Signed types are sign-extended.
   std::vector<int> integers(std::size_t field) const {
     if (field >= layout_.fields.size()) return {};
     const DType dtype = session_->info().wire.fields[field].type.dtype;
@@ -115,7 +116,8 @@ class Golden {
     }
     return values;
   }
-  // Indices of a field packed as ascending, one for each element of field `like`.
+  // Reads the indices of an `ascending` field. Field `like` has as many elements as there are
+  // indices.
   std::vector<int> indices(std::size_t field, std::size_t like) const {
     if (std::max(field, like) >= layout_.fields.size()) return {};
     const auto num = static_cast<std::size_t>(layout_.fields[like].num_elems);
@@ -127,7 +129,7 @@ class Golden {
     EXPECT_TRUE(status) << (status ? "" : status.error().message);
     return out;
   }
-  // The update for a sum of decoded payloads.
+  // Returns the update that `finish` computes from a sum of decoded payloads.
   std::vector<float> finished(const std::vector<float>& sum, std::uint64_t step = 0) {
     std::vector<float> update(sum.size());
     const auto status = session_->finish(sum, update, step);

@@ -1,6 +1,6 @@
-// Golden vectors of plain casts, formats in blocks, dithering and of what selects by block or by a
-// fitted threshold. As in golden_test.cpp, values were computed outside of this project, by plain
-// scripts from the papers' formulas.
+// Golden vectors of casts, block formats, dithering, and selection by block or by a fitted
+// threshold. As in golden_test.cpp, scripts outside this project computed the expected values from
+// the papers' formulas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(GoldenVectors, None) {
   EXPECT_EQ(golden.payload().size(), 128u);
 }
 
-// By a search of all numbers of the formats in f64.
+// A script searched all numbers of each format in f64 for the nearest one.
 TEST(GoldenVectors, Fp8) {
   Golden e4m3("fp8", library_text("quantize/fp8.cinch"));
   e4m3.encode();
@@ -55,7 +55,8 @@ TEST(GoldenVectors, Fp8) {
                                0.357142866f, -0.857142866f, 0.178571433f});
 }
 
-// -2 is -63.5 levels of 127: a tie.
+// With the scale 4, -2 becomes -2 * 127 / 4 = -63.5. This is a tie and rounds to -64, which is
+// even.
 TEST(GoldenVectors, Int8Block) {
   Golden whole("int8_block", library_text("quantize/int8_block.cinch"));
   whole.encode();
@@ -87,8 +88,9 @@ TEST(GoldenVectors, Int4Block) {
                -1.714285731f, 0.571428597f, 0, 4, -3.428571463f, 0.571428597f, -1.142857194f, 0});
 }
 
-// By a search of E2M1's eight magnitudes in f64. The second has ties and what exceeds 6 scales, and
-// the same at 2^-60.
+// A script searched E2M1's eight magnitudes in f64 for the nearest one. The second gradient has
+// ties and magnitudes above 6 times the scale. The test encodes it unchanged and multiplied by
+// 2^-60.
 TEST(GoldenVectors, MxFp4) {
   Golden golden("mxfp4", library_text("quantize/mxfp4.cinch"));
   golden.encode();
@@ -109,8 +111,9 @@ TEST(GoldenVectors, MxFp4) {
   }
 }
 
-// Four blocks of one gradient: as it is, 0.3 times, where the scale 134.4 becomes 128, 2^-13 times,
-// and 2^-20 times, which the scales do not reach.
+// The gradient repeats kV in four blocks, with the factors 1, 0.3, 2^-13 and 2^-20. (Element 2 is
+// 0.53125 because 0.5 would be a tie.) A block's scale is 448 times its factor, rounded to E4M3.
+// The second, 134.4, rounds to 128. The last is too small for E4M3 and rounds to 0.
 TEST(GoldenVectors, NvFp4) {
   std::vector<float> gradient, expected;
   const float scales[] = {448, 128, 0.0546875f, 0};
@@ -133,7 +136,8 @@ TEST(GoldenVectors, NvFp4) {
   expect_near(golden.decoded(), expected);
 }
 
-// Momenta of the gradients V, -2 V and V at a half: 0.5, -0.75 and 0.125 times V.
+// The gradients are kV, -2 kV and kV, and beta is 1/2. So the momenta are 0.5, -0.75 and 0.125
+// times kV.
 TEST(GoldenVectors, Signum) {
   Golden golden("signum", library_text("sign/signum.cinch"), {{"beta", 0.5}});
   const float factors[] = {1, -2, 1}, momenta[] = {0.5f, -0.75f, 0.125f};
@@ -166,7 +170,8 @@ TEST(GoldenVectors, NaturalDithering) {
                                              -0.0625f, 4, -4, 0.25f, -1, 0.125f));
 }
 
-// With the largest magnitude 2 is 3.5 levels of 7: a tie, which u = 1/2 does not lift.
+// The second program divides by the largest magnitude, 4. So -2 becomes -2 * 7 / 4 = -3.5. Its
+// fraction does not exceed 1/2, so kHalfRounding rounds it toward zero, to -3.
 TEST(GoldenVectors, LinearDithering) {
   const std::string text = kHalfRounding + library_text("quantize/linear_dithering.cinch");
   Golden euclidean("linear_dithering", text);
@@ -180,7 +185,7 @@ TEST(GoldenVectors, LinearDithering) {
   EXPECT_THAT(largest.integers(1), ElementsAre(2, -3, 1, 0, 5, 0, 0, 4, -3, 1, 0, 7, -6, 1, -2, 0));
 }
 
-// Gaps 5, 3, 4 and 1.
+// The indices are 4, 7, 11 and 12. Their gaps are 5 (the first index plus 1), 3, 4 and 1.
 TEST(GoldenVectors, TopKElias) {
   Golden golden("topk_elias", library_text("sparsify/topk_elias.cinch"), {{"ratio", 0.25}});
   golden.encode();
@@ -189,7 +194,8 @@ TEST(GoldenVectors, TopKElias) {
   EXPECT_THAT(golden.decoded(), ElementsAre(0, 0, 0, 0, 3, 0, 0, 2.5f, 0, 0, 0, 4, -3.5f, 0, 0, 0));
 }
 
-// Two blocks of 64, the second with 36 elements.
+// The gradient has a block of 64 elements and one of 36. The payload's indices count within a
+// block, so 7, 18 and 26 are elements 71, 82 and 90.
 TEST(GoldenVectors, BlockTopK) {
   std::vector<float> gradient(100), expected(100);
   for (int i = 0; i < 100; ++i) gradient[i] = static_cast<float>(i * 37 % 101 - 50) / 8;
@@ -202,8 +208,11 @@ TEST(GoldenVectors, BlockTopK) {
   EXPECT_EQ(golden.decoded(), expected);
 }
 
-// Where 10 are wanted 26, 4, 65 and then 17 quantiles of Laplace's distribution exceed the
-// thresholds, and 28 and then 10 of a Pareto distribution's.
+// The program wants 10 of 1000 elements. It raises its threshold if more than 13 exceed it, and
+// lowers it if fewer than 7 do, at most three times. The gradients are quantiles of a Laplace and
+// of a Pareto distribution, with alternating signs. A script counted the elements
+// above each threshold: 26, 4, 65 and at last 17 of the first gradient, 28 and then 10 of the
+// second.
 TEST(GoldenVectors, GaussianK) {
   constexpr int kNumElems = 1000;
   Golden golden("gaussiank", library_text("sparsify/gaussiank.cinch"), {}, kNumElems);
@@ -250,7 +259,8 @@ TEST(GoldenVectors, TbqSparse) {
                                            -0.0625f, 3, -2.5f, 0.375f, -0.875f, 0.1875f));
 }
 
-// The key is 12345: signs by MurmurHash3's last steps, a 16 by 16 Hadamard matrix.
+// The test replaces `random_bits` so that the rotation's key is 12345. The script drew the signs
+// with the finalizer of MurmurHash3 and multiplied by a 16 by 16 Hadamard matrix.
 TEST(GoldenVectors, Drive) {
   const std::string text = "fn random_bits(m: u32) -> [u32; 1] { fill(12345 as u32, 1) }\n" +
                            library_text("quantize/drive.cinch");
@@ -267,7 +277,8 @@ TEST(GoldenVectors, Drive) {
   EXPECT_THAT(unbiased.bytes(2), ElementsAre(0x70, 0x19));
 }
 
-// 64 bytes of header, what a block has, and no element but the ten.
+// A payload has 64 bytes of header, 16 bytes for each field of scales, padding included, and
+// the codes of the ten elements. It has no codes for the elements that fill up the block.
 TEST(SmallTensors, NoPaddingOfFormatsInBlocksIsSent) {
   const std::vector<float> ten(kV.begin(), kV.begin() + 10);
   const std::pair<const char*, std::size_t> sizes[] = {

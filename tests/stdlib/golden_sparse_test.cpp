@@ -1,5 +1,5 @@
-// Golden vectors of what packs, rotates, hashes or estimates, and of wrappers. As in
-// golden_test.cpp, values were computed outside of this project, by plain scripts from the papers'
+// Golden vectors of wrappers and of compressors that pack, rotate, hash or estimate. As in
+// golden_test.cpp, scripts outside this project computed the expected values from the papers'
 // formulas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ std::vector<float> times(std::vector<float> x, float factor) {
   return x;
 }
 
-// The four largest are 1, 2.5, 3 and 4; of the negative ones the mean is -1.96875.
+// The four largest elements are 1, 2.5, 3 and 4, with the mean 2.625. The four least have the mean
+// -1.96875, which is smaller in magnitude. So the program sends the largest.
 TEST(GoldenVectors, Sbc) {
   Golden golden("sbc", library_text("sparsify/sbc.cinch"), {{"ratio", 0.25}});
   golden.encode();
@@ -44,7 +45,8 @@ TEST(GoldenVectors, Sbc) {
   EXPECT_EQ(golden.decoded(1), times(decoded, -1));
 }
 
-// 121 is a byte of zeros; one element is left over.
+// Three bytes hold five elements each. The fourth holds element 15, which is left over. It rounds
+// to 0, and 121 encodes zeros only.
 TEST(GoldenVectors, ThreeLc) {
   Golden golden("three_lc", library_text("quantize/three_lc.cinch"));
   golden.encode();
@@ -57,7 +59,10 @@ TEST(GoldenVectors, ThreeLc) {
   EXPECT_THAT(golden.floats(0), ElementsAre(8.0f));
 }
 
-// Runs of 3, 28, 4 and 1 bytes of zeros and what is left over of 203 elements.
+// 203 elements take 40 bytes of five elements and one byte for the last three. Byte b of the 40
+// holds elements b, b + 40, ... b + 160. Elements 83 and 7 make bytes 3 and 7 nonzero: 130 and 40.
+// Each of them follows a run of 3 zero bytes, encoded as 244. Then come 32 zero bytes as runs of
+// 14, 14 and 4: 255, 255 and 245. The last byte, 148, holds element 201.
 TEST(GoldenVectors, ThreeLcRunsOfZeros) {
   std::vector<float> gradient(203);
   gradient[7] = -2;
@@ -82,7 +87,8 @@ TEST(GoldenVectors, Cgx) {
   EXPECT_THAT(halves.integers(2), ElementsAre(2, 0, 1, 1, 3, 1, 1, 3, 1, 2, 1, 3, 0, 2, 1, 1));
 }
 
-// With half of the largest magnitude as the end, 7 steps of 2 / 7 above zero and 8 below.
+// With `clip` 0.5 the range ends at 2, half of the largest magnitude. A step is 2 / 7. Codes reach
+// from -8 to 7.
 TEST(GoldenVectors, Lpc) {
   const std::string text = kHalfRoundingOfAll + library_text("quantize/lpc.cinch");
   Golden whole("lpc", text);
@@ -96,7 +102,8 @@ TEST(GoldenVectors, Lpc) {
               ElementsAre(3, -7, 2, -1, 7, 0, 0, 7, -5, 3, 0, 7, -8, 1, -3, 1));
 }
 
-// Half of the error is added, and half of it fades.
+// Each step adds half of the accumulated error to the gradient (`part`) and halves the error that
+// it keeps (`decay`).
 TEST(GoldenVectors, Ecq) {
   Golden golden("ecq", kHalfRoundingOfAll + library_text("quantize/ecq.cinch"),
                 {{"part", 0.5}, {"decay", 0.5}});
@@ -111,7 +118,8 @@ TEST(GoldenVectors, Ecq) {
                                            0.0f, -0.107143f, 0.276786f, -0.169643f, 0.28125f}));
 }
 
-// Element 9 has bits that a byte loses, and some that a half word loses.
+// Element 9 takes a half word. A byte would lose its part 2^-9, which exceeds the error bound
+// 2^-10. The half word loses only 2^-17. All other elements are decoded exactly.
 TEST(GoldenVectors, Inceptionn) {
   Golden golden("inceptionn", library_text("quantize/inceptionn.cinch"));
   std::vector<float> gradient = times(kV, 0.25f);
@@ -126,7 +134,8 @@ TEST(GoldenVectors, Inceptionn) {
   EXPECT_EQ(golden.decoded(), gradient);
 }
 
-// Lloyd's levels of a normal number, found by iteration; a 16 by 16 Hadamard matrix.
+// The script found Lloyd's levels of the normal distribution by iteration. It rotated as for DRIVE:
+// signs from a hash with the key 12345, then a 16 by 16 Hadamard matrix.
 TEST(GoldenVectors, Eden) {
   const std::string text = kKey + library_text("quantize/eden.cinch");
   const double scales[] = {2.850019271566949, 2.267100395744452, 1.7548874446499918};
@@ -168,7 +177,10 @@ TEST(GoldenVectors, DistEfSgdm) {
                                            -5.73046875f, 2.64453125f, 2.80078125f, 2.03515625f));
 }
 
-// The same gradient twice: r^2 is 4 g^2, and v is g^2 (1 + decay). 6 and 7 become 8, 3 becomes 4.
+// Both steps have the gradient g = kV. The program sends elements with r^2 > v, where r is the
+// accumulated gradient and v its variance. In the first step both are g^2, so it sends nothing. In
+// the second r^2 is 4 g^2 and v is (1 + decay) g^2, so it sends all elements that are not zero. It
+// rounds magnitudes to the nearest power of two and ties up: 7 and 6 become 8, 3 becomes 4.
 TEST(GoldenVectors, VarianceBased) {
   Golden golden("variance_based", library_text("sparsify/variance_based.cinch"), {{"alpha", 1}});
   golden.encode();
@@ -181,7 +193,8 @@ TEST(GoldenVectors, VarianceBased) {
   EXPECT_EQ(golden.state(0), std::vector<float>(16));
 }
 
-// Of eight positive and of seven negative elements a quarter, rounded up, are two.
+// The gradient has eight positive and seven negative elements. A quarter of either, rounded up, is
+// two. The program sends the mean of 3 and 4 and that of -2 and -3.5.
 TEST(GoldenVectors, AdaQ) {
   Golden golden("adaq", library_text("sparsify/adaq.cinch"), {{"ratio", 0.25}});
   golden.encode();
@@ -191,7 +204,8 @@ TEST(GoldenVectors, AdaQ) {
               ElementsAre(0, -2.75f, 0, 0, 3.5f, 0, 0, 0, 0, 0, 0, 3.5f, -2.75f, 0, 0, 0));
 }
 
-// Eight reach the threshold; two of them meet later ones in their slots.
+// Eight elements reach the threshold. Elements 1 and 4 share their slots with 8 and 14. The element
+// with the higher index takes a slot, so six are sent, in the order of their slots.
 TEST(GoldenVectors, Dragonn) {
   Golden golden("dragonn", kKey + library_text("sparsify/dragonn.cinch"), {{"ratio", 0.5}});
   golden.encode();
@@ -199,7 +213,8 @@ TEST(GoldenVectors, Dragonn) {
   EXPECT_THAT(golden.floats(0), ElementsAre(4.0f, 1.0f, -0.875f, -1.5f, 2.5f, -3.5f));
 }
 
-// With four bits for each of four elements the filter also says yes to six others.
+// With 16 bits for each of the four largest elements the Bloom filter has no false positives. With
+// 4 bits it has six: elements 1, 2, 5, 9, 13 and 15. Their values are sent, too.
 TEST(GoldenVectors, Bloom) {
   const std::string text = library_text("sparsify/bloom.cinch");
   Golden golden("bloom", text, {{"ratio", 0.25}});
@@ -235,7 +250,8 @@ TEST(GoldenVectors, SketchMl) {
   EXPECT_EQ(sum, 1833.0625);
 }
 
-// The place is 14: elements 14, 15, 0 and 1.
+// The test replaces `random_bits` so that the block begins at 14 = 16 * 0xe0000000 / 2^32. It holds
+// elements 14, 15, 0 and 1.
 TEST(GoldenVectors, RandomKOfABlock) {
   std::string text = library_text("sparsify/randomk_block.cinch");
   const std::string shared = ", shared: true";
@@ -250,7 +266,8 @@ TEST(GoldenVectors, RandomKOfABlock) {
               ElementsAre(1, -2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.875f, 0.1875f));
 }
 
-// Which elements are drawn is no matter: four, as they are or four times as large.
+// The draw may choose any four of 16 elements. randomk_own sends them unchanged. randomk_unbiased
+// multiplies them by 16 / 4.
 TEST(GoldenVectors, RandomKOfOwnOrUnbiased) {
   for (const bool is_own : {true, false}) {
     const std::string name = is_own ? "randomk_own" : "randomk_unbiased";
@@ -273,7 +290,8 @@ std::string wrapped(const std::string& expression) {
   return "import std.wrap\nimport std.sparsify\ncompressor sent = " + expression + "\n";
 }
 
-// Velocities V and 1.5 V: one step ahead they are 1.5 V and 1.75 V.
+// The velocities are kV and 1.5 kV. The program sends kV plus half the velocity: 1.5 kV and 1.75
+// kV. Element 11 of kV, the largest, is 4.
 TEST(GoldenVectors, NesterovOfTopOne) {
   Golden golden("sent", wrapped("nesterov(topk(ratio: 0.0625), factor: 0.5)"));
   golden.encode();
@@ -289,7 +307,8 @@ TEST(GoldenVectors, ScaleUnbiasedOfTopOne) {
   EXPECT_EQ(golden.decoded()[11], 1.0f);
 }
 
-// Nothing in the first step, both gradients in the second; what was not sent waits.
+// The program sends nothing in the first step of each two. In the second it sends the largest
+// element of the sum of the gradients so far, less what it sent before.
 TEST(GoldenVectors, LocalStepsOfTopOne) {
   Golden golden("sent", wrapped("local_steps(topk(ratio: 0.0625), every: 2)"));
   const float sent[] = {8, -14};
@@ -304,7 +323,7 @@ TEST(GoldenVectors, LocalStepsOfTopOne) {
   }
 }
 
-// Half of V each step; the residual is what was not sent of it.
+// Each step adds half of kV to the residual and sends the largest element of the sum.
 TEST(GoldenVectors, Ef14OfTopOne) {
   Golden golden("sent", wrapped("ef14(topk(ratio: 0.0625), rate: 0.5)"));
   const float sent[] = {2, -3.5f, 4.5f};
@@ -316,7 +335,8 @@ TEST(GoldenVectors, Ef14OfTopOne) {
   }
 }
 
-// Momenta V / 2 and 3 V / 4; the estimate of element 11 is 2 when its momentum is 3.
+// The momenta are kV / 2 and 3 kV / 4. In the second step element 11 has the momentum 3 and the
+// estimate 2, so its change is only 1. Element 12 changes most, from 0 to -2.625.
 TEST(GoldenVectors, Ef21SgdmOfTopOne) {
   Golden golden("sent", wrapped("ef21_sgdm(topk(ratio: 0.0625), eta: 0.5)"));
   golden.encode();

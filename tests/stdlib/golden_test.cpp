@@ -1,6 +1,7 @@
-// Golden vectors: what published compressors must give for one fixed gradient. Values were computed
-// outside of this project, by plain scripts from the papers' formulas. Draws are fixed by hiding
-// `stochastic_round` behind a function with u = 1/2.
+// Golden vectors: the exact payloads of published compressors for one fixed gradient, kV. Scripts
+// outside this project computed the expected values from the papers' formulas. To make random
+// rounding predictable, tests replace `stochastic_round` by kHalfRounding, whose random number is
+// always 1/2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,7 +156,9 @@ TEST(GoldenVectors, Fp16) {
   EXPECT_EQ(golden.decoded(), kV) << "all of them are binary16 values";
 }
 
-// By bits + 0x7fff + (bits >> 16 & 1) >> 16 in integers: ties, subnormals, the largest and beyond.
+// A script computed the expected codes as (bits + 0x7fff + (bits >> 16 & 1)) >> 16 in integers. The
+// second gradient has ties, subnormals and values around the largest bfloat16. Values that round
+// above it become infinities.
 TEST(GoldenVectors, Bf16) {
   Golden golden("bf16", library_text("quantize/bf16.cinch"));
   golden.encode();
@@ -175,8 +178,8 @@ std::string momentum_of(const std::string& inner, const std::string& options) {
          inner + ", factor: 0.5" + options + ")\n";
 }
 
-// The velocities of a constant gradient are 1, 1.5 and 1.75 times that; one step ahead 1.5, 1.75
-// and 1.875 times.
+// Every step has the gradient kV and the factor is 1/2. So the velocities are 1, 1.5 and 1.75 times
+// kV. With Nesterov the program sends kV plus half the velocity: 1.5, 1.75 and 1.875 times kV.
 TEST(GoldenVectors, MomentumOfTopTwo) {
   Golden plain("sent", momentum_of("topk(ratio: 0.125)", ""));
   Golden ahead("sent", momentum_of("topk(ratio: 0.125)", ", nesterov: true"));
@@ -217,7 +220,9 @@ TEST(GoldenVectors, SignSgd) {
   EXPECT_EQ(ternary.finished(votes), majority);
 }
 
-// By frexp and rounding in f64. The second: beyond 448 scales, ties of normals and of subnormals.
+// A script computed the codes in f64: frexp gave the scale, then it rounded to the nearest E4M3
+// number. The second gradient has values above 448 times the scale, and ties between normal and
+// between subnormal numbers.
 TEST(GoldenVectors, MxFp8) {
   Golden golden("mxfp8", library_text("quantize/mxfp8.cinch"));
   golden.encode();
@@ -234,7 +239,7 @@ TEST(GoldenVectors, MxFp8) {
                                 2 * tiny, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}));
 }
 
-// By a search of the 256 sorted codes in f64.
+// A script searched the 256 sorted codes in f64 for the nearest one.
 TEST(GoldenVectors, Dynamic8) {
   Golden golden("dynamic8", library_text("quantize/dynamic8.cinch"), {{"block", 16}});
   golden.encode();
@@ -257,7 +262,8 @@ TEST(GoldenVectors, Dynamic8) {
   }
 }
 
-// Six elements exceed the mean 1.289, three the middle between it and 4.
+// The program wants two to four elements. Six magnitudes exceed the mean, 1.289, so it bisects.
+// Three exceed the middle between the mean and the largest, 4.
 TEST(GoldenVectors, RedSync) {
   Golden golden("redsync", library_text("sparsify/redsync.cinch"), {{"ratio", 0.125}});
   golden.encode();
@@ -281,8 +287,9 @@ TEST(GoldenVectors, AdaComp) {
   EXPECT_THAT(golden.bytes(2), ElementsAre(0x52));
 }
 
-// n = 10000, quantiles of the exponential distribution, of a Pareto and of a Weibull one: how many
-// a reference in f64 keeps, by fit and stages; at most twice the wanted number here.
+// The magnitudes are 10000 quantiles of an exponential, a generalised Pareto and a Weibull
+// distribution. A reference in f64 computed how many elements remain, for each fit and number of
+// stages. The program sends at most twice the wanted number, so the table's counts end there, too.
 TEST(GoldenVectors, SidCo) {
   struct Case {
     double (*quantile)(double);
@@ -316,7 +323,8 @@ TEST(GoldenVectors, SidCo) {
   }
 }
 
-// One element stands alone in a cell of each row.
+// Only one element is not zero. So each row of the table has one cell of magnitude 2.5, whatever
+// the hash keys are, and the estimate is exact.
 TEST(GoldenVectors, CountSketchOfOneElement) {
   Golden golden("count_sketch", library_text("sparsify/count_sketch.cinch"),
                 {{"columns", 0.2}, {"ratio", 0.0625}});
@@ -333,7 +341,8 @@ TEST(GoldenVectors, CountSketchOfOneElement) {
   EXPECT_EQ(golden.decoded(), gradient);
 }
 
-// A constant gradient is reached from below, two elements a step; the update is all of it so far.
+// The gradient is kV in every step. Each step sends the two largest elements that the estimate
+// still lacks. The update is the estimate so far.
 TEST(GoldenVectors, Ef21OfTopTwo) {
   Golden golden("sent",
                 "import std.wrap\nimport std.sparsify\n"
@@ -374,7 +383,8 @@ TEST(GoldenVectors, ScaledTopOne) {
   EXPECT_EQ(golden.decoded()[11], 64.0f);
 }
 
-// Sixteen elements are few or many: all of them, or the two largest and none beside them.
+// The gradient has 16 elements. With a limit of 17 the program sends all of them exactly. With a
+// limit of 16 it sends the two largest and no exact values.
 TEST(GoldenVectors, ExactBelowOfTopTwo) {
   const std::string inner =
       "import std.wrap\nimport std.sparsify\ncompressor sent = exact_below(topk(ratio: 0.125)";
@@ -392,7 +402,7 @@ TEST(GoldenVectors, ExactBelowOfTopTwo) {
   EXPECT_EQ(large.decoded()[4], 0.0f);
 }
 
-// The orthonormal DCT-II of (1, 2, 3, 4).
+// The expected values are the orthonormal DCT-II of (1, 2, 3, 4).
 TEST(GoldenVectors, CosineTransformOfFour) {
   Golden golden(
       "dct4",
@@ -410,8 +420,9 @@ TEST(GoldenVectors, CosineTransformOfFour) {
   EXPECT_THAT(golden.decoded(), Pointwise(FloatNear(2e-6f), {1.0f, 2.0f, 3.0f, 4.0f}));
 }
 
-// The coefficients of highest magnitude of a chunk of 64 leave the momentum; with no more than
-// `kept` of them in the gradient, all of it does.
+// The first chunk of 64 elements is 3 times row 5 of the cosine transform minus 2 times row 0, so
+// it has two nonzero coefficients, -2 and 3. The program sends two coefficients of each chunk. So
+// it sends the whole gradient, and no momentum remains.
 TEST(GoldenVectors, Demo) {
   Golden golden("demo", library_text("sparsify/demo.cinch"), {{"kept", 2}}, 70);
   std::vector<float> gradient(70);
@@ -432,8 +443,8 @@ TEST(GoldenVectors, Demo) {
   EXPECT_THAT(golden.finished(std::vector<float>(70, -0.5f)), Each(-1.0f));
 }
 
-// What is not sent stays: coefficients of one element are cosines, and all 64 give it back.
-// Each chunk is one row of the transform, in f64: its coefficient is 1.
+// Chunk k is row k of the cosine transform, computed in f64. So its largest coefficient is number
+// k, and this coefficient is 1.
 TEST(GoldenVectors, DemosCosines) {
   std::vector<float> rows;
   for (int k = 0; k < 64; ++k) {
@@ -453,7 +464,8 @@ TEST(GoldenVectors, DemosCosines) {
   }
 }
 
-// 64 bytes of header, what a block has, and no element but the ten.
+// A payload has 64 bytes of header, 16 bytes for the scale, padding included, and the codes of the
+// ten elements. It has no codes for the elements that fill up the block.
 TEST(SmallTensors, NoPaddingOfBlocksIsSent) {
   const std::vector<float> ten(kV.begin(), kV.begin() + 10);
   const std::pair<const char*, std::size_t> sizes[] = {
@@ -465,6 +477,8 @@ TEST(SmallTensors, NoPaddingOfBlocksIsSent) {
   }
 }
 
+// A gradient with a single 1 has cosines as its coefficients. All 64 coefficients restore it. With
+// 8 coefficients, the rest stays in the momentum.
 TEST(GoldenVectors, DemoKeepsTheRest) {
   std::vector<float> gradient(128);
   gradient[69] = 1;
@@ -479,12 +493,14 @@ TEST(GoldenVectors, DemoKeepsTheRest) {
     EXPECT_NEAR(sent[i] + left[i], gradient[i], 1e-6);
     squares += left[i] * left[i];
   }
-  // 8 of 64 coefficients of at most 1 / 32 of the squares each.
+  // The square of a coefficient is at most 2 / 64. So the 8 that are sent hold at most 1 / 4 of the
+  // sum of squares, which is 1.
   EXPECT_GT(squares, 0.75f);
   EXPECT_LT(squares, 0.8f);
 }
 
-// Two chunks of eight: the largest of each; each one's own scale.
+// The gradient has two chunks of eight elements. Top-k sends the largest element of each chunk.
+// ef_sign sends the mean magnitude of each chunk as its scale.
 TEST(GoldenVectors, ChunkedTopOneAndScaledSigns) {
   Golden largest("sent",
                  "import std.wrap\nimport std.sparsify\n"

@@ -1,5 +1,5 @@
-// Packed fields of a payload bit by bit: Rice codes of gaps, Elias delta codes with the lengths
-// that the literature gives them, and words that a sender made up.
+// Tests the packed fields of payloads bit by bit: Rice codes of gaps, the Elias delta codes of the
+// literature, and words that a malicious sender made up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,8 +48,9 @@ bool bit_of(const Words& words, std::size_t bit) {
   return ((words[bit / 32] >> bit % 32) & 1) != 0;
 }
 
-// Gaps 3, 16, 0, 38 of indices below 64 have 4 low bits: 0, 1, 0 and 2 zeros before the ones, then
-// the low bits 3, 0, 0, 6 from bit 7 on.
+// The gaps are 3, 16, 0 and 38. For four indices below 64 a Rice code has 4 low bits. The unary
+// parts are 0, 1, 0 and 2 zeros, each followed by a one: bits 0 to 6. The low bits 3, 0, 0 and 6
+// start at bit 7.
 TEST(PackedFields, RiceCodesToTheBit) {
   Golden program("indices", text_of("ascending"), {}, 64);
   program.encode(0, mask_of(64, {3, 20, 21, 60}));
@@ -57,8 +58,9 @@ TEST(PackedFields, RiceCodesToTheBit) {
               ElementsAre(0b1001101u | 3u << 7 | 6u << 19));
 }
 
-// The codes that the field's bits stand for, as they are written down: of each number the unary
-// part, then the bits of its length, then its own, highest first.
+// Returns the code of each number as the literature writes it: the unary part, the bits of the
+// length, then the bits of the number, highest bit first. The field stores these parts separately,
+// lowest bit first.
 std::vector<std::string> elias_codes(const Words& words, std::size_t num) {
   std::vector<std::size_t> zeros(num), width(num);
   std::vector<std::string> codes(num);
@@ -117,12 +119,12 @@ std::vector<std::vector<float>> masks(std::size_t size) {
     all.emplace_back(size);
     for (float& x : all.back()) x = is_set(random) ? 1.0f : 0.0f;
   }
-  all.emplace_back(size);  // a run, then nothing
+  all.emplace_back(size);  // ones, then only zeros
   std::fill_n(all.back().begin(), size / 3, 1.0f);
   return all;
 }
 
-// Every payload stays within the bound, decodes to its indices, and has the expected size.
+// Each list of indices must decode to itself. Decoding also checks the size of the payload.
 TEST(PackedFields, AnyIndices) {
   for (const char* code : {"ascending", "elias ascending"}) {
     for (std::size_t size : {1, 33, 5000}) {
@@ -138,7 +140,8 @@ TEST(PackedFields, AnyIndices) {
   }
 }
 
-// A thousandth of the elements at random: log2 of the number of ways is 11.41 bits per index.
+// The mask has a random thousandth of the elements. The number of such masks is 2 to the power of
+// 11.40 bits per index, which no code can beat on average.
 TEST(PackedFields, NearTheEntropy) {
   constexpr std::size_t kSize = 1 << 20, kNum = kSize / 1000;
   std::mt19937_64 random(3);
@@ -156,8 +159,9 @@ TEST(PackedFields, NearTheEntropy) {
   EXPECT_GT(bits, 11.41);
 }
 
-// Words that are changed are refused before anything is written, or are the codes of what they
-// decode to: each index list has one form.
+// Decodes payloads with changed words. Each list of indices has only one valid encoding. So the
+// reader must either reject the payload before it writes any output, or decode it to a list whose
+// encoding is this payload.
 class HostileWords {
  public:
   HostileWords(const std::string& code, std::size_t size)
@@ -190,7 +194,8 @@ class HostileWords {
   }
 
  private:
-  // The good payload with other words, and a header that says so.
+  // Returns the valid payload with its words replaced. The size, the count of words and the check
+  // word match the new words.
   Bytes with(const Words& words) const {
     Bytes payload(good_.begin(), good_.begin() + 80);
     const auto num = static_cast<std::uint32_t>(words.size());
@@ -244,7 +249,7 @@ TEST(PackedFields, HostileWords) {
         victim.attack(drawn);
       }
     }
-    EXPECT_GT(victim.accepted(), 100);  // some changes make other indices
+    EXPECT_GT(victim.accepted(), 100);  // some changes encode other indices
   }
 }
 
@@ -253,7 +258,8 @@ Golden library(const std::string& name, std::vector<std::pair<std::string, doubl
   return {name, library_text("quantize/" + name + ".cinch"), std::move(bindings), num_elems};
 }
 
-// The same levels from the same draws, whatever they travel in.
+// Both programs draw the same random numbers, so they must decode to the same values. Only their
+// encodings differ.
 TEST(QsgdElias, DecodesToWhatQsgdDecodesTo) {
   constexpr std::size_t kSize = 1500;
   Golden codes = library("qsgd_elias", {{"levels", 7}}, kSize);
@@ -266,8 +272,8 @@ TEST(QsgdElias, DecodesToWhatQsgdDecodesTo) {
   }
 }
 
-// The paper's bound on the expected bits of a bucket of B elements in s levels (theorem 3.2),
-// without its o(1).
+// Theorem 3.2 of the QSGD paper bounds the expected number of bits of a bucket of B elements with s
+// levels. The test uses this bound without its o(1) terms.
 TEST(QsgdElias, TakesNoMoreThanThePaperExpects) {
   constexpr std::size_t kBuckets = 64, kBucket = 512;
   const std::vector<float> g = make_gradient(DataKind::Normal, kBuckets * kBucket, 9);

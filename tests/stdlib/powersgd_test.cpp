@@ -1,5 +1,5 @@
-// PowerSGD on matrices of a rank below its own: it must give them back, whatever their scale, and
-// find more when the rank grows.
+// Runs PowerSGD on matrices whose rank is at most that of the compressor. It must restore them at
+// any scale, also when the rank grows from step to step.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct Matrix {
   std::vector<float> values;
 };
 
-// Numbers without a pattern that a product of few columns and rows could have.
+// Returns pseudorandom numbers in [-1, 1). In practice a matrix of them has full rank.
 float scattered(std::int64_t i) {
   const double x = std::sin(static_cast<double>(i) * 12.9898) * 43758.5453;
   return static_cast<float>(2 * (x - std::floor(x)) - 1);
@@ -82,7 +82,7 @@ Compiled powersgd(double rank) {
   return std::move(*compiled);
 }
 
-// The default rank, 4, compiled; the interpreter must give the same bits.
+// Runs the compiled program with rank 4, the default. The interpreter must return the same bits.
 class PowerSgd : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -93,7 +93,7 @@ class PowerSgd : public ::testing::Test {
     delete loaded_program;
     delete compiled_program;
   }
-  // The part of the gradient that the update of the last step misses.
+  // Returns the error of the last step's update relative to its gradient.
   static double error_of(const std::vector<Matrix>& steps) {
     const RankCase one_case = steps_of_one_rank(steps);
     const RankResults results = run_ranks_on_cpu(*loaded_program, one_case);

@@ -1,5 +1,5 @@
-// Properties that hold for whole classes of compressors and that claims do not state: indices
-// beyond what f32 counts exactly, permuted gradients, thresholds that follow the density.
+// Tests properties of whole classes of compressors that claims do not state: indices above 2^24,
+// permuted gradients, and thresholds that follow the density.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<float> decoded(rt::Session& session, const std::vector<float>& gradi
   return out;
 }
 
-// "topk" of sparsify/topk.cinch.
+// Returns "topk" for sparsify/topk.cinch.
 std::string name_of(const ::testing::TestParamInfo<const char*>& each) {
   const std::string path = each.param;
   const auto begin = path.find('/') + 1;
@@ -33,8 +33,8 @@ std::string name_of(const ::testing::TestParamInfo<const char*>& each) {
 
 class Sparsifier : public ::testing::TestWithParam<const char*> {};
 
-// 2^24 + 1 is the first number that f32 does not hold: an index that went through one would land
-// beside its place.
+// 2^24 + 1 is the first integer that f32 cannot represent. An index that was converted to f32 would
+// point to the wrong element.
 TEST_P(Sparsifier, FindsPlacesBeyondFloats) {
   constexpr std::size_t kElems = (std::size_t{1} << 24) + 3;
   const auto session = open(load(library_program(GetParam())), kElems);
@@ -53,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Library, Sparsifier,
 
 class ElementWise : public ::testing::TestWithParam<const char*> {};
 
-// C(permuted x) = permuted C(x), where nothing is drawn and no value is met twice.
+// C(permuted x) = permuted C(x). This holds for compressors without random draws and gradients
+// whose values are all different.
 TEST_P(ElementWise, DoesNotMindTheOrder) {
   const std::vector<float> gradient = make_gradient(DataKind::Normal, 5003, 3);
   std::vector<std::size_t> order(gradient.size());
@@ -78,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Library, ElementWise,
 
 class Estimator : public ::testing::TestWithParam<const char*> {};
 
-// A larger density keeps no fewer elements, and something is always kept.
+// A larger ratio never keeps fewer elements, and at least one element is always kept.
 TEST_P(Estimator, KeepsMoreAtLargerDensities) {
   constexpr std::size_t kElems = 50000;
   const Loaded program = load(library_program(GetParam()));
@@ -103,8 +104,9 @@ INSTANTIATE_TEST_SUITE_P(Library, Estimator,
                                            "sparsify/sidco.cinch", "sparsify/dgc.cinch"),
                          name_of);
 
-// A gradient whose tail is far heavier than those that are fitted: each stage after the second
-// keeps less of what is wanted, 0.19 of it with seven.
+// The gradient's tail is far heavier than that of the fitted distributions. With each stage after
+// the second fewer elements remain: seven stages keep only 0.19 of the wanted 200. The program must
+// stop adding stages and correct the share that it asks for.
 TEST(Sidco, StepsBackWhereAStageMakesItWorse) {
   constexpr std::size_t kElems = 20000;
   std::vector<float> gradient(kElems);
@@ -123,8 +125,9 @@ TEST(Sidco, StepsBackWhereAStageMakesItWorse) {
   EXPECT_LE(kept, 250);
 }
 
-// The sample tells the threshold to some ten percent, however small the share: here within three
-// deviations in each of ten draws.
+// About 100 elements of the sample reach the threshold, at any ratio. So the number of elements
+// sent has a standard deviation of about ten percent. All ten seeds must stay within three
+// deviations.
 TEST(GradDrop, KeepsTheWantedNumberAtSmallShares) {
   constexpr std::size_t kElems = 1000000;
   const Loaded program = load(library_program("sparsify/graddrop.cinch"));

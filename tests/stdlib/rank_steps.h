@@ -1,4 +1,4 @@
-// Runs library programs with a `sync` on several ranks with synthetic gradients.
+// Runs library programs that have a `sync` block on several ranks with synthetic gradients.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -14,15 +14,15 @@ namespace cinch::testing {
 using Values = std::vector<float>;
 using ByRank = std::vector<Values>;
 
-/// `file` within the library: "sparsify/gtopk.cinch".
+/// Loads a program of the library. `file` is a path such as "sparsify/gtopk.cinch".
 inline Loaded load_library(const std::string& file, const Bindings& bindings) {
   auto program = make_program(std::filesystem::path(file).stem().string(), library_text(file));
   program->bindings = bindings;
   return load(*program);
 }
 
-/// On CPUs, with as many ranks as the first step has gradients, and as many elements as the first
-/// gradient.
+/// Runs the program on the CPU. The gradients of the first step determine the number of ranks and
+/// of elements.
 inline RankResults results_of(const Loaded& program, RankCase one_case) {
   one_case.options.rows = static_cast<std::int64_t>(one_case.gradients[0][0].size());
   one_case.options.world = static_cast<std::uint32_t>(one_case.gradients[0].size());

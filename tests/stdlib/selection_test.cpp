@@ -1,5 +1,6 @@
-// Exact selection: topk against a sort, on data for which a sample predicts the k-th largest and on
-// data for which it cannot; and the bytes that a selection moves, as counted while it runs.
+// Tests exact selection. topk must select what a sort selects, both on data where a sample predicts
+// the k-th largest magnitude well and on data where it does not. The tests also count the bytes
+// that a selection reads and writes while it runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ std::vector<Data> data_of_all_kinds() {
   }
   all.push_back({"ascending", make_gradient(DataKind::Normal, kSize, 6)});
   std::ranges::sort(all.back().gradient);
-  // Large where a sample of regular places would look, small elsewhere.
+  // Large values lie at regular places. A sample with a regular stride could see too many or too
+  // few of them.
   Data periodic{"periodic", std::vector<float>(kSize)};
   for (std::size_t i = 0; i < periodic.gradient.size(); ++i) {
     periodic.gradient[i] = (i % 19 == 0 ? 1.0f : 0.01f) * static_cast<float>(1 + i % 1009);
@@ -51,7 +53,7 @@ std::vector<Data> data_of_all_kinds() {
   return all;
 }
 
-// All places, the largest magnitude first, ties to the lower index.
+// Returns all indices, sorted by falling magnitude. Equal magnitudes are sorted by index.
 std::vector<int> places_by_magnitude(const std::vector<float>& gradient) {
   std::vector<int> order(gradient.size());
   std::iota(order.begin(), order.end(), 0);
@@ -63,7 +65,7 @@ std::vector<int> places_by_magnitude(const std::vector<float>& gradient) {
   return order;
 }
 
-// The first k, ascending.
+// Returns the first k indices of `by_magnitude` in ascending order.
 std::vector<int> largest(const std::vector<int>& by_magnitude, std::size_t k) {
   std::vector<int> first(by_magnitude.begin(), by_magnitude.begin() + static_cast<long>(k));
   std::ranges::sort(first);
@@ -94,7 +96,7 @@ std::unique_ptr<rt::Session> open_on(const Loaded& loaded, std::size_t num_elems
   return open(loaded, options);
 }
 
-// The indices in a payload of k values and packed indices.
+// Reads the indices from a payload that holds k values and then packed indices.
 std::vector<int> indices_of(const std::vector<std::uint8_t>& payload, std::size_t k,
                             std::size_t num_elems) {
   const std::size_t offset = (80 + 4 * k + 15) / 16 * 16;
@@ -124,7 +126,7 @@ TEST(Selection, TopkIsExactHoweverTheSampleGuesses) {
   }
 }
 
-// Bytes read per element of an encode of each kind of data.
+// Bounds on the bytes that an encode reads per element, for one kind of data and one ratio.
 struct Figure {
   const char* data;
   float ratio;
@@ -135,13 +137,13 @@ TEST(Selection, TopkSweepsOnceWhereASampleTellsAndFiveTimesAtWorst) {
   const Loaded loaded = load_counting("topk");
   ASSERT_NE(loaded, nullptr);
   constexpr Figure kFigures[] = {
-      {"real", 0.001f, 4, 6},  // the sweep, the sample three times, the list
+      {"real", 0.001f, 4, 6},  // one sweep over all, the sample three times, the list
       {"real", 0.01f, 4, 6},
-      {"real", 0.1f, 8, 15},  // and everything again, to select
+      {"real", 0.1f, 8, 15},  // and a second sweep to select
       {"normal", 0.001f, 4, 6},
-      {"constant", 0.01f, 20, 22},  // all ties: the list overflows
+      {"constant", 0.01f, 20, 22},  // all are ties, so the list overflows
       {"zeros", 0.01f, 20, 22},
-      {"constant", 1.0f, 20, 76},  // and the payload itself: 53 B read for each element kept
+      {"constant", 1.0f, 20, 76},  // also reads 53 B per kept element for the payload
   };
   const auto all = data_of_all_kinds();
   for (const Figure& figure : kFigures) {

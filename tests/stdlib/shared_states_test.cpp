@@ -1,5 +1,6 @@
-// onebit_adam and fetchsgd against plain programs in double precision, which follow the papers (and
-// where those leave it open, the authors' programs) step by step.
+// Compares onebit_adam and fetchsgd with simple C++ references in double precision. The references
+// follow the papers step by step. Where a paper leaves a detail open, they follow its authors'
+// program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,10 +29,10 @@ double signed_scale(double value, double scale) {
   return value < 0 ? -scale : scale;
 }
 
-// As f32, in which programs hold their parameters.
+// Rounded to f32, because programs hold their parameters in f32.
 constexpr double kBeta1 = 0.9f, kBeta2 = 0.999f;
 
-// Algorithm 1 of the paper.
+// Algorithm 1 of the 1-bit Adam paper.
 class OneBitAdam {
  public:
   OneBitAdam(std::size_t world, std::size_t n, std::size_t freeze)
@@ -67,7 +68,8 @@ class OneBitAdam {
     }
   }
 
-  // Messages from ranks to owners, and from these to all.
+  // Each rank sends its compressed momentum to the owners of the parts. Each owner averages and
+  // compresses its part again and sends it to all ranks.
   Doubles exchange(const ByRank& gradients) {
     std::vector<Doubles> sent;
     for (std::size_t rank = 0; rank < world_; ++rank) sent.push_back(send(rank, gradients[rank]));
@@ -80,7 +82,7 @@ class OneBitAdam {
     return joined;
   }
 
-  // Behind the last element, parts are filled up with positive signs.
+  // Compresses the momentum of a rank. Positive signs fill up the last part.
   Doubles send(std::size_t rank, const Values& gradient) {
     Doubles p(n_), sent(world_ * part_);
     for (std::size_t i = 0; i < n_; ++i)
@@ -117,7 +119,7 @@ class OneBitAdam {
 constexpr std::array<std::uint32_t, 5> kKeys = {0x2545f491, 0x9e3779b9, 0xb5297a4d, 0x68e31da4,
                                                 0x1b56c4e9};
 
-// The cell for an element in one row of a sketch, and the sign with which it is counted.
+// The cell of an element in one row of a sketch, and the sign with which the cell adds it.
 struct Cell {
   std::size_t index;
   double sign;
@@ -130,7 +132,8 @@ Cell cell_of(std::size_t element, std::size_t row, std::size_t cells) {
   return {row * cells + in_row, (h & 1) != 0 ? -1.0 : 1.0};
 }
 
-// Algorithm 1 of the paper; as in the authors' program, touched cells are zeroed.
+// Algorithm 1 of the FetchSGD paper. Like the authors' program, it clears the cells of the elements
+// that are sent, where the paper subtracts their values.
 class FetchSgd {
  public:
   FetchSgd(std::size_t n, std::size_t cells, std::size_t k)
@@ -202,7 +205,7 @@ void expect_near(const Loaded& program, const RankCase& one_case, Reference refe
   }
 }
 
-// Elements that the ranks' number does not divide, too.
+// Some lengths are not multiples of the number of ranks, so the last part holds fewer elements.
 TEST(OneBitAdam, CompressesMomentumTwiceAfterTheFreeze) {
   const Loaded program = load_library("sign/onebit_adam.cinch", {{"freeze", 3}});
   for (const std::size_t world : {1, 2, 3, 5}) {

@@ -1,6 +1,7 @@
-// States updated in place: every program of the library, alone and in error feedback, gives the
-// payloads and states of the same program with second buffers, bit for bit, also around a gradient
-// that is not finite, which changes no state.
+// Compares programs that update their states in place with the same programs compiled to write each
+// new state to a second buffer. Payloads and states must have the same bits. A gradient with a NaN
+// must not change any state. The tests cover all programs of the library, alone and composed with
+// wrappers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

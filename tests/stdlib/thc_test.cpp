@@ -1,6 +1,6 @@
-// Sums over ranks lose nothing over steps. THC's lookup tables are those that dynamic programming
-// finds: of all tables with this many places on a grid, the one whose unbiased rounding of a
-// clipped normal number has the least variance.
+// Tests THC. Updates and residuals must add up to the gradients over many steps. The lookup table
+// must be the best of its size and grid: the one whose unbiased rounding of a clipped normal number
+// has the least variance. Dynamic programming finds it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ double below(double a) {
   return std::erfc(-a / std::sqrt(2.0)) / 2;
 }
 
-// The magnitude that a standard normal number exceeds with probability p.
+// Returns the magnitude that a standard normal number exceeds with probability p, by bisection.
 double clipped_at(double p) {
   double low = 0, high = 20;
   for (int i = 0; i < 200; ++i) {
@@ -36,16 +36,18 @@ double clipped_at(double p) {
   return low;
 }
 
-// The integral of (x - a) (b - x) over the normal density: the variance that rounding to a or b
-// adds.
+// Returns the variance that unbiased rounding to a or b adds to normal numbers between them. It is
+// the integral of (x - a) (b - x) times the normal density from a to b.
 double variance_between(double a, double b) {
   const double square = (below(b) - b * density(b)) - (below(a) - a * density(a));
   const double mean = density(a) - density(b);
   return -square + (a + b) * mean - a * b * (below(b) - below(a));
 }
 
-// Tables T of 2^bits places with T[0] = 0, T[last] = grid and T[z] + T[last - z] = grid: half of it
-// is a path through the lower half of the grid, whose last step crosses the middle.
+// Returns the best table T with 2^bits places, T[0] = 0 and T[last] = grid. Tables are symmetric:
+// T[z] + T[last - z] = grid. So the function searches only the lower half: the cheapest path
+// through the lower half of the grid. The step from T[half - 1] to T[half] crosses the middle, so
+// it counts once and all others count twice.
 std::vector<int> best_table(int grid, int bits, double exceeded) {
   const double t = clipped_at(exceeded);
   const auto cost = [&](int i, int j) {
@@ -78,7 +80,7 @@ std::vector<int> best_table(int grid, int bits, double exceeded) {
   return table;
 }
 
-// The tables in the program of THC's authors (arXiv 2302.08545).
+// The expected tables are those in the program of THC's authors (arXiv 2302.08545).
 TEST(Thc, TablesAreOptimal) {
   EXPECT_NEAR(clipped_at(1.0 / 32), 2.153875, 1e-6);
   EXPECT_THAT(best_table(16, 3, 1.0 / 32), ElementsAreArray({0, 3, 5, 7, 9, 11, 13, 16}));
@@ -131,8 +133,8 @@ RankResults results_of(const RankCase& one_case,
   return loaded == nullptr ? RankResults() : run_ranks_on_cpu(loaded, one_case);
 }
 
-// All updates plus what ranks still keep equal all gradients: element by element, in means over
-// ranks.
+// Checks element by element that all updates plus the mean of the last residuals equal the sum of
+// the mean gradients. The residuals must be small but not zero.
 void expect_nothing_lost(const RankCase& one_case, const RankResults& results) {
   ASSERT_EQ(results.size(), kSteps);
   double squares = 0, lost = 0, kept = 0;
