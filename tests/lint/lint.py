@@ -21,6 +21,8 @@ SOURCE_FOLDERS = ["runtime", "dsl", "compiler", "codegen"]
 CODE_FOLDERS = SOURCE_FOLDERS + ["tests", "examples"]
 MAX_FILE_LINES = 700
 MAX_FOLDER_FILES = 30
+SHORT_FILE_LINES = 40
+MAX_SHORT_FILES = 120
 
 RUNTIME = ["runtime"]
 # The rooms of the runtime in layer order, with those below that each sees beside runtime/core. CMake's include folders say the same
@@ -209,6 +211,15 @@ def check_folders(root):
             for folder, count in sorted(counts.items()) if count > MAX_FOLDER_FILES]
 
 
+def check_short_files(root):
+    """All files of C++ that say too little to be a file: a reader opens one for each idea."""
+    short = [path for path in code_files(root) if read(root, path).count("\n") < SHORT_FILE_LINES]
+    if len(short) <= MAX_SHORT_FILES:
+        return []
+    return [f"{len(short)} files of C++ have fewer than {SHORT_FILE_LINES} lines, at most {MAX_SHORT_FILES}: give small things to the file "
+            "of what they serve"]
+
+
 def check_generated(root, build):
     script = os.path.join(root, "tests", "lint", "generate_docs.py")
     run = subprocess.run([sys.executable, script, build, "--check"], capture_output=True, text=True)
@@ -225,7 +236,7 @@ def make_tree(root, files):
 def complaints_of(build, files):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, files)
-        return check_includes(root, build) + check_lengths(root) + check_folders(root)
+        return check_includes(root, build) + check_lengths(root) + check_folders(root) + check_short_files(root)
 
 
 def test_reading(build):
@@ -275,6 +286,9 @@ def self_test(build):
     expect({**full, "dsl/sema/notes.md": "", "dsl/sema/sizes/a.cpp": "", "dsl/b.cpp": ""})
     expect({**full, "dsl/sema/one_more.h": ""}, "dsl/sema: 31 files of C++, at most 30")
     expect({f"tests/unit/f{i}.cpp": "" for i in range(31)})
+    short = {f"tests/unit/f{i}.cpp": "\n" * 39 for i in range(MAX_SHORT_FILES)}
+    expect({**short, "tests/unit/long.cpp": "\n" * 40})
+    expect({**short, "tests/unit/one_more.cpp": ""}, "121 files of C++ have fewer than 40 lines")
     expect({"runtime/core/b.cpp": "#include NAME\n"}, "their names")
     expect({"runtime/core/b.cpp": "#include_next <vector>\n"}, "by #include")
 
@@ -289,7 +303,7 @@ def main():
         self_test(build)
         print("lint: the checks find what they should")
         return 0
-    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_folders(ROOT) + check_rooms() + check_generated(ROOT, build)
+    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_folders(ROOT) + check_short_files(ROOT) + check_rooms() + check_generated(ROOT, build)
     for line in complaints:
         print(line, file=sys.stderr)
     print(f"lint: {len(complaints)} complaints")
