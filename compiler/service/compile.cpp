@@ -193,14 +193,14 @@ Effort choose_effort(const FrontEnd& front_end, const ProgramRequest& request,
 }
 
 Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
-                      codegen::ImageOptions options) {
+                      codegen::ImageOptions options, bool allows_quick) {
   if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
   const ProgramRequest& request = compilation.request;
   rt::StepLimit steps = step_limit(request);
   ir::Program program = lower_program(front_end, *compilation.checked);
   run_passes(program, steps);
   const kir::KernelProgram kernels = make_kernels(program, {request.states, &steps});
-  options.effort = choose_effort(front_end, request, target, kernels);
+  options.effort = allows_quick ? choose_effort(front_end, request, target, kernels) : Effort::Full;
   const CompileCache cache = cache_of(compilation, target, {options.block_warps, options.effort});
   Made made{{{},
              cache.stamps_of(front_end.sources),
@@ -212,12 +212,18 @@ Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codeg
   return made;
 }
 
-// Quickly made code is used this time; better code is made in the background.
-void improve_if_asked(const ProgramRequest& request, const codegen::Target& target, Effort effort,
+// Quickly made code is used this time; better code is made in the background. Returns false if
+// nobody makes it.
+bool improve_if_asked(const ProgramRequest& request, const codegen::Target& target, Effort effort,
                       std::uint32_t block_warps) {
-  if (effort == Effort::Full || !request.is_improved_later || request.pass_limit) return;
+  if (effort == Effort::Full || !request.is_improved_later || request.pass_limit) return false;
   const rt::CacheSettings settings = cache_settings();
-  if (settings.is_on && settings.improves) improve_later({request, target, block_warps});
+  return settings.is_on && settings.improves && improve_later({request, target, block_warps});
+}
+
+// Is it code that only serves until better code takes its place?
+bool must_be_replaced(const codegen::Target& target, Effort effort) {
+  return effort == Effort::Quick && target.kind == codegen::TargetKind::Cpu;
 }
 
 // What takes the place of quickly compiled code.
@@ -238,8 +244,14 @@ Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codege
   if (!made && !block_warps && !is_limited) {
     if (auto kept = find_other_code(compilation, target)) return std::move(*kept);
   }
-  if (!made) made = compile_and_keep(front_end, compilation, target, options);
-  improve_if_asked(compilation.request, target, made->effort, options.block_warps);
+  if (!made) made = compile_and_keep(front_end, compilation, target, options, true);
+  // Where the quick code cannot be kept, nor can the better code.
+  const bool is_lost = must_be_replaced(target, made->effort) &&
+                       !cache_of(compilation, target, {options.block_warps, made->effort}).find();
+  const bool is_improved =
+      !is_lost && improve_if_asked(compilation.request, target, made->effort, options.block_warps);
+  if (must_be_replaced(target, made->effort) && !is_improved)
+    made = compile_and_keep(front_end, compilation, target, options, false);
   return std::move(*made);
 }
 
@@ -295,8 +307,8 @@ ImageBytes make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
       effort = tried;
       return cache_of(compilation, target, {block_warps, tried}).find_stored();
     });
-    if (kept) {
-      improve_if_asked(request, target, effort, block_warps);
+    const bool is_improved = kept && improve_if_asked(request, target, effort, block_warps);
+    if (kept && (is_improved || !must_be_replaced(target, effort))) {
       return {std::move(kept->image), better_than(compilation, target, effort, kept->imports)};
     }
   }

@@ -128,11 +128,14 @@ void CompileCache::put(const rt::ProgramImage& image,
 }
 
 BetterCode CompileCache::code_from(const std::vector<rt::SourceStamp>& imports) const {
-  return {key_, digest_of(imports)};
+  std::error_code error;
+  return {key_, digest_of(imports), fs::absolute(cache_.settings().folder, error).string()};
 }
 
 std::optional<std::vector<std::uint8_t>> find_better(const BetterCode& code) {
-  auto entry = rt::ImageCache(cache_settings()).find_stored(code.key);
+  rt::CacheSettings settings = cache_settings();
+  settings.folder = code.folder;
+  auto entry = rt::ImageCache(std::move(settings)).find_stored(code.key);
   if (!entry || digest_of(entry->imports) != code.imports) return std::nullopt;
   return std::move(entry->image);
 }

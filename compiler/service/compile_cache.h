@@ -25,10 +25,11 @@ struct CodeChoice {
   codegen::Effort effort = codegen::Effort::Full;
 };
 
-// Names the fully optimised code of a program, which is perhaps not made yet. Plain data.
+// Names the fully optimised code of a program, which is perhaps not made yet.
 struct BetterCode {
-  Hash128 key;      // of its entry
-  Hash128 imports;  // a digest of the texts that it must have been made from
+  Hash128 key;         // of its entry
+  Hash128 imports;     // a digest of the texts that it must have been made from
+  std::string folder;  // of the cache, absolute: settings and working folder may change
 };
 // Returns that code if the cache holds it.
 std::optional<std::vector<std::uint8_t>> find_better(const BetterCode& code);

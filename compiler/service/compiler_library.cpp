@@ -62,11 +62,18 @@ void list_programs(const cinch_compiler_request& request) {
   request.give_image(request.context, text.data(), text.size());
 }
 
+// A name in bytes: the hashes, then the folder.
+std::string name_of(const BetterCode& code) {
+  const Hash128 hashes[] = {code.key, code.imports};
+  return std::string(reinterpret_cast<const char*>(hashes), sizeof hashes) + code.folder;
+}
+
 void give_better_code(const cinch_compiler_request& request) {
-  BetterCode code;
-  if (request.better_size != sizeof(code)) return;
-  std::memcpy(&code, request.better, sizeof(code));
-  if (const auto bytes = find_better(code))
+  Hash128 hashes[2];
+  if (request.better_size < sizeof hashes) return;
+  std::memcpy(hashes, request.better, sizeof hashes);
+  const std::string name(static_cast<const char*>(request.better), request.better_size);
+  if (const auto bytes = find_better({hashes[0], hashes[1], name.substr(sizeof hashes)}))
     request.give_image(request.context, bytes->data(), bytes->size());
 }
 
@@ -75,7 +82,10 @@ void compile(const cinch_compiler_request& request) {
   if (request.better != nullptr) return give_better_code(request);
   FrontEnd front_end;
   const ImageBytes image = make_image_bytes(front_end, program_of(request), target_of(request));
-  if (image.better) request.give_better(request.context, &*image.better, sizeof(*image.better));
+  if (image.better) {
+    const std::string name = name_of(*image.better);
+    request.give_better(request.context, name.data(), name.size());
+  }
   request.give_image(request.context, image.bytes.data(), image.bytes.size());
 }
 

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "codegen/jit/nvrtc.h"
@@ -108,10 +109,10 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
-void start(const std::string& command, const std::string& text,
+bool start(const std::string& command, const std::string& text,
            std::vector<std::string> environment) {
   const TextFile input(text);
-  if (!input.is_whole()) return;
+  if (!input.is_whole()) return false;
   const SpawnSettings settings(input);
   std::vector<std::string> words = {command, "cache", "improve"};
   pid_t process = 0;
@@ -121,13 +122,23 @@ void start(const std::string& command, const std::string& text,
   // its children may have been first.
   while (code == 0 && ::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
   }
+  return code == 0;
 }
 
-bool is_new(const std::string& text) {
+// A process may be killed, and an entry may be lost. So the same is started again when somebody
+// asks for it much later.
+constexpr std::chrono::seconds kStartsAgainAfter{30};
+
+bool was_started_lately(const std::string& text) {
+  using Clock = std::chrono::steady_clock;
   static std::mutex mutex;
-  static std::set<std::string> started;
+  static std::map<std::string, Clock::time_point> started;
   const std::lock_guard lock(mutex);
-  return started.insert(text).second;
+  const auto now = Clock::now();
+  const auto [found, is_new] = started.try_emplace(text, now);
+  if (!is_new && now - found->second < kStartsAgainAfter) return true;
+  found->second = now;
+  return false;
 }
 
 }  // namespace
@@ -172,15 +183,16 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
 bool can_improve() {
   const rt::ImageCache cache(cache_settings());
   return cache.settings().is_on && cache.settings().improves && !find_command().empty() &&
-         cache.check_writable();
+         !cache.settings().folder.empty() && cache.check_writable();
 }
 
-void improve_later(const Improvement& improvement) {
+bool improve_later(const Improvement& improvement) {
   const codegen::Target& target = improvement.target;
-  if (target.kind == codegen::TargetKind::Cuda && !codegen::nvrtc_report().is_found) return;
+  if (target.kind == codegen::TargetKind::Cuda && !codegen::nvrtc_report().is_found) return false;
   const std::string command = find_command();
+  if (command.empty()) return false;
   const std::string text = write_improvement(improvement);
-  if (!command.empty() && is_new(text)) start(command, text, environment_for(target));
+  return was_started_lately(text) || start(command, text, environment_for(target));
 }
 
 }  // namespace cinch::service

@@ -28,8 +28,8 @@ rt::Result<Improvement> read_improvement(std::string_view text);
 // CINCH_BACKGROUND must not be off.
 bool can_improve();
 
-// Starts the process, once for each improvement. Does nothing, without an error, if there is no
-// `cinch` beside this library, or for a GPU no NVRTC.
-void improve_later(const Improvement& improvement);
+// Starts the process, or leaves that to one that was started less than half a minute ago. Returns
+// false if none could be started: there is no `cinch` beside this library, or for a GPU no NVRTC.
+bool improve_later(const Improvement& improvement);
 
 }  // namespace cinch::service

@@ -33,8 +33,8 @@ struct cinch_program {
   mutable std::mutex mutex;
   mutable std::map<std::int32_t, std::weak_ptr<const cinch::rt::GpuProgram>> on_gpus;
   std::string cpu;
-  // What compiled its code quickly; null: the code is final.
-  std::unique_ptr<const cinch::c_api::CompileJob> job;
+  std::unique_ptr<const cinch::c_api::CompileJob> job;  // null: it was loaded
+  cinch::rt::FindBetterCode find_better;                // for quickly compiled code; or empty
   // Texts that infos point to.
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };

@@ -45,14 +45,17 @@ CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program,
   return give_program(std::move(*image), program, std::move(find_better));
 }
 
-// A saved image is loaded many times, so its code is compiled with all optimisations. If that
-// fails, the present code is saved.
+// A saved image is loaded many times, so its code is compiled with all optimisations. The present
+// code is saved if that fails, or if texts have changed since: they are another program then.
 CallStatus save(const cinch_program& program, const char* path) {
-  if (program.job != nullptr) {
-    const auto better = program.job->run_ahead_of_time();
-    if (better) return done(rt::write_file_bytes(path, better->bytes));
+  std::optional<rt::ProgramImage> better;
+  if (program.find_better) better = program.find_better();
+  if (program.find_better && !better) {
+    (void)program.job->run_ahead_of_time();
+    better = program.find_better();
   }
-  return done(rt::save_image(program.image(), path));
+  if (better) better->info.params = program.image().info.params;  // the values that were bound
+  return done(rt::save_image(better ? *better : program.image(), path));
 }
 
 CallStatus check_texts(const char* const* texts, std::size_t count, const std::string& what) {
@@ -207,9 +210,10 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     auto job = std::make_unique<CompileJob>(*given, std::move(*target));
     auto image = job->run();
     CINCH_TRY(image);
-    const bool is_final = image->better.empty();
-    CINCH_TRY(load(rt::read_image(image->bytes), program, job->finder(std::move(image->better))));
-    if (!is_final) (*program)->job = std::move(job);
+    rt::FindBetterCode find_better = job->finder(std::move(image->better));
+    CINCH_TRY(load(rt::read_image(image->bytes), program, find_better));
+    (*program)->find_better = std::move(find_better);
+    (*program)->job = std::move(job);
     return rt::Ok{};
   });
 }

@@ -60,7 +60,9 @@ void add_cache(Registry& registry) {
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
-  inner.add("improve", "what compiler/service/improve.h starts", run_cache_improve, options)
+  inner
+      .add("improve", "compiles again what was compiled quickly; Cinch starts it",
+           run_cache_improve, options)
       ->group("");
   cache->footer(
       "Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3 --target cuda:sm_90");
