@@ -41,8 +41,8 @@ constexpr const char* kPasses =
     ",loop-unroll<O3>,vector-combine," CINCH_CLEAN ",loop-mssa(licm)," CINCH_BRANCHES
     ")),globaldce";
 // For code that serves until the other is made. It takes two fifths of the time, machine code
-// included, and runs two to five times as long. Without unrolling and what follows it some decoders
-// would run 40 times as long: arrays of lanes would stay in memory.
+// included, and runs about twice as long, at most six times. Without unrolling and what follows it
+// some decoders would run 40 times as long: arrays of lanes would stay in memory.
 constexpr const char* kQuickPasses =
     "function<eager-inv>(lower-expect," CINCH_BRANCHES
     ",sroa,early-cse<>),"
