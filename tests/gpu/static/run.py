@@ -92,7 +92,7 @@ def launches(source):
 
 
 def groups_a_warp(options, kernel, launch):
-    """Groups that a warp takes in a launch over 2^27 elements: as runtime/gpu/session/session_blocks.cpp spreads them."""
+    """Groups that a warp takes in a launch over 2^27 elements: as runtime/gpu/session/blocks.cpp spreads them."""
     entry = next(e for e in json.loads(TUNING.read_text())["entries"] if e["architecture"] == options.arch)
     groups = model.ELEMENTS / kernel.group_len
     each = entry["numbers"]["blocks_per_multiprocessor"] or launch.resident
