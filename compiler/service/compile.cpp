@@ -114,21 +114,25 @@ CompileCache cache_of(const Compilation& compilation, const codegen::Target& tar
   return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
 }
 
+// Code of a program without states is the same in both forms. It is kept as with a second buffer.
+CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
+                      const CodeChoice& code, bool has_states) {
+  const auto states = has_states ? compilation.request.states : codegen::StateUpdate::SecondBuffer;
+  return {compilation.text, compilation.bindings_of_code, states, target, code};
+}
+
 // A program that was found or made.
 struct Made {
   rt::CacheEntry entry;
   Effort effort = Effort::Full;
 };
 
-// Looks up this key. For a program without states also finds code that was made for states in a
-// second buffer, which is then the same.
+// Looks up this key, and that of a program without states, which is perhaps none yet.
 std::optional<rt::CacheEntry> find_code(const Compilation& compilation,
                                         const codegen::Target& target, const CodeChoice& code) {
   if (auto kept = cache_of(compilation, target, code).find()) return kept;
   if (compilation.request.states != codegen::StateUpdate::InPlace) return std::nullopt;
-  auto kept = CompileCache(compilation.text, compilation.bindings_of_code,
-                           codegen::StateUpdate::SecondBuffer, target, code)
-                  .find();
+  auto kept = cache_of(compilation, target, code, false).find();
   if (kept && kept->image.info.states.empty()) return kept;
   return std::nullopt;
 }
@@ -201,7 +205,8 @@ Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codeg
   run_passes(program, steps);
   const kir::KernelProgram kernels = make_kernels(program, {request.states, &steps});
   options.effort = allows_quick ? choose_effort(front_end, request, target, kernels) : Effort::Full;
-  const CompileCache cache = cache_of(compilation, target, {options.block_warps, options.effort});
+  const CompileCache cache = cache_of(compilation, target, {options.block_warps, options.effort},
+                                      !kernels.info.states.empty());
   Made made{{{},
              cache.stamps_of(front_end.sources),
              value_or_throw(codegen::make_image(kernels, target_of_code(target), options))},
@@ -228,9 +233,11 @@ bool must_be_replaced(const codegen::Target& target, Effort effort) {
 
 // What takes the place of quickly compiled code.
 std::optional<BetterCode> better_than(const Compilation& compilation, const codegen::Target& target,
-                                      Effort effort, const std::vector<rt::SourceStamp>& imports) {
+                                      Effort effort, const std::vector<rt::SourceStamp>& imports,
+                                      bool has_states) {
   if (effort == Effort::Full || !compilation.request.replaces_code) return std::nullopt;
-  return cache_of(compilation, target, {block_warps_of(target), Effort::Full}).code_from(imports);
+  const CodeChoice better{block_warps_of(target), Effort::Full};
+  return cache_of(compilation, target, better, has_states).code_from(imports);
 }
 
 Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
@@ -244,12 +251,15 @@ Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codege
   if (!made && !block_warps && !is_limited) {
     if (auto kept = find_other_code(compilation, target)) return std::move(*kept);
   }
-  if (!made) made = compile_and_keep(front_end, compilation, target, options, true);
-  // Where the quick code cannot be kept, nor can the better code.
-  const bool is_lost = must_be_replaced(target, made->effort) &&
-                       !cache_of(compilation, target, {options.block_warps, made->effort}).find();
-  const bool is_improved =
-      !is_lost && improve_if_asked(compilation.request, target, made->effort, options.block_warps);
+  bool can_be_kept = true;
+  if (!made) {
+    made = compile_and_keep(front_end, compilation, target, options, true);
+    // Where the quick code cannot be kept, nor can the better code.
+    if (must_be_replaced(target, made->effort))
+      can_be_kept = find_kept(compilation, target, options.block_warps).has_value();
+  }
+  const bool is_improved = can_be_kept && improve_if_asked(compilation.request, target,
+                                                           made->effort, options.block_warps);
   if (must_be_replaced(target, made->effort) && !is_improved)
     made = compile_and_keep(front_end, compilation, target, options, false);
   return std::move(*made);
@@ -309,12 +319,15 @@ ImageBytes make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
     });
     const bool is_improved = kept && improve_if_asked(request, target, effort, block_warps);
     if (kept && (is_improved || !must_be_replaced(target, effort))) {
-      return {std::move(kept->image), better_than(compilation, target, effort, kept->imports)};
+      // Without states it would lie under the other key.
+      return {std::move(kept->image), better_than(compilation, target, effort, kept->imports,
+                                                  request.states == codegen::StateUpdate::InPlace)};
     }
   }
   const Made made = make_program(front_end, compilation, target, {});
   return {rt::write_image(made.entry.image),
-          better_than(compilation, target, made.effort, made.entry.imports)};
+          better_than(compilation, target, made.effort, made.entry.imports,
+                      !made.entry.image.info.states.empty())};
 }
 
 bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target) {

@@ -129,16 +129,19 @@ bool start(const std::string& command, const std::string& text,
 // asks for it much later.
 constexpr std::chrono::seconds kStartsAgainAfter{30};
 
-bool was_started_lately(const std::string& text) {
+// Calls `start` unless it succeeded for this text lately. Returns false if it fails.
+template <typename Start>
+bool start_once(const std::string& text, const Start& start) {
   using Clock = std::chrono::steady_clock;
   static std::mutex mutex;
   static std::map<std::string, Clock::time_point> started;
   const std::lock_guard lock(mutex);
   const auto now = Clock::now();
-  const auto [found, is_new] = started.try_emplace(text, now);
-  if (!is_new && now - found->second < kStartsAgainAfter) return true;
-  found->second = now;
-  return false;
+  const auto found = started.find(text);
+  if (found != started.end() && now - found->second < kStartsAgainAfter) return true;
+  if (!start()) return false;
+  started[text] = now;
+  return true;
 }
 
 }  // namespace
@@ -192,7 +195,7 @@ bool improve_later(const Improvement& improvement) {
   const std::string command = find_command();
   if (command.empty()) return false;
   const std::string text = write_improvement(improvement);
-  return was_started_lately(text) || start(command, text, environment_for(target));
+  return start_once(text, [&] { return start(command, text, environment_for(target)); });
 }
 
 }  // namespace cinch::service

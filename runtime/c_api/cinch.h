@@ -167,7 +167,8 @@ CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** prog
 CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
                                                 cinch_program** program, cinch_error* error);
 /* Saves the program's image. Code for a CPU that was compiled quickly is compiled again with all
- * optimisations for that, unless a text that it imports has changed since. The call writes a
+ * optimisations for that, unless its text or one that it imports has changed since, or the
+ * cache cannot keep that code. The call writes a
  * temporary file in the same folder and renames it. It follows a link, and writes directly to a
  * device or a pipe (docs/command_line.md). Errors: IO, UNAVAILABLE (a program of a library). */
 CINCH_API cinch_status cinch_program_save(const cinch_program* program, const char* path,

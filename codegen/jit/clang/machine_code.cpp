@@ -42,7 +42,7 @@ constexpr const char* kPasses =
     ")),globaldce";
 // For code that serves until the other is made. It takes two fifths of the time, machine code
 // included, and runs about twice as long, at most six times. Without unrolling and what follows it
-// some decoders would run 40 times as long: arrays of lanes would stay in memory.
+// some decoders would run more than 20 times as long: arrays of lanes would stay in memory.
 constexpr const char* kQuickPasses =
     "function<eager-inv>(lower-expect," CINCH_BRANCHES
     ",sroa,early-cse<>),"

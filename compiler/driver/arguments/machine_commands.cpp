@@ -46,13 +46,7 @@ void add_cache(Registry& registry) {
             "compresses the entries to a fifth, for a folder that others read (CINCH_CACHE_SHARED)",
             run_cache_pack, options);
   command = inner.add("warm", "compiles programs before they are needed", run_cache_warm, options);
-  command
-      ->add_option("programs", options->programs,
-                   "programs; without them, all of the standard library")
-      ->type_name("PROGRAM");
-  add_bindings(command, options->bindings);
-  add_headers(command, options->headers);
-  add_states(command, options->states);
+  add_library_programs(command, *options);
   command
       ->add_option("--cpu,--target", options->targets,
                    "what to compile for: native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx and "

@@ -40,13 +40,7 @@ void add_bench(Registry& registry) {
       "bench",
       "measures encoding and decoding beside the least time that memory allows, and compiling",
       run_bench, options);
-  command
-      ->add_option("programs", options->programs,
-                   "programs; without them, all of the standard library")
-      ->type_name("PROGRAM");
-  add_bindings(command, options->bindings);
-  add_headers(command, options->headers);
-  add_states(command, options->states);
+  add_library_programs(command, *options);
   add_execution(command, options->execution);
   add_count(command, "--elements", options->elements, "elements of the gradient", 1)
       ->capture_default_str();

@@ -79,6 +79,17 @@ CLI::Option* add_bytes(CLI::App* command, const std::string& names, T& value,
 void add_states(CLI::App* command, codegen::StateUpdate& states);
 void add_headers(CLI::App* command, rt::HeaderSearch& headers);
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings);
+// Several programs, or all of the library, and how they are compiled.
+template <typename Options>
+void add_library_programs(CLI::App* command, Options& options) {
+  command
+      ->add_option("programs", options.programs,
+                   "programs; without them, all of the standard library")
+      ->type_name("PROGRAM");
+  add_bindings(command, options.bindings);
+  add_headers(command, options.headers);
+  add_states(command, options.states);
+}
 // The program, its parameters, and how it is compiled.
 void add_program(CLI::App* command, ProgramOptions& options);
 void add_execution(CLI::App* command, ExecutionOptions& options);
