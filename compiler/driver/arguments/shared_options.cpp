@@ -84,7 +84,8 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
 void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
   command
       ->add_option("-I,--include", headers.include_folders,
-                   "a folder with C++ headers of `extern fn`; the program's own folder comes first")
+                   "a folder with C++ headers of `extern fn`; -I again for more; the program's own "
+                   "folder comes first")
       ->type_name("DIR")
       ->allow_extra_args(false);
   command
