@@ -7,6 +7,7 @@
 #include "compiler/driver/page/charts.h"
 #include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/service/formula.h"
 
 namespace cinch::driver {
 
@@ -152,7 +153,11 @@ class ExplainPage {
     if (!counts.empty())
       body_ +=
           html_paragraph(fmt::format("Counts that the data decides: {}.", fmt::join(counts, ", ")));
-    body_ += html_paragraph("Bound: " + payload["bound"].get<std::string>(), "soft");
+    auto bound = payload["bound"].get<std::string>();
+    for (const json& size : report_["sizes"])
+      service::name_size(bound, size["formula"].get<std::string>(),
+                         size["name"].get<std::string>());
+    body_ += html_paragraph("Bound: " + bound, "soft");
   }
 
   void add_collectives() {
