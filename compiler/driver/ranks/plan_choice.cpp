@@ -173,9 +173,8 @@ void check_plan_name(const SyncCommandOptions& options) {
   if (is_known || plan == "reduce_scatter") return;
   const std::string_view near = nearest_name(plan, names);
   throw CommandError(ExitCode::Usage,
-                     fmt::format("there is no plan {}{}; there are {}", plan,
-                                 near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
-                                 fmt::join(names, ", ")));
+                     fmt::format("--plan: '{}' is not one of {}{}", plan, fmt::join(names, ", "),
+                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
 void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world) {
