@@ -3,6 +3,8 @@
 #include "compiler/driver/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <span>
 
 #include "compiler/driver/arguments/add_commands.h"
@@ -13,6 +15,36 @@
 #include "compiler/driver/version.h"
 
 namespace cinch::driver {
+
+namespace {
+
+bool is_setting(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return false;
+  return std::ranges::all_of(word.substr(0, equals),
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+// `--set a=1 b=2` becomes `--set a=1 --set b=2`. The parser itself cannot take several values here:
+// it would also take a program that follows.
+std::vector<std::string> with_each_setting_named(std::span<const std::string> words) {
+  std::vector<std::string> named;
+  bool is_in_set = false, is_first_value = false;
+  for (const std::string& word : words) {
+    const bool begins = word == "--set" || word.starts_with("--set=");
+    if (!begins && is_in_set && !is_first_value) {
+      is_in_set = is_setting(word);
+      if (is_in_set) named.emplace_back("--set");
+    }
+    if (begins) is_in_set = true;
+    is_first_value = word == "--set";
+    named.push_back(word);
+  }
+  return named;
+}
+
+}  // namespace
 
 ExitCode run_command_line(int argc, char** argv) {
   CLI::App app("Cinch compiles programs that compress gradients.", "cinch");
@@ -49,8 +81,11 @@ ExitCode run_command_line(int argc, char** argv) {
   add_man_pages(registry);
   add_output_options(app);
   find_command(app, std::span(registry.words).subspan(1));
+  std::vector<std::string> words =
+      with_each_setting_named(std::span(registry.words).subspan(std::min(argc, 1)));
+  std::ranges::reverse(words);  // as the parser takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
       refuse_words(app, error);

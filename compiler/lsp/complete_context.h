@@ -13,6 +13,7 @@ enum class PlaceKind : std::uint8_t {
   Declarations,  // of a file
   Items,         // of a compressor
   WireEntries,
+  WireFields,  // of the payload that an `encode` makes
   Expression,
   Statement,  // or an expression
   Type,

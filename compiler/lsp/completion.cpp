@@ -2,6 +2,7 @@
 // imported files.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -47,6 +48,9 @@ class Completer {
         break;
       case PlaceKind::WireEntries:
         words({"count"});
+        break;
+      case PlaceKind::WireFields:
+        fields_of_payload();
         break;
       case PlaceKind::Statement:
         words({"let", "let mut", "for", "while", "assert", "wire"});
@@ -129,7 +133,7 @@ class Completer {
   }
 
   // Of two with the same name, the one declared later is nearer, and is offered.
-  void names_in_scope() {
+  void names_in_scope(const std::function<bool(const Declaration&)>& is_wanted = {}) {
     const NameIndex& names = query_.analysis.names();
     for (std::size_t i = names.declarations.size(); i-- > 0;) {
       const Declaration& decl = names.declarations[i];
@@ -137,7 +141,8 @@ class Completer {
       const bool is_seen = decl.scope.begin < query_.offset && query_.offset <= decl.scope.end;
       const bool is_in_wire = decl.kind == NameKind::Field;
       const bool is_of_file = decl.scope == query_.analysis.source().whole();
-      if (is_seen && !is_in_wire) add_declaration(query_.analysis.root(), decl, is_of_file ? 1 : 0);
+      if (!is_seen || is_in_wire || (is_wanted && !is_wanted(decl))) continue;
+      add_declaration(query_.analysis.root(), decl, is_of_file ? 1 : 0);
     }
   }
 
@@ -222,24 +227,43 @@ class Completer {
       const bool is_seen = decl.scope.begin <= query_.offset && query_.offset <= decl.scope.end;
       if (!is_seen || decl.name.text != base) continue;
       if (decl.kind == NameKind::InnerCompressor) words({"wire", "encode", "decode", "finish"});
-      if (decl.kind == NameKind::PayloadParameter) fields_beside(decl);
+      if (decl.kind == NameKind::PayloadParameter) {
+        for (const Declaration* field : fields_around(decl.name.span.begin))
+          add_declaration(query_.analysis.root(), *field, 0);
+      }
     }
   }
 
-  // Fields of the payload that a `decode` takes: those of the enclosing compressor.
-  void fields_beside(const Declaration& payload) {
+  // Fields of the payload of the compressor around an offset.
+  std::vector<const Declaration*> fields_around(std::uint32_t offset) const {
     const ast::Module& tree = query_.analysis.root().tree;
-    const NameIndex& names = query_.analysis.names();
+    std::vector<const Declaration*> fields;
     for (const ast::DeclId id : tree.decls) {
       const Span around = tree[id].span;
-      if (payload.name.span.begin < around.begin || payload.name.span.begin >= around.end) continue;
-      for (const Declaration& decl : names.declarations) {
+      if (offset < around.begin || offset > around.end) continue;
+      for (const Declaration& decl : query_.analysis.names().declarations) {
         const bool is_inside =
             around.begin <= decl.name.span.begin && decl.name.span.end <= around.end;
-        if (decl.kind == NameKind::Field && is_inside)
-          add_declaration(query_.analysis.root(), decl, 0);
+        if (decl.kind == NameKind::Field && is_inside) fields.push_back(&decl);
       }
     }
+    return fields;
+  }
+
+  // In `wire { }` a field has a value, or is short for the variable of its name.
+  void fields_of_payload() {
+    const std::vector<const Declaration*> fields = fields_around(query_.offset);
+    for (const Declaration* field : fields) {
+      const std::string& name = field->name.text;
+      const auto detail = declaration_text(query_.analysis, query_.analysis.root(), *field);
+      if (Json* item = add(name + ":", Kind::Field, 0, detail, field->doc)) {
+        (*item)["insertText"] = name + ": ";
+      }
+    }
+    names_in_scope([&](const Declaration& decl) {
+      return std::ranges::any_of(
+          fields, [&](const Declaration* field) { return field->name.text == decl.name.text; });
+    });
   }
 
   void imports(const std::vector<std::string>& path) {

@@ -122,7 +122,7 @@ Json rename(const Query& query, const std::string& name) {
   const Declaration* decl = query.analysis.find(use.declared);
   if (decl == nullptr) refuse("no name of the program is here");
   if (decl->kind == NameKind::Word) refuse("a word that a parameter takes is given in other files");
-  if (!is_name(name)) refuse("`" + name + "` is no name");
+  if (!is_name(name)) refuse("`" + name + "` cannot be a name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
   check_no_operator(*decl, name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -116,10 +117,26 @@ AnalysisRequest Workspace::request(const std::string& path, std::string text) co
   return made;
 }
 
+namespace {
+
+// The lines of a text that import files, at their lines.
+std::string import_lines(const std::string& text) {
+  std::istringstream whole(text);
+  std::string lines;
+  for (std::string line; std::getline(whole, line);)
+    lines += (line.starts_with("import ") ? line : "") + "\n";
+  return lines;
+}
+
+}  // namespace
+
 void Workspace::check(Document& document) {
   if (!document.is_stale) return;
   document.is_stale = false;
   document.analysis = nullptr;
+  // A document may have syntax errors when it is opened.
+  if (document.last_with_imports == nullptr)
+    document.last_with_imports = read(document.path, import_lines(document.text));
   AnalysisRequest wanted = request(document.path, document.text);
   wanted.read_extern = read_extern_;
   wanted.earlier = document.last_with_imports;

@@ -118,11 +118,15 @@ bool is_call(const std::string& text) {
 
 }  // namespace
 
+bool name_size(std::string& text, const std::string& formula, const std::string& name) {
+  return is_call(formula) && replace_all(text, formula, name);
+}
+
 std::string formula_with_sizes(rt::ProgramInfo& info, HostExprId id) {
   std::string text = formula_text(info, id), sizes;
   for (const rt::SizeInfo& size : info.sizes) {
     const std::string value = formula_text(info, size.value);
-    if (!is_call(value) || !replace_all(text, value, size.name)) continue;
+    if (!name_size(text, value, size.name)) continue;
     sizes += (sizes.empty() ? ", where " : ", ") + size.name + " = " + value;
   }
   return text + sizes;

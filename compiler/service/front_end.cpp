@@ -99,7 +99,7 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
     const bool is_word = !value && is_name(text);
     if (equals == 0 || (!value && !is_word)) {
       throw ServiceError(Fault::Argument,
-                         "a parameter is bound by name=number, not '" + word + "'");
+                         "--set takes NAME=VALUE, such as ratio=0.01; found '" + word + "'");
     }
     bindings.push_back({word.substr(0, equals), value.value_or(0), is_word ? text : ""});
   }

@@ -177,7 +177,7 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
     value.at("block_warps").get_to(improvement.block_warps);
   } catch (const json::exception&) {
     return rt::fail(rt::ErrorKind::InvalidArgument,
-                    "this is no text that says what to improve: programs that use Cinch write it");
+                    "this is not a list of what to improve, as programs that use Cinch write it");
   }
   request.is_ahead_of_time = true;
   return improvement;

@@ -398,6 +398,20 @@ class Completion(Session):
         self.assertNotIn("value", names)
         self.assertNotIn("w", names)
 
+    async def test_offers_the_fields_of_a_payload(self):
+        await self.opened()
+        self.assertEqual(await self.completed("wire { |index, value }"), ["index:", "value:", "value", "index"])
+        text = TOPK.replace("wire { index, value }", "wire { index, ")
+        await self.editor.change(URI, text)
+        self.assertEqual(await self.completed("wire { index, |", text), ["index:", "value:", "value", "index"])
+
+    async def test_knows_imports_of_a_document_that_is_opened_unfinished(self):
+        text = "import std.wrap\nimport std.sparsify\ncompressor mine = error_feedback(to"
+        await self.editor.open(URI, text)
+        names = await self.completed("error_feedback(to|", text)
+        for name in ["inner:", "decay:", "topk", "error_feedback"]:
+            self.assertIn(name, names)
+
     async def test_knows_imports_while_a_statement_is_unfinished(self):
         await self.opened()
         text = TOPK.replace("let value = x[index]", "let value = ")

@@ -85,8 +85,8 @@ ExitCode print_pages(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     pages.push_back(find_topic(name));
     if (pages.back() != nullptr) continue;
-    throw CommandError(ExitCode::Usage, fmt::format("'{}' is no page of help; `environment` and "
-                                                    "`exit-codes` are",
+    throw CommandError(ExitCode::Usage, fmt::format("'{}' is not a page of help; the pages are "
+                                                    "`environment` and `exit-codes`",
                                                     name));
   }
   for (const Topic* page : pages) {

@@ -20,7 +20,7 @@ void add_list_and_doctor(Registry& registry) {
                    "compressors to show; without names, one line for each compressor")
       ->type_name("COMPRESSOR");
   command->add_option("--sort", list->sort, "sorts by family, by name, or by the bits of a payload")
-      ->check(CLI::IsMember({"family", "name", "bits"}))
+      ->check(one_of({"family", "name", "bits"}))
       ->capture_default_str();
   add_json(command, list->json);
   command->footer("Example: cinch list topk error_feedback");
@@ -80,7 +80,7 @@ void add_completion(Registry& registry) {
       registry.app.add_subcommand("completion", "prints the completion script for a shell");
   command->add_option("shell", options->shell, "the shell that reads the script")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
   command->callback([root = &registry.app, action = &registry.action, options] {
     *action = [root, options] {
       fmt::print("{}", completion_script(shape_of(*root), options->shell));

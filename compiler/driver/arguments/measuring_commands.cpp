@@ -19,7 +19,7 @@ void add_verify(Registry& registry) {
       ->add_option("--input", options->inputs, "your gradients, tested beside the generated ones")
       ->type_name("G.npy");
   command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
-      ->check(CLI::IsMember({"bf16"}));
+      ->check(one_of({"bf16"}));
   add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
   command->add_option("--budget", options->budget, "time to spend on all laws, about")
       ->check(seconds())
@@ -53,7 +53,7 @@ void add_bench(Registry& registry) {
       ->add_option("--sort", options->sort,
                    "sorts by name, by payload size, by the time of a call or by the time to "
                    "compile; none: the order in which programs are given")
-      ->check(CLI::IsMember({"none", "name", "payload", "encode", "decode", "sync", "compile"}))
+      ->check(one_of({"none", "name", "payload", "encode", "decode", "sync", "compile"}))
       ->capture_default_str();
   command
       ->add_option("--seconds", options->seconds,
@@ -95,7 +95,7 @@ void add_report(Registry& registry) {
       ->check(seconds())
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
-      ->check(CLI::IsMember({"bf16"}));
+      ->check(one_of({"bf16"}));
   command
       ->add_option("--html", options->html,
                    "writes a page with pictures, for a browser; it needs no other file")

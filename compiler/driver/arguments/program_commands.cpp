@@ -50,7 +50,7 @@ void add_explain(Registry& registry) {
   command
       ->add_option("--device", options->execution.device,
                    "cuda: also registers, shared memory and occupancy of each kernel")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(one_of({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
@@ -71,7 +71,7 @@ namespace {
 
 void add_run_options(CLI::App* command, RunOptions& options) {
   command->add_option("--dtype", options.dtype, "bf16: elements of uint16 files are bfloat16")
-      ->check(CLI::IsMember({"bf16"}));
+      ->check(one_of({"bf16"}));
   add_count(command, "--seed", options.seed, "seed of random draws")->capture_default_str();
   add_count(command, "--step", options.step, "number of the first step")->capture_default_str();
   add_count(command, "--worker", options.worker, "number of this rank")->capture_default_str();
@@ -160,8 +160,8 @@ void add_build(Registry& registry) {
   command
       ->add_option("--emit", options->emit,
                    "prints a stage of the compiler instead of building a library")
-      ->check(CLI::IsMember({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
-                             "cubin", "image"}));
+      ->check(one_of({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
+                      "cubin", "image"}));
   command
       ->add_option("--target", options->targets,
                    "what to compile for: cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, "

@@ -32,7 +32,7 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
   command
       ->add_option("--transport", options.transport,
                    "how ranks reach each other; loopback: as threads of this process")
-      ->check(CLI::IsMember({"loopback", "mpi", "nccl", "ucx"}))
+      ->check(one_of({"loopback", "mpi", "nccl", "ucx"}))
       ->capture_default_str();
   add_count(command, "--ranks", options.ranks,
             "number of ranks; 0: as many as there are inputs, or as a launcher has started", 0,
@@ -80,7 +80,7 @@ void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
       ->add_option("--lengths", options.lengths,
                    "payloads whose length depends on the data: padded to the longest, or their "
                    "lengths exchanged first")
-      ->check(CLI::IsMember({"auto", "padded", "exchanged"}))
+      ->check(one_of({"auto", "padded", "exchanged"}))
       ->capture_default_str();
   command
       ->add_option("--probe", options.probe,
@@ -135,12 +135,12 @@ void add_sync(Registry& registry) {
   command->add_flag("--at-once", options->is_at_once,
                     "with --profile: all tensors are ready when a step begins, for comparison");
   command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
-      ->check(CLI::IsMember({"bf16"}));
+      ->check(one_of({"bf16"}));
   add_transport(registry, command, *options);
   command
       ->add_option("--cuda-aware", options->cuda_aware,
                    "MPI reads and writes the memory of GPUs itself: yes, no, or as MPI says (auto)")
-      ->check(CLI::IsMember({"auto", "yes", "no"}))
+      ->check(one_of({"auto", "yes", "no"}))
       ->capture_default_str();
   add_sync_plan(command, *options);
   add_count(command, "--steps", options->num_steps, "number of steps, all with the same gradient",

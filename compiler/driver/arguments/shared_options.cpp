@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
+#include "runtime/core/nearest_name.h"
 #include "runtime/core/numbers/parse_number.h"
 #include "runtime/exec/task_runner.h"
 
@@ -20,10 +22,10 @@ std::string read_count(std::string& text, std::int64_t least, std::uint64_t most
   const ParsedCount count = parse_count(text, unit);
   if (count.state == ParsedCount::State::NoNumber) {
     return fmt::format(
-        "'{}' is no whole number; 4096, 1e6, 64k (thousands) and 64Ki (1024 each) are", text);
+        "'{}' is not a whole number; 4096, 1e6, 64k (thousands) and 64Ki (1024 each) are", text);
   }
   if (count.state == ParsedCount::State::Fraction) {
-    return fmt::format("{} is no whole number", text);
+    return fmt::format("{} is not a whole number", text);
   }
   const bool is_too_large = count.state == ParsedCount::State::TooLarge;
   const bool is_below =
@@ -55,6 +57,19 @@ CLI::Validator between(double least, double most) {
       "");
 }
 
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto check = [words](const std::string& text) {
+    if (std::ranges::find(words, text) != words.end()) return std::string();
+    // Short words are near to too many: `gpu` does not mean `cpu`.
+    constexpr std::size_t kShort = 3;
+    const std::string_view near =
+        text.size() > kShort ? nearest_name(text, {words.begin(), words.end()}) : "";
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "),
+                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  };
+  return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
 CLI::Validator seconds() {
   static constexpr double kMost = 1e6;
   return CLI::Validator(
@@ -77,14 +92,15 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
           "--states", [&states, names](const std::string& name) { states = names.at(name); },
           "where a step writes new states: to a second buffer, or over the old states where that "
           "is safe")
-      ->check(CLI::IsMember({"second-buffer", "in-place"}))
+      ->check(one_of({"second-buffer", "in-place"}))
       ->default_str("second-buffer");
 }
 
 void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
   command
       ->add_option("-I,--include", headers.include_folders,
-                   "a folder with C++ headers of `extern fn`; the program's own folder comes first")
+                   "a folder with C++ headers of `extern fn`; -I again for more; the program's own "
+                   "folder comes first")
       ->type_name("DIR")
       ->allow_extra_args(false);
   command
@@ -119,13 +135,13 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
   command
       ->add_option("--device", options.device,
                    "where the program runs; emulated: a GPU that is emulated on the CPU")
-      ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
+      ->check(one_of({"cpu", "cuda", "emulated"}))
       ->capture_default_str();
   command
       ->add_option("--cpu", options.cpu,
                    "the processor to compile for: this machine's (native), x86-64 with AVX2 (v3) "
                    "or AVX-512 (v4); aarch64 can be built, not run")
-      ->check(CLI::IsMember(known_cpus()))
+      ->check(one_of(known_cpus()))
       ->capture_default_str();
   add_count(
       command, "--seed-schedule", options.schedule_seed,
@@ -162,7 +178,7 @@ void add_output_options(CLI::App& app) {
             "--color",
             [names](const std::string& name) { output_settings().colour = names.at(name); },
             "colours; auto: on a terminal, unless NO_COLOR is set")
-        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->check(one_of({"auto", "always", "never"}))
         ->default_str("auto")
         ->group("Output");
   }

@@ -40,6 +40,8 @@ struct Registry {
 CLI::Validator count_between(std::int64_t least, std::uint64_t most, std::string_view unit);
 // For numbers that may be fractions. NaN never lies in a range.
 CLI::Validator between(double least, double most);
+// For a word of these. The message names the one that was probably meant.
+CLI::Validator one_of(const std::vector<std::string>& words);
 // For durations, from 0 seconds to some days.
 CLI::Validator seconds();
 

@@ -91,8 +91,20 @@ const CLI::Option* find_repeated(const CLI::App& command) {
   return nullptr;
 }
 
+// Options of every command are options of none if they are before the command.
+bool is_option_of_commands(const CLI::App& app, const std::string& option) {
+  const std::vector<const CLI::App*> commands = commands_of(app);
+  return std::ranges::any_of(commands, [&](const CLI::App* command) {
+    return command->get_option_no_throw(option) != nullptr;
+  });
+}
+
 [[noreturn]] void refuse_option(const UnknownWord& unknown) {
   const std::string option = unknown.word.substr(0, unknown.word.find('='));
+  if (is_option_of_commands(*unknown.command, option)) {
+    refuse(*unknown.command, fmt::format("'{}' goes behind the command: {} COMMAND {}", option,
+                                         path_of(*unknown.command), option));
+  }
   const std::string meant = meant_instead(*unknown.command, option);
   refuse(*unknown.command,
          fmt::format("unknown option '{}'{}", option,
@@ -122,6 +134,28 @@ const CLI::App* find_command(const CLI::App& app, std::span<const std::string> w
   refuse_command(app, words.front(), pages);
 }
 
+namespace {
+
+// In words of ours: "--input: 1 required G.npy missing", "program is required".
+std::string plain_text(const CLI::App& command, const std::string& text) {
+  constexpr std::string_view kNoValue = ": 1 required ", kLastWord = " missing",
+                             kRequired = " is required";
+  const std::size_t name_end = text.find(kNoValue);
+  if (name_end != std::string::npos && text.ends_with(kLastWord)) {
+    const std::size_t value = name_end + kNoValue.size();
+    return fmt::format("{} needs a value: {}", text.substr(0, name_end),
+                       text.substr(value, text.size() - kLastWord.size() - value));
+  }
+  if (!text.ends_with(kRequired) || text.starts_with('-')) return text;
+  const std::string name = text.substr(0, text.size() - kRequired.size());
+  const CLI::Option* const positional = command.get_option_no_throw(name);
+  if (positional == nullptr) return text;
+  const std::string type = positional->get_type_name();
+  return fmt::format("no {} is given", type.find('{') == std::string::npos ? type : name);
+}
+
+}  // namespace
+
 void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto unknown = find_unknown(app, /*wants_option=*/true)) refuse_option(*unknown);
   if (const auto unknown = find_unknown(app, /*wants_option=*/false)) {
@@ -133,7 +167,8 @@ void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
     refuse(command, fmt::format("{} is given {}", option->get_name(),
                                 times == 2 ? "twice" : fmt::format("{} times", times)));
   }
-  refuse(command, error.what());
+  if (!commands_of(command).empty()) refuse(command, "a command is required");
+  refuse(command, plain_text(command, error.what()));
 }
 
 }  // namespace cinch::driver

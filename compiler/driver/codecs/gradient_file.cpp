@@ -21,7 +21,7 @@ bool is_stored_as_uint16(std::span<const std::uint8_t> file) {
 
 }  // namespace
 
-rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) {
+rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) try {
   const std::vector<std::uint8_t> file = value_or_throw(rt::read_npy_bytes(path));
   rt::NpyArray array = value_or_throw(rt::parse_npy(file), path);
   if (dtype.empty() && is_stored_as_uint16(file)) {
@@ -31,6 +31,8 @@ rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) {
                            "say --dtype bf16");
   }
   return array;
+} catch (const std::bad_alloc&) {
+  throw CommandError(ExitCode::Unavailable, path + ": not enough memory to read it");
 }
 
 std::vector<rt::NpyArray> read_gradients(const std::vector<std::string>& paths,

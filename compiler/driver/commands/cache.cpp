@@ -13,6 +13,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
@@ -63,9 +64,11 @@ void print_for_people(const json& report) {
   }
   for (const json& entry : report["entries"]) {
     const std::string problem = entry["problem"].get<std::string>();
-    fmt::print("{:>9} bytes  used {:>7} s ago  {}\n", entry["bytes"].get<std::uint64_t>(),
-               entry["used_seconds_ago"].get<std::int64_t>(),
-               problem.empty() ? entry["title"].get<std::string>() : "not used: " + problem);
+    const std::string line =
+        fmt::format("{:>9} bytes  used {:>7} s ago  {}", entry["bytes"].get<std::uint64_t>(),
+                    entry["used_seconds_ago"].get<std::int64_t>(),
+                    problem.empty() ? entry["title"].get<std::string>() : "not used: " + problem);
+    fmt::print("{}\n", fit_to_width(line, output_width()));
   }
   fmt::print("{}, {} of at most {}\n", plainly_counted(report["entries"].size(), "entry"),
              plainly_counted(report["bytes"].get<std::uint64_t>(), "byte"),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "codegen/jit/clang_jit.h"
@@ -11,6 +12,8 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/version.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
@@ -155,12 +158,21 @@ ExitCode run_doctor(const DoctorOptions& options) {
     print_result(report);
     return ExitCode::Done;
   }
+  // Lines of `where` may be indented more.
+  const auto print_where = [](const std::string& where) {
+    std::istringstream lines(where);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t indent = 2 + std::min(line.find_first_not_of(' '), line.size());
+      fmt::print("{}{}\n", std::string(indent, ' '), wrapped(line, indent, sentence_width()));
+    }
+  };
   fmt::print("cinch {}\nprocessor: {}, {} threads\n", kVersion, report["cpu"].get<std::string>(),
              report["threads"].get<unsigned>());
   for (const json& found : report["items"]) {
-    fmt::print("{}: {} ({})\n  {}\n", found["name"].get<std::string>(),
+    fmt::print("{}: {} ({})\n", found["name"].get<std::string>(),
                found["found"].get<bool>() ? "found" : "not found",
-               found["needed_for"].get<std::string>(), found["where"].get<std::string>());
+               found["needed_for"].get<std::string>());
+    print_where(found["where"].get<std::string>());
   }
   return ExitCode::Done;
 }

@@ -26,7 +26,8 @@ constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 void print_explained(const json& report, const ExplainOptions& options) {
   const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
   if (options.formulas) {
-    print_formulas(report, options.fusion);
+    fmt::print("{}", formulas_text(report, options.fusion,
+                                   output_width() == 0 ? sentence_width() : width));
   } else {
     fmt::print("{}", explanation_text(report, width, options.fusion));
   }

@@ -45,17 +45,25 @@ json sorted(json list, const std::string& by) {
   return list;
 }
 
-// Pads names to one width, so that all families have the same columns.
+// Pads names to one width, so that all families have the same columns. In a narrow terminal, what a
+// program does is below its numbers.
 void print_list(const json& list, bool has_families) {
   const std::size_t width = text_width();
   std::size_t longest = 0;
   for (const json& item : list)
     longest = std::max(longest, num_characters(item["name"].get<std::string>()));
+  constexpr std::size_t kLeastSummary = 20, kIndentBelow = 4;
   const auto print_row = [&](const std::string& name, const std::string& bits,
                              const std::string& adds_up, const std::string& summary) {
     const std::string row = fmt::format("  {} {:>7}  {:<7} ", padded(name, longest), bits, adds_up);
-    const std::size_t taken = std::min(num_characters(row), width);
-    fmt::print("{}\n", fit_to_width(row + shortened(summary, width - taken), width));
+    const std::size_t taken = num_characters(row);
+    if (taken + kLeastSummary > width) {
+      const std::size_t left = std::max(width, kIndentBelow + kLeastSummary) - kIndentBelow;
+      fmt::print("{}\n{}{}\n", fit_to_width(row.substr(0, row.find_last_not_of(' ') + 1), width),
+                 std::string(kIndentBelow, ' '), shortened(summary, left));
+    } else {
+      fmt::print("{}\n", row + shortened(summary, width - taken));
+    }
   };
   print_row("", "bits", "adds up", "what it does");
   std::string family;

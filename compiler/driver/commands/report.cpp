@@ -48,9 +48,10 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   for (std::size_t i = 0; i < read.arrays.size(); ++i) {
     std::vector<float> values = to_f32(view_of(read.arrays[i]));
     if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
-      throw CommandError(ExitCode::AtFault, fmt::format("{}: {} has NaN or infinity, which no "
-                                                        "program takes",
-                                                        options.folder, read.names[i]));
+      throw CommandError(ExitCode::AtFault,
+                         fmt::format("{}: NaN or infinity in {}; take the gradients of a step "
+                                     "without",
+                                     options.folder, read.names[i]));
     }
     elements += read.arrays[i].num_elems();
     tensors.push_back({read.names[i], std::move(read.arrays[i]), std::move(values)});
@@ -59,7 +60,14 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   return tensors;
 }
 
-// Splits "onebit,topk(ratio: 0.1, a: 2)" into two: commas within brackets belong to a program.
+// Without the blanks around it.
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+// Splits "onebit, topk(ratio: 0.1, a: 2)" into two: commas within brackets belong to a program.
 std::vector<std::string> split_programs(const std::vector<std::string>& words) {
   std::vector<std::string> programs;
   for (const std::string& word : words) {
@@ -68,14 +76,16 @@ std::vector<std::string> split_programs(const std::vector<std::string>& words) {
     for (const char c : word) {
       depth += c == '(' ? 1 : c == ')' ? -1 : 0;
       if (c == ',' && depth == 0) {
-        programs.push_back(std::move(program));
+        programs.push_back(trimmed(program));
         program.clear();
       } else {
         program += c;
       }
     }
-    programs.push_back(std::move(program));
+    programs.push_back(trimmed(program));
   }
+  std::erase(programs, "");
+  if (programs.empty()) throw CommandError(ExitCode::Usage, "--programs names no program");
   return programs;
 }
 
@@ -205,6 +215,7 @@ class Survey {
 ExitCode run_report(const SurveyOptions& options) {
   constexpr std::size_t kLeastTableWidth = 75;
   parse_link(options.link);
+  require_place_for(options.html);
   const std::vector<SurveyTensor> tensors = read_survey(options);
   const json report = Survey(options, tensors).whole();
   if (!options.html.empty()) write_file(options.html, survey_page(report));

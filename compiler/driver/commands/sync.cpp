@@ -237,6 +237,7 @@ class SyncCommand {
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
     check_state_names(options_, world);
+    check_ranks_of_plan(options_, world);
     subject_ = assign_programs(options_, tensors);
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);

@@ -49,7 +49,7 @@ void check_counterexample(const std::string& path) {
   if (is_fine) return;
   throw CommandError(
       ExitCode::Usage,
-      fmt::format("--counterexample {}: is no file that others can go beside", path));
+      fmt::format("--counterexample {}: not a file that others can be written beside", path));
 }
 
 // Files that failing laws have written, in the order of the findings.

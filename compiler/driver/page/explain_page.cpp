@@ -7,6 +7,7 @@
 #include "compiler/driver/page/charts.h"
 #include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/service/formula.h"
 
 namespace cinch::driver {
 
@@ -152,7 +153,11 @@ class ExplainPage {
     if (!counts.empty())
       body_ +=
           html_paragraph(fmt::format("Counts that the data decides: {}.", fmt::join(counts, ", ")));
-    body_ += html_paragraph("Bound: " + payload["bound"].get<std::string>(), "soft");
+    auto bound = payload["bound"].get<std::string>();
+    for (const json& size : report_["sizes"])
+      service::name_size(bound, size["formula"].get<std::string>(),
+                         size["name"].get<std::string>());
+    body_ += html_paragraph("Bound: " + bound, "soft");
   }
 
   void add_collectives() {
@@ -183,7 +188,7 @@ class ExplainPage {
                         counted(entry[sweeps].get<std::int64_t>(), "sweep"))};
   }
 
-  void add_traffic(const json& entry) {
+  void add_traffic(const std::string& call, const json& entry) {
     std::vector<Bar> bars = {traffic_bar(entry, "the floor", "floor_sweeps",
                                          "floor_read_per_element", "floor_written_per_element")};
     const bool is_one = entry["bytes_read"] == entry["bytes_read_least"] &&
@@ -196,6 +201,8 @@ class ExplainPage {
     bars.push_back(traffic_bar(entry, is_one ? "moves" : "moves at worst", "sweeps_most",
                                "read_per_element", "written_per_element"));
     body_ += bar_chart(bars, "bytes per element of the floor, beside those that move");
+    if (const std::string why = why_floor_is_above(call, entry); !why.empty())
+      body_ += html_paragraph("The floor is above what moves, because " + why + ".", "soft");
   }
 
   void add_entry(const std::string& call, const json& entry) {
@@ -204,7 +211,7 @@ class ExplainPage {
         "Bytes per element of the gradient: the floor, which the algorithm "
         "forces, and what the kernels move.",
         "soft");
-    add_traffic(entry);
+    add_traffic(call, entry);
     if (call == "decode_add") return;
     const json& kernels = entry["kernel_list"];
     body_ += kernel_graph(kernels, "kernels of " + call + ", and the bytes that they move");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -45,6 +46,20 @@ std::filesystem::path place_of(const std::string& path) {
 }
 
 }  // namespace
+
+void require_place_for(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  const std::filesystem::path place = place_of(path), folder = place.parent_path();
+  const bool is_folder = std::filesystem::is_directory(place, error);
+  const int problem = is_folder                                  ? EISDIR
+                      : std::filesystem::exists(place, error)    ? 0
+                      : access(folder.c_str(), W_OK | X_OK) == 0 ? 0
+                                                                 : errno;
+  if (problem == 0) return;
+  throw CommandError(ExitCode::AtFault,
+                     fmt::format("cannot write '{}': {}", path, std::strerror(problem)));
+}
 
 void require_distinct_files(const std::vector<OutputOption>& outputs) {
   std::map<std::filesystem::path, std::string> seen;

@@ -19,6 +19,10 @@ std::string read_text_or_input(const std::string& path);
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::string& path, std::string_view text);
 
+// Throws as write_file would if no file can be written at `path`: call it before long work whose
+// result goes there. An empty path is an option that was not given.
+void require_place_for(const std::string& path);
+
 struct OutputOption {
   std::string name, path;  // an option that was not given has no path
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -172,9 +173,25 @@ void check_plan_name(const SyncCommandOptions& options) {
   if (is_known || plan == "reduce_scatter") return;
   const std::string_view near = nearest_name(plan, names);
   throw CommandError(ExitCode::Usage,
-                     fmt::format("there is no plan {}{}; there are {}", plan,
-                                 near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
-                                 fmt::join(names, ", ")));
+                     fmt::format("--plan: '{}' is not one of {}{}", plan, fmt::join(names, ", "),
+                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world) {
+  if (world % options.ranks_per_machine != 0) {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("--machine-ranks {}: {} ranks cannot be split into machines of "
+                                   "{} each",
+                                   options.ranks_per_machine, world, options.ranks_per_machine));
+  }
+  if (options.plan != "ps") return;
+  const std::set<std::uint32_t> servers(options.servers.begin(), options.servers.end());
+  if (!servers.empty() && servers.size() == options.servers.size() && *servers.rbegin() < world)
+    return;
+  throw CommandError(ExitCode::Usage,
+                     fmt::format("--plan ps: --servers takes one or more different ranks from 0 to "
+                                 "{}",
+                                 world - 1));
 }
 
 }  // namespace cinch::driver

@@ -65,5 +65,7 @@ nlohmann::json choice_json(const rt::PlanChoice& choice);
 
 // Throws CommandError (Usage) for a plan that does not exist, or that the command does not offer.
 void check_plan_name(const SyncCommandOptions& options);
+// Throws CommandError (Usage) if --servers or --machine-ranks do not fit this many ranks.
+void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world);
 
 }  // namespace cinch::driver

@@ -48,7 +48,7 @@ std::vector<std::string> cells_of(std::string_view line) {
 
 double number_in(const std::string& where, const char* column, const std::string& text) {
   const auto number = parse_number(text);
-  if (!number) refuse(where, fmt::format("{} is '{}', which is no number", column, text));
+  if (!number) refuse(where, fmt::format("{} is '{}', which is not a number", column, text));
   return *number;
 }
 
@@ -105,7 +105,7 @@ std::vector<Row> rows_of_json(const std::string& path, const std::string& text) 
     if (!entry.is_object()) refuse(where, "not an object");
     const auto number = [&](const char* key) -> std::optional<double> {
       if (!entry.contains(key)) return std::nullopt;
-      if (!entry[key].is_number()) refuse(where, fmt::format("{} is no number", key));
+      if (!entry[key].is_number()) refuse(where, fmt::format("{} is not a number", key));
       return entry[key].get<double>();
     };
     const bool is_named = entry.contains("name") && entry["name"].is_string();

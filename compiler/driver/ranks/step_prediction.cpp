@@ -39,7 +39,7 @@ double parse_link(const std::string& text) {
       !std::isfinite(number)) {
     throw CommandError(
         ExitCode::Usage,
-        fmt::format("--link: a bandwidth as 1Gbit/s or 100Mbit/s, found '{}'", text));
+        fmt::format("--link takes a bandwidth such as 1Gbit/s or 100Mbit/s; found '{}'", text));
   }
   return number * known->bits / 8;
 }

@@ -43,7 +43,7 @@ std::optional<std::uint32_t> number_from_environment(const char* name) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
-  throw CommandError(ExitCode::Usage, fmt::format("{} is '{}', which is no number", name, text));
+  throw CommandError(ExitCode::Usage, fmt::format("{} is '{}', which is not a number", name, text));
 }
 
 // Without the final line end, which editors add.

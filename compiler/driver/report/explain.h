@@ -35,8 +35,9 @@ nlohmann::json explain_report(const ExplainInputs& inputs, const ExplainOptions&
 std::string explanation_text(const nlohmann::json& report, std::size_t width, bool with_places);
 
 /// `cinch explain --formulas`: sizes, bounds and bytes as formulas of n and the parameters.
-/// `with_fusion`: also tells why neighbouring sweeps are not fused.
-void print_formulas(const nlohmann::json& report, bool with_fusion);
+/// `with_fusion`: also tells why neighbouring sweeps are not fused. Lines longer than `width` are
+/// broken.
+std::string formulas_text(const nlohmann::json& report, bool with_fusion, std::size_t width);
 
 // `cinch explain --device cuda`: the resources that the kernels need on a GPU. Adds `arch` and
 // `gpu_kernels` to the report: compiles the program for options.target, for this

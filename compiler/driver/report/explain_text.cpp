@@ -148,7 +148,7 @@ class Explanation {
 
   // Bytes that move compared with those that must move; if branches decide, the best and the worst
   // case.
-  void add_cases(const json& entry) {
+  void add_cases(const std::string& call, const json& entry) {
     const auto per_element = [&](const std::string& key) { return entry[key].get<double>(); };
     const auto add_case = [&](const char* name, const std::string& text) {
       add(std::string("  ") + name, text);
@@ -168,7 +168,8 @@ class Explanation {
         moved(per_element("floor_read_per_element"), per_element("floor_written_per_element")));
     const double words = per_element("random_words_per_element");
     if (words > 0) floor += fmt::format(", {:.3f} random words", words);
-    add_case("floor", floor);
+    const std::string why = why_floor_is_above(call, entry);
+    add_case("floor", why.empty() ? floor : floor + "; above what moves, because " + why);
   }
 
   void add_entry(const std::string& name, const json& entry) {
@@ -180,7 +181,7 @@ class Explanation {
     text_ += "\n";
     add(name, fmt::format("{}, {} over memory",
                           counted(entry["kernels"].get<std::int64_t>(), "kernel"), sweeps));
-    add_cases(entry);
+    add_cases(name, entry);
     if (name == "decode_add") return;  // decode's kernels; the output is read, too
     add_kernels(entry);
     add_apart(entry["kernel_list"]);

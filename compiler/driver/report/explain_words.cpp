@@ -103,6 +103,26 @@ std::string value_in_words(const json& named) {
   return number.is_null() ? "-" : fmt::format("{}", number.get<double>());
 }
 
+std::string why_floor_is_above(const std::string& call, const json& entry) {
+  constexpr double kPrinted = 0.001;  // what three digits show
+  const auto bytes = [&](const char* read, const char* written) {
+    return entry[read].get<double>() + entry[written].get<double>();
+  };
+  if (bytes("floor_read_per_element", "floor_written_per_element") <
+      bytes("read_per_element", "written_per_element") + kPrinted)
+    return {};
+  const bool scatters = std::ranges::any_of(entry["kernel_list"], [](const json& kernel) {
+    return std::ranges::any_of(kernel["does"], [](const json& done) {
+      return done.get<std::string>().starts_with("scatter");
+    });
+  });
+  if (!scatters) return "the floor updates states in place";
+  // The indices that an encoder scatters to are those that it selected.
+  return call.starts_with("decode")
+             ? "the floor counts a cache line for each element that is scattered"
+             : "the floor counts an exact selection as two sweeps";
+}
+
 std::vector<Apart> apart_in_words(const json& fusion, const json& kernels, Places places) {
   std::map<std::string, int> numbers;
   for (const json& kernel : kernels) {

@@ -22,6 +22,9 @@ std::string field_in_words(const nlohmann::json& field);
 /// The value of a size or a parameter: "0.001", "1,000,000", "true".
 std::string value_in_words(const nlohmann::json& named);
 
+/// Why the floor of `call` is above what its kernels move at worst; empty if it is not.
+std::string why_floor_is_above(const std::string& call, const nlohmann::json& entry);
+
 /// How it is told where in the text the value is for which a sweep waits.
 enum class Places { None, FileName, Path };
 

@@ -40,6 +40,13 @@ class Footnotes {
   std::vector<std::string> reasons_;
 };
 
+// A few elements may be far less than the header of their payload.
+std::string ratio_text(const json& ratio) {
+  constexpr double kLeast = 0.01, kTwoDigits = 0.1;
+  if (ratio.is_null() || ratio >= kTwoDigits) return digits_or_dash(ratio);
+  return ratio < kLeast ? "<0.01" : fmt::format("{:.2f}", ratio.get<double>());
+}
+
 std::string survey_table(const json& report, std::size_t names, std::size_t width,
                          Footnotes& footnotes) {
   constexpr std::size_t kNumbersWidth = 63;
@@ -55,7 +62,7 @@ std::string survey_table(const json& report, std::size_t names, std::size_t widt
     const std::string plan = row["note"].is_null()
                                  ? row["plan"].get<std::string>()
                                  : footnotes.number_of(row["note"].get<std::string>());
-    table.add({row["program"].get<std::string>(), digits_or_dash(row["ratio"]),
+    table.add({row["program"].get<std::string>(), ratio_text(row["ratio"]),
                error_text(row["relative_error"]), payload_size(row),
                milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
                milliseconds_text(row["step_ms"]), plan});

@@ -41,6 +41,7 @@ std::string size_text(double bytes) {
 }
 
 std::string time_text(double seconds) {
+  if (seconds > 0 && seconds < 0.9995e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
   if (seconds < 0.9995e-3) return three_digits(seconds * 1e6) + " µs";
   if (seconds < 0.9995) return three_digits(seconds * 1e3) + " ms";
   return three_digits(seconds) + " s";
@@ -140,7 +141,9 @@ class TableLayout {
               std::size_t indent, std::size_t width)
       : columns_(columns), num_beside_(columns.size()), indent_(indent) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      widths_.push_back(columns[i].width > 0 ? columns[i].width : widest(i, rows));
+      // A number is never cut: rather the table is wider.
+      const bool may_wrap = columns[i].width > 0 && columns[i].is_text;
+      widths_.push_back(may_wrap ? columns[i].width : std::max(columns[i].width, widest(i, rows)));
     }
     const bool has_text = is_as_wide(columns.back());
     if (!has_text && end() > width) gap_ = 1;

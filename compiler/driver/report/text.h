@@ -14,7 +14,7 @@ std::string grouped(std::int64_t number);
 /// "964 B", "12.3 kB", "4.13 MB": three digits, powers of 1000.
 std::string size_text(double bytes);
 
-/// "412 µs", "12.3 ms", "1.50 s": three digits.
+/// "801 ns", "412 µs", "12.3 ms", "1.50 s": three digits.
 std::string time_text(double seconds);
 
 /// "32.0", "1205", "0.0312": three digits, or all digits before the point.
@@ -47,8 +47,8 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
 struct TableColumn {
   std::string above, head;  // two lines; `above` may be empty in all columns, and is then left out
   bool is_text = false;     // left-aligned
-  // Cells wrap within this width, and longer words are cut. 0: the column is as wide as what is in
-  // it.
+  // Text wraps within this width, and longer words are cut; numbers may be wider. 0: the column is
+  // as wide as what is in it.
   std::size_t width = 0;
 };
 

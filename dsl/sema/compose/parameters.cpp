@@ -120,23 +120,28 @@ std::optional<Constant> Parameters::bound_value(Instance& instance, const ast::P
                                                 Span span) {
   const DType dtype = type.dtype;
   const double value = binding.value;
-  const auto refuse = [&](const std::string& given, const std::string& takes) {
+  const auto refuse = [&](const std::string& given, std::string_view what) {
     auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
-                                                                 given, takes);
+                                                                 given, takes_text(type));
+    if (!what.empty()) diag.note(fmt::format("`{}` takes {}", open_name(instance, param), what));
     if (!names_of(instance, param).empty()) diag.note(param.name.span, kHandedOn);
+    return std::nullopt;
   };
+  const std::string_view takes = !type.words.empty() ? ""
+                                 : is_bool(dtype)    ? "true or false"
+                                 : is_int(dtype)     ? "a whole number"
+                                                     : "a number";
   if (!binding.word.empty()) {
     const auto word = word_value(type.words, binding.word);
     if (word) return word;
-    refuse("`" + binding.word + "`",
-           type.words.empty() ? "the numbers of " + takes_text(type) : takes_text(type));
-    return std::nullopt;
+    return refuse("`" + binding.word + "`", takes);
   }
   if (is_bool(dtype)) {
     if (value == 0 || value == 1) return Constant{HostValue::from_bool(value != 0), false, {}};
-    refuse(fmt::format("{}", value), "false and true (0 and 1)");
-    return std::nullopt;
+    return refuse(fmt::format("{}", value), takes);
   }
+  if (is_int(dtype) && type.words.empty() && value != std::floor(value))
+    return refuse(fmt::format("{}", value), takes);
   const bool is_whole = value == std::floor(value) && std::abs(value) <= kMostWhole;
   return Constant{is_whole && !is_float(dtype)
                       ? HostValue::from_int(static_cast<std::int64_t>(value))
@@ -172,12 +177,10 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
                                                     fmt::format("{}", number), takes_text(type));
     return false;
   }
-  const bool has_type =
-      !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();
   const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   return check_range(open_name(instance, param), type.dtype, number, type.range, span,
                      range_span) &&
-         has_type;
+         !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();
 }
 
 std::optional<ParamType> Parameters::declared_type(const ast::Param& param) {

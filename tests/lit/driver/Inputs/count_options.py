@@ -20,6 +20,6 @@ for path, text in commands_below([]):
     assert not re.search(r"^  (?:-\w,)?--[\w-]+ U?INT\b", text, re.M), (path, text)
     for name in re.findall(r"^  (?:-\w,)?(--[\w-]+) (?:COUNT|BYTES)\b", text, re.M):
         ended = subprocess.run([cinch, *path, name, "1.5"], stderr=subprocess.PIPE, text=True)
-        assert ended.returncode == 2 and f"{name}: 1.5 is no whole number" in ended.stderr, (path, name, ended.stderr)
+        assert ended.returncode == 2 and f"{name}: 1.5 is not a whole number" in ended.stderr, (path, name, ended.stderr)
         count += 1
 print(count, "options read counts")

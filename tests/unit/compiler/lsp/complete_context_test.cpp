@@ -25,6 +25,16 @@ TEST(PlaceTest, TellsDeclarationsItemsAndStatements) {
   EXPECT_EQ(at("compressor a = |").kind, PlaceKind::Expression);
 }
 
+TEST(PlaceTest, TellsFieldsOfAPayload) {
+  const std::string before = "compressor a {\n  wire { v: f32, u: f32 }\n  encode(g: [f32; n]) { ";
+  EXPECT_EQ(at(before + "wire { |").kind, PlaceKind::WireFields);
+  EXPECT_EQ(at(before + "wire {\n    v: 1,\n    |").kind, PlaceKind::WireFields);
+  EXPECT_EQ(at(before + "wire { v: 1, |u: 2 } } }").kind, PlaceKind::WireFields);
+  EXPECT_EQ(at(before + "wire { v: |").kind, PlaceKind::Expression);
+  EXPECT_EQ(at(before + "wire { v: max(1, |").kind, PlaceKind::Expression);
+  EXPECT_EQ(at("compressor a {\n  wire { |").kind, PlaceKind::WireEntries);
+}
+
 TEST(PlaceTest, TellsTypes) {
   EXPECT_EQ(at("fn f(x: |").kind, PlaceKind::Type);
   EXPECT_EQ(at("fn f(x: [|").kind, PlaceKind::Type);
