@@ -1,5 +1,6 @@
 #include "codegen/kir/cost.h"
 
+#include <algorithm>
 #include <map>
 
 #include "codegen/kir/instr_info.h"
@@ -125,9 +126,12 @@ class CostCounter {
       case InstrKind::load_linear:
         if (!is_counted_load(program_, kernel_, s, i)) return;
         return add(kRead, instr.buffers[0], linear_access(program_, kernel_, instr));
-      case InstrKind::load_at:
+      case InstrKind::load_at: {
         if (section.kind == SectionKind::Kernel) return;
-        return add(kRead, instr.buffers[0], taking_part(section, predicate_of(instr)));
+        TakingPart elems = taking_part(section, predicate_of(instr));
+        elems.is_certain = elems.is_certain && !is_loaded_before(s, instr.buffers[0]);
+        return add(kRead, instr.buffers[0], elems);
+      }
       case InstrKind::store_linear:
         return add(kWritten, instr.buffers[0], linear_access(program_, kernel_, instr));
       case InstrKind::store_at:
@@ -152,6 +156,18 @@ class CostCounter {
       default:
         return;
     }
+  }
+
+  // A value that an earlier section made of the buffer may be kept.
+  bool is_loaded_before(std::size_t section, BufferIndex buffer) const {
+    const auto loads = [&](const Instr& instr) {
+      return instr.kind == InstrKind::load_at && instr.buffers[0] == buffer;
+    };
+    return std::any_of(kernel_.sections.begin(), kernel_.sections.begin() + section,
+                       [&](const Section& earlier) {
+                         return earlier.kind == SectionKind::Elements &&
+                                std::ranges::any_of(earlier.instrs, loads);
+                       });
   }
 
   // A kernel without groups is not launched.
