@@ -153,6 +153,24 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   }
   return __builtin_bit_cast(Lanes<S>, some);
 }
+// The same for a buffer of Num elements of 32 bits, which fit two vectors.
+template <class S, u32 Num>
+CINCH_CALL Lanes<S> pick_lanes(const u8* buffer, Lanes<u32> index, Truth live) {
+#if CINCH_LANES == 16 && defined(__AVX512F__)
+  using V16 = i32 __attribute__((vector_size(64)));
+  constexpr u32 kHigh = Num > u32(W) ? Num - u32(W) : 0;
+  const int* from = (const int*)buffer;
+  const V16 low =
+      (V16)__builtin_ia32_loaddqusi512_mask(from, V16{}, u16((1ull << (Num - kHigh)) - 1));
+  const V16 high =
+      kHigh == 0 ? V16{}
+                 : (V16)__builtin_ia32_loaddqusi512_mask(from + W, V16{}, u16((1u << kHigh) - 1));
+  const V16 x = (V16)__builtin_ia32_vpermi2vard512(low, __builtin_bit_cast(V16, index), high);
+  return op_select(live, __builtin_bit_cast(Lanes<S>, x), Lanes<S>(S(0)));
+#else
+  return gather_lanes<S>(buffer, index, live);
+#endif
+}
 // The same for lanes in a row.
 template <class S, class I>
 CINCH_CALL Lanes<S> load_row(const u8* buffer, I index, Truth live) {
