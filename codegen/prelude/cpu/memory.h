@@ -133,6 +133,13 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
       }
     }
 #endif
+    // Words of packed fields mostly lie in a row.
+    if constexpr (sizeof(S) == 8 && sizeof(lang::Element<I>) == 4) {
+      const auto places = __builtin_bit_cast(Lanes<u32>, index);
+      const u32 first = places[0];
+      const bool is_row = !any_lane(Truth(places != lane_numbers() + wide(first)));
+      if (is_row && first <= places[W - 1]) return load_lanes<S>(buffer, i64(first), u32(W));
+    }
     Lanes<S> x = Lanes<S>(S(0));
     if constexpr (sizeof(S) == 4) {
       const auto places = lane_places(index);
