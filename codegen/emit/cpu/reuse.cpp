@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/emit/value_facts.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {
@@ -37,10 +38,13 @@ int cost_of(const Instr& instr) {
 bool is_pure(InstrKind kind) {
   switch (kind) {
     case InstrKind::element:
+    case InstrKind::column:
     case InstrKind::scalar:
     case InstrKind::convert:
+    case InstrKind::bitcast:
     case InstrKind::load_linear:
     case InstrKind::load_at:
+    case InstrKind::local_load:
     case InstrKind::running_sum:
       return true;
     default:
@@ -54,6 +58,25 @@ using Key = std::vector<std::uint64_t>;
 class TileKeeper {
  public:
   explicit TileKeeper(kir::Kernel& kernel) : kernel_(kernel) {}
+
+  // In every element section, computes once what two instructions compute.
+  void merge() {
+    note_written();
+    number_values();
+    for (kir::Section& section : kernel_.sections) {
+      if (section.kind == SectionKind::Elements) merge_in(section);
+    }
+    for (kir::Section& section : kernel_.sections) {
+      for (Instr& instr : section.instrs) {
+        for (ValueId& v : instr.operands) {
+          if (const auto other = merged_.find(v ? v.index() : 0); v && other != merged_.end())
+            v = other->second;
+        }
+      }
+    }
+    made_.clear();
+    same_.clear();
+  }
 
   void keep() {
     note_written();
@@ -76,6 +99,26 @@ class TileKeeper {
     std::size_t section = 0;
     const Instr* instr = nullptr;
   };
+
+  void merge_in(kir::Section& section) {
+    std::map<std::size_t, const Instr*> seen;  // by the first value that is the same
+    std::vector<Instr> instrs;
+    instrs.reserve(section.instrs.size());  // `seen` points into it
+    for (Instr& instr : section.instrs) {
+      if (instr.results.size() == 1 && is_repeatable(instr)) {
+        const auto [at, is_new] = seen.emplace(same_[instr.results[0].index()].index(), nullptr);
+        if (!is_new && at->second->is_alike == instr.is_alike) {
+          merged_[instr.results[0].index()] = at->second->results[0];
+          continue;
+        }
+        instrs.push_back(std::move(instr));
+        if (is_new) at->second = &instrs.back();
+        continue;
+      }
+      instrs.push_back(std::move(instr));
+    }
+    section.instrs = std::move(instrs);
+  }
 
   template <typename Visit>
   void each_instr(const Visit& visit) const {
@@ -109,6 +152,11 @@ class TileKeeper {
     return (is_known || is_pure(instr.kind)) && !reads_what_changes;
   }
 
+  static bool changes_locals(const Instr& instr) {
+    return instr.kind == InstrKind::local_store ||
+           kir::family_of(instr.kind) == kir::InstrFamily::LocalWhole;
+  }
+
   Key key_of(const Instr& instr) const {
     const auto type = [](DType t) { return static_cast<std::uint64_t>(t.kind) << 8 | t.bits; };
     Key key = {static_cast<std::uint64_t>(instr.kind),
@@ -122,14 +170,17 @@ class TileKeeper {
                instr.buffers.size()};
     key.insert(key.end(), instr.buffers.begin(), instr.buffers.end());
     for (const ValueId v : instr.operands) key.push_back(v ? same_[v.index()].index() : UINT64_MAX);
+    if (instr.kind == InstrKind::local_load) key.push_back(num_changes_);
     return key;
   }
 
   void number_values() {
     for (std::size_t v = 0; v < kernel_.values.size(); ++v) same_.emplace_back(v);
+    num_changes_ = 0;
     std::map<Key, const Instr*> seen;
     for (const kir::Section& section : kernel_.sections) {
       for (const Instr& instr : section.instrs) {
+        if (changes_locals(instr)) ++num_changes_;
         if (!is_repeatable(instr)) continue;
         const auto [at, is_new] = seen.emplace(key_of(instr), &instr);
         if (is_new) continue;
@@ -264,13 +315,27 @@ class TileKeeper {
   std::set<std::size_t> as_they_are_;
   std::vector<ValueId> same_;  // by value: the first one that is the same
   std::vector<Candidate> candidates_;
+  std::uint64_t num_changes_ = 0;  // of local arrays, before the instruction that is numbered
+  std::map<std::size_t, ValueId>
+      merged_;  // by value: the earlier one of its section that it equals
   std::map<std::size_t, std::uint32_t> arrays_, loaded_;  // numbers of local arrays, by value
 };
 
+// A row that is a tile may keep values, too. The sections of shorter rows are short.
+bool may_keep(const kir::Kernel& kernel, const HostExprPool& exprs) {
+  constexpr std::int64_t kShortRow = 64;
+  if (kernel.group_kind == kir::GroupKind::Tile) return true;
+  if (kernel.group_kind != kir::GroupKind::Row || !exprs.is_const(kernel.group_len)) return false;
+  const std::int64_t len = exprs.const_value(kernel.group_len).as_int();
+  return len > kShortRow && len <= kir::kTileElems;
+}
+
 }  // namespace
 
-void keep_in_tiles(kir::Kernel& kernel) {
-  if (kernel.group_kind == kir::GroupKind::Tile) TileKeeper(kernel).keep();
+void keep_in_tiles(kir::Kernel& kernel, const HostExprPool& exprs) {
+  TileKeeper keeper(kernel);
+  keeper.merge();
+  if (may_keep(kernel, exprs)) keeper.keep();
 }
 
 }  // namespace cinch::codegen

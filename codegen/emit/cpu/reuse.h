@@ -25,8 +25,10 @@ namespace cinch::codegen {
 ///              %8 = scalar.mul %7, %7               %8 = local_load
 ///              store_linear %8                      store_linear %8
 ///
-/// For kernels over tiles. Values, stores and their order stay. A kernel may read less.
-void keep_in_tiles(kir::Kernel& kernel);
+/// For kernels over tiles, and over rows that are no longer than a tile. Values, stores and their
+/// order stay. A kernel may read less. What one element section of any kernel computes twice, it
+/// computes once.
+void keep_in_tiles(kir::Kernel& kernel, const HostExprPool& exprs);
 
 /// A part of a CPU program's text: one kernel, or several that do the same with other buffers,
 /// sizes and parameters. Searching a list and searching everything, or decoding and decoding on top

@@ -133,6 +133,13 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
       }
     }
 #endif
+    // Words of packed fields mostly lie in a row.
+    if constexpr (sizeof(S) == 8 && sizeof(lang::Element<I>) == 4) {
+      const auto places = __builtin_bit_cast(Lanes<u32>, index);
+      const u32 first = places[0];
+      const bool is_row = !any_lane(Truth(places != lane_numbers() + wide(first)));
+      if (is_row && first <= places[W - 1]) return load_lanes<S>(buffer, i64(first), u32(W));
+    }
     Lanes<S> x = Lanes<S>(S(0));
     if constexpr (sizeof(S) == 4) {
       const auto places = lane_places(index);
@@ -152,6 +159,24 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
     some.at[i] = load_one<S>(buffer, i64(places.at[i]));
   }
   return __builtin_bit_cast(Lanes<S>, some);
+}
+// The same for a buffer of Num elements of 32 bits, which fit two vectors.
+template <class S, u32 Num>
+CINCH_CALL Lanes<S> pick_lanes(const u8* buffer, Lanes<u32> index, Truth live) {
+#if CINCH_LANES == 16 && defined(__AVX512F__)
+  using V16 = i32 __attribute__((vector_size(64)));
+  constexpr u32 kHigh = Num > u32(W) ? Num - u32(W) : 0;
+  const int* from = (const int*)buffer;
+  const V16 low =
+      (V16)__builtin_ia32_loaddqusi512_mask(from, V16{}, u16((1ull << (Num - kHigh)) - 1));
+  const V16 high =
+      kHigh == 0 ? V16{}
+                 : (V16)__builtin_ia32_loaddqusi512_mask(from + W, V16{}, u16((1u << kHigh) - 1));
+  const V16 x = (V16)__builtin_ia32_vpermi2vard512(low, __builtin_bit_cast(V16, index), high);
+  return op_select(live, __builtin_bit_cast(Lanes<S>, x), Lanes<S>(S(0)));
+#else
+  return gather_lanes<S>(buffer, index, live);
+#endif
 }
 // The same for lanes in a row.
 template <class S, class I>

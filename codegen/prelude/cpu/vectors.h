@@ -252,6 +252,31 @@ CINCH_CALL Lanes<f32> step_value(Lanes<f32> x, EightFloats ends, EightFloats val
 #endif
 }
 
+// One of sixteen floats for each lane, by an index below 16.
+struct SixteenFloats {
+  f32 at[16];
+};
+CINCH_CALL Lanes<f32> pick_of_sixteen(SixteenFloats x, Lanes<u32> index) {
+#if CINCH_LANES == 16 && defined(__AVX512F__)
+  using V16 = f32 __attribute__((vector_size(64)));
+  using I16 = i32 __attribute__((vector_size(64)));
+  return __builtin_bit_cast(
+      Lanes<f32>,
+      __builtin_ia32_permvarsf512(__builtin_bit_cast(V16, x), __builtin_bit_cast(I16, index)));
+#elif CINCH_PICKS_OF_EIGHT
+  EightFloats low, high;
+  for (int k = 0; k < 8; ++k) {
+    low.at[k] = x.at[k];
+    high.at[k] = x.at[k + 8];
+  }
+  return op_select(Truth(index > wide(7u)), pick_of_eight(high, index), pick_of_eight(low, index));
+#else
+  Lanes<f32> picked;
+  for (int l = 0; l < W; ++l) picked[l] = x.at[index[l]];
+  return picked;
+#endif
+}
+
 CINCH_CALL u32 least(u32 a, u32 b) {
   return a < b ? a : b;
 }

@@ -66,13 +66,34 @@ std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
 }
 
+// How many elements a constant table has that fits two vectors of the widest kind; else 0.
+std::int64_t CpuMemory::elems_of_small_table(rt::BufferIndex buffer) const {
+  constexpr std::int64_t kMostPicked = 32;
+  const rt::BufferInfo& info = facts().program().buffers[buffer];
+  const HostExprPool& pool = facts().program().info.exprs;
+  if (info.role != rt::BufferRole::Constant || !pool.is_const(info.num_elems)) return 0;
+  const std::int64_t num = pool.const_value(info.num_elems).as_int();
+  return num <= kMostPicked ? num : 0;
+}
+
 // The prelude's function for the pattern of the lanes' places.
-const char* CpuMemory::load_function(const Instr& load) const {
+std::string CpuMemory::load_function(const Instr& load) const {
   const Instr* index = facts().definition(load.operands[0]);
+  const Storage s = facts().storage(load.buffers[0]);
   constexpr int kWordBits = 32;  // narrower elements were measured slower
-  if (facts().storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
-  if (index && index->kind == InstrKind::element) return "load_row";
-  return facts().is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
+  const char* function = "gather_lanes";
+  if (s.bits >= kWordBits) {
+    const bool is_word = s.bits == kWordBits && type(load.operands[0]) == kir::ComputeType::U32;
+    const std::int64_t num = is_word ? elems_of_small_table(load.buffers[0]) : 0;
+    if (index && index->kind == InstrKind::element) {
+      function = "load_row";
+    } else if (facts().is_alike_in_vectors(load.operands[0])) {
+      function = "load_alike";
+    } else if (num > 0) {
+      return fmt::format("pick_lanes<{}, {}>", s.element, num);
+    }
+  }
+  return fmt::format("{}<{}>", function, s.element);
 }
 
 void CpuMemory::emit_load_at(const Instr& instr) {
@@ -86,10 +107,10 @@ void CpuMemory::emit_load_at(const Instr& instr) {
     return count_lanes(instr, false, pred);
   }
   if (is_lanes()) {
-    text = s.is_packed ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b,
-                                     index, acting(pred))
-                       : fmt::format("{}<{}>(b{}, {}, {})", load_function(instr), s.element, b,
-                                     index, acting(pred));
+    text = s.is_packed
+               ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b, index,
+                             acting(pred))
+               : fmt::format("{}(b{}, {}, {})", load_function(instr), b, index, acting(pred));
   } else {
     text = s.is_packed
                ? fmt::format("{}(load_packed<{}>(b{}, i64({})))", s.element, s.bits, b, index)

@@ -29,7 +29,8 @@ class CpuMemory : public CpuPrinter {
   void emit_load_linear(const Instr& instr);
   void emit_store_linear(const Instr& instr);
   void emit_load_at(const Instr& instr);
-  const char* load_function(const Instr& load) const;
+  std::int64_t elems_of_small_table(rt::BufferIndex buffer) const;
+  std::string load_function(const Instr& load) const;
   void emit_store_at(const Instr& instr);
   std::pair<ValueId, ValueId> limited_pred(const Instr& store) const;
   void emit_add_at(const Instr& instr);

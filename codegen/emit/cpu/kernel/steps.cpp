@@ -1,71 +1,173 @@
-// CpuValues: selects among constants by comparisons of one value with constants, which are steps. A
-// look-up among eight steps takes fewer instructions.
+// CpuValues: values that depend on one other value only, and take few different values. A look-up
+// takes fewer instructions than computing them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "codegen/emit/cpu/kernel/evaluate.h"
 #include "codegen/emit/cpu/kernel/values.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 
 using kir::ComputeType;
+using kir::InstrKind;
 
 namespace {
 
 constexpr std::size_t kMostEnds = 7;
 constexpr std::size_t kFewestEnds = 4;  // selecting among fewer is as fast
+constexpr std::size_t kMostCodes = 16;
+constexpr std::size_t kFewestReplaced = 10;  // computing takes as long as a look-up
 
-float float_of(const kir::Instr& constant) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(constant.bits));
+// A look-up moves floats. Integers are their bits, as long as these are no NaN.
+bool is_looked_up(ComputeType type) {
+  return type == ComputeType::F32 || type == ComputeType::I32 || type == ComputeType::U32;
+}
+
+std::string looked_up(const std::string& floats, ComputeType type) {
+  if (type == ComputeType::F32) return floats;
+  const std::string bits = fmt::format("lang::bits_of({})", floats);
+  return type == ComputeType::U32 ? bits : fmt::format("lang::as_signed({})", bits);
 }
 
 }  // namespace
 
-// Notes the ends below the value. Returns false if something else decides.
-bool CpuValues::note_ends(ValueId value, Steps& steps) const {
-  if (type(value) != ComputeType::F32) return false;
-  if (facts().is_constant(value)) return true;
-  const Instr* choice = facts().scalar_of(value, ScalarOp::select);
-  const Instr* above = choice ? facts().scalar_of(choice->operands[0], ScalarOp::gt) : nullptr;
-  if (!above || !facts().is_element(above->operands[0]) || !facts().is_constant(above->operands[1]))
-    return false;
-  if (type(above->operands[0]) != ComputeType::F32) return false;
-  if (!steps.of) steps.of = above->operands[0];
-  const float end = float_of(*facts().definition(above->operands[1]));
-  if (steps.of != above->operands[0] || end != end) return false;
-  if (std::ranges::find(steps.ends, end) == steps.ends.end()) steps.ends.push_back(end);
-  return steps.ends.size() <= kMostEnds && note_ends(choice->operands[1], steps) &&
-         note_ends(choice->operands[2], steps);
+// The values at some numbers of the variable, as floats with their bits. Empty if one is unknown.
+std::string CpuValues::value_literals(ValueId value, ValueId variable,
+                                      const std::vector<double>& numbers) const {
+  std::string literals;
+  for (const double number : numbers) {
+    const std::optional<double> found = CpuEvaluator(facts(), variable, number).of(value);
+    if (!found) return {};
+    const std::uint32_t bits = bits_of_number(*found, type(value));
+    if (std::isnan(std::bit_cast<float>(bits))) return {};
+    literals += (literals.empty() ? "" : ", ") + literal(ComputeType::F32, bits);
+  }
+  return literals;
 }
 
-// The literal for values above `end` but not above the next end. Null: not above any end.
-std::string CpuValues::step_literal(ValueId value, const float* end) const {
-  while (!facts().is_constant(value)) {
-    const Instr& choice = *facts().scalar_of(value, ScalarOp::select);
-    const Instr& above = *facts().scalar_of(choice.operands[0], ScalarOp::gt);
-    const bool holds = end != nullptr && *end >= float_of(*facts().definition(above.operands[1]));
-    value = choice.operands[holds ? 1 : 2];
+// ---- steps: of comparisons of one float with constants ----
+
+// `x > constant`, in either order, or null.
+const kir::Instr* CpuValues::find_end(ValueId value, ValueId& x, float& end) const {
+  for (const bool is_gt : {true, false}) {
+    const Instr* above = facts().scalar_of(value, is_gt ? ScalarOp::gt : ScalarOp::lt);
+    if (!above) continue;
+    x = above->operands[is_gt ? 0 : 1];
+    const ValueId bound = above->operands[is_gt ? 1 : 0];
+    if (type(x) != ComputeType::F32 || !facts().is_element(x) || facts().is_constant(x)) continue;
+    if (!facts().is_constant(bound)) continue;
+    end = std::bit_cast<float>(static_cast<std::uint32_t>(facts().definition(bound)->bits));
+    return above;
   }
-  return uniform(value);
+  return nullptr;
+}
+
+// Notes the ends below the value. Returns false if something else decides.
+bool CpuValues::note_ends(ValueId value, Steps& steps) const {
+  if (facts().is_constant(value) || !steps.seen.insert(value.index()).second) return true;
+  ValueId x;
+  float end = 0;
+  if (find_end(value, x, end)) {
+    if (!steps.of) steps.of = x;
+    if (steps.of != x || end != end) return false;
+    if (std::ranges::find(steps.ends, end) == steps.ends.end()) steps.ends.push_back(end);
+    return steps.ends.size() <= kMostEnds;
+  }
+  const Instr* made = facts().definition(value);
+  const bool is_computed = made && facts().is_element(value) &&
+                           (made->kind == InstrKind::scalar || made->kind == InstrKind::convert);
+  return is_computed && std::ranges::all_of(made->operands, [&](ValueId operand) {
+           return note_ends(operand, steps);
+         });
+}
+
+std::optional<CpuValues::Steps> CpuValues::find_steps(ValueId value) const {
+  Steps steps;
+  if (!is_looked_up(type(value)) || !note_ends(value, steps)) return std::nullopt;
+  if (steps.ends.size() < kFewestEnds) return std::nullopt;
+  return steps;
+}
+
+// Do others of the section use the value that are not looked up like it?
+bool CpuValues::is_used_otherwise(ValueId value,
+                                  const std::function<bool(ValueId)>& is_looked_up_too) const {
+  const auto& instrs = kernel().sections[cx().section].instrs;
+  return std::ranges::any_of(instrs, [&](const Instr& instr) {
+    const bool uses = std::ranges::find(instr.operands, value) != instr.operands.end();
+    return uses && (instr.results.size() != 1 || !is_looked_up_too(instr.results[0]));
+  });
 }
 
 bool CpuValues::emit_steps(const Instr& instr) {
-  if (cx().level != Level::Element || !facts().scalar_of(instr.results[0], ScalarOp::select))
+  const ValueId value = instr.results[0];
+  if (cx().level != Level::Element) return false;
+  std::optional<Steps> steps = find_steps(value);
+  if (!steps || !is_used_otherwise(value, [&](ValueId user) {
+        const std::optional<Steps> others = find_steps(user);
+        return others && others->of == steps->of;
+      }))
     return false;
-  Steps steps;
-  if (!note_ends(instr.results[0], steps) || steps.ends.size() < kFewestEnds) return false;
-  std::ranges::sort(steps.ends);
-  std::string ends = "0", values = step_literal(instr.results[0], nullptr);
+  std::ranges::sort(steps->ends);
+  // A number on each step: the first end is not above itself.
+  std::vector<double> numbers = {steps->ends[0]};
+  std::string ends = "0";
   for (std::size_t k = 0; k < kMostEnds; ++k) {
-    const bool is_there = k < steps.ends.size();
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(is_there ? steps.ends[k] : INFINITY);
-    ends += ", " + literal(ComputeType::F32, bits);
-    values += ", " + step_literal(instr.results[0], is_there ? &steps.ends[k] : &steps.ends.back());
+    const bool is_there = k < steps->ends.size();
+    const float end = is_there ? steps->ends[k] : INFINITY;
+    numbers.push_back(is_there ? std::nextafter(end, INFINITY) : numbers.back());
+    ends += ", " + literal(ComputeType::F32, std::bit_cast<std::uint32_t>(end));
   }
-  define(instr.results[0],
-         fmt::format("step_value({}, {{{{{}}}}}, {{{{{}}}}})", lanes(steps.of), ends, values));
+  const std::string values = value_literals(value, steps->of, numbers);
+  if (values.empty()) return false;
+  define(value, looked_up(fmt::format("step_value({}, {{{{{}}}}}, {{{{{}}}}})", lanes(steps->of),
+                                      ends, values),
+                          type(value)));
+  return true;
+}
+
+// ---- codes: of one loaded integer of at most four bits ----
+
+bool CpuValues::note_code(ValueId value, Code& code) const {
+  if (facts().is_constant(value) || !code.seen.insert(value.index()).second) return true;
+  const Instr* made = facts().definition(value);
+  if (!made || !facts().is_element(value)) return false;
+  if (made->kind == InstrKind::load_linear) {
+    const bool is_short = kir::is_integer(type(value)) && type(value) != ComputeType::I64 &&
+                          type(value) != ComputeType::U64 &&
+                          facts().range(value).is_within(0, kMostCodes - 1);
+    if (!code.of) code.of = value;
+    return is_short && code.of == value;
+  }
+  if (made->kind != InstrKind::scalar && made->kind != InstrKind::convert) return false;
+  ++code.num_instrs;
+  return std::ranges::all_of(made->operands,
+                             [&](ValueId operand) { return note_code(operand, code); });
+}
+
+bool CpuValues::emit_code(const Instr& instr) {
+  const ValueId value = instr.results[0];
+  const auto find_code = [&](ValueId v) -> std::optional<Code> {
+    Code code;
+    const bool is_one = is_looked_up(type(v)) && note_code(v, code) && code.of;
+    return is_one ? std::optional(code) : std::nullopt;
+  };
+  if (cx().level != Level::Element) return false;
+  const std::optional<Code> code = find_code(value);
+  if (!code || code->num_instrs < kFewestReplaced) return false;
+  if (!is_used_otherwise(value, [&](ValueId user) { return find_code(user).has_value(); }))
+    return false;
+  std::vector<double> numbers;
+  numbers.reserve(kMostCodes);
+  for (std::size_t k = 0; k < kMostCodes; ++k) numbers.push_back(static_cast<double>(k));
+  const std::string values = value_literals(value, code->of, numbers);
+  if (values.empty()) return false;
+  const std::string index = fmt::format("lang::convert<u32>({})", lanes(code->of));
+  define(value,
+         looked_up(fmt::format("pick_of_sixteen({{{{{}}}}}, {})", values, index), type(value)));
   return true;
 }
 

@@ -1,6 +1,10 @@
 // Prints instructions that compute a value from others: element-wise operators, with shorter forms
 // if more is known of their operands, calls of C++ functions, and leaves.
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,12 +43,26 @@ class CpuValues : public CpuPrinter {
   struct Steps {
     ValueId of;
     std::vector<float> ends;
+    std::set<std::uint32_t> seen;
   };
+  struct Code {
+    ValueId of;
+    std::size_t num_instrs = 0;
+    std::set<std::uint32_t> seen;
+  };
+  std::string value_literals(ValueId value, ValueId variable,
+                             const std::vector<double>& numbers) const;
+  const Instr* find_end(ValueId value, ValueId& x, float& end) const;
   bool note_ends(ValueId value, Steps& steps) const;
-  std::string step_literal(ValueId value, const float* end) const;
-  /// Prints a choice among constants that depends on the size of one value. Returns false for other
+  std::optional<Steps> find_steps(ValueId value) const;
+  bool is_used_otherwise(ValueId value, const std::function<bool(ValueId)>& is_looked_up_too) const;
+  /// Prints what only depends on the size of one float, in few steps. Returns false for other
   /// instructions.
   bool emit_steps(const Instr& instr);
+  bool note_code(ValueId value, Code& code) const;
+  /// Prints what only depends on one loaded integer of at most four bits. Returns false for other
+  /// instructions.
+  bool emit_code(const Instr& instr);
 };
 
 }  // namespace cinch::codegen

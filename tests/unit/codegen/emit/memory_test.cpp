@@ -311,6 +311,51 @@ std::vector<std::uint32_t> places_and_strays(std::size_t count,
   return places;
 }
 
+// Tables of up to two vectors, and a larger one.
+TEST_P(MemoryOnArch, PicksFromConstantTables) {
+  constexpr std::uint32_t kSizes[] = {1, 7, 16, 17, 31, 32, 33};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
+  KernelBuilder b(program, "pick", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId place = b.load_linear(in, base);
+  std::vector<std::pair<BufferIndex, BufferIndex>> tables;
+  for (const std::uint32_t size : kSizes) {
+    const BufferIndex table = add_test_buffer(program, "table", kF32, pool.const_int(size));
+    program.buffers[table].role = rt::BufferRole::Constant;
+    program.buffers[table].role_index = static_cast<std::uint32_t>(program.constants.size());
+    program.constants.emplace_back(size * sizeof(float));
+    const BufferIndex out = add_test_buffer(program, "out", kF32, pool.n());
+    tables.emplace_back(table, out);
+    const ValueId inside = b.lt(place, b.const_u32(size));
+    b.store_linear(out, b.load_at(table, place, inside), base);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  std::vector<std::uint32_t> places;
+  for (const std::uint64_t word : test_words(1111, 5)) {
+    places.push_back(static_cast<std::uint32_t>(word >> 40 & (word & 1 ? 31 : ~0u)));
+  }
+  KernelRun run(program, *module, {.n = 1111});
+  run.set(in, places);
+  for (std::size_t k = 0; k < tables.size(); ++k) {
+    std::vector<float> values(kSizes[k]);
+    std::iota(values.begin(), values.end(), 0.5f);
+    run.set(tables[k].first, values);
+  }
+  run.run(0);
+  for (std::size_t k = 0; k < tables.size(); ++k) {
+    const auto got = run.get<float>(tables[k].second, places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const float want = places[i] < kSizes[k] ? static_cast<float>(places[i]) + 0.5f : 0.0f;
+      ASSERT_EQ(got[i], want) << places[i] << " of " << kSizes[k];
+    }
+  }
+}
+
 // Places that grow by one, from a start that is anywhere, also where they wrap in a vector.
 TEST_P(MemoryOnArch, StoresRunsOfPlaces) {
   constexpr std::uint32_t kStarts[] = {0, 1, 5, 1000, 0u - 1, 0u - 5, 0u - 40, 0u - 1030};

@@ -384,6 +384,102 @@ TEST_P(ScalarOnArch, ChoosesAmongSteps) {
   }
 }
 
+// Sums of what comparisons of one value choose, as floats and as integers.
+TEST_P(ScalarOnArch, AddsUpSteps) {
+  constexpr float kEnds[] = {0.25f, 0.5f, 0.75f, 1.0f, 1.5f, 2.5f, 4.5f};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
+  const BufferIndex sums = add_test_buffer(program, "sums", kF32, pool.n());
+  const BufferIndex places = add_test_buffer(program, "places", kI32, pool.n());
+  KernelBuilder b(program, "steps", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.scalar(ScalarOp::abs, {b.load_linear(in, base)});
+  ValueId sum = b.const_f32(0.1f), place = b.const_i32(-3);
+  for (const float end : kEnds) {
+    const ValueId is_above = b.lt(b.const_f32(end), x);
+    sum = b.add(sum, b.select(is_above, b.const_f32(end / 3), b.zero(ComputeType::F32)));
+    place = b.add(place, b.convert(is_above, ComputeType::I32));
+  }
+  b.store_linear(sums, sum, base);
+  b.store_linear(places, b.mul(place, b.const_i32(5)), base);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  std::vector<float> values = test_floats(1100, 41, true);
+  for (const float end : kEnds) {
+    values.insert(values.end(), {end, -std::nextafter(end, 9.0f), std::nextafter(end, 0.0f)});
+  }
+  KernelRun run(program, *module, {.n = static_cast<std::int64_t>(values.size())});
+  run.set(in, values);
+  run.run(0);
+  const auto got_sums = run.get<float>(sums, values.size());
+  const auto got_places = run.get<std::int32_t>(places, values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float want = 0.1f;
+    int above = 0;
+    for (const float end : kEnds) {
+      const bool is_above = std::fabs(values[i]) > end;
+      want += is_above ? end / 3 : 0.0f;
+      above += is_above;
+    }
+    ASSERT_EQ(got_sums[i], want) << values[i];
+    ASSERT_EQ(got_places[i], 5 * (above - 3)) << values[i];
+  }
+}
+
+// What only depends on a field of few bits, as a float and as an integer.
+TEST_P(ScalarOnArch, LooksUpShortCodes) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  for (const int bits : {3, 4, 5}) {
+    const BufferIndex in = add_test_buffer(program, "in", *make_uint(bits), pool.n(), bits);
+    const BufferIndex floats = add_test_buffer(program, "floats", kF32, pool.n());
+    const BufferIndex words = add_test_buffer(program, "words", kU32, pool.n());
+    KernelBuilder b(program, "codes" + std::to_string(bits), GroupKind::Tile);
+    b.set_extent(pool.n());
+    const ValueId base = b.group_base();
+    b.elements();
+    const ValueId code = b.convert(b.load_linear(in, base), ComputeType::U32);
+    const ValueId high = b.scalar(ScalarOp::shr, {code, b.const_u32(1)});
+    ValueId x = b.convert(high, ComputeType::F32), word = b.mul(code, b.const_u32(0x10001));
+    for (const std::uint32_t bound : {0u, 2u, 3u, 5u}) {
+      const ValueId is_above = b.lt(b.const_u32(bound), high);
+      x = b.add(x, b.select(is_above, b.const_f32(0.7f), b.const_f32(-0.3f)));
+      word = b.scalar(ScalarOp::bit_xor, {word, b.select(is_above, b.const_u32(77), high)});
+    }
+    const ValueId low = b.scalar(ScalarOp::bit_and, {code, b.const_u32(1)});
+    const ValueId is_odd = b.eq(low, b.const_u32(1));
+    b.store_linear(floats, b.select(is_odd, b.scalar(ScalarOp::neg, {x}), x), base);
+    b.store_linear(words, word, base);
+    b.finish();
+  }
+  const auto module = compile_for_test(program, GetParam());
+  const auto words = test_words(1111, 6);
+  KernelRun run(program, *module, {.n = 1111});
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    const int bits = static_cast<int>(k) + 3;
+    std::vector<std::uint64_t> codes;
+    for (const std::uint64_t word : words) codes.push_back(word >> 20 & ((1u << bits) - 1));
+    run.set(3 * k, pack_reference(codes, bits));
+    run.run(k);
+    const auto got = run.get<float>(3 * k + 1, codes.size());
+    const auto got_words = run.get<std::uint32_t>(3 * k + 2, codes.size());
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      const auto code = static_cast<std::uint32_t>(codes[i]), high = code >> 1;
+      float x = static_cast<float>(high);
+      std::uint32_t word = code * 0x10001;
+      for (const std::uint32_t bound : {0u, 2u, 3u, 5u}) {
+        x += high > bound ? 0.7f : -0.3f;
+        word ^= high > bound ? 77 : high;
+      }
+      ASSERT_EQ(got[i], code & 1 ? -x : x) << code;
+      ASSERT_EQ(got_words[i], word) << code;
+    }
+  }
+}
+
 // A u32 beside bounds of 64 bits, around both ends of its range.
 TEST_P(ScalarOnArch, ComparesNarrowWithWideBounds) {
   constexpr std::int64_t kBounds[] = {INT64_MIN,    -1,           0,         1,        77,
