@@ -60,10 +60,10 @@ CLI::Validator between(double least, double most) {
 CLI::Validator one_of(const std::vector<std::string>& words) {
   const auto check = [words](const std::string& text) {
     if (std::ranges::find(words, text) != words.end()) return std::string();
-    // Short words are near to too many: `gpu` does not mean `cpu`.
+    std::string_view near = nearest_name(text, {words.begin(), words.end()});
+    // Another letter makes another short word: `gpu` does not mean `cpu`.
     constexpr std::size_t kShort = 3;
-    const std::string_view near =
-        text.size() > kShort ? nearest_name(text, {words.begin(), words.end()}) : "";
+    if (text.size() <= kShort && near.size() == text.size()) near = "";
     return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "),
                        near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
   };
