@@ -53,8 +53,8 @@ ExitCode run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cinch ") + kVersion, "prints the version");
   app.require_subcommand(1);
   app.footer(
-      "`cinch help COMMAND` shows the options of a command; `cinch help environment` and\n"
-      "`cinch help exit-codes` are pages of their own.");
+      "`cinch help COMMAND` shows the options of a command. Further pages are\n"
+      "`cinch help environment` and `cinch help exit-codes`.");
   Action action;
   Registry registry{app, action, std::vector<std::string>(argv, argv + argc)};
   OutputSettings& settings = output_settings();
