@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "runtime/core/nearest_name.h"
 #include "runtime/core/numbers/parse_number.h"
@@ -64,8 +65,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     // Another letter makes another short word: `gpu` does not mean `cpu`.
     constexpr std::size_t kShort = 3;
     if (text.size() <= kShort && near.size() == text.size()) near = "";
-    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "),
-                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "), did_you_mean(near));
   };
   return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
 }
