@@ -178,13 +178,12 @@ std::string literal(ComputeType type, std::uint64_t bits) {
   CINCH_BUG("unknown compute type");
 }
 
-bool uses(const kir::Kernel& kernel, kir::InstrKind kind) {
+std::size_t count_of(const kir::Kernel& kernel, kir::InstrKind kind) {
+  std::size_t count = 0;
   for (const kir::Section& section : kernel.sections) {
-    for (const kir::Instr& instr : section.instrs) {
-      if (instr.kind == kind) return true;
-    }
+    for (const kir::Instr& instr : section.instrs) count += instr.kind == kind ? 1 : 0;
   }
-  return false;
+  return count;
 }
 
 std::vector<Level> value_levels(const kir::Kernel& kernel) {

@@ -20,8 +20,11 @@ const char* c_type(kir::ComputeType type);
 /// "v12", or "v12_norm" if the value has a name that is an identifier.
 std::string value_name(const kir::Kernel& kernel, kir::ValueId value);
 
-/// Does one of the kernel's sections contain an instruction of this kind?
-bool uses(const kir::Kernel& kernel, kir::InstrKind kind);
+/// How many instructions of this kind do the kernel's sections contain?
+std::size_t count_of(const kir::Kernel& kernel, kir::InstrKind kind);
+inline bool uses(const kir::Kernel& kernel, kir::InstrKind kind) {
+  return count_of(kernel, kind) > 0;
+}
 
 /// Where a value is computed: once per kernel, per group or per element, or in a combiner's body.
 enum class Level {

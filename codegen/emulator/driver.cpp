@@ -255,6 +255,7 @@ std::size_t elf_bytes(const std::uint8_t* image) {
 
 GpuCode module_load(rt::GpuModuleHandle* module, const void* image) {
   if (GpuCode code; g_driver->fails(code)) return code;
+  if (g_driver->spoils_captures(false)) return rt::kGpuCaptureUnsupported;
   const auto* bytes = static_cast<const std::uint8_t*>(image);
   auto loaded = Module::load({bytes, elf_bytes(bytes)});
   if (!loaded) return g_driver->code_of(tl::unexpected(loaded.error()), rt::kGpuNoBinary);

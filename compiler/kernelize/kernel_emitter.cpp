@@ -28,14 +28,26 @@ std::vector<rt::Step> KernelEmitter::emit() {
   return steps;
 }
 
+bool KernelEmitter::begin_positions(int phase) {
+  bool has_elements = false;
+  for (const int id : kp_.sinks) {
+    const Sink& s = plan_.sinks[id];
+    if (s.phase != phase || s.is_row_level) continue;
+    if (!begins_with_zero(s)) {
+      has_elements = true;
+      continue;
+    }
+    const ComputeType summed = kir::compute_type(type(cx_.op(s.op).operands[0]).dtype);
+    positions_[id].prefix = b_.zero(unsigned_of(summed));
+  }
+  return has_elements;
+}
+
 void KernelEmitter::emit_phase(int phase) {
   phase_ = phase;
   b_.group();
   emit_group_sinks(phase);
-  const bool has_elements = std::any_of(kp_.sinks.begin(), kp_.sinks.end(), [&](int id) {
-    return plan_.sinks[id].phase == phase && !plan_.sinks[id].is_row_level;
-  });
-  if (!has_elements) return;
+  if (!begin_positions(phase)) return;
   b_.group();
   b_.elements();
   element_memo_.clear();
@@ -76,7 +88,7 @@ void KernelEmitter::emit_element_sinks(int phase) {
         emit_row_places(s);
         break;
       case SinkKind::RunningSum:
-        emit_running_sum(id);
+        if (!begins_with_zero(s)) emit_running_sum(id);
         break;
       case SinkKind::Nonzero:
         emit_nonzero(id);
@@ -112,9 +124,10 @@ void KernelEmitter::after_elements(int phase) {
     if (s.kind == SinkKind::Reduce) store_partials(id);
     if (s.kind == SinkKind::RowReduce) keep_row_results(id);
     if (s.kind == SinkKind::RowTransform) finish_row_transform(id);
-    if (s.kind == SinkKind::RunningSum || s.kind == SinkKind::Nonzero) {
+    const bool is_running = s.kind == SinkKind::RunningSum && !begins_with_zero(s);
+    if (is_running || s.kind == SinkKind::Nonzero) {
       auto& p = positions_[id];
-      p.prefix = b_.look_back(p.total, p.state);
+      p.prefix = sum_before(p);
       if (s.kind == SinkKind::Nonzero) place_nonzero(id);
     }
   }

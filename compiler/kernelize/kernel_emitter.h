@@ -36,7 +36,15 @@ class KernelEmitter : private KernelValues {
   void finish_row_transform(int id);
   // Notes a buffer that a step zeroes before the kernel, which then changes it.
   void change_zeros(rt::BufferIndex buffer, kir::Version made);
-  rt::BufferIndex look_back_state();
+  // Begins the running sums that begin with zero. Returns whether the phase has other sinks of
+  // elements.
+  bool begin_positions(int phase);
+  bool has_single_group() const;
+  bool begins_with_zero(const Sink& s) const {
+    return s.kind == SinkKind::RunningSum && has_single_group();
+  }
+  std::optional<rt::BufferIndex> look_back_state();
+  kir::ValueId sum_before(const Position& p);
   void emit_running_sum(int id);
   void emit_nonzero(int id);
   Index scatter_index(const ir::Op& op);

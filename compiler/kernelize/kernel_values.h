@@ -132,7 +132,7 @@ class KernelValues {
   std::map<int, std::uint32_t> rows_on_chip_;         // RowTransform: local array
   struct Position {
     kir::ValueId prefix, total, rank, pred;  // rank and pred: of the current phase
-    rt::BufferIndex state = 0;
+    std::optional<rt::BufferIndex> state;    // of the look-back; none for a single group
     int rank_phase = -1;
   };
   std::map<int, Position> positions_;  // RunningSum, Nonzero

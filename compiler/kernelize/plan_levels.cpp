@@ -105,10 +105,17 @@ int Planner::phase_behind(const std::vector<Edge>& edges) const {
   return phase;
 }
 
-int Planner::level_behind(const std::vector<Edge>& edges) const {
+// Kernels of a level run in the order of their sinks, so sinks that share no kernel may follow
+// others in a level: a value is kept behind its store, and a loop that reads what is kept behind
+// that. So what a selection keeps for its loop does not part the sweeps around the loop.
+int Planner::level_behind(const Sink& s, const std::vector<Edge>& edges) const {
   int level = 0;
-  for (const auto& e : edges)
-    level = std::max(level, plan_.sinks[e.from].level + (e.is_on_chip ? 0 : 1));
+  for (const auto& e : edges) {
+    const Sink& from = plan_.sinks[e.from];
+    const bool follows =
+        s.kind == SinkKind::Kept || (s.kind == SinkKind::Control && from.kind == SinkKind::Kept);
+    level = std::max(level, from.level + (e.is_on_chip || follows ? 0 : 1));
+  }
   return level;
 }
 
@@ -143,8 +150,8 @@ void Planner::place(int id) {
   if (phase_behind(edges) > kMostPhases && !is_made_on_chip(id)) {
     for (auto& e : edges) e.is_on_chip = false;
   }
-  int level = level_behind(edges);
-  while (leave_chip(edges, level)) level = level_behind(edges);
+  int level = level_behind(plan_.sinks[id], edges);
+  while (leave_chip(edges, level)) level = level_behind(plan_.sinks[id], edges);
   auto& s = plan_.sinks[id];
   s.level = level;
   s.edges = std::move(edges);

@@ -106,7 +106,7 @@ class Planner {
   // Does it store a value that exists only on chip, in the kernel that makes it?
   bool is_made_on_chip(int id) const;
   void find_on_chip(const Sink& s, std::vector<Edge>& edges) const;
-  int level_behind(const std::vector<Edge>& edges) const;
+  int level_behind(const Sink& s, const std::vector<Edge>& edges) const;
   int phase_behind(const std::vector<Edge>& edges) const;
   bool leave_chip(std::vector<Edge>& edges, int level);
 

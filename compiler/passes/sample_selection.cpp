@@ -3,6 +3,8 @@
 // them; then the list is searched for the k-th largest. If k is small there is no upper key: the
 // list holds all selected elements in order, and no further sweep is needed. If the list cannot
 // contain the k-th largest, because the guess was wrong or ties overflow it, all keys are searched.
+#include <algorithm>
+
 #include "compiler/passes/selection.h"
 
 namespace cinch::passes {
@@ -14,6 +16,10 @@ using ir::ValueIds;
 // Number of sampled elements: one of kSampleShare, and at most kSampleMost.
 constexpr std::int64_t kSampleShare = 16;
 constexpr std::int64_t kSampleMost = 16384;
+// Of the sample, the search reads only the first digits of keys, which a group of 1024 bins each
+// counts. The two keys need not be exact, only below and above.
+constexpr int kSampleDigitBits = 10;
+constexpr int kSampleBits = 2 * kSampleDigitBits;
 // The list takes at most 1 / kListShare of the elements, so that index and key take well below half
 // a byte per element; a short list costs nothing.
 constexpr std::int64_t kListShare = 20;
@@ -78,12 +84,20 @@ class SampledTopK {
     is_small_ = b_.map(ScalarOp::le, low_rank, b_.host_size(full, kU32));
     const HostExprId high = e_.max(e_.sub(rank, margin), size(0));
     const ValueId high_rank = b_.select(is_small_, u32(0), b_.host_size(high, kU32));
+    const int dropped = std::max(keys_.bits - kSampleBits, 0);
     SelectionKeys sample = keys_;
-    sample.keys = b_.gather(keys_.keys, sampled_places(num));
-    const auto found = find_keys(b_, sample, {b_.map(ScalarOp::min, low_rank, sampled), high_rank});
+    sample.bits = keys_.bits - dropped;
+    sample.keys = b_.keep(
+        b_.map(ScalarOp::shr, b_.gather(keys_.keys, sampled_places(num)), key_constant(dropped)));
+    const auto found = find_keys(b_, sample, {b_.map(ScalarOp::min, low_rank, sampled), high_rank},
+                                 kSampleDigitBits);
     const ValueId is_all = b_.map(ScalarOp::ge, low_rank, sampled);
-    low_ = b_.select(is_all, key_constant(0), found[0].key);
-    high_ = found[1].key;
+    const auto restored = [&](ValueId key) {
+      return b_.map(ScalarOp::shl, key, key_constant(dropped));
+    };
+    low_ = b_.select(is_all, key_constant(0), restored(found[0].key));
+    high_ = b_.map(ScalarOp::bit_or, restored(found[1].key),
+                   key_constant((std::int64_t{1} << dropped) - 1));
   }
 
   void make_list() {

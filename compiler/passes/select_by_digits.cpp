@@ -7,9 +7,6 @@ namespace {
 using ir::ValueId;
 using ir::ValueIds;
 
-// Bins of one histogram: 2^11 of u32 stay in the fastest memory of every target.
-constexpr int kDigitBits = 11;
-
 // State of the search for one rank after some digits.
 struct FoundDigit {
   ValueId need;  // how many of the elements with these digits are wanted
@@ -21,13 +18,14 @@ constexpr std::size_t kFoundSize = 3;
 // One step of the search: the digit at `shift`, of `width` bits.
 class DigitStep {
  public:
-  DigitStep(ir::Builder& builder, ValueId keys, DType key_type, int bits, ValueId i)
-      : b_(builder), key_type_(key_type) {
-    const ValueId done = b_.map(ScalarOp::mul, b_.convert(i, kU32), u32(kDigitBits));
-    const ValueId left = b_.map(ScalarOp::sub, u32(bits), done);
-    const ValueId width = b_.map(ScalarOp::min, left, u32(kDigitBits));
+  DigitStep(ir::Builder& builder, const SelectionKeys& keys, int digit_bits, ValueId i)
+      : b_(builder), key_type_(keys.key_type), num_bins_(std::int64_t{1} << digit_bits) {
+    const ValueId done = b_.map(ScalarOp::mul, b_.convert(i, kU32), u32(digit_bits));
+    const ValueId left = b_.map(ScalarOp::sub, u32(keys.bits), done);
+    const ValueId width = b_.map(ScalarOp::min, left, u32(digit_bits));
     width_ = b_.convert(width, key_type_);
-    upper_ = b_.map(ScalarOp::shr, keys, b_.convert(b_.map(ScalarOp::sub, left, width), key_type_));
+    upper_ =
+        b_.map(ScalarOp::shr, keys.keys, b_.convert(b_.map(ScalarOp::sub, left, width), key_type_));
     const ValueId one = b_.constant_int(key_type_, 1);
     const ValueId ones = b_.map(ScalarOp::sub, b_.map(ScalarOp::shl, one, width_), one);
     digit_ = b_.convert(b_.map(ScalarOp::bit_and, upper_, ones), kU32);
@@ -37,7 +35,7 @@ class DigitStep {
   // The highest bin that, with the bins above, holds at least `need` elements. The elements above
   // it are then no longer needed.
   FoundDigit next(const FoundDigit& found) {
-    const HostExprId bins = b_.exprs().const_int(std::int64_t{1} << kDigitBits);
+    const HostExprId bins = b_.exprs().const_int(num_bins_);
     const ValueId counts = b_.histogram(digit_, bins, b_.map(ScalarOp::eq, before_, found.key));
     const ValueId below = b_.scan(ScalarOp::add, counts, ir::kAll, /*exclusive=*/true);
     const ValueId from_here = b_.map(ScalarOp::sub, found.num, below);
@@ -55,6 +53,7 @@ class DigitStep {
 
   ir::Builder& b_;
   DType key_type_;
+  std::int64_t num_bins_;
   ValueId width_;   // of the digit, as a scalar of the keys' type
   ValueId upper_;   // keys without the bits below the digit
   ValueId digit_;   // u32
@@ -71,8 +70,9 @@ ValueId num_keys(ir::Builder& b, ValueId keys) {
 
 }  // namespace
 
-std::vector<RankedKey> find_keys(ir::Builder& b, const SelectionKeys& keys, const ValueIds& needs) {
-  const int num_digits = (keys.bits + kDigitBits - 1) / kDigitBits;
+std::vector<RankedKey> find_keys(ir::Builder& b, const SelectionKeys& keys, const ValueIds& needs,
+                                 int digit_bits) {
+  const int num_digits = (keys.bits + digit_bits - 1) / digit_bits;
   ValueIds inits;
   for (const ValueId need : needs) {
     inits.insert(inits.end(), {need, num_keys(b, keys.keys), b.constant_int(keys.key_type, 0)});
@@ -80,7 +80,7 @@ std::vector<RankedKey> find_keys(ir::Builder& b, const SelectionKeys& keys, cons
   const ValueIds found = b.for_loop(
       b.exprs().const_int(0), b.exprs().const_int(num_digits), inits,
       [&](ValueId i, std::span<const ValueId> carried) {
-        DigitStep step(b, keys.keys, keys.key_type, keys.bits, i);
+        DigitStep step(b, keys, digit_bits, i);
         ValueIds next;
         for (std::size_t at = 0; at < carried.size(); at += kFoundSize) {
           const FoundDigit f = step.next({carried[at], carried[at + 1], carried[at + 2]});

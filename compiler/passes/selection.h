@@ -34,10 +34,12 @@ struct RankedKey {
   ir::ValueId key, need;
 };
 
+/// Bins of one histogram: 2^11 of u32 stay in the fastest memory of every target.
+inline constexpr int kDigitBits = 11;
 /// Returns one for each rank in `needs` (u32, from 1 to the number of keys; for rank 0 the key is
 /// all ones). Takes one sweep over the keys for each digit.
 std::vector<RankedKey> find_keys(ir::Builder& builder, const SelectionKeys& keys,
-                                 const ir::ValueIds& needs);
+                                 const ir::ValueIds& needs, int digit_bits = kDigitBits);
 /// Marks the elements that are larger than the key, and the first `need` of those equal to it.
 ir::ValueId mask_of_largest(ir::Builder& builder, ir::ValueId keys, const RankedKey& found);
 /// [u32; k]: the places where the mask is true; it is true for k elements.

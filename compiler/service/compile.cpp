@@ -104,9 +104,9 @@ bool needs_nvrtc(const codegen::Target& target) {
 // May quickly compiled code serve the request now?
 bool may_be_quick(const ProgramRequest& request, const codegen::Target& target) {
   if (request.is_ahead_of_time) return false;
-  if (needs_nvrtc(target)) return true;
-  return target.kind == codegen::TargetKind::Cpu && request.replaces_code && !request.pass_limit &&
-         can_improve();
+  if (needs_nvrtc(target) && !request.replaces_code) return true;
+  const bool has_quick = needs_nvrtc(target) || target.kind == codegen::TargetKind::Cpu;
+  return has_quick && request.replaces_code && !request.pass_limit && can_improve();
 }
 
 CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
@@ -125,6 +125,7 @@ CompileCache cache_of(const Compilation& compilation, const codegen::Target& tar
 struct Made {
   rt::CacheEntry entry;
   Effort effort = Effort::Full;
+  bool is_improved = false;  // better code is being made
 };
 
 // Looks up this key, and that of a program without states, which is perhaps none yet.
@@ -192,7 +193,7 @@ Effort choose_effort(const FrontEnd& front_end, const ProgramRequest& request,
   const bool is_kept = front_end.sink.all().empty();
   const bool is_quick = may_be_quick(request, target) &&
                         codegen::is_quick_worth_it(kernels, target) &&
-                        (is_kept || needs_nvrtc(target));
+                        (is_kept || !request.replaces_code);
   return is_quick ? Effort::Quick : Effort::Full;
 }
 
@@ -226,18 +227,18 @@ bool improve_if_asked(const ProgramRequest& request, const codegen::Target& targ
   return settings.is_on && settings.improves && improve_later({request, target, block_warps});
 }
 
-// Is it code that only serves until better code takes its place?
-bool must_be_replaced(const codegen::Target& target, Effort effort) {
-  return effort == Effort::Quick && target.kind == codegen::TargetKind::Cpu;
+// Is it code that only serves until better code takes its place? Without NVRTC there is no better.
+bool must_be_replaced(const ProgramRequest& request, const codegen::Target& target, Effort effort) {
+  const bool can_be_better = !needs_nvrtc(target) || codegen::nvrtc_report().is_found;
+  return effort == Effort::Quick && request.replaces_code && can_be_better;
 }
 
 // What takes the place of quickly compiled code.
 std::optional<BetterCode> better_than(const Compilation& compilation, const codegen::Target& target,
-                                      Effort effort, const std::vector<rt::SourceStamp>& imports,
-                                      bool has_states) {
-  if (effort == Effort::Full || !compilation.request.replaces_code) return std::nullopt;
+                                      const Made& made, bool has_states) {
+  if (!made.is_improved || !compilation.request.replaces_code) return std::nullopt;
   const CodeChoice better{block_warps_of(target), Effort::Full};
-  return cache_of(compilation, target, better, has_states).code_from(imports);
+  return cache_of(compilation, target, better, has_states).code_from(made.entry.imports);
 }
 
 Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
@@ -255,12 +256,12 @@ Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codege
   if (!made) {
     made = compile_and_keep(front_end, compilation, target, options, true);
     // Where the quick code cannot be kept, nor can the better code.
-    if (must_be_replaced(target, made->effort))
+    if (must_be_replaced(compilation.request, target, made->effort))
       can_be_kept = find_kept(compilation, target, options.block_warps).has_value();
   }
-  const bool is_improved = can_be_kept && improve_if_asked(compilation.request, target,
-                                                           made->effort, options.block_warps);
-  if (must_be_replaced(target, made->effort) && !is_improved)
+  made->is_improved = can_be_kept && improve_if_asked(compilation.request, target, made->effort,
+                                                      options.block_warps);
+  if (must_be_replaced(compilation.request, target, made->effort) && !made->is_improved)
     made = compile_and_keep(front_end, compilation, target, options, false);
   return std::move(*made);
 }
@@ -318,16 +319,16 @@ ImageBytes make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
       return cache_of(compilation, target, {block_warps, tried}).find_stored();
     });
     const bool is_improved = kept && improve_if_asked(request, target, effort, block_warps);
-    if (kept && (is_improved || !must_be_replaced(target, effort))) {
+    if (kept && (is_improved || !must_be_replaced(request, target, effort))) {
+      const Made stored{{{}, std::move(kept->imports)}, effort, is_improved};
       // Without states it would lie under the other key.
-      return {std::move(kept->image), better_than(compilation, target, effort, kept->imports,
+      return {std::move(kept->image), better_than(compilation, target, stored,
                                                   request.states == codegen::StateUpdate::InPlace)};
     }
   }
   const Made made = make_program(front_end, compilation, target, {});
   return {rt::write_image(made.entry.image),
-          better_than(compilation, target, made.effort, made.entry.imports,
-                      !made.entry.image.info.states.empty())};
+          better_than(compilation, target, made, !made.entry.image.info.states.empty())};
 }
 
 bool is_kept(FrontEnd& front_end, const ProgramRequest& request, const codegen::Target& target) {

@@ -30,9 +30,9 @@ struct ProgramRequest {
   bool is_ahead_of_time = false;
   // Is quickly compiled code compiled again in the background (improve.h)?
   bool is_improved_later = false;
-  // Does the caller replace quickly compiled code for a CPU once better code is there? Without
-  // that, code for CPUs is fully optimised at once, since quickly compiled code is several times as
-  // slow.
+  // Does the caller replace quickly compiled code once better code is there? Code that cannot be
+  // replaced then is fully optimised at once, since quickly compiled code is several times as slow.
+  // Without that, code for CPUs is always fully optimised at once.
   bool replaces_code = false;
 };
 

@@ -140,12 +140,12 @@ typedef struct cinch_compile_options {
 } cinch_compile_options;
 
 /* Compiles the program, or takes it from the cache of compiled programs (docs: CINCH_CACHE). A
- * long program for a CPU is compiled quickly first. Its sessions change over to better code, which
- * gives the same bits, between two calls (docs/notes/cache.md). The compiler is a library of its
- * own, which the first such call opens. Errors: PROGRAM, UNAVAILABLE (no compiler, `cpu` is beyond
- * this machine, no such GPU, no NVRTC, the compiler ran out of memory in an earlier call), IO,
- * INVALID_ARGUMENT (also: an unknown `arch`), OUT_OF_MEMORY (also: less than 384 MiB of address
- * space); for CINCH_CUDA those of cinch_check_tuning. */
+ * long program, or any for a GPU, is compiled quickly first. Its sessions change over to better
+ * code, which gives the same bits, between two calls (docs/notes/cache.md). The compiler is a
+ * library of its own, which the first such call opens. Errors: PROGRAM, UNAVAILABLE (no compiler,
+ * `cpu` is beyond this machine, no such GPU, no NVRTC, the compiler ran out of memory in an earlier
+ * call), IO, INVALID_ARGUMENT (also: an unknown `arch`), OUT_OF_MEMORY (also: less than 384 MiB of
+ * address space); for CINCH_CUDA those of cinch_check_tuning. */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
 
@@ -166,7 +166,7 @@ CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** prog
                                           cinch_error* error);
 CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
                                                 cinch_program** program, cinch_error* error);
-/* Saves the program's image. Code for a CPU that was compiled quickly is compiled again with all
+/* Saves the program's image. Code that was compiled quickly is compiled again with all
  * optimisations for that, unless its text or one that it imports has changed since, or the
  * cache cannot keep that code. The call writes a
  * temporary file in the same folder and renames it. It follows a link, and writes directly to a

@@ -107,8 +107,7 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time) const {
   request.num_include_folders = include_folders.size();
   request.compile_commands = pointer_to(compile_commands_);
   request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
-  // A GPU's code is not replaced while a session is open.
-  if (!is_gpu && !is_ahead_of_time) request.give_better = take_better;
+  if (!is_ahead_of_time) request.give_better = take_better;
   ask(*entry, request, answer);
   CINCH_TRY(answer.image);
   return Image{std::move(*answer.image), std::move(answer.better)};

@@ -139,13 +139,16 @@ CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loa
 
 CallStatus give_program(rt::ProgramImage image, cinch_program** to,
                         rt::FindBetterCode find_better) {
-  // GPU code is loaded when a session on a GPU opens.
-  if (!image.target.starts_with(kGpuPrefix))
-    return give_program(rt::LoadedProgram::load(std::move(image), std::move(find_better)), to);
-  CINCH_TRY(done(rt::validate_image(image)));
-  auto program = described(image);
-  program->gpu_image = std::move(image);
-  *to = program.release();
+  if (image.target.starts_with(kGpuPrefix)) {
+    // GPU code is loaded when a session on a GPU opens.
+    CINCH_TRY(done(rt::validate_image(image)));
+    auto program = described(image);
+    program->gpu_image = std::move(image);
+    *to = program.release();
+  } else {
+    CINCH_TRY(give_program(rt::LoadedProgram::load(std::move(image), find_better), to));
+  }
+  (*to)->find_better = std::move(find_better);
   return rt::Ok{};
 }
 
@@ -170,7 +173,7 @@ CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_progra
   if (auto loaded = known.lock()) return loaded;
   const auto device = open_gpu(device_number);
   CINCH_TRY(device);
-  auto loaded = rt::GpuProgram::load(*device, program.image());
+  auto loaded = rt::GpuProgram::load(*device, program.image(), program.find_better);
   if (!loaded) return fail(loaded.error());
   known = *loaded;
   return std::move(*loaded);
@@ -210,9 +213,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     auto job = std::make_unique<CompileJob>(*given, std::move(*target));
     auto image = job->run();
     CINCH_TRY(image);
-    rt::FindBetterCode find_better = job->finder(std::move(image->better));
-    CINCH_TRY(load(rt::read_image(image->bytes), program, find_better));
-    (*program)->find_better = std::move(find_better);
+    CINCH_TRY(load(rt::read_image(image->bytes), program, job->finder(std::move(image->better))));
     (*program)->job = std::move(job);
     return rt::Ok{};
   });

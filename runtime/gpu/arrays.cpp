@@ -209,8 +209,9 @@ Status GpuArrays::launch(const GpuStep& step, Operands operands,
   args.num_states = static_cast<std::uint32_t>(program_->info().states.size());
   args.step = step;
   void* params[] = {&args};
-  const GpuCode code = device.driver().launch(
-      program_->serve(), num_blocks, 1, 1, kGpuServiceThreads, 1, 1, 0, stream_, params, nullptr);
+  const GpuCode code =
+      device.driver().launch(program_->kernels().serve(), num_blocks, 1, 1, kGpuServiceThreads, 1,
+                             1, 0, stream_, params, nullptr);
   return device.status(code, "launching what is done to arrays");
 }
 

@@ -5,28 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "runtime/gpu/beside_captures.h"
+
 namespace cinch::rt {
-namespace {
-
-// While this lives, the thread may wait for events and free memory during other threads' captures,
-// to which neither belongs. In a thread's default mode that would spoil the captures.
-class BesideCaptures {
- public:
-  explicit BesideCaptures(const GpuDriver& driver) : driver_(driver) { exchange(); }
-  ~BesideCaptures() { exchange(); }
-  BesideCaptures(const BesideCaptures&) = delete;
-  BesideCaptures& operator=(const BesideCaptures&) = delete;
-
- private:
-  void exchange() {
-    if (driver_.exchange_capture_mode != nullptr) (void)driver_.exchange_capture_mode(&mode_);
-  }
-  const GpuDriver& driver_;
-  int mode_ = kGpuCaptureRelaxed;
-};
-
-}  // namespace
-
 void GpuFreeing::close() {
   retry();
   if (stream_ != nullptr) (void)driver_.stream_destroy(stream_);

@@ -222,18 +222,17 @@ GpuStep gpu_step(const PlannedLaunch& planned) {
   return step;
 }
 
-LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& first,
-                               bool is_narrow) {
-  const ProgramImage& image = program.image();
+LaunchedKernel launched_kernel(const ProgramImage& image, const GpuKernels& kernels,
+                               const PlannedLaunch& first, bool is_narrow) {
   if (!is_narrow && !first.is_service && !first.is_fold()) {
     const KernelInfo& kernel = image.kernels[first.index];
-    return {program.kernel(first.index), kernel.symbol, kernel.cuda.block_threads,
+    return {kernels.kernel(first.index), kernel.symbol, kernel.cuda.block_threads,
             kernel.cuda.shared_bytes};
   }
   if (!is_narrow && first.is_service && is_plain_service(static_cast<GpuService>(first.index))) {
-    return {program.serve(), kGpuServeSymbol, kGpuServiceThreads, 0};
+    return {kernels.serve(), kGpuServeSymbol, kGpuServiceThreads, 0};
   }
-  return {program.steps(), kGpuStepsSymbol, image.gpu_steps_threads, image.gpu_steps_shared_bytes};
+  return {kernels.steps(), kGpuStepsSymbol, image.gpu_steps_threads, image.gpu_steps_shared_bytes};
 }
 
 }  // namespace cinch::rt

@@ -76,7 +76,7 @@ struct LaunchedKernel {
   std::uint32_t threads = 0, shared_bytes = 0;  // per block
 };
 /// Returns the kernel that launches a batch whose first step is `first`.
-LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& first,
-                               bool is_narrow);
+LaunchedKernel launched_kernel(const ProgramImage& image, const GpuKernels& kernels,
+                               const PlannedLaunch& first, bool is_narrow);
 
 }  // namespace cinch::rt

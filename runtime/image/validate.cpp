@@ -226,10 +226,7 @@ class TableChecks {
     require(image_.gpu_steps_shared_bytes <= kMaxGpuSharedBytes, place, "shared memory of a block");
     // The driver does not get the length: a binary that is not an object file must end with a zero.
     const auto& binary = image_.binary;
-    constexpr std::uint8_t kElf[] = {0x7f, 'E', 'L', 'F'};
-    const bool is_object = binary.size() >= sizeof kElf &&
-                           std::ranges::equal(std::span(binary).first(sizeof kElf), kElf);
-    require(is_object || (!binary.empty() && binary.back() == 0), "binary",
+    require(has_object(image_) || (!binary.empty() && binary.back() == 0), "binary",
             "neither an object nor a text with its end");
     check_gpu_buffers();
   }
@@ -345,6 +342,12 @@ bool ImageChecks::is_number(HostExprId id, std::int64_t value) const {
 
 bool is_gpu_image(const ProgramImage& image) {
   return image.target.starts_with("cuda:");
+}
+
+bool has_object(const ProgramImage& image) {
+  constexpr std::uint8_t kElf[] = {0x7f, 'E', 'L', 'F'};
+  return image.binary.size() >= sizeof kElf &&
+         std::ranges::equal(std::span(image.binary).first(sizeof kElf), kElf);
 }
 
 Status validate_image(const ProgramImage& image) {

@@ -25,6 +25,9 @@ Status validate_image(const ProgramImage& image);
 
 bool is_gpu_image(const ProgramImage& image);
 
+/// Is the binary an object file? If not, it is PTX.
+bool has_object(const ProgramImage& image);
+
 // The part of validation that looks at entries. Internal to runtime/image.
 
 /// What the checks of all parts share: it keeps the first fault and looks up formulas.

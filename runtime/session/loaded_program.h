@@ -2,16 +2,14 @@
 // of one program share it. Code that was compiled quickly is replaced as soon as better code is
 // found.
 #pragma once
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "runtime/core/error.h"
 #include "runtime/exec/executor.h"
+#include "runtime/image/better_code.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
@@ -29,9 +27,6 @@ struct LoadedCode {
   std::unique_ptr<CpuModule> module;  // null: the kernels are the process's own
 };
 
-/// Returns an image of the same program with better code, if there is one yet.
-using FindBetterCode = std::function<std::optional<ProgramImage>()>;
-
 class LoadedProgram {
  public:
   /// Errors: CorruptFile (not well formed, a kernel's symbol is missing), Unavailable (a target
@@ -47,22 +42,16 @@ class LoadedProgram {
   const ProgramImage& image() const { return image_; }
   const ProgramInfo& info() const { return image_.info; }
 
-  /// The best code so far. Now and then the call asks `find_better`: a tenth of a second after
-  /// loading, then ever less often, until it finds an image or half an hour has passed. An image of
-  /// another program is not used. From any thread.
+  /// The best code so far. Looks for better code as BetterCodeSearch does. From any thread.
   std::shared_ptr<const LoadedCode> code() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   LoadedProgram() = default;
-  void look_for_better_code(Clock::time_point now) const;
 
   ProgramImage image_;
-  Clock::time_point loaded_at_ = Clock::now();
   mutable std::mutex mutex_;  // of what follows
   mutable std::shared_ptr<const LoadedCode> code_;
-  mutable FindBetterCode find_better_;  // empty: nothing to look for
-  mutable Clock::time_point next_look_;
+  mutable BetterCodeSearch search_;
 };
 
 /// Returns the program's image, which keeps the program alive.

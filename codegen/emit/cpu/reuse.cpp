@@ -12,7 +12,6 @@
 namespace cinch::codegen {
 namespace {
 
-using kir::ComputeType;
 using kir::Instr;
 using kir::InstrKind;
 using kir::SectionKind;
@@ -20,7 +19,7 @@ using kir::ValueId;
 
 // In about the cost of an addition. To compute a cheaper value is as fast as to store and load it.
 constexpr int kLeastCost = 10;
-// An array takes 4 or 8 KiB for each tile of a chunk.
+// An array takes 4 or 8 KiB for each tile of a chunk; one of truth values takes 128 bytes.
 constexpr std::size_t kMostArrays = 6;
 
 int cost_of(const Instr& instr) {
@@ -148,8 +147,7 @@ class TileKeeper {
     return made.instr != nullptr && first.section < made.section &&
            kernel_.sections[made.section].kind == SectionKind::Elements &&
            made.instr->kind != InstrKind::convert && !made.instr->is_alike &&
-           made.instr->results[0] == v && kernel_.values[v.index()].type != ComputeType::Bool &&
-           !as_they_are_.contains(v.index());
+           made.instr->results[0] == v && !as_they_are_.contains(v.index());
   }
 
   // The cost of everything that the section computes for the value only.
@@ -164,19 +162,30 @@ class TileKeeper {
     return sum;
   }
 
+  // Goes backwards from what the section must do. What only a kept value needs is no candidate.
   void find_candidates(std::size_t s) {
-    std::set<std::size_t> taken, group_results;
+    std::set<std::size_t> used, taken, group_results;
     each_instr([&](std::size_t section, const Instr& instr) {
-      const bool stays = section != s || instr.results.empty() || !was_there(instr.results[0]);
-      if (!stays) return;
       for (const ValueId v : instr.operands) {
+        if (section != s && v && made_[v.index()].section == s) group_results.insert(v.index());
+      }
+    });
+    const std::vector<Instr>& instrs = kernel_.sections[s].instrs;
+    for (std::size_t i = instrs.size(); i-- > 0;) {
+      const bool stays =
+          !is_pure(instrs[i].kind) || std::ranges::any_of(instrs[i].results, [&](ValueId v) {
+            return used.contains(v.index()) || group_results.contains(v.index());
+          });
+      if (!stays) continue;
+      for (const ValueId v : instrs[i].operands) {
         if (!v || made_[v.index()].section != s) continue;
-        if (section != s) group_results.insert(v.index());
-        if (section == s && was_there(v) && taken.insert(v.index()).second) {
+        if (!was_there(v)) {
+          used.insert(v.index());
+        } else if (taken.insert(v.index()).second) {
           candidates_.push_back({same_[v.index()], v});
         }
       }
-    });
+    }
     // The instruction of a running sum also makes a sum for the group, which may be needed here.
     std::erase_if(candidates_, [&](const Candidate& c) {
       const Instr& made = *made_[c.again.index()].instr;

@@ -109,15 +109,19 @@ std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const Cu
 
 // Registers of a thread. Kernels that compute little get few, so that enough threads keep memory
 // busy. Kernels that hold much get enough to avoid spills.
-std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
+std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses,
+                               std::uint32_t result_levels) {
   constexpr std::size_t kFewInstrs = 24;
-  constexpr std::size_t kReduceInstrs =
-      8;  // a reduction's columns take as many registers as so many instructions
+  // A reduction's columns take as many registers as so many instructions. So do the levels of the
+  // results of long rows, if there are several reductions.
+  constexpr std::size_t kColumnsInstrs = 8;
   std::size_t most = 0;
   for (const kir::Section& section : kernel.sections) {
     const auto num_reduces = static_cast<std::size_t>(
         std::ranges::count(section.instrs, InstrKind::reduce, &kir::Instr::kind));
-    most = std::max(most, section.instrs.size() + kReduceInstrs * num_reduces);
+    const std::size_t num_columns =
+        num_reduces > 1 ? num_reduces * (1 + result_levels) : num_reduces;
+    most = std::max(most, section.instrs.size() + kColumnsInstrs * num_columns);
   }
   if (most > kTwiceInstrs) return 128;
   if (uses.look_back || uses.draws) return 80;
@@ -200,7 +204,8 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   if (!shape.is_single_block) {
     shape.waves = waves_of(kernel, uses);
     const std::uint32_t by_registers =
-        kMultiprocessorRegisters / (thread_registers(kernel, uses) * 32 * shape.block_warps);
+        kMultiprocessorRegisters /
+        (thread_registers(kernel, uses, shape.result_levels) * 32 * shape.block_warps);
     const std::uint32_t by_memory = kMultiprocessorShared / std::max(shape.shared_bytes, 1u);
     shape.resident_blocks =
         std::clamp(std::min(by_registers, by_memory), 1u, kMultiprocessorBlocks);

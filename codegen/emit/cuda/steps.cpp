@@ -23,12 +23,6 @@ class KernelWriter {
         warps_(steps_warps(program, block_warps)) {}
 
   std::string emit() {
-    // A quick compilation shares one function between a kernel and its step.
-    line("#if defined(CINCH_QUICK)");
-    line("constexpr bool kStepsAreShort = false;");
-    line("#else");
-    line("constexpr bool kStepsAreShort = true;");
-    line("#endif");
     line("// What the running function shares in its block.");
     line("extern __shared__ u64 block_memory[];");
     out_.blank();
@@ -77,6 +71,7 @@ class KernelWriter {
                 fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks));
     line("if (!takes_part(launch.step, args, status)) return;");
     if (is_apart(kernel, shape)) {
+      // A quick compilation shares one function between a kernel and its step.
       const bool may_share = shape.block_warps == warps_of(kernel);
       if (may_share) line("#if !defined(CINCH_QUICK)");
       call_body(kernel, shape.block_warps, "false", "launch.step");
@@ -138,9 +133,7 @@ class KernelWriter {
 
   void emit_step_function(const kir::Kernel& kernel, std::uint32_t warps) {
     open_step(step_name(kernel, warps));
-    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
-    const bool may_share = !shape.is_single_block && shape.block_warps == warps;
-    call_body(kernel, warps, may_share ? "kStepsAreShort" : "true", "step");
+    call_body(kernel, warps, "true", "step");
     line("}");
   }
 

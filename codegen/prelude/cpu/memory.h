@@ -198,6 +198,16 @@ CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
     store_one<S>(buffer, place, value);
   });
 }
+// The same for places that grow by one from lane to lane. If they wrap, lanes are stored one by
+// one.
+template <class S>
+CINCH_CALL void store_run(u8* buffer, Lanes<u32> index, Lanes<S> x, Truth live) {
+  const u32 bits = bits_of_truth(live), first = index[0];
+  if (__builtin_expect(bits == (1u << W) - 1 && first <= 0u - u32(W), 1)) {
+    return store_lanes<S>(buffer, i64(first), u32(W), x);
+  }
+  scatter_lanes<S>(buffer, index, x, live);
+}
 // Stores the lanes of x in `keep` at consecutive places from `first` on.
 template <class S>
 CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) {

@@ -14,12 +14,28 @@ CINCH_CALL V merge_lanes(V a, V b, Indices<int, I...>) {
   return __builtin_shufflevector(a, b, ((I & Distance) != 0 ? W + I : I)...);
 }
 
+// -1 in lanes with the bit Distance, 1 in the others.
+template <class E, int Distance, int... I>
+CINCH_CALL Lanes<E> butterfly_signs(Indices<int, I...>) {
+  return Lanes<E>{E((I & Distance) != 0 ? -1 : 1)...};
+}
+// One butterfly at a distance below W: sums in lanes without the bit Distance, differences in the
+// others. A product with 1 or -1 is exact, so a fused operation rounds like the sum or difference.
+template <class E, int Distance>
+CINCH_CALL Lanes<E> butterfly_of_lanes(Lanes<E> x) {
+  const Lanes<E> other = swap_lanes<Distance>(x, LaneIndices{});
+#if defined(__FMA__) || defined(__aarch64__)
+  if constexpr (lang::kSame<E, f32> || lang::kSame<E, f64>) {
+    return __builtin_elementwise_fma(x, butterfly_signs<E, Distance>(LaneIndices{}), other);
+  }
+#endif
+  return merge_lanes<Distance>(lang::add(x, other), lang::sub(other, x), LaneIndices{});
+}
 // Butterflies at the distances below W (and Len).
 template <class E, u32 Len, int Distance = 1>
 CINCH_CALL Lanes<E> butterflies_of_lanes(Lanes<E> x) {
   if constexpr (Distance < W && Distance < int(Len)) {
-    const Lanes<E> other = swap_lanes<Distance>(x, LaneIndices{});
-    x = merge_lanes<Distance>(lang::add(x, other), lang::sub(other, x), LaneIndices{});
+    x = butterfly_of_lanes<E, Distance>(x);
     return butterflies_of_lanes<E, Len, 2 * Distance>(x);
   } else {
     return x;

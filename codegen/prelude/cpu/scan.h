@@ -27,6 +27,14 @@ struct LocalArray {
   CINCH_MEMBER E last(u32 count) const { return release<E>(at[count - 1]); }
 };
 
+// Truth values that are only stored and loaded by vectors, a word for each vector.
+struct LocalBits {
+  LaneWord words[kTile / W];
+
+  CINCH_MEMBER Truth lanes(u32 place) const { return truth_of_bits(words[place / W]); }
+  CINCH_MEMBER void set(u32 place, Truth x) { words[place / W] = LaneWord(bits_of_truth(x)); }
+};
+
 // References to arrays that are scanned together.
 template <class... E>
 struct LocalArrays;

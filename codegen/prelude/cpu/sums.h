@@ -56,6 +56,7 @@ struct TileHits {
   LaneWord lanes[kTile / W];
 
   CINCH_MEMBER void note(u32 i, Truth part) { lanes[i / W] = LaneWord(bits_of_truth(part)); }
+  CINCH_MEMBER Truth noted(u32 i) const { return truth_of_bits(lanes[i / W]); }
   // The first element, from i on, of a vector that has a true lane. At least `len` if none has.
   CINCH_MEMBER u32 next(u32 i, u32 len) const {
     constexpr u32 kVectors = sizeof(u64) / sizeof(LaneWord);

@@ -191,6 +191,22 @@ CINCH_CALL V lanes_up(V x) {
   return shift_lanes_up<Distance>(x, LaneIndices{});
 }
 
+// Is x, as a number of 64 bits, below a bound for all lanes?
+CINCH_CALL Truth is_below(Lanes<u32> x, i64 bound) {
+  const u32 last = bound > i64(0xffffffff) ? 0xffffffffu : u32(bound) - 1;
+  return Truth(x <= wide(last)) & wide(bound > 0);
+}
+// x * y >> 32 for a y that all lanes share, without the bits above 32. Every other lane is
+// multiplied where it lies.
+CINCH_CALL Lanes<u32> high_product(Lanes<u32> x, u64 y) {
+  using Pairs = lang::Vec<u64, W / 2>;
+  const Pairs pairs = __builtin_bit_cast(Pairs, x);
+  const Pairs low = lang::splat<Pairs>(u64(u32(y)));
+  const Pairs even = (pairs & u64(0xffffffff)) * low >> 32;
+  const Pairs odd = (pairs >> 32) * low & ~u64(0xffffffff);
+  return __builtin_bit_cast(Lanes<u32>, even | odd) + x * wide(u32(y >> 32));
+}
+
 // A function of at most eight steps: values.at[k] above ends.at[k], for the last such k. The ends
 // ascend; ends.at[0] does not count. NaN is above none.
 struct EightFloats {

@@ -244,6 +244,14 @@ CINCH_FN Folding folding_of(const GpuStep& step, Place place) {
   return {step.value == i64(GpuFold::Folds), step.value == i64(GpuFold::IsFolded), place.block,
           place.num_blocks};
 }
+// For reduction `index` of the `count` that the kernel does. Each begins at another block, so
+// several are folded at the same time.
+CINCH_FN Folding folding_at(Folding all, u32 index, u32 count) {
+  const u32 first = u32(u64(index) * all.num_blocks / count);
+  const u32 block = all.block + all.num_blocks - first;
+  return {all.folds, all.is_folded, block < all.num_blocks ? block : block - all.num_blocks,
+          all.num_blocks};
+}
 
 // The ordered reduction of `count` stored partials by a whole block, or its fold by many blocks.
 // load(i) returns an item, and store(i, item) stores one. The returned item of a fold has no

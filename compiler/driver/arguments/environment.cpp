@@ -24,9 +24,9 @@ constexpr EnvironmentVariable kVariables[] = {
     {"CINCH_CACHE_MAX_BYTES",
      "The most that the cache keeps, such as 256Mi. The programs unused for longest are removed."},
     {"CINCH_BACKGROUND",
-     "off or 0: nothing is compiled in the background. Code for GPUs stays as it was compiled "
-     "first, "
-     "code for CPUs is fully optimised at once."},
+     "off or 0: nothing is compiled in the background. Code that sessions of the C API run is "
+     "fully "
+     "optimised at once."},
     {"XDG_CACHE_HOME", "The cache folder; else ~/.cache."},
     {"XDG_CONFIG_HOME", "The folder of settings; else ~/.config."},
     {"HOME", "The folder that ~ stands for in these defaults."},

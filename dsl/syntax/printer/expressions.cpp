@@ -1,4 +1,7 @@
 // Expressions and types.
+#include <algorithm>
+#include <variant>
+
 #include "dsl/syntax/ast.h"
 #include "dsl/syntax/printer/body_printer.h"
 
@@ -145,10 +148,22 @@ void BodyPrinter::print(const ast::Lambda& node) {
   expr(node.body);
 }
 
+// A table of numbers takes few lines, not one for each number.
+bool BodyPrinter::is_number(ast::ExprId id) const {
+  const auto* sign = std::get_if<ast::Unary>(&m_[id].node);
+  return std::holds_alternative<ast::Literal>(m_[sign != nullptr ? sign->operand : id].node);
+}
+
 void BodyPrinter::print(const ast::ArrayLiteral& node) {
+  const auto elements = m_.list(node.elements);
+  const bool is_table =
+      std::all_of(elements.begin(), elements.end(), [&](ast::ExprId id) { return is_number(id); });
+  const auto print = [&](ast::ExprId id) { expr(id); };
   group([&] {
-    brackets("[", LayoutOp::SoftLine, "]",
-             [&] { commas(node.elements, [&](ast::ExprId id) { expr(id); }); });
+    brackets("[", LayoutOp::SoftLine, "]", [&] {
+      if (is_table) return filled(node.elements, print);
+      commas(node.elements, print);
+    });
   });
 }
 

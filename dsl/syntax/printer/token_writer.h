@@ -61,6 +61,20 @@ class TokenWriter {
     }
   }
 
+  /// The same, as many elements in a line as fit.
+  template <class IdType, class Print>
+  void filled(ast::IdRange<IdType> range, Print print) {
+    bool is_first = true;
+    for (const IdType id : m_.list(range)) {
+      if (!is_first) take(",");
+      group([&] {
+        if (!is_first) line();
+        is_first = false;
+        print(id);
+      });
+    }
+  }
+
   /// Names, separated by commas.
   void words(const std::vector<ast::Name>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -23,6 +23,8 @@ constexpr std::int64_t kMostBlocks = 65536;
 
 // Of the kernel of steps a multiprocessor holds at least so many.
 constexpr std::int64_t kFoldBlocks = 2;
+// Reductions that are folded at the same time, each by other blocks. Programs seldom have more.
+constexpr std::int64_t kFoldsAtOnce = 4;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -83,10 +85,11 @@ std::int64_t GpuBlocks::service_blocks(const TensorFacts& tensor) const {
                     core().tuning.most_service_blocks);
 }
 
-// A warp for each tile of the partials that a sweep over the tensor stores.
+// A warp for each tile of the partials of each reduction of a sweep over the tensor.
 std::int64_t GpuBlocks::fold_blocks(const TensorFacts& tensor) const {
   const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
-  return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32), kFoldBlocks);
+  const std::int64_t blocks = ceil_div(num_tiles, image().gpu_steps_threads / 32);
+  return blocks <= 1 ? blocks : that_fit(kFoldsAtOnce * blocks, kFoldBlocks);
 }
 
 // The end of a call fills the output only where the payload is marked, which is rare.

@@ -58,7 +58,7 @@ Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call,
     args.steps = memory_.arena().address(plan.table) + sizeof(GpuStep) * batch.begin;
   }
   void* params[] = {&args};
-  const LaunchedKernel kernel = launched_kernel(*core().program, first, batch.is_narrow);
+  const LaunchedKernel kernel = launched_kernel(image(), *plan.kernels, first, batch.is_narrow);
   const GpuCode code = device().driver().launch(kernel.function, num_blocks, 1, 1, kernel.threads,
                                                 1, 1, kernel.shared_bytes, stream, params, nullptr);
   if (code == kGpuSuccess) return Ok{};
@@ -78,6 +78,12 @@ Status GpuCalls::enqueue(EntryKind kind, GpuStream stream) {
   return Ok{};
 }
 
+// A captured call keeps the kernels of the call before: the driver loads a kernel when it is first
+// launched, and not during a capture.
+void GpuCalls::take_best_kernels(EntryKind kind) {
+  core().plan_of(kind).kernels = &core().program->kernels();
+}
+
 // In a graph the facts of the step are those that prepare() sends before each replay.
 Status GpuCalls::capture(EntryKind kind, GpuStream stream) {
   if (core().call_of(kind).table.is_stale()) {
@@ -94,6 +100,7 @@ Status GpuCalls::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
   const auto capturing = is_capturing(stream);
   CINCH_TRY(capturing);
   if (*capturing) return capture(kind, stream);
+  take_best_kernels(kind);
   CINCH_TRY(write_facts(kind, step));
   return core().order.run(stream, [&]() -> Status {
     CINCH_TRY(core().call_of(kind).table.send(device(), stream));

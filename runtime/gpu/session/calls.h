@@ -46,6 +46,8 @@ class GpuCalls : public GpuSessionPart {
   /// Everything of the tables that follows from parameters and step.
   Status write_facts(EntryKind kind, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
+  /// For a call that is not captured.
+  void take_best_kernels(EntryKind kind);
   Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
 

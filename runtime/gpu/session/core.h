@@ -23,6 +23,7 @@ struct GpuCallPlan {
   std::vector<PlannedLaunch> steps;
   std::vector<GpuBatch> batches;
   GpuArena::Piece table = GpuArena::kNone;  // the steps, as GpuStep
+  const GpuKernels* kernels = nullptr;      // of the last call that was not captured
 };
 
 /// What the launches of one kind of call read.

@@ -36,6 +36,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
   views.reserve();
   CINCH_TRY(set_parameters(core));
   CINCH_TRY(GpuPlanning(core).plan());
+  for (GpuCallPlan& plan : core.plans) plan.kernels = &core.program->kernels();
   CINCH_TRY(memory.measure());
   blocks.measure();
   states.measure();

@@ -69,6 +69,7 @@ Status GpuSync::refuse_capture(GpuStream on) const {
 Status GpuSync::enqueue_begin() {
   if (Status status = calls_.check_host_conditions(EntryKind::Sync, syncing_.step); !status)
     return status;
+  calls_.take_best_kernels(EntryKind::Sync);
   CINCH_TRY(calls_.write_facts(EntryKind::Sync, syncing_.step));
   Status status = core().call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
   if (!status) return status;

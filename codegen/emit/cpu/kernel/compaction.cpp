@@ -14,6 +14,8 @@ ValueId CpuCompaction::placed_truth(const std::vector<Instr>& instrs) const {
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
       case InstrKind::load_linear:
+      case InstrKind::load_at:
+      case InstrKind::local_load:
         break;
       case InstrKind::running_sum:
         if (truth) return {};
@@ -115,6 +117,27 @@ bool CpuCompaction::is_only_read(rt::BufferIndex buffer) const {
     }
   }
   return true;
+}
+
+std::set<std::size_t> CpuCompaction::known_by_hits(const std::vector<Instr>& instrs) const {
+  const ValueId truth = placed_truth(instrs);
+  std::set<std::size_t> known;
+  std::set<std::uint32_t> used;
+  for (std::size_t i = instrs.size(); i-- > 0;) {
+    const bool is_root =
+        instrs[i].kind == InstrKind::running_sum || instrs[i].kind == InstrKind::store_at;
+    const bool is_used =
+        std::ranges::any_of(instrs[i].results, [&](ValueId v) { return used.contains(v.index()); });
+    const bool is_truth = !instrs[i].results.empty() && instrs[i].results[0] == truth;
+    if (is_truth || !(is_root || is_used)) {
+      known.insert(i);
+      continue;
+    }
+    for (const ValueId operand : instrs[i].operands) {
+      if (operand) used.insert(operand.index());
+    }
+  }
+  return known;
 }
 
 bool CpuCompaction::is_placed_by_hits(std::size_t section) const {

@@ -28,6 +28,8 @@ class CpuCompaction {
   /// value is true, and needs only vectors with such a lane.
   const std::map<std::uint32_t, std::size_t>& hits() const { return hits_; }
   bool is_placed_by_hits(std::size_t section) const;
+  /// The instructions of such a section that only compute what the hits tell.
+  std::set<std::size_t> known_by_hits(const std::vector<kir::Instr>& instrs) const;
 
  private:
   using Instr = kir::Instr;

@@ -59,16 +59,23 @@ void CpuElements::emit_lanes_of_vector() {
   line("const u32 j = tile + i;");
 }
 
-// A section may only store selected lanes at running places. If an earlier phase knows the vectors
-// without selected lanes, the section skips them. If not, it computes the selection first and
-// leaves such a vector early.
+// A section may only store selected lanes at running places. If an earlier phase knows the selected
+// lanes, the section skips vectors without them, and does not compute the selection again. If not,
+// it computes the selection first and leaves such a vector early.
 void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
-  const std::set<std::size_t> first = cx().compaction.is_placed_by_hits(cx().section)
-                                          ? std::set<std::size_t>()
-                                          : cx().compaction.needed_to_place(instrs);
+  const bool is_placed = cx().compaction.is_placed_by_hits(cx().section);
+  const std::set<std::size_t> first =
+      is_placed ? std::set<std::size_t>() : cx().compaction.needed_to_place(instrs);
+  std::set<std::size_t> known;
+  if (is_placed && !facts().counts_accesses()) {
+    known = cx().compaction.known_by_hits(instrs);
+    define(cx().compaction.placed_truth(instrs),
+           fmt::format("hits_{}[slot].noted(i)", cx().section));
+  }
   const auto emit_those = [&](bool are_first) {
     for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr) {
       if (first.contains(cx().instr) != are_first || alike_.contains(cx().instr)) continue;
+      if (known.contains(cx().instr)) continue;
       instrs_.emit(instrs[cx().instr]);
       note_hits(instrs[cx().instr]);
     }
@@ -77,7 +84,22 @@ void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
     emit_those(true);
     line(fmt::format("if (!any_lane({})) continue;", acting(cx().compaction.placed_truth(instrs))));
   }
+  if (!loads_for_placed(instrs, first)) return emit_those(false);
+  line(fmt::format("const Truth kept = {};", acting(cx().compaction.placed_truth(instrs))));
+  line("{");
+  line("const Truth live = kept;");
   emit_those(false);
+  line("}");
+}
+
+// Do scattered loads only serve lanes that are placed? They are then done for these lanes alone.
+bool CpuElements::loads_for_placed(const std::vector<Instr>& instrs,
+                                   const std::set<std::size_t>& first) const {
+  if (facts().counts_accesses() || !cx().compaction.placed_truth(instrs)) return false;
+  for (std::size_t i = 0; i < instrs.size(); ++i) {
+    if (instrs[i].kind == kir::InstrKind::load_at && !first.contains(i)) return true;
+  }
+  return false;
 }
 
 void CpuElements::note_hits(const Instr& instr) {

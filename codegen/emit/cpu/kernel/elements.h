@@ -32,6 +32,7 @@ class CpuElements : public CpuPrinter {
   void open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed);
   void emit_lanes_of_vector();
   void emit_vector(const std::vector<Instr>& instrs);
+  bool loads_for_placed(const std::vector<Instr>& instrs, const std::set<std::size_t>& first) const;
   void note_hits(const Instr& instr);
 
   // ---- loops.cpp ----

@@ -78,6 +78,20 @@ Storage CpuKernelFacts::storage(rt::BufferIndex buffer) const {
   return storage_of(program().buffers.at(buffer));
 }
 
+bool CpuKernelFacts::is_kept_as_bits(std::uint32_t local) const {
+  if (kernel().locals[local].type != kir::ComputeType::Bool) return false;
+  const auto needs_elements = [](const Instr& instr) {
+    const kir::InstrFamily family = kir::family_of(instr.kind);
+    const bool is_plain =
+        instr.kind == InstrKind::local_store || instr.kind == InstrKind::local_load;
+    return family == kir::InstrFamily::LocalWhole ||
+           (family == kir::InstrFamily::Local && !is_plain);
+  };
+  return std::ranges::all_of(kernel().sections, [&](const kir::Section& section) {
+    return std::ranges::none_of(section.instrs, needs_elements);
+  });
+}
+
 bool CpuKernelFacts::is_staged_load(const Instr& instr) const {
   if (instr.kind != InstrKind::load_linear) return false;
   const Storage s = storage(instr.buffers[0]);

@@ -60,6 +60,8 @@ class CpuKernelFacts : public ValueFacts {
 
   // ---- memory ----
   Storage storage(rt::BufferIndex buffer) const;
+  /// Does the local array hold truth values that are only stored and loaded? A bit is enough.
+  bool is_kept_as_bits(std::uint32_t local) const;
   /// Does the instruction load packed elements that masked loops read from a stage?
   bool is_staged_load(const kir::Instr& instr) const;
 

@@ -100,8 +100,10 @@ void CpuKernelEmitter::emit_task_state() {
   for (std::size_t i = 0; i < kernel().locals.size(); ++i) {
     CINCH_CHECK(!facts().has_many_tiles(), "a local array in a kernel of long rows");
     const auto index = static_cast<std::uint32_t>(i);
-    line(fmt::format("LocalArray<{}> local_{}{};", c_type(kernel().locals[i].type), i,
-                     cx().phases.is_kept(index) ? "[kMaxChunk]" : ""));
+    const std::string array = facts().is_kept_as_bits(index)
+                                  ? "LocalBits"
+                                  : fmt::format("LocalArray<{}>", c_type(kernel().locals[i].type));
+    line(fmt::format("{} local_{}{};", array, i, cx().phases.is_kept(index) ? "[kMaxChunk]" : ""));
   }
 }
 

@@ -28,6 +28,48 @@ bool CpuValues::emit_known_convert(const Instr& instr) {
   return true;
 }
 
+// The u32 that became the value of 64 bits, or none.
+kir::ValueId CpuValues::narrow_form(ValueId wide) const {
+  const Instr* made = facts().definition(wide);
+  const bool is_widened = made && made->kind == InstrKind::convert &&
+                          (made->dtype == kI64 || made->dtype == kU64) &&
+                          type(made->operands[0]) == kir::ComputeType::U32;
+  return is_widened && facts().is_element(made->operands[0]) ? made->operands[0] : ValueId();
+}
+
+// Compares a u32 with a bound of 64 bits as integers of 32 bits.
+bool CpuValues::emit_narrow_comparison(const Instr& instr) {
+  if (cx().level != Level::Element || instr.kind != InstrKind::scalar) return false;
+  const bool is_below = instr.scalar_op == ScalarOp::lt;
+  if (!is_below && instr.scalar_op != ScalarOp::ge) return false;
+  const ValueId bound = instr.operands[1];
+  if (type(bound) != kir::ComputeType::I64) return false;
+  if (facts().is_element(bound) && !facts().is_constant(bound)) return false;
+  const ValueId x = narrow_form(instr.operands[0]);
+  if (!x) return false;
+  define(instr.results[0],
+         fmt::format("{}is_below({}, {})", is_below ? "" : "~", lanes(x), uniform(bound)));
+  return true;
+}
+
+// The high half of a product of a u32 with a number that all elements share.
+bool CpuValues::emit_high_product(const Instr& instr) {
+  if (cx().level != Level::Element || instr.kind != InstrKind::convert) return false;
+  if (instr.dtype != kU32 || type(instr.operands[0]) != kir::ComputeType::U64) return false;
+  const Instr* half = facts().scalar_of(instr.operands[0], ScalarOp::shr);
+  if (!half || !facts().is_constant(half->operands[1])) return false;
+  const Instr* product = facts().scalar_of(half->operands[0], ScalarOp::mul);
+  constexpr std::uint64_t kHalfBits = 32;
+  if (!product || facts().definition(half->operands[1])->bits != kHalfBits) return false;
+  for (const std::size_t side : {0u, 1u}) {
+    const ValueId x = narrow_form(product->operands[side]), factor = product->operands[1 - side];
+    if (!x || (facts().is_element(factor) && !facts().is_constant(factor))) continue;
+    define(instr.results[0], fmt::format("high_product({}, {})", lanes(x), uniform(factor)));
+    return true;
+  }
+  return false;
+}
+
 bool CpuValues::emit_plain_bits(const Instr& instr) {
   if (cx().level != Level::Element || instr.kind != InstrKind::bitcast) return false;
   if (instr.from_dtype != kF32 || instr.dtype != kU32) return false;

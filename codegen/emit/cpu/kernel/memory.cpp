@@ -130,6 +130,8 @@ void CpuMemory::emit_store_at(const Instr& instr) {
                              uniform(limit), first, x, acting(kept))
                : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
                              acting(pred)));
+  } else if (cx().level == Level::Element && facts().find_run(instr.operands[0])) {
+    line(fmt::format("store_run<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else if (cx().level == Level::Element) {
     line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else {

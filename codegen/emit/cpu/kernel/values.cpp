@@ -12,7 +12,7 @@ using kir::InstrKind;
 
 void CpuValues::emit_element_wise(const Instr& instr) {
   if (emit_bounded(instr) || emit_plain_bits(instr) || emit_known_convert(instr) ||
-      emit_steps(instr)) {
+      emit_narrow_comparison(instr) || emit_high_product(instr) || emit_steps(instr)) {
     return;
   }
   define(instr.results[0], element_wise(

@@ -29,6 +29,12 @@ class CpuValues : public CpuPrinter {
   /// instructions.
   bool emit_known_convert(const Instr& instr);
 
+  ValueId narrow_form(ValueId wide) const;
+  /// Prints a comparison of a u32 with a bound of 64 bits. Returns false for other instructions.
+  bool emit_narrow_comparison(const Instr& instr);
+  /// Prints the upper 32 bits of a product of 64 bits. Returns false for other instructions.
+  bool emit_high_product(const Instr& instr);
+
   // ---- steps.cpp ----
   struct Steps {
     ValueId of;

@@ -92,8 +92,14 @@ void CudaUniform::emit_look_back(const Instr& instr) {
                     buffer_name(instr.buffers[0]), name(instr.operands[0])));
 }
 
+std::string CudaUniform::next_folding() {
+  const std::size_t count = count_of(kernel(), InstrKind::finish_reduce);
+  return count == 1 ? "folding" : fmt::format("folding_at(folding, {}u, {}u)", num_folds_++, count);
+}
+
 void CudaUniform::emit_finish_reduce(const Instr& instr) {
   const CudaItem& made = items_.item(instr);
+  const std::string folding = next_folding();
   const std::string result = "reduced_" + name(instr.results[0]);
   std::vector<std::string> parts;
   std::string stores;
@@ -106,16 +112,15 @@ void CudaUniform::emit_finish_reduce(const Instr& instr) {
   const std::string held = share(made.type, result, "[kBlockWarps]");
   if (!made.is_tuple) {
     return line(fmt::format(
-        "{} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
-        "{}, {}, {});",
-        made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
-        buffer_name(instr.buffers[0]), held, made.empty, made.join));
+        "{} {} = reduce_partials<{}>(team, {}, at_most(~0ull >> 1, {}), {}, {}, {}, {});",
+        made.type, name(instr.results[0]), storage(instr.buffers[0]), folding,
+        name(instr.operands[0]), buffer_name(instr.buffers[0]), held, made.empty, made.join));
   }
   line(
-      fmt::format("{} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
+      fmt::format("{} {} = reduce_stored(team, {}, at_most(~0ull >> 1, {}), {}, {}, "
                   "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
-                  made.type, result, name(instr.operands[0]), held, made.empty, made.of(parts),
-                  made.type, stores, made.join));
+                  made.type, result, folding, name(instr.operands[0]), held, made.empty,
+                  made.of(parts), made.type, stores, made.join));
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
     line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
                      made.part(result, i)));

@@ -57,6 +57,8 @@ class CudaUniform : public CudaPrinter {
  private:
   void emit_memory(const Instr& instr);
   void emit_look_back(const Instr& instr);
+  /// Where the next of the kernel's reductions begins to fold.
+  std::string next_folding();
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);
@@ -65,6 +67,7 @@ class CudaUniform : public CudaPrinter {
 
   CudaItems items_;
   CudaDraws draws_;
+  std::size_t num_folds_ = 0;  // reductions that are printed
 };
 
 }  // namespace cinch::codegen

@@ -1,4 +1,5 @@
-"""Compiles a program for a GPU through the C API and waits until better code is in the cache; prints what is there.
+"""Compiles a program for a GPU through the C API, saves it, and waits until better code is in the cache; prints what is there, and
+whether the saved image is the one that `cinch build` makes.
 
     improves.py CINCH PROGRAM [TEXT_FILE]
 
@@ -23,6 +24,8 @@ if texts:
     options.text_size = len(options.text)
 handle = ctypes.c_void_p()
 _library.call("cinch_program_compile", ctypes.byref(options), ctypes.byref(handle))
+image = os.environ["CINCH_CACHE_DIR"] + ".image"
+_library.call("cinch_program_save", handle, image.encode())
 waits = os.environ.get("CINCH_BACKGROUND") != "off"
 until = time.monotonic() + (300 if waits else 1)
 while True:
@@ -31,3 +34,7 @@ while True:
         break
     time.sleep(0.2)
 print(shown)
+source = f"{texts[0]}:halved" if texts else program
+subprocess.run([cinch, "build", source, "--emit=image", "--target", "cuda:sm_90", "--output", image + ".full"], check=True)
+with open(image, "rb") as saved, open(image + ".full", "rb") as full:
+    print("saved as built" if saved.read() == full.read() else "saved otherwise")

@@ -61,6 +61,19 @@ TEST(KeepInTiles, NotWhatIsCheapOrDiffers) {
   EXPECT_THAT(kept(two_sections(kFirst, other, "%13")), Not(HasSubstr("local")));
 }
 
+// Of a truth value's operands, those that only it needs are not kept.
+TEST(KeepInTiles, ATruthValueAlone) {
+  const std::string truth = "    %6: bool = scalar.lt %4, %5 dtype=f32\n";
+  const std::string again =
+      "    %14: bool = scalar.lt %12, %13 dtype=f32\n"
+      "    %15: f32 = convert %14 from=bool dtype=f32\n";
+  const std::string text = kept(two_sections(kFirst + truth, kAgain + again, "%15"));
+  EXPECT_THAT(text, HasSubstr(" local bool\n"));
+  EXPECT_THAT(text, Not(HasSubstr(" local f32\n")));
+  EXPECT_THAT(text, HasSubstr(" elements:\n    %14: bool = local_load\n"
+                              "    %15: f32 = convert %14 from=bool\n"));
+}
+
 // What the kernel writes may differ the next time.
 TEST(KeepInTiles, NotWhatIsReadFromWhereTheKernelWrites) {
   std::string first = kFirst, again = kAgain;

@@ -311,6 +311,46 @@ std::vector<std::uint32_t> places_and_strays(std::size_t count,
   return places;
 }
 
+// Places that grow by one, from a start that is anywhere, also where they wrap in a vector.
+TEST_P(MemoryOnArch, StoresRunsOfPlaces) {
+  constexpr std::uint32_t kStarts[] = {0, 1, 5, 1000, 0u - 1, 0u - 5, 0u - 40, 0u - 1030};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kU8, pool.n());
+  KernelBuilder b(program, "runs", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(in, base);
+  std::vector<BufferIndex> out;
+  for (const std::uint32_t start : kStarts) {
+    out.push_back(add_test_buffer(program, "out", kU8, pool.n()));
+    const ValueId place = b.add(b.element(), b.const_u32(start));
+    const ValueId inside = b.lt(b.convert(place, ComputeType::I64), b.host_size(pool.n()));
+    b.store_at(out.back(), place, x, inside);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  for (std::int64_t n : kLengths) {
+    const auto count = static_cast<std::size_t>(n);
+    std::vector<std::uint8_t> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::uint8_t>(i * 7);
+    KernelRun run(program, *module, {.n = n});
+    run.set(in, values);
+    for (const BufferIndex buffer : out) run.zero(buffer);
+    run.run(0);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      std::vector<std::uint8_t> want(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t place = static_cast<std::uint32_t>(i) + kStarts[k];
+        if (place < n) want[place] = values[i];
+      }
+      ASSERT_EQ(run.get<std::uint8_t>(out[k], count), want) << n << " from " << kStarts[k];
+    }
+    ASSERT_TRUE(run.guards_are_whole());
+  }
+}
+
 TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
   KernelProgram program;
   HostExprPool& pool = program.info.exprs;

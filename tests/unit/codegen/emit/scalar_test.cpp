@@ -384,6 +384,83 @@ TEST_P(ScalarOnArch, ChoosesAmongSteps) {
   }
 }
 
+// A u32 beside bounds of 64 bits, around both ends of its range.
+TEST_P(ScalarOnArch, ComparesNarrowWithWideBounds) {
+  constexpr std::int64_t kBounds[] = {INT64_MIN,    -1,           0,         1,        77,
+                                      0x80000000ll, 0xffffffffll, 1ll << 32, INT64_MAX};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
+  KernelBuilder b(program, "bounds", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.convert(b.load_linear(in, base), ComputeType::I64);
+  std::vector<std::pair<BufferIndex, BufferIndex>> out;
+  for (const std::int64_t bound : kBounds) {
+    out.emplace_back(add_test_buffer(program, "below", kU8, pool.n()),
+                     add_test_buffer(program, "other", kU8, pool.n()));
+    const auto store = [&](BufferIndex to, ScalarOp op) {
+      b.store_linear(to, b.convert(b.scalar(op, {x, b.const_i64(bound)}), ComputeType::I32), base);
+    };
+    store(out.back().first, ScalarOp::lt);
+    store(out.back().second, ScalarOp::ge);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  std::vector<std::uint32_t> values = {0, 1, 76, 77, 78, 0x7fffffff, 0x80000000, 0xfffffffe, ~0u};
+  for (const std::uint64_t word : test_words(1100, 8)) {
+    values.push_back(static_cast<std::uint32_t>(word));
+  }
+  KernelRun run(program, *module, {.n = static_cast<std::int64_t>(values.size())});
+  run.set(in, values);
+  run.run(0);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const auto below = run.get<std::uint8_t>(out[k].first, values.size());
+    const auto other = run.get<std::uint8_t>(out[k].second, values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(below[i], values[i] < kBounds[k]) << values[i] << " and " << kBounds[k];
+      ASSERT_EQ(other[i], values[i] >= kBounds[k]) << values[i] << " and " << kBounds[k];
+    }
+  }
+}
+
+// The upper half of a product of 64 bits, which wraps for factors above 32 bits.
+TEST_P(ScalarOnArch, TakesTheHighHalfOfAProduct) {
+  constexpr std::uint64_t kFactors[] = {
+      0, 1, 3, 1000003, 0xffffffff, 1ull << 32, 0x123456789abcdefull};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
+  KernelBuilder b(program, "high", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.convert(b.load_linear(in, base), ComputeType::U64);
+  std::vector<BufferIndex> out;
+  for (const std::uint64_t factor : kFactors) {
+    out.push_back(add_test_buffer(program, "out", kU32, pool.n()));
+    const ValueId product = b.mul(x, b.const_u64(factor));
+    const ValueId high = b.scalar(ScalarOp::shr, {product, b.const_u64(32)});
+    b.store_linear(out.back(), b.convert(high, ComputeType::U32), base);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  std::vector<std::uint32_t> values = {0, 1, ~0u};
+  for (const std::uint64_t word : test_words(1100, 9)) {
+    values.push_back(static_cast<std::uint32_t>(word));
+  }
+  KernelRun run(program, *module, {.n = static_cast<std::int64_t>(values.size())});
+  run.set(in, values);
+  run.run(0);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const auto got = run.get<std::uint32_t>(out[k], values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(got[i], static_cast<std::uint32_t>(values[i] * kFactors[k] >> 32)) << kFactors[k];
+    }
+  }
+}
+
 // Widths that are not their container's: the result comes back to its width.
 TEST_P(ScalarOnArch, WrapsOddWidths) {
   KernelProgram program;

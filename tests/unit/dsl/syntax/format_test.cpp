@@ -31,6 +31,21 @@ std::string check_laws(const std::string& text) {
   return once;
 }
 
+TEST(FormatTest, TablesOfNumbersFillTheirLines) {
+  std::string numbers, names;
+  for (int i = 0; i < 40; ++i) {
+    numbers += (i > 0 ? "," : "") + std::string(i % 3 == 0 ? "-" : "") + std::to_string(i) + ".25";
+    names += (i > 0 ? "," : "") + std::string("k + 1") + std::to_string(i);
+  }
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  const std::string table = check_laws("const t = [" + numbers + "]\n");
+  EXPECT_EQ(lines(table), 5) << table;
+  EXPECT_NE(table.find("\n  -0.25, 1.25, 2.25, -3.25, "), std::string::npos) << table;
+  EXPECT_EQ(lines(check_laws("const t = [" + names + "]\n")), 42);
+  const std::string commented = check_laws("const t = [1.5, // one\n" + numbers + "]\n");
+  EXPECT_NE(commented.find("  1.5,  // one\n  -0.25, 1.25,"), std::string::npos) << commented;
+}
+
 TEST(FormatTest, LawsHoldForTheCorpus) {
   for (const CorpusFile& file : corpus()) {
     SCOPED_TRACE(file.name);
