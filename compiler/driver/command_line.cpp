@@ -52,31 +52,35 @@ ExitCode run_command_line(int argc, char** argv) {
   app.set_help_flag("-h,--help", "shows this help");
   app.set_version_flag("--version", std::string("cinch ") + kVersion, "prints the version");
   app.require_subcommand(1);
-  app.footer("`cinch help COMMAND` shows the options of a command.");
+  app.footer(
+      "`cinch help COMMAND` shows the options of a command. Further pages are\n"
+      "`cinch help environment` and `cinch help exit-codes`.");
   Action action;
   Registry registry{app, action, std::vector<std::string>(argv, argv + argc)};
   OutputSettings& settings = output_settings();
   settings.is_json = asks_for_json(registry.words);
   settings.shows_progress = is_first_rank();
   settings.prints_json_errors = is_first_rank() && !is_started_by_command();
-  add_check(registry);
-  add_format(registry);
+  // In the order of --help: what people need first comes first.
+  add_list(registry);
   add_explain(registry);
   add_run(registry);
+  add_report(registry);
+  add_bench(registry);
+  add_check(registry);
+  add_format(registry);
+  add_verify(registry);
+  add_lsp(registry);
+  add_sync(registry);
+  add_probe(registry);
   add_encode(registry);
   add_decode(registry);
   add_build(registry);
-  add_opt(registry);
-  add_list_and_doctor(registry);
-  add_verify(registry);
-  add_bench(registry);
-  add_report(registry);
+  add_doctor(registry);
   add_tune(registry);
   add_cache(registry);
-  add_lsp(registry);
   add_completion(registry);
-  add_sync(registry);
-  add_probe(registry);
+  add_opt(registry);
   add_help(registry);
   add_man_pages(registry);
   add_output_options(app);

@@ -52,7 +52,9 @@ FrontEnd::FrontEnd() {
 
 rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOptions& program,
                                  const codegen::Target& target) {
-  const Progress progress("compiling " + program.program);
+  // Programs of the library are given by the paths of their files.
+  const std::string name = program.program.substr(program.program.rfind('/') + 1);
+  const Progress progress("compiling " + name);
   return service::make_program_image(front_end, program, target);
 }
 

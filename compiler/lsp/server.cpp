@@ -270,9 +270,8 @@ class Server {
       notify("textDocument/publishDiagnostics",
              {{"uri", closed.uri}, {"diagnostics", Json::array()}});
     };
-    notifications_["textDocument/didSave"] = [this](const Json& params) {
-      workspace_.touch(workspace_.document(params.at("textDocument").at("uri")).path);
-    };
+    // Not every editor watches files: what is imported may have changed since the last save.
+    notifications_["textDocument/didSave"] = [this](const Json&) { workspace_.touch_all(); };
     notifications_["workspace/didChangeWatchedFiles"] = [this](const Json&) {
       workspace_.touch_all();
     };

@@ -37,9 +37,7 @@ class Workspace {
   /// a range is invalid.
   void change(const std::string& uri, std::int64_t version, const Json& changes);
   void close(const std::string& uri);
-  /// Notes that a file changed. Marks documents stale that import it, or that import a missing
-  /// file.
-  void touch(const std::string& path);
+  /// Notes that files on the disk may have changed: marks all documents stale.
   void touch_all();
 
   /// Throws RequestError for a document that is not open.
@@ -59,6 +57,8 @@ class Workspace {
   std::shared_ptr<const Analysis> read(const std::string& path, std::string text) const;
 
  private:
+  // Marks documents stale that import this file, or that import a missing file.
+  void touch(const std::string& path);
   AnalysisRequest request(const std::string& path, std::string text) const;
   std::vector<sema::LoadedText> load(const sema::ImportRequest& request) const;
   const Document* find_path(const std::string& path) const;

@@ -119,9 +119,12 @@ std::string choose_compressor(const sema::CheckedModule& module, const ProgramTe
   }
   if (names.size() == 1) return names[0];
   if (names.empty()) {
-    throw ServiceError(Fault::Program, place.path + ": holds no compressor that stands alone");
+    const bool has_wrappers = !module.compressors().empty();
+    throw ServiceError(Fault::Program,
+                       place.path + (has_wrappers ? ": all of its compressors wrap another one"
+                                                  : ": no compressor in it"));
   }
-  std::string message = place.path + ": holds several compressors; say which:";
+  std::string message = place.path + ": it has several compressors; say which:";
   for (const std::string& name : names) message += " " + place.path + ":" + name;
   throw ServiceError(Fault::Program, message);
 }

@@ -34,10 +34,14 @@ Place find_in_stdlib(const std::string& name) {
     names.push_back(fs::path(file.path).stem());
     if (names.back() == name) return {file.path, name};
   }
-  std::string message = "no program '" + name + "': neither a file nor of the standard library";
-  if (names.empty()) message += " (which was not found: set CINCH_STDLIB)";
+  std::string message =
+      "no program '" + name + "': there is no such file, and the standard library has none";
+  if (names.empty()) message += " (the library was not found: set CINCH_STDLIB)";
+  // `std.sparsify.topk` is how an import says it.
+  const std::string last = name.substr(name.rfind('.') + 1);
   const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const std::string_view near = dsl::nearest_name(name, candidates);
+  const bool is_import = last != name && std::ranges::find(names, last) != names.end();
+  const std::string_view near = is_import ? last : dsl::nearest_name(name, candidates);
   if (!near.empty()) message += "; did you mean '" + std::string(near) + "'?";
   throw ServiceError(Fault::Request, message);
 }
@@ -116,8 +120,8 @@ void check_expression(const std::string& expression) {
   }
   if (is_whole && depth == 0 && expression.front() != '(') return;
   throw ServiceError(Fault::Request, "'" + expression +
-                                         "' is neither a file nor an expression over the standard "
-                                         "library: name(arguments)");
+                                         "' is not a file, and not a composition of programs of "
+                                         "the standard library: name(arguments)");
 }
 
 // Names the compressor after its expression: topk_ratio_0_01.

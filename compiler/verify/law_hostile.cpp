@@ -127,7 +127,7 @@ std::string wrong_with(Hostile& hostile, const Bytes& payload, std::size_t& refu
     // A check of the program itself may fail when some of the output is written already.
     const bool is_untouched = std::ranges::all_of(out, [](float x) { return x == kSentinel; });
     if (!is_untouched && status.error().kind != rt::ErrorKind::CheckFailed)
-      return "it was refused, but the output was written";
+      return "it was rejected, but the output was written";
   }
   if (hostile.tensor->states() != hostile.states) return "a state has changed";
   return "";
@@ -175,7 +175,7 @@ Finding hostile_payloads(const Trial& trial) {
   }
   if (finding.holds) {
     finding.detail =
-        fmt::format("payloads, of {} ({} refused), that write or change what they must not",
+        fmt::format("payloads, of {} ({} rejected), that write or change what they must not",
                     sweep.done(), refused);
   }
   finding.cut = sweep.cut("payloads");

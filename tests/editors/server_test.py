@@ -96,6 +96,19 @@ class Diagnostics(Session):
         begin = len(line[:line.index("unknown")].encode("utf-16-le")) // 2
         self.assertEqual((found[0].range.start.character, found[0].range.end.character), (begin, begin + 7))
 
+    async def test_read_imports_again_when_a_document_is_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part = os.path.join(folder, "part.cinch")
+            user = f"file://{folder}/user.cinch"
+            with open(part, "w") as file:
+                file.write("fn half(x: f32) -> f32 { x / 2 }\n")
+            text = 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n'
+            self.assertEqual(await self.editor.open(user, text), [])
+            with open(part, "w") as file:
+                file.write("fn halved(x: f32) -> f32 { x / 2 }\n")
+            self.editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(user)))
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S002"])
+
     async def test_read_imports_from_documents_that_are_open(self):
         with tempfile.TemporaryDirectory() as folder:
             part = f"file://{folder}/part.cinch"

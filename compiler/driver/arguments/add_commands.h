@@ -1,4 +1,4 @@
-// The parser's sub-commands. Each function adds one of them, or two, with their options.
+// The parser's sub-commands. Each function adds one of them with its options.
 #pragma once
 #include "compiler/driver/arguments/shared_options.h"
 
@@ -21,7 +21,8 @@ void add_report(Registry& registry);
 void add_tune(Registry& registry);
 
 // machine_commands.cpp: commands about what is installed, and for shells and editors.
-void add_list_and_doctor(Registry& registry);
+void add_list(Registry& registry);
+void add_doctor(Registry& registry);
 void add_cache(Registry& registry);
 void add_lsp(Registry& registry);
 void add_completion(Registry& registry);

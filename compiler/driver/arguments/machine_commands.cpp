@@ -9,7 +9,7 @@
 
 namespace cinch::driver {
 
-void add_list_and_doctor(Registry& registry) {
+void add_list(Registry& registry) {
   auto list = std::make_shared<ListOptions>();
   list->words = registry.words;
   CLI::App* command =
@@ -24,10 +24,13 @@ void add_list_and_doctor(Registry& registry) {
       ->capture_default_str();
   add_json(command, list->json);
   command->footer("Example: cinch list topk error_feedback");
+}
+
+void add_doctor(Registry& registry) {
   auto doctor = std::make_shared<DoctorOptions>();
-  command = registry.add("doctor",
-                         "shows which compilers, GPUs and libraries this machine has, and where",
-                         run_doctor, doctor);
+  CLI::App* command = registry.add(
+      "doctor", "shows which compilers, GPUs and libraries this machine has, and where", run_doctor,
+      doctor);
   add_json(command, doctor->json);
   command->footer("Example: cinch doctor");
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "runtime/core/nearest_name.h"
 #include "runtime/core/numbers/parse_number.h"
@@ -60,12 +61,11 @@ CLI::Validator between(double least, double most) {
 CLI::Validator one_of(const std::vector<std::string>& words) {
   const auto check = [words](const std::string& text) {
     if (std::ranges::find(words, text) != words.end()) return std::string();
-    // Short words are near to too many: `gpu` does not mean `cpu`.
+    std::string_view near = nearest_name(text, {words.begin(), words.end()});
+    // Another letter makes another short word: `gpu` does not mean `cpu`.
     constexpr std::size_t kShort = 3;
-    const std::string_view near =
-        text.size() > kShort ? nearest_name(text, {words.begin(), words.end()}) : "";
-    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "),
-                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+    if (text.size() <= kShort && near.size() == text.size()) near = "";
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "), did_you_mean(near));
   };
   return {check, fmt::format("{{{}}}", fmt::join(words, ","))};
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/core/nearest_name.h"
 
 namespace cinch::driver {
@@ -106,9 +107,7 @@ bool is_option_of_commands(const CLI::App& app, const std::string& option) {
                                          path_of(*unknown.command), option));
   }
   const std::string meant = meant_instead(*unknown.command, option);
-  refuse(*unknown.command,
-         fmt::format("unknown option '{}'{}", option,
-                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+  refuse(*unknown.command, fmt::format("unknown option '{}'{}", option, did_you_mean(meant)));
 }
 
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& word,
@@ -118,8 +117,7 @@ bool is_option_of_commands(const CLI::App& app, const std::string& option) {
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
   const std::string near = nearest(word, names);
-  refuse(app, fmt::format("unknown command '{}'{}", word,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  refuse(app, fmt::format("unknown command '{}'{}", word, did_you_mean(near)));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "compiler/bench/rounds.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/events.h"
@@ -172,10 +173,11 @@ class GpuWorkload {
 std::vector<bench::TuningWorkload<rt::CpuTuning>> cpu_workloads(const ExecutionOptions& options) {
   std::vector<bench::TuningWorkload<rt::CpuTuning>> workloads;
   const codegen::Target target = find_target(options, true);
+  const Progress progress("compiling programs");
   for (const char* name : kPrograms) {
     FrontEnd front_end;
-    const auto program = value_or_throw(rt::LoadedProgram::load(
-        service::make_program_image(front_end, {name, {}, {}, {}}, target)));
+    const auto program = value_or_throw(
+        rt::LoadedProgram::load(compile_program(front_end, {name, {}, {}, {}}, target)));
     for (const std::int64_t num_elems : kCpuSizes) {
       rt::SessionOptions session;
       session.rows = num_elems;

@@ -159,8 +159,7 @@ const json& find_compressor(const json& list, const std::string& name,
   const std::string_view near = nearest_name(name, names);
   throw CommandError(ExitCode::AtFault,
                      fmt::format("the standard library has no compressor '{}'{}\n{}", name,
-                                 near.empty() ? "; `cinch list` shows all"
-                                              : fmt::format("; did you mean '{}'?", near),
+                                 near.empty() ? "; `cinch list` shows all" : did_you_mean(near),
                                  marked(words, name)));
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_group.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"
@@ -24,7 +25,7 @@ rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {
 
 rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
   if (options.ranks == 0) {
-    throw CommandError(ExitCode::Usage, "how many ranks are there? --ranks");
+    throw CommandError(ExitCode::Usage, "--ranks is required: the number of ranks");
   }
   const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
   rt::LoopbackWorld world(options.ranks, shape);
@@ -70,8 +71,10 @@ std::optional<rt::NetworkModel> probe_ucx(const ProbeCommandOptions& options) {
 }
 
 void print_model(const rt::NetworkModel& model) {
-  fmt::print("{}, {}; bytes are those that a rank sends, times those of the last rank\n",
-             model.transport, plainly_counted(model.world, "rank"));
+  const std::string title =
+      fmt::format("{}, {}; bytes are those that a rank sends, times those of the last rank",
+                  model.transport, plainly_counted(model.world, "rank"));
+  fmt::print("{}\n", wrapped(title, 0, sentence_width()));
   fmt::print("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
              "the line is off by", "at once");
   fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
@@ -111,6 +114,7 @@ ExitCode run_probe(const ProbeCommandOptions& options) {
   if (options.transport == "ucx" && options.ranks > 1 && !is_ucx_rank(options)) {
     return launch_ucx_ranks(options, options.ranks);
   }
+  require_place_for(options.output);
   const std::optional<rt::NetworkModel> model = probe(options);
   if (!model) return ExitCode::Done;
   const std::string text = rt::network_to_json(*model);

@@ -49,14 +49,13 @@ std::filesystem::path place_of(const std::string& path) {
 
 void require_place_for(const std::string& path) {
   if (path.empty()) return;
-  std::error_code error;
-  const std::filesystem::path place = place_of(path), folder = place.parent_path();
-  const bool is_folder = std::filesystem::is_directory(place, error);
-  const int problem = is_folder                                  ? EISDIR
-                      : std::filesystem::exists(place, error)    ? 0
-                      : access(folder.c_str(), W_OK | X_OK) == 0 ? 0
-                                                                 : errno;
-  if (problem == 0) return;
+  std::error_code error;  // whoever writes the file reports what is not seen here
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  // Devices and pipes may lie in folders that cannot be written to.
+  if (!is_folder && std::filesystem::exists(path, error)) return;
+  const std::filesystem::path folder = place_of(path).parent_path();
+  if (!is_folder && access(folder.c_str(), W_OK | X_OK) == 0) return;
+  const int problem = is_folder ? EISDIR : errno;
   throw CommandError(ExitCode::AtFault,
                      fmt::format("cannot write '{}': {}", path, std::strerror(problem)));
 }

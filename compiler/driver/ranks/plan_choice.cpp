@@ -172,9 +172,8 @@ void check_plan_name(const SyncCommandOptions& options) {
   const bool is_known = std::ranges::find(names, plan) != names.end();
   if (is_known || plan == "reduce_scatter") return;
   const std::string_view near = nearest_name(plan, names);
-  throw CommandError(ExitCode::Usage,
-                     fmt::format("--plan: '{}' is not one of {}{}", plan, fmt::join(names, ", "),
-                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw CommandError(ExitCode::Usage, fmt::format("--plan: '{}' is not one of {}{}", plan,
+                                                  fmt::join(names, ", "), did_you_mean(near)));
 }
 
 void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world) {

@@ -176,7 +176,7 @@ std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options) {
                        fmt::format("{} ranks were launched, not {}", *launched, options.ranks));
   }
   if (ucx.world == 0) {
-    throw CommandError(ExitCode::Usage, "how many ranks are there? --ranks, or WORLD_SIZE");
+    throw CommandError(ExitCode::Usage, "--ranks is required, or WORLD_SIZE: the number of ranks");
   }
   if (ucx.world > 1 && options.rendezvous.empty()) {
     throw CommandError(ExitCode::Usage,

@@ -9,10 +9,10 @@
 
 #include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/gpu/device.h"
 #include "runtime/image/gpu_abi.h"
 
@@ -54,7 +54,7 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   if (target.kind != codegen::TargetKind::Cuda || !limits) {
     throw CommandError(ExitCode::Usage, "--device cuda explains a target cuda:sm_NN");
   }
-  const rt::ProgramImage image = service::make_program_image(front_end, options.program, target);
+  const rt::ProgramImage image = compile_program(front_end, options.program, target);
   const auto known = codegen::nvrtc_report().archs;
   if (const auto other = codegen::ptx_arch_for(target.arch, known); !other.empty()) {
     throw CommandError(ExitCode::Unavailable,

@@ -50,7 +50,8 @@ std::string ratio_text(const json& ratio) {
 std::string survey_table(const json& report, std::size_t names, std::size_t width,
                          Footnotes& footnotes) {
   constexpr std::size_t kNumbersWidth = 63;
-  TextTable table({{"", "program", true, std::min(names, width - kNumbersWidth)},
+  const std::size_t name_width = std::min(names, width - kNumbersWidth);
+  TextTable table({{"", "program", true, name_width},
                    {"", "ratio", false, 5},
                    {"", "error", false, 6},
                    {"", "payload", false, 8},
@@ -62,8 +63,8 @@ std::string survey_table(const json& report, std::size_t names, std::size_t widt
     const std::string plan = row["note"].is_null()
                                  ? row["plan"].get<std::string>()
                                  : footnotes.number_of(row["note"].get<std::string>());
-    table.add({row["program"].get<std::string>(), ratio_text(row["ratio"]),
-               error_text(row["relative_error"]), payload_size(row),
+    table.add({shortened_in_middle(row["program"].get<std::string>(), name_width),
+               ratio_text(row["ratio"]), error_text(row["relative_error"]), payload_size(row),
                milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
                milliseconds_text(row["step_ms"]), plan});
   };

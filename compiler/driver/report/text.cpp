@@ -65,6 +65,10 @@ std::string plainly_counted(std::uint64_t number, std::string_view what) {
   return fmt::format("{} {}", number, noun(number == 1, what));
 }
 
+std::string did_you_mean(std::string_view near) {
+  return near.empty() ? std::string() : fmt::format("; did you mean '{}'?", near);
+}
+
 std::size_t num_characters(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }));

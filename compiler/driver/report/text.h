@@ -25,6 +25,9 @@ std::string counted(std::int64_t number, std::string_view what);
 /// The same with plain digits: "1 entry", "1048576 entries".
 std::string plainly_counted(std::uint64_t number, std::string_view what);
 
+/// "; did you mean 'topk'?" behind a message about a wrong word; empty if no word is near.
+std::string did_you_mean(std::string_view near);
+
 // Text for people in lines of a given width. Characters are counted, not bytes of UTF-8.
 
 std::size_t num_characters(const std::string& text);
