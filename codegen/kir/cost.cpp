@@ -129,7 +129,7 @@ class CostCounter {
       case InstrKind::load_at: {
         if (section.kind == SectionKind::Kernel) return;
         TakingPart elems = taking_part(section, predicate_of(instr));
-        elems.is_certain = elems.is_certain && !is_loaded_before(s, instr.buffers[0]);
+        elems.is_certain = elems.is_certain && !is_for_selected(section);
         return add(kRead, instr.buffers[0], elems);
       }
       case InstrKind::store_linear:
@@ -158,16 +158,14 @@ class CostCounter {
     }
   }
 
-  // A value that an earlier section made of the buffer may be kept.
-  bool is_loaded_before(std::size_t section, BufferIndex buffer) const {
-    const auto loads = [&](const Instr& instr) {
-      return instr.kind == InstrKind::load_at && instr.buffers[0] == buffer;
+  // Does the section do nothing but store selected elements? It may read for these alone.
+  static bool is_for_selected(const Section& section) {
+    const auto stores = [](const Instr& instr) { return instr.kind == InstrKind::store_at; };
+    const auto fits = [&](const Instr& instr) {
+      if (stores(instr)) return predicate_of(instr).is_valid();
+      return !instr.results.empty() && instr.kind != InstrKind::reduce;
     };
-    return std::any_of(kernel_.sections.begin(), kernel_.sections.begin() + section,
-                       [&](const Section& earlier) {
-                         return earlier.kind == SectionKind::Elements &&
-                                std::ranges::any_of(earlier.instrs, loads);
-                       });
+    return std::ranges::any_of(section.instrs, stores) && std::ranges::all_of(section.instrs, fits);
   }
 
   // A kernel without groups is not launched.

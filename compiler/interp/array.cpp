@@ -1,8 +1,8 @@
 // Making arrays.
 #include "compiler/interp/array.h"
 
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 
@@ -21,7 +21,7 @@ Array make_matrix(DType dtype, std::int64_t rows, std::int64_t cols) {
 
 Array from_floats(std::span<const float> values) {
   Array array = make_vector(kF32, static_cast<std::int64_t>(values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) array.bits[i] = ir::element_of_f32(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) array.bits[i] = element_of_f32(values[i]);
   return array;
 }
 
@@ -29,7 +29,7 @@ std::vector<float> to_floats(const Array& array) {
   CINCH_CHECK(array.dtype == kF32, "not an array of f32");
   std::vector<float> values;
   values.reserve(array.bits.size());
-  for (std::uint64_t element : array.bits) values.push_back(ir::f32_of(element));
+  for (std::uint64_t element : array.bits) values.push_back(f32_of(element));
   return values;
 }
 

@@ -9,8 +9,9 @@
 
 namespace cinch::interp {
 
-/// Row-major. Each entry of `bits` is one element, encoded as in compiler/ir/scalar_eval.h:
-/// integers extended to 64 bits, floats as their own bits in the low end.
+/// Row-major. Each entry of `bits` is one element, encoded as in
+/// runtime/core/numbers/scalar_eval.h: integers extended to 64 bits, floats as their own bits in
+/// the low end.
 struct Array {
   DType dtype = kF32;
   std::uint8_t rank = 0;

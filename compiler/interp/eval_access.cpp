@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 
@@ -166,21 +166,21 @@ void Evaluator::eval_scatter_add(const Op& op) {
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
     Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
     const Element operands[] = {cell, values.bits[i]};
-    cell = ir::evaluate_scalar(ScalarOp::add, result.dtype, operands);
+    cell = evaluate_scalar(ScalarOp::add, result.dtype, operands);
   }
   out(op) = std::move(result);
 }
 
 void Evaluator::eval_scatter_reduce(const Op& op) {
   Array result = make_out(op);
-  const std::uint64_t identity = ir::identity_constant(op.attrs.scalar_op, result.dtype);
-  std::ranges::fill(result.bits, ir::element_of_constant(result.dtype, identity));
+  const std::uint64_t identity = identity_constant(op.attrs.scalar_op, result.dtype);
+  std::ranges::fill(result.bits, element_of_constant(result.dtype, identity));
   const Array& index = in(op, 0);
   const Array& values = in(op, 1);
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
     Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
     const Element operands[] = {cell, values.bits[i]};
-    cell = ir::evaluate_scalar(op.attrs.scalar_op, result.dtype, operands);
+    cell = evaluate_scalar(op.attrs.scalar_op, result.dtype, operands);
   }
   out(op) = std::move(result);
 }

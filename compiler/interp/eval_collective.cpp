@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 
@@ -54,7 +54,7 @@ Array Evaluator::join_ranks(const Op& op, const std::vector<Array>& ranks) const
   for (std::size_t w = 1; w < ranks.size(); ++w) {
     for (std::size_t i = 0; i < result.bits.size(); ++i) {
       const Element operands[] = {result.bits[i], ranks[w].bits[i]};
-      result.bits[i] = ir::evaluate_scalar(*joins, result.dtype, operands);
+      result.bits[i] = evaluate_scalar(*joins, result.dtype, operands);
     }
   }
   return result;
@@ -63,10 +63,10 @@ Array Evaluator::join_ranks(const Op& op, const std::vector<Array>& ranks) const
 void Evaluator::eval_all_reduce(const Op& op) {
   Array result = join_ranks(op, meet(op, in(op, 0)));
   if (op.attrs.mean) {
-    const Element world = ir::convert_element(kU32, result.dtype, call_.inputs.world);
+    const Element world = convert_element(kU32, result.dtype, call_.inputs.world);
     for (Element& x : result.bits) {
       const Element operands[] = {x, world};
-      x = ir::evaluate_scalar(ScalarOp::div, result.dtype, operands);
+      x = evaluate_scalar(ScalarOp::div, result.dtype, operands);
     }
   }
   out(op) = std::move(result);

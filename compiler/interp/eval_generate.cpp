@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
 namespace cinch::interp {
@@ -34,14 +34,14 @@ Array broadcast_result(DType dtype, std::span<const Array* const> operands) {
 
 void Evaluator::eval_const_scalar(const Op& op) {
   const DType dtype = out_type(op).dtype;
-  out(op) = make_scalar(dtype, ir::element_of_constant(dtype, op.attrs.bits));
+  out(op) = make_scalar(dtype, element_of_constant(dtype, op.attrs.bits));
 }
 
 void Evaluator::eval_const_array(const Op& op) {
   const ir::Table& table = call_.program.tables[op.attrs.index];
   Array result = make_out(op);
   for (std::size_t i = 0; i < result.bits.size(); ++i) {
-    result.bits[i] = ir::element_of_constant(result.dtype, table.bits[i]);
+    result.bits[i] = element_of_constant(result.dtype, table.bits[i]);
   }
   out(op) = std::move(result);
 }
@@ -54,7 +54,7 @@ void Evaluator::eval_host_size(const Op& op) {
   const HostValue value = call_.eval(op.attrs.size);
   const DType from = dtype_of(value.type);
   const DType dtype = out_type(op).dtype;
-  out(op) = make_scalar(dtype, ir::convert_element(from, dtype, value.bits));
+  out(op) = make_scalar(dtype, convert_element(from, dtype, value.bits));
 }
 
 void Evaluator::eval_gradient(const Op& op) {
@@ -63,7 +63,7 @@ void Evaluator::eval_gradient(const Op& op) {
     stop(rt::ErrorKind::InvalidArgument, "the gradient has not rows * cols elements");
   }
   for (std::size_t i = 0; i < result.bits.size(); ++i) {
-    result.bits[i] = ir::element_of_f32(call_.inputs.gradient[i]);
+    result.bits[i] = element_of_f32(call_.inputs.gradient[i]);
   }
   out(op) = std::move(result);
 }
@@ -124,7 +124,7 @@ void Evaluator::draw_each(const Op& op) {
     } else {
       const bool is_normal = op.kind == ir::OpKind::normal;
       result.bits[i] =
-          ir::element_of_f32(is_normal ? lang::normal(stream, index) : lang::random(stream, index));
+          element_of_f32(is_normal ? lang::normal(stream, index) : lang::random(stream, index));
     }
   }
   out(op) = std::move(result);
@@ -164,10 +164,9 @@ void Evaluator::eval_stochastic_round(const Op& op) {
   for (std::size_t i = 0; i < result.bits.size(); ++i) {
     const auto index = static_cast<lang::u32>(i);
     Element& x = result.bits[i];
-    x = result.dtype == kF64
-            ? ir::element_of_f64(lang::stochastic_round(ir::f64_of(x), stream, index))
-            : ir::element_of_f32(lang::stochastic_round(ir::f32_of(x), stream, index));
-    x = ir::canonical_element(result.dtype, x);
+    x = result.dtype == kF64 ? element_of_f64(lang::stochastic_round(f64_of(x), stream, index))
+                             : element_of_f32(lang::stochastic_round(f32_of(x), stream, index));
+    x = canonical_element(result.dtype, x);
   }
   out(op) = std::move(result);
 }
@@ -187,7 +186,7 @@ void Evaluator::eval_map(const Op& op) {
       elements[k] = broadcast_at(*operands[k], i / cols, i % cols);
     }
     result.bits[static_cast<std::size_t>(i)] =
-        ir::evaluate_scalar(op.attrs.scalar_op, dtype, std::span(elements, arity));
+        evaluate_scalar(op.attrs.scalar_op, dtype, std::span(elements, arity));
   }
   out(op) = std::move(result);
 }
@@ -212,7 +211,7 @@ void Evaluator::eval_call_extern(const Op& op) {
   rt::Result<Elements> computed = call_.inputs.call_extern(function, columns, result.bits.size());
   if (!computed) throw RunFailure{computed.error()};
   result.bits = std::move(*computed);
-  for (Element& x : result.bits) x = ir::canonical_element(result.dtype, x);
+  for (Element& x : result.bits) x = canonical_element(result.dtype, x);
   out(op) = std::move(result);
 }
 
@@ -220,7 +219,7 @@ void Evaluator::eval_convert(const Op& op) {
   Array result = in(op, 0);
   const DType from = result.dtype;
   result.dtype = out_type(op).dtype;
-  for (Element& x : result.bits) x = ir::convert_element(from, result.dtype, x);
+  for (Element& x : result.bits) x = convert_element(from, result.dtype, x);
   out(op) = std::move(result);
 }
 
@@ -228,7 +227,7 @@ void Evaluator::eval_bitcast(const Op& op) {
   Array result = in(op, 0);
   const DType from = result.dtype;
   result.dtype = out_type(op).dtype;
-  for (Element& x : result.bits) x = ir::bitcast_element(from, result.dtype, x);
+  for (Element& x : result.bits) x = bitcast_element(from, result.dtype, x);
   out(op) = std::move(result);
 }
 

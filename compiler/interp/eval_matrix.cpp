@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
+#include "compiler/ir/orthonormalize.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 namespace {
@@ -15,7 +16,7 @@ using Element = std::uint64_t;
 
 Element apply(ScalarOp op, DType dtype, Element a, Element b = 0) {
   const Element operands[] = {a, b};
-  return ir::evaluate_scalar(op, dtype, operands);
+  return evaluate_scalar(op, dtype, operands);
 }
 
 // The sum of a(i) * b(i).
@@ -82,7 +83,7 @@ class Columns {
   }
   // Divides by a power of two, so that no square overflows or underflows.
   void scale(std::int64_t c) {
-    Element largest = ir::element_of_constant(dtype_, std::bit_cast<std::uint64_t>(-HUGE_VAL));
+    Element largest = element_of_constant(dtype_, std::bit_cast<std::uint64_t>(-HUGE_VAL));
     for (Element x : column(c)) {
       largest = apply(ScalarOp::max, dtype_, largest, apply(ScalarOp::abs, dtype_, x));
     }
@@ -107,7 +108,7 @@ class Columns {
     return rest;
   }
   bool is_at_most(Element square, Element of, double share) const {
-    const Element factor = ir::element_of_constant(dtype_, std::bit_cast<std::uint64_t>(share));
+    const Element factor = element_of_constant(dtype_, std::bit_cast<std::uint64_t>(share));
     return apply(ScalarOp::le, dtype_, square, apply(ScalarOp::mul, dtype_, of, factor)) != 0;
   }
 
@@ -174,7 +175,7 @@ void Evaluator::eval_hadamard(const Op& op) {
   Array& result = out(op);
   const DType dtype = result.dtype;
   const auto length = static_cast<std::size_t>(result.cols());
-  const Element scale = apply(ScalarOp::rsqrt, dtype, ir::convert_element(kU64, dtype, length));
+  const Element scale = apply(ScalarOp::rsqrt, dtype, convert_element(kU64, dtype, length));
   for (Element& x : result.bits) x = apply(ScalarOp::mul, dtype, x, scale);
 }
 

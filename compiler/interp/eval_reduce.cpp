@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 
@@ -11,7 +11,7 @@ Evaluator::Elements Evaluator::combine(const Op& op, const Elements& a, const El
   const ir::Combiner& combiner = function_.combiners[op.attrs.combiner.index()];
   if (combiner.op) {
     const Element operands[] = {a[0], b[0]};
-    return {ir::evaluate_scalar(*combiner.op, in(op, 0).dtype, operands)};
+    return {evaluate_scalar(*combiner.op, in(op, 0).dtype, operands)};
   }
   std::vector<Array> args;
   for (const Elements* side : {&a, &b}) {

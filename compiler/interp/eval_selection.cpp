@@ -7,20 +7,19 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 namespace {
 
 bool is_nan(DType dtype, std::uint64_t x) {
-  return is_float(dtype) && std::isnan(ir::f64_of(ir::convert_element(dtype, kF64, x)));
+  return is_float(dtype) && std::isnan(f64_of(convert_element(dtype, kF64, x)));
 }
 
 // x < y by value; neither may be a NaN.
 bool is_less(DType dtype, std::uint64_t x, std::uint64_t y) {
   if (is_float(dtype)) {
-    return ir::f64_of(ir::convert_element(dtype, kF64, x)) <
-           ir::f64_of(ir::convert_element(dtype, kF64, y));
+    return f64_of(convert_element(dtype, kF64, x)) < f64_of(convert_element(dtype, kF64, y));
   }
   if (is_signed_int(dtype)) return static_cast<std::int64_t>(x) < static_cast<std::int64_t>(y);
   return x < y;
@@ -71,15 +70,14 @@ Line line_at(const Array& array, const Lines& lines, std::int64_t line) {
 // +0 for both zeros, the canonical NaN for all NaNs.
 std::uint64_t plain_value(DType dtype, std::uint64_t x) {
   if (!is_float(dtype)) return x;
-  const bool is_zero = ir::f64_of(ir::convert_element(dtype, kF64, x)) == 0;
-  return is_zero ? 0 : ir::canonical_element(dtype, x);
+  const bool is_zero = f64_of(convert_element(dtype, kF64, x)) == 0;
+  return is_zero ? 0 : canonical_element(dtype, x);
 }
 
 // The 0-th largest value: above all values.
 std::uint64_t above_all(DType dtype) {
   if (is_float(dtype)) {
-    return ir::convert_element(kF64, dtype,
-                               ir::element_of_f64(std::numeric_limits<double>::infinity()));
+    return convert_element(kF64, dtype, element_of_f64(std::numeric_limits<double>::infinity()));
   }
   return max_int(dtype);
 }

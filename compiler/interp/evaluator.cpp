@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/ir/text/text.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
 namespace cinch::interp {
@@ -64,7 +64,7 @@ std::int64_t CallContext::size(HostExprId id) const {
 Array CallContext::param(std::uint32_t index) const {
   const DType dtype = program.info.params[index].dtype;
   const double value = param_value(*this, index);
-  return make_scalar(dtype, ir::convert_element(kF64, dtype, ir::element_of_f64(value)));
+  return make_scalar(dtype, convert_element(kF64, dtype, element_of_f64(value)));
 }
 
 Array CallContext::make(const ir::Type& type) const {

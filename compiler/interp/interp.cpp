@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 namespace {
@@ -68,7 +68,7 @@ Inputs complete(const ir::Program& program, FunctionKind kind, Inputs inputs) {
 Array nan_output(const ir::Program& program, const Inputs& inputs) {
   Array result = program.info.is_matrix ? make_matrix(kF32, inputs.rows, inputs.cols)
                                         : make_vector(kF32, inputs.rows * inputs.cols);
-  for (std::uint64_t& x : result.bits) x = ir::element_of_f32(std::nanf(""));
+  for (std::uint64_t& x : result.bits) x = element_of_f32(std::nanf(""));
   return result;
 }
 
@@ -81,7 +81,7 @@ Outputs non_finite_outputs(const ir::Program& program, FunctionKind kind, const 
 }
 
 Array stored(Array array) {
-  for (std::uint64_t& x : array.bits) x = ir::canonical_element(array.dtype, x);
+  for (std::uint64_t& x : array.bits) x = canonical_element(array.dtype, x);
   return array;
 }
 

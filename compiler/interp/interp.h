@@ -1,6 +1,6 @@
 // The meaning of the IR: slow, obvious, sequential. Every target is compared with this, bit for
 // bit. Values are whole arrays, and ops run one after another. Reductions and scans follow
-// runtime/core/numbers/ordered_reduce.h, single elements compiler/ir/scalar_eval.h.
+// runtime/core/numbers/ordered_reduce.h, single elements runtime/core/numbers/scalar_eval.h.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "compiler/ir/builder.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::ir {
 

@@ -17,9 +17,10 @@
 //            %x' = select((column & distance) == 0, %x + %p, %p - %x)
 #include <bit>
 
-#include "compiler/ir/scalar_eval.h"
+#include "compiler/ir/orthonormalize.h"
 #include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
 namespace {
@@ -165,7 +165,7 @@ class Fold {
   ir::ValueId constant(const std::vector<std::uint64_t>& elements) {
     const ir::Type type = b_.type(op_.results[0]);
     ir::Table table{type, {}};
-    for (std::uint64_t x : elements) table.bits.push_back(ir::constant_of_element(type.dtype, x));
+    for (std::uint64_t x : elements) table.bits.push_back(constant_of_element(type.dtype, x));
     return ir::is_scalar(type) ? b_.constant_bits(type.dtype, table.bits[0])
                                : b_.const_array(table);
   }

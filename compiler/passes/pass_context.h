@@ -23,8 +23,8 @@ struct Remark {
 
 class PassContext {
  public:
-  /// Encoded elements (compiler/ir/scalar_eval.h) of the output of a function without inputs, or
-  /// nothing if it fails.
+  /// Encoded elements (runtime/core/numbers/scalar_eval.h) of the output of a function without
+  /// inputs, or nothing if it fails.
   using Evaluate = std::function<std::optional<std::vector<std::uint64_t>>(const ir::Program&,
                                                                            const ir::Function&)>;
 

@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/verify/laws.h"
 #include "compiler/verify/samples.h"
 #include "compiler/verify/trace.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::verify {
 
@@ -27,10 +27,9 @@ std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t 
   const ScalarOp op = field.sum == rt::FieldSum::Min   ? ScalarOp::min
                       : field.sum == rt::FieldSum::Max ? ScalarOp::max
                                                        : ScalarOp::add;
-  if (!is_narrow_float(dtype)) return ir::evaluate_scalar(op, dtype, operands);
-  const std::uint64_t wide[] = {ir::convert_element(dtype, kF32, a),
-                                ir::convert_element(dtype, kF32, b)};
-  return ir::convert_element(kF32, dtype, ir::evaluate_scalar(op, kF32, wide));
+  if (!is_narrow_float(dtype)) return evaluate_scalar(op, dtype, operands);
+  const std::uint64_t wide[] = {convert_element(dtype, kF32, a), convert_element(dtype, kF32, b)};
+  return convert_element(kF32, dtype, evaluate_scalar(op, kF32, wide));
 }
 
 void join(const rt::ProgramInfo& info, Fields& sum, const Fields& more) {
@@ -42,7 +41,7 @@ void join(const rt::ProgramInfo& info, Fields& sum, const Fields& more) {
 }
 
 double value_of(DType dtype, std::uint64_t element) {
-  return ir::f64_of(ir::convert_element(dtype, kF64, element));
+  return f64_of(convert_element(dtype, kF64, element));
 }
 
 // The distance relative to the summed values.

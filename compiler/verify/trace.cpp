@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/call/payload_assembly.h"
 #include "runtime/core/numbers/floats.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {
@@ -86,7 +86,7 @@ rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
     const auto bytes = std::span(payload).subspan(static_cast<std::size_t>(place.offset),
                                                   static_cast<std::size_t>(place.size_bytes));
     array.bits = rt::unpack_elements(type.dtype, bytes, place.num_elems);
-    for (std::uint64_t& x : array.bits) x = ir::encode_bits(type.dtype, x);
+    for (std::uint64_t& x : array.bits) x = encode_bits(type.dtype, x);
     fields.push_back(std::move(array));
   }
   return fields;

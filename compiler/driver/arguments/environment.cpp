@@ -25,8 +25,7 @@ constexpr EnvironmentVariable kVariables[] = {
      "The most that the cache keeps, such as 256Mi. The programs unused for longest are removed."},
     {"CINCH_BACKGROUND",
      "off or 0: nothing is compiled in the background. Code that sessions of the C API run is "
-     "fully "
-     "optimised at once."},
+     "fully optimised at once."},
     {"XDG_CACHE_HOME", "The cache folder; else ~/.cache."},
     {"XDG_CONFIG_HOME", "The folder of settings; else ~/.config."},
     {"HOME", "The folder that ~ stands for in these defaults."},

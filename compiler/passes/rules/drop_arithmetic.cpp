@@ -3,8 +3,8 @@
 //   before:  %2 = map.mul %1, 1           after:  uses of %2 become %1
 #include <cmath>
 
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/rules/rules.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
 namespace {
@@ -106,7 +106,7 @@ Found multiply_by_reciprocal(const Matcher& m) {
   const auto divisor = m.constant(m.operand(1));
   if (!divisor) return std::nullopt;
   int exponent = 0;
-  const double value = ir::f32_of(*divisor);
+  const double value = f32_of(*divisor);
   const double fraction = std::frexp(std::fabs(value), &exponent);
   if (fraction != 0.5 || exponent < -100 || exponent > 100) return std::nullopt;
   const ir::ValueId x = m.operand(0);

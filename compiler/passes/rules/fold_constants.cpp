@@ -4,8 +4,8 @@
 //            (%0 is 4)
 #include <vector>
 
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/rules/rules.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
 namespace cinch::passes {
@@ -20,7 +20,7 @@ std::optional<ir::ValueId> fold_map(const Matcher& m) {
     elements.push_back(*element);
   }
   const DType dtype = m.type(m.op().operands.back()).dtype;
-  return m.constant_result(ir::evaluate_scalar(m.op().attrs.scalar_op, dtype, elements));
+  return m.constant_result(evaluate_scalar(m.op().attrs.scalar_op, dtype, elements));
 }
 
 std::optional<ir::ValueId> fold_convert(const Matcher& m) {
@@ -29,8 +29,8 @@ std::optional<ir::ValueId> fold_convert(const Matcher& m) {
   if (!element) return std::nullopt;
   const DType from = m.type(m.operand(0)).dtype, to = m.result_type().dtype;
   return m.constant_result(m.op().kind == ir::OpKind::convert
-                               ? ir::convert_element(from, to, *element)
-                               : ir::bitcast_element(from, to, *element));
+                               ? convert_element(from, to, *element)
+                               : bitcast_element(from, to, *element));
 }
 
 std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
@@ -40,7 +40,7 @@ std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
   }
   const HostValue value = exprs.const_value(m.op().attrs.size);
   const DType from = dtype_of(value.type);
-  return m.constant_result(ir::convert_element(from, m.result_type().dtype, value.bits));
+  return m.constant_result(convert_element(from, m.result_type().dtype, value.bits));
 }
 
 constexpr Rule kFoldConstants[] = {fold_map, fold_convert, fold_host_size};

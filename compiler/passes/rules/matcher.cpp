@@ -2,8 +2,8 @@
 #include <bit>
 
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/rules/rules.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
 
@@ -21,14 +21,14 @@ std::optional<std::uint64_t> Matcher::constant(ir::ValueId value) const {
   if (const ir::Op* fill = defined_by(value, ir::OpKind::fill)) value = fill->operands[0];
   const ir::Op* op = defined_by(value, ir::OpKind::const_scalar);
   if (!op) return std::nullopt;
-  return ir::element_of_constant(type(value).dtype, op->attrs.bits);
+  return element_of_constant(type(value).dtype, op->attrs.bits);
 }
 
 bool Matcher::is_number(ir::ValueId value, double number) const {
   const std::optional<std::uint64_t> element = constant(value);
   const DType dtype = type(value).dtype;
   if (!element) return false;
-  return ir::convert_element(dtype, kF64, *element) == std::bit_cast<std::uint64_t>(number);
+  return convert_element(dtype, kF64, *element) == std::bit_cast<std::uint64_t>(number);
 }
 
 ir::ValueId Matcher::as_result(ir::ValueId value) const {
@@ -38,7 +38,7 @@ ir::ValueId Matcher::as_result(ir::ValueId value) const {
 ir::ValueId Matcher::constant_result(std::uint64_t element) const {
   const ir::Type shape = result_type();
   const ir::ValueId scalar =
-      b_.constant_bits(shape.dtype, ir::constant_of_element(shape.dtype, element));
+      b_.constant_bits(shape.dtype, constant_of_element(shape.dtype, element));
   return b_.fill(scalar, shape);
 }
 

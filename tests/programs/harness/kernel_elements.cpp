@@ -4,17 +4,17 @@
 #include <cstring>
 
 #include "codegen/kir/compute_type.h"
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::testing {
 namespace {
 
 // Narrow floats are computed with as f32.
 Word to_own_bits(DType dtype, Word value) {
-  return is_narrow_float(dtype) ? ir::convert_element(kF32, dtype, value) : value;
+  return is_narrow_float(dtype) ? convert_element(kF32, dtype, value) : value;
 }
 Word from_own_bits(DType dtype, Word bits) {
-  return is_narrow_float(dtype) ? ir::convert_element(dtype, kF32, bits) : bits;
+  return is_narrow_float(dtype) ? convert_element(dtype, kF32, bits) : bits;
 }
 
 Word load_bits(const std::uint8_t* bytes, std::int64_t first, int count) {
@@ -50,7 +50,7 @@ Word load_word(const rt::BufferInfo& buffer, const void* memory, std::int64_t in
     raw = load_bits(bytes, index * bits, bits);
   }
   if (is_bool(buffer.dtype)) return raw != 0;
-  return from_own_bits(buffer.dtype, ir::encode_bits(buffer.dtype, raw));
+  return from_own_bits(buffer.dtype, encode_bits(buffer.dtype, raw));
 }
 
 void store_word(const rt::BufferInfo& buffer, void* memory, std::int64_t index, Word value) {
@@ -76,17 +76,17 @@ Word compute_word(const kir::Instr& instr, kir::ComputeType operand_type, const 
                               scalar_op_info(instr.scalar_op).result != ScalarResult::Bool;
     const DType dtype = is_own_width ? instr.dtype : kir::dtype_of(operand_type);
     const auto arity = static_cast<std::size_t>(scalar_op_info(instr.scalar_op).arity);
-    return ir::evaluate_scalar(instr.scalar_op, dtype, {operands, arity});
+    return evaluate_scalar(instr.scalar_op, dtype, {operands, arity});
   }
   const Word own = to_own_bits(instr.from_dtype, operands[0]);
   const Word result = instr.kind == kir::InstrKind::bitcast
-                          ? ir::bitcast_element(instr.from_dtype, instr.dtype, own)
-                          : ir::convert_element(instr.from_dtype, instr.dtype, own);
+                          ? bitcast_element(instr.from_dtype, instr.dtype, own)
+                          : convert_element(instr.from_dtype, instr.dtype, own);
   return from_own_bits(instr.dtype, result);
 }
 
 Word constant_word(kir::ComputeType type, std::uint64_t bits) {
-  return ir::encode_bits(kir::dtype_of(type), bits);
+  return encode_bits(kir::dtype_of(type), bits);
 }
 
 }  // namespace cinch::testing

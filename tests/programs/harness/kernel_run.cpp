@@ -9,9 +9,9 @@
 
 #include "codegen/jit/extern_functions.h"
 #include "codegen/kir/compute_type.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::testing {
 
@@ -140,7 +140,7 @@ void KernelRun::at_places(const Instr& instr, std::size_t count) {
       const Word both[] = {load(buffer, index), at(instr.operands[1], j)};
       const DType dtype = kir::dtype_of(type(instr.operands[1]));
       const ScalarOp joins = instr.kind == InstrKind::max_at ? ScalarOp::max : ScalarOp::add;
-      store(buffer, index, ir::evaluate_scalar(joins, dtype, both));
+      store(buffer, index, evaluate_scalar(joins, dtype, both));
     }
   }
 }
@@ -154,14 +154,14 @@ void KernelRun::argsort(const Instr& instr) {
   for (std::size_t i = 0; i < len; ++i) {
     keys[i] = load(instr.buffers[0], begin + static_cast<std::int64_t>(i));
     const Word same[] = {keys[i], keys[i]};
-    is_nan[i] = is_float(dtype) && ir::evaluate_scalar(ScalarOp::ne, dtype, same) != 0;
+    is_nan[i] = is_float(dtype) && evaluate_scalar(ScalarOp::ne, dtype, same) != 0;
   }
   std::vector<std::uint32_t> order(len);
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     if (is_nan[a] || is_nan[b]) return !is_nan[a] && is_nan[b];
     const Word both[] = {keys[a], keys[b]};
-    return ir::evaluate_scalar(instr.descending ? ScalarOp::gt : ScalarOp::lt, dtype, both) != 0;
+    return evaluate_scalar(instr.descending ? ScalarOp::gt : ScalarOp::lt, dtype, both) != 0;
   });
   for (std::size_t i = 0; i < len; ++i) {
     store(instr.buffers[1], begin + static_cast<std::int64_t>(i), order[i]);
@@ -183,11 +183,11 @@ void KernelRun::draw(const Instr& instr, std::size_t count) {
     const auto index = static_cast<lang::u32>(at(instr.operands[is_round ? 1 : 0], j));
     switch (instr.kind) {
       case InstrKind::random:
-        return ir::element_of_f32(lang::random(stream, index));
+        return element_of_f32(lang::random(stream, index));
       case InstrKind::random_bits:
         return lang::random_bits(stream, index);
       case InstrKind::normal:
-        return ir::element_of_f32(lang::normal(stream, index));
+        return element_of_f32(lang::normal(stream, index));
       case InstrKind::random_index:
         return lang::random_index(permutation, index);
       default:
@@ -195,10 +195,10 @@ void KernelRun::draw(const Instr& instr, std::size_t count) {
     }
     const Word x = at(instr.operands[0], j);
     if (is_double) {
-      return ir::element_of_f64(lang::stochastic_round(ir::f64_of(x), stream, index));
+      return element_of_f64(lang::stochastic_round(f64_of(x), stream, index));
     }
-    const Word rounded = ir::element_of_f32(lang::stochastic_round(ir::f32_of(x), stream, index));
-    return kir::rounds_to_int(instr) ? ir::convert_element(kF32, instr.dtype, rounded) : rounded;
+    const Word rounded = element_of_f32(lang::stochastic_round(f32_of(x), stream, index));
+    return kir::rounds_to_int(instr) ? convert_element(kF32, instr.dtype, rounded) : rounded;
   });
 }
 
@@ -208,7 +208,7 @@ void KernelRun::status(const Instr& instr, std::size_t count) {
   for (std::size_t j = 0; j < count; ++j) {
     const Word x = at(instr.operands[0], j);
     if (instr.kind == InstrKind::flag_nonfinite) {
-      if (!std::isfinite(ir::f32_of(x))) args_.status[rt::kStatusFlags] |= rt::kFlagNonFinite;
+      if (!std::isfinite(f32_of(x))) args_.status[rt::kStatusFlags] |= rt::kFlagNonFinite;
       continue;
     }
     if (x == 0) continue;

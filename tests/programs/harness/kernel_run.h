@@ -12,7 +12,7 @@
 namespace cinch::testing {
 
 // Elements of buffers and values of the kernel machine: 64 bits each, encoded as
-// compiler/ir/scalar_eval.h says for the compute type of their dtype.
+// runtime/core/numbers/scalar_eval.h says for the compute type of their dtype.
 
 using Word = std::uint64_t;
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "codegen/kir/compute_type.h"
-#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::testing {
 
@@ -21,7 +21,7 @@ Words KernelRun::join(const kir::Combiner& combiner, ComputeType single, const W
                       const Words& b) {
   if (combiner.op) {
     const Word both[] = {a[0], b[0]};
-    return {ir::evaluate_scalar(*combiner.op, kir::dtype_of(single), both)};
+    return {evaluate_scalar(*combiner.op, kir::dtype_of(single), both)};
   }
   for (std::size_t i = 0; i < combiner.args.size(); ++i) {
     set(combiner.args[i], i < a.size() ? a[i] : b[i - a.size()]);
@@ -42,7 +42,7 @@ Word KernelRun::reduced_by(ScalarOp op, ComputeType single, std::size_t count, c
       [&](std::size_t i) { return has(i) ? std::optional<Word>(part(i, member)) : std::nullopt; },
       [&](Word a, Word b) {
         const Word both[] = {a, b};
-        return ir::evaluate_scalar(op, dtype, both);
+        return evaluate_scalar(op, dtype, both);
       });
   return reduced.value_or(constant_word(single, kir::identity_bits(op, single)));
 }
@@ -152,8 +152,8 @@ void KernelRun::butterflies(const Instr& instr) {
     for (std::size_t i = 0; i < len; ++i) {
       if (i & distance) continue;
       const Word both[] = {x[i], x[i + distance]};
-      x[i] = ir::evaluate_scalar(ScalarOp::add, dtype, both);
-      x[i + distance] = ir::evaluate_scalar(ScalarOp::sub, dtype, both);
+      x[i] = evaluate_scalar(ScalarOp::add, dtype, both);
+      x[i + distance] = evaluate_scalar(ScalarOp::sub, dtype, both);
     }
   }
 }
@@ -179,7 +179,7 @@ void KernelRun::product(const Instr& instr) {
   const auto len = static_cast<std::size_t>(len_);
   const auto binary = [&](ScalarOp op, Word a, Word b) {
     const Word both[] = {a, b};
-    return ir::evaluate_scalar(op, dtype, both);
+    return evaluate_scalar(op, dtype, both);
   };
   for (std::size_t j = 0; j < len; ++j) {
     const auto sum = ordered_reduce<Word>(
@@ -217,7 +217,7 @@ void KernelRun::running_sum(const Instr& instr, std::size_t count) {
   Words sums(count);
   for (std::size_t j = 0; j < count; ++j) {
     const Word both[] = {sum, at(instr.operands[0], j)};
-    const Word next = ir::evaluate_scalar(ScalarOp::add, dtype, both);
+    const Word next = evaluate_scalar(ScalarOp::add, dtype, both);
     sums[j] = instr.exclusive ? sum : next;
     sum = next;
   }
@@ -232,7 +232,7 @@ void KernelRun::look_back(const Instr& instr) {
   const auto group = static_cast<std::int64_t>(group_);
   const Word before = group == 0 ? 0 : load(state, 2 * group - 1);
   const Word both[] = {before, at(instr.operands[0], 0)};
-  store(state, 2 * group + 1, ir::evaluate_scalar(ScalarOp::add, dtype, both));
+  store(state, 2 * group + 1, evaluate_scalar(ScalarOp::add, dtype, both));
   set(instr.results[0], before);
 }
 

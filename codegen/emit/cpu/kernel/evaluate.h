@@ -1,6 +1,6 @@
 // Values of elements that depend on one value only, computed while the emitter prints.
 #pragma once
-#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -9,27 +9,20 @@
 
 namespace cinch::codegen {
 
-/// Evaluates element-wise instructions of f32, of integers of 32 bits, and of truth values, if one
-/// value, the variable, is `at`. All of these numbers are exact as doubles.
+/// Evaluates element-wise instructions and constants, if one value, the variable, is `at`. Values
+/// are encoded elements (runtime/core/numbers/scalar_eval.h) of their compute type.
 class CpuEvaluator {
  public:
-  CpuEvaluator(const CpuKernelFacts& facts, kir::ValueId variable, double at)
-      : facts_(facts), variable_(variable), at_(at) {}
-  /// None for NaN, and for what it does not know.
-  std::optional<double> of(kir::ValueId value);
+  CpuEvaluator(const CpuKernelFacts& facts, kir::ValueId variable, std::uint64_t at)
+      : facts_(facts), known_{{variable.index(), at}} {}
+  /// None if the value depends on something else.
+  std::optional<std::uint64_t> of(kir::ValueId value);
 
  private:
-  std::optional<double> find(kir::ValueId value);
-  std::optional<double> scalar(const kir::Instr& instr);
-  std::optional<double> convert(const kir::Instr& instr);
+  std::optional<std::uint64_t> find(const kir::Instr& made);
 
   const CpuKernelFacts& facts_;
-  kir::ValueId variable_;
-  double at_;
-  std::map<std::uint32_t, std::optional<double>> known_;
+  std::map<std::uint32_t, std::optional<std::uint64_t>> known_;  // by value
 };
-
-/// The bits of a number of the type: f32, or an integer of 32 bits.
-std::uint32_t bits_of_number(double number, kir::ComputeType type);
 
 }  // namespace cinch::codegen

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "codegen/emit/cpu/kernel/evaluate.h"
 #include "codegen/emit/cpu/kernel/values.h"
 #include "codegen/kir/compute_type.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::codegen {
 
@@ -35,14 +37,14 @@ std::string looked_up(const std::string& floats, ComputeType type) {
 
 }  // namespace
 
-// The values at some numbers of the variable, as floats with their bits. Empty if one is unknown.
+// The values at some elements of the variable, as floats with their bits. Empty if one is unknown.
 std::string CpuValues::value_literals(ValueId value, ValueId variable,
-                                      const std::vector<double>& numbers) const {
+                                      const std::vector<std::uint64_t>& elements) const {
   std::string literals;
-  for (const double number : numbers) {
-    const std::optional<double> found = CpuEvaluator(facts(), variable, number).of(value);
+  for (const std::uint64_t element : elements) {
+    const auto found = CpuEvaluator(facts(), variable, element).of(value);
     if (!found) return {};
-    const std::uint32_t bits = bits_of_number(*found, type(value));
+    const auto bits = static_cast<std::uint32_t>(*found);
     if (std::isnan(std::bit_cast<float>(bits))) return {};
     literals += (literals.empty() ? "" : ", ") + literal(ComputeType::F32, bits);
   }
@@ -112,16 +114,16 @@ bool CpuValues::emit_steps(const Instr& instr) {
       }))
     return false;
   std::ranges::sort(steps->ends);
-  // A number on each step: the first end is not above itself.
-  std::vector<double> numbers = {steps->ends[0]};
+  // An element on each step: the first end is not above itself.
+  std::vector<std::uint64_t> elements = {element_of_f32(steps->ends[0])};
   std::string ends = "0";
   for (std::size_t k = 0; k < kMostEnds; ++k) {
     const bool is_there = k < steps->ends.size();
     const float end = is_there ? steps->ends[k] : INFINITY;
-    numbers.push_back(is_there ? std::nextafter(end, INFINITY) : numbers.back());
+    elements.push_back(is_there ? element_of_f32(std::nextafter(end, INFINITY)) : elements.back());
     ends += ", " + literal(ComputeType::F32, std::bit_cast<std::uint32_t>(end));
   }
-  const std::string values = value_literals(value, steps->of, numbers);
+  const std::string values = value_literals(value, steps->of, elements);
   if (values.empty()) return false;
   define(value, looked_up(fmt::format("step_value({}, {{{{{}}}}}, {{{{{}}}}})", lanes(steps->of),
                                       ends, values),
@@ -160,10 +162,9 @@ bool CpuValues::emit_code(const Instr& instr) {
   if (!code || code->num_instrs < kFewestReplaced) return false;
   if (!is_used_otherwise(value, [&](ValueId user) { return find_code(user).has_value(); }))
     return false;
-  std::vector<double> numbers;
-  numbers.reserve(kMostCodes);
-  for (std::size_t k = 0; k < kMostCodes; ++k) numbers.push_back(static_cast<double>(k));
-  const std::string values = value_literals(value, code->of, numbers);
+  std::vector<std::uint64_t> codes(kMostCodes);
+  std::iota(codes.begin(), codes.end(), 0);
+  const std::string values = value_literals(value, code->of, codes);
   if (values.empty()) return false;
   const std::string index = fmt::format("lang::convert<u32>({})", lanes(code->of));
   define(value,

@@ -51,7 +51,7 @@ class CpuValues : public CpuPrinter {
     std::set<std::uint32_t> seen;
   };
   std::string value_literals(ValueId value, ValueId variable,
-                             const std::vector<double>& numbers) const;
+                             const std::vector<std::uint64_t>& elements) const;
   const Instr* find_end(ValueId value, ValueId& x, float& end) const;
   bool note_ends(ValueId value, Steps& steps) const;
   std::optional<Steps> find_steps(ValueId value) const;

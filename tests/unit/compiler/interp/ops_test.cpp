@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/ir/text/text.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 namespace {
@@ -47,7 +47,7 @@ init {
 )";
 
 double as_double(DType dtype, std::uint64_t element) {
-  return ir::f64_of(ir::convert_element(dtype, kF64, element));
+  return f64_of(convert_element(dtype, kF64, element));
 }
 
 std::vector<double> values_of(const std::string& ops) {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "compiler/interp/interp.h"
-#include "compiler/ir/scalar_eval.h"
 #include "compiler/ir/text/text.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
 namespace {
@@ -245,7 +245,7 @@ TEST(Draws, IterationsCountOntoTheSite) {
 TEST(Draws, RandomIsInTheUnitIntervalAndSpreads) {
   double sum = 0;
   for (std::uint64_t x : draws("%3: [f32; n] = random {site=0}", {}, 2000)) {
-    const float u = ir::f32_of(x);
+    const float u = f32_of(x);
     EXPECT_TRUE(u >= 0 && u < 1);
     sum += u;
   }
@@ -255,8 +255,8 @@ TEST(Draws, RandomIsInTheUnitIntervalAndSpreads) {
 TEST(Draws, NormalHasItsMoments) {
   double sum = 0, squares = 0;
   for (std::uint64_t x : draws("%3: [f32; n] = normal {site=0}", {}, 4000)) {
-    sum += ir::f32_of(x);
-    squares += ir::f32_of(x) * ir::f32_of(x);
+    sum += f32_of(x);
+    squares += f32_of(x) * f32_of(x);
   }
   EXPECT_NEAR(sum / 4000, 0, 0.06);
   EXPECT_NEAR(squares / 4000, 1, 0.08);
@@ -269,7 +269,7 @@ TEST(Draws, RandomBitsAreTheUpperBitsOfRandom) {
       {});
   const auto uniform = draws("%3: [f32; n] = random {site=3}", {});
   for (std::size_t i = 0; i < bits.size(); ++i) {
-    EXPECT_EQ(ir::f32_of(bits[i]) * 0x1p-24f, ir::f32_of(uniform[i]));
+    EXPECT_EQ(f32_of(bits[i]) * 0x1p-24f, f32_of(uniform[i]));
   }
 }
 
@@ -278,7 +278,7 @@ TEST(Draws, RandomIndexDoesNotRepeat) {
     const auto drawn = draws("%3: [u32; n] = random_index {below=n + 7, site=0}", {}, n);
     const std::set<std::uint64_t> distinct(drawn.begin(), drawn.end());
     EXPECT_EQ(distinct.size(), n);
-    for (std::uint64_t x : drawn) EXPECT_LT(ir::f32_of(x), static_cast<float>(n + 7));
+    for (std::uint64_t x : drawn) EXPECT_LT(f32_of(x), static_cast<float>(n + 7));
   }
   EXPECT_THAT(error_of("%3: [u32; n] = random_index {below=3, site=0} %9: [f32; n] = convert %3"),
               HasSubstr("without repeats"));

@@ -1,6 +1,7 @@
 // The meaning of element-wise operations on single elements, by the language's own functions: for
-// the interpreter and for constant folding. Elements travel as 64 bits ("encoded"): signed integers
-// sign-extended, unsigned ones and bool zero-extended, floats as their own bits in the low end.
+// the interpreter, and for whatever computes with constants while it compiles. Elements travel as
+// 64 bits ("encoded"): signed integers sign-extended, unsigned ones and bool zero-extended, floats
+// as their own bits in the low end.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,7 +9,7 @@
 #include "runtime/core/numbers/dtype.h"
 #include "runtime/core/numbers/scalar_op.h"
 
-namespace cinch::ir {
+namespace cinch {
 
 /// Evaluates `op`. `dtype` is the type of the operands (for select: of the second and third). NaNs
 /// of results are canonical, integers wrap to their width.
@@ -18,11 +19,11 @@ std::uint64_t convert_element(DType from, DType to, std::uint64_t element);
 /// The same bits as another type of the same width; a NaN becomes canonical first.
 std::uint64_t bitcast_element(DType from, DType to, std::uint64_t element);
 
-/// Converts Attrs::bits (f64 bits of floats, i64 of integers) to an encoded element, and back.
+/// Converts a constant (bits of f64 for floats, i64 for integers) to an encoded element, and back.
 std::uint64_t element_of_constant(DType dtype, std::uint64_t bits);
 std::uint64_t constant_of_element(DType dtype, std::uint64_t element);
-/// The identity of `op` as Attrs::bits: 0 for add, 1 for mul, for min and max the far end of the
-/// type (floats: infinity), for bit_and all ones.
+/// The identity of `op` as such a constant: 0 for add, 1 for mul, for min and max the far end of
+/// the type (floats: infinity), for bit_and all ones.
 std::uint64_t identity_constant(ScalarOp op, DType dtype);
 
 /// The low `dtype.bits` bits as an encoded element (sign-extended if signed).
@@ -35,18 +36,4 @@ double f64_of(std::uint64_t element);
 std::uint64_t element_of_f32(float value);
 std::uint64_t element_of_f64(double value);
 
-// Decides when orthonormalize treats a column as a sum of the columns before it, with the same
-// numbers for the interpreter and for kernels. Both are shares of squared lengths.
-
-/// If a column depends on the columns before it, at most this share of it is left when they are
-/// taken out, from rounding alone: eight units in the last place, squared. Types below f32 compute
-/// in f32.
-constexpr double least_left(DType dtype) {
-  return dtype == kF64 ? 0x1p-98 : 0x1p-40;
-}
-
-/// If a column does not depend on the columns before it, taking them out a second time leaves more
-/// than this share.
-inline constexpr double kLeastKept = 0.25;
-
-}  // namespace cinch::ir
+}  // namespace cinch

@@ -1,11 +1,11 @@
 // The results of operators on elements that no test of a whole program would show.
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace cinch::ir {
+namespace cinch {
 namespace {
 
 TEST(ScalarEval, BoolsHaveAMinimumAndAMaximum) {
@@ -19,4 +19,4 @@ TEST(ScalarEval, BoolsHaveAMinimumAndAMaximum) {
 }
 
 }  // namespace
-}  // namespace cinch::ir
+}  // namespace cinch

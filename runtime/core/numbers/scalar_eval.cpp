@@ -1,5 +1,5 @@
 // Dispatch from operation and type to the language's own functions.
-#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 #include <bit>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
 
-namespace cinch::ir {
+namespace cinch {
 namespace {
 
 using Operands = std::span<const std::uint64_t>;
@@ -322,4 +322,4 @@ std::uint64_t identity_constant(ScalarOp op, DType dtype) {
   }
 }
 
-}  // namespace cinch::ir
+}  // namespace cinch
