@@ -37,7 +37,7 @@ bool KernelEmitter::begin_positions(int phase) {
       has_elements = true;
       continue;
     }
-    const ComputeType summed = kir::compute_type(type(cx_.op(s.op).operands[0]).dtype);
+    const kir::ComputeType summed = kir::compute_type(type(cx_.op(s.op).operands[0]).dtype);
     positions_[id].prefix = b_.zero(unsigned_of(summed));
   }
   return has_elements;
