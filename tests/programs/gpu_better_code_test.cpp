@@ -120,6 +120,7 @@ TEST_F(GpuBetterCodeTest, captured_calls_keep_their_code) {
     EXPECT_TRUE(session.decode({&payload, 1}, {&to, 1}, 0, stream));
     EXPECT_EQ(driver.capture_end(stream, &graph), rt::kGpuSuccess);
     EXPECT_EQ(driver.graph_instantiate(&exec, graph, 0), rt::kGpuSuccess);
+    EXPECT_EQ(driver.graph_destroy(graph), rt::kGpuSuccess);
     return exec;
   };
   const auto replayed = [&](rt::GpuGraphExec exec) {
@@ -134,7 +135,11 @@ TEST_F(GpuBetterCodeTest, captured_calls_keep_their_code) {
   EXPECT_EQ(replayed(before), kFirst);
   ASSERT_TRUE(wait_for([&] { return decoded(session) == kBetter; }));
   EXPECT_EQ(replayed(before), kFirst);
-  EXPECT_EQ(replayed(capture()), kBetter);
+  const rt::GpuGraphExec after = capture();
+  EXPECT_EQ(replayed(after), kBetter);
+  for (const rt::GpuGraphExec exec : {before, after})
+    EXPECT_EQ(driver.graph_exec_destroy(exec), rt::kGpuSuccess);
+  EXPECT_EQ(driver.stream_destroy(stream), rt::kGpuSuccess);
 }
 
 TEST_F(GpuBetterCodeTest, comes_beside_a_capture_of_somebody_else) {
@@ -152,8 +157,11 @@ TEST_F(GpuBetterCodeTest, comes_beside_a_capture_of_somebody_else) {
   EXPECT_EQ(num_looks, 1);
   rt::GpuGraph graph = nullptr;
   EXPECT_EQ(driver.capture_end(captured, &graph), rt::kGpuSuccess);
+  EXPECT_EQ(driver.graph_destroy(graph), rt::kGpuSuccess);
   EXPECT_EQ(driver.stream_synchronize(own), rt::kGpuSuccess);
   EXPECT_EQ(added(session), kBetter);
+  for (const rt::GpuStream stream : {captured, own})
+    EXPECT_EQ(driver.stream_destroy(stream), rt::kGpuSuccess);
 }
 
 TEST_F(GpuBetterCodeTest, that_cannot_serve_is_not_used) {
