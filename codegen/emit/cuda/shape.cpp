@@ -115,15 +115,21 @@ std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses,
   // A reduction's columns take as many registers as so many instructions. So do the levels of the
   // results of long rows, if there are several reductions.
   constexpr std::size_t kColumnsInstrs = 8;
-  std::size_t most = 0;
+  // So many rows that are read side by side hold their places, their ends and four elements each.
+  constexpr std::size_t kManyLoads = 16;
+  std::size_t most = 0, most_loads = 0;
   for (const kir::Section& section : kernel.sections) {
     const auto num_reduces = static_cast<std::size_t>(
         std::ranges::count(section.instrs, InstrKind::reduce, &kir::Instr::kind));
     const std::size_t num_columns =
         num_reduces > 1 ? num_reduces * (1 + result_levels) : num_reduces;
     most = std::max(most, section.instrs.size() + kColumnsInstrs * num_columns);
+    most_loads = std::max<std::size_t>(
+        most_loads, static_cast<std::size_t>(std::ranges::count(
+                        section.instrs, InstrKind::load_linear, &kir::Instr::kind)));
   }
-  if (most > kTwiceInstrs) return 128;
+  if (most_loads >= kManyLoads) return 255;
+  if (most > kTwiceInstrs || (uses.look_back && uses.draws)) return 128;
   if (uses.look_back || uses.draws) return 80;
   return most <= kFewInstrs ? 64 : 80;
 }

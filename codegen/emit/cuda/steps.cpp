@@ -177,7 +177,7 @@ class KernelWriter {
   // A step may read what the step before it stored in shared or global memory, since both are of
   // the same block.
   void emit_steps() {
-    open_kernel(rt::kGpuStepsSymbol, fmt::format("{}", 32 * warps_));
+    open_kernel(rt::kGpuStepsSymbol, steps_bounds());
     line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
     line("#pragma unroll 1");
     line("for (u32 i = 0; i < launch.num_steps; ++i) {");
@@ -186,6 +186,16 @@ class KernelWriter {
     line("__syncthreads();");
     line("}");
     line("}");
+  }
+
+  // NVRTC gives at most 128 registers where it is not told how many blocks there may be. A step
+  // whose own kernel gets more would not find room for its values.
+  std::string steps_bounds() const {
+    const bool needs_all = std::ranges::any_of(program_.kernels, [&](const kir::Kernel& kernel) {
+      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+      return !shape.is_single_block && shape.resident_blocks == 1;
+    });
+    return fmt::format("{}{}", 32 * warps_, needs_all ? ", 1" : "");
   }
 
   const kir::KernelProgram& program_;
