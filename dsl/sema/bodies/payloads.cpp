@@ -125,11 +125,13 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
     if (prover_.proves_less_equal(size, count.bound)) continue;
     const HostExprId bound_of_size = sizes_.without_counts(size);
     const HostExprId most = bound_of_size ? bound_of_size : size;
-    reporter_
-        .report<DiagKind::CountNotBounded>(source->span, count.name, sizes_.size_text(count.bound),
-                                           sizes_.size_text(most))
-        .note(count.span, "the bound")
-        .note("`limit: m` on `nonzero` or `filter` keeps the first m");
+    const std::string bound_text = sizes_.size_text(count.bound);
+    auto& diag = reporter_.report<DiagKind::CountNotBounded>(source->span, count.name, bound_text,
+                                                             sizes_.size_text(most));
+    diag.note(count.span, "the bound");
+    const bool is_filtered = pool().node(size).op == HostOp::Count;
+    diag.note(is_filtered ? "`limit: m` on `nonzero` or `filter` keeps the first m"
+                          : "`min(" + sizes_.size_text(size) + ", " + bound_text + ")` keeps it");
     is_good = false;
   }
   return is_good;
