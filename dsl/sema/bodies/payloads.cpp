@@ -141,7 +141,8 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
 bool Payloads::check_packed(const WireField& field, const Value& value) {
   if (!field.is_ascending()) return true;
   const IndexFacts& facts = value.facts;
-  if (facts.ascending && facts.limit && prover_.proves_less_equal(facts.limit, field.below)) {
+  const bool ascends = facts.ascending && facts.assumed == 0;
+  if (ascends && facts.limit && prover_.proves_less_equal(facts.limit, field.below)) {
     return true;
   }
   reporter_.report<DiagKind::NotAscending>(value.span, field.name, sizes_.size_text(field.below))
@@ -257,6 +258,7 @@ void Payloads::note_field_facts(const Value& wire) {
   field_facts_ = wire_facts_[literal_of(wire).index()];
   for (std::size_t i = 0; i < field_facts_.size(); ++i) {
     IndexFacts& facts = field_facts_[i];
+    if (facts.assumed != 0) facts = {};
     rt::FieldInfo& field = out_.info.wire.fields[i];
     const bool is_vector = field.type.rank == 1;
     if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {

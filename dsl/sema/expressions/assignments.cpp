@@ -164,10 +164,8 @@ void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     reporter_.report<DiagKind::BadIndex>(index.span, text_.describe(index));
     return;
   }
-  if (index.type.rank == 1 && !index.facts.unique) {
-    report_repeats(node, index.span);
-    return;
-  }
+  const auto report = [this, &node, at = index.span] { report_repeats(node, at); };
+  if (index.type.rank == 1 && !all_.facts.holds(index.facts.unique, index.facts, report)) return;
   Type stored = scalar_type(type.dtype);
   if (type.rank == 1 && index.type.rank == 1) stored = vector_type(type.dtype, index.type.dims[0]);
   if (type.rank == 2 && index.type.rank == 0) stored = vector_type(type.dtype, type.dims[1]);
