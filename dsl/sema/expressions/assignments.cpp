@@ -89,8 +89,12 @@ IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbo
   const Value given = all_.exprs.expr(node.value);
   const Value whole = node.is_update ? updated(node, symbol, given, span) : given;
   const Value value = conversions_.fit_to(whole, type, node.target.text, span);
-  if (value.is_error()) return {};
   const bool is_state = symbol.kind == SymbolKind::State;
+  if (value.is_error()) {
+    // What was known stays, so that one mistake is not reported at every later use.
+    const IndexFacts* known = is_state ? nullptr : all_.facts.of(symbol.value.var);
+    return known == nullptr ? IndexFacts() : *known;
+  }
   Stmt made{is_state ? StmtKind::AssignState : StmtKind::Assign, span};
   made.is_state = is_state;
   made.index = symbol.index;
