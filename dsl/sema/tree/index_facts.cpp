@@ -54,12 +54,11 @@ std::vector<IndexFactTracker::Assumption> IndexFactTracker::assume(const Variabl
   return made;
 }
 
-// Does the variable have the assumed properties at the end of the body, by assumptions that hold?
+// Is the variable free of repeats at the end of the body, too, by assumptions that hold?
 bool IndexFactTracker::is_kept(const Assumption& made, const Outcome& outcome,
                                const IndexFacts& before) {
   const IndexFacts& after = variable_facts_[made.var];
-  return (after.unique || !before.unique) && (after.ascending || !before.ascending) &&
-         (after.unique_in_rows || !before.unique_in_rows) &&
+  return (after.unique || !before.unique) && (after.unique_in_rows || !before.unique_in_rows) &&
          (after.assumed & outcome.own & ~outcome.kept) == 0;
 }
 
@@ -82,6 +81,7 @@ IndexFactTracker::Outcome IndexFactTracker::outcome_of(const std::vector<Assumpt
     const bool keeps_limit =
         !was.limit || (is.limit && prover_.proves_less_equal(is.limit, was.limit));
     result.keeps_limits = result.keeps_limits && keeps_limit;
+    result.keeps_order = result.keeps_order && (is.ascending || !was.ascending);
   }
   return result;
 }
@@ -95,7 +95,10 @@ void IndexFactTracker::settle(const Outcome& outcome) {
   };
   for (auto& [var, facts] : variable_facts_) {
     if ((facts.assumed & failed) != 0) facts = {};
-    if ((facts.assumed & outcome.own) != 0 && !outcome.keeps_limits) facts.limit = {};
+    if ((facts.assumed & outcome.own) != 0) {
+      if (!outcome.keeps_limits) facts.limit = {};
+      facts.ascending = facts.ascending && outcome.keeps_order;
+    }
     facts.assumed = settled(facts.assumed);
   }
   std::vector<Use> left;

@@ -64,7 +64,7 @@ class IndexFactTracker : Part {
   struct Outcome {
     std::uint64_t own = 0, kept = 0;  // all of them, and those that hold
     std::uint64_t outer = 0;          // assumptions of outer loops on which these stand
-    bool keeps_limits = true;
+    bool keeps_limits = true, keeps_order = true;
   };
 
   std::vector<Assumption> assume(const VariableFacts& before);
