@@ -332,6 +332,10 @@ bool SizeProver::has_float_bound(HostExprId id) {
     case HostOp::Max:
     case HostOp::Add:
       return arg(0) && arg(1);
+    case HostOp::Mul:
+      steps_ = 0;
+      return arg(0) && arg(1) && is_nonnegative_float(node.args[0], kMaxDepth) &&
+             is_nonnegative_float(node.args[1], kMaxDepth);
     case HostOp::Clamp:
       return arg(2);
     default:

@@ -148,6 +148,15 @@ TEST_F(Sizes, TheLesserOfAFloatAndALiteralHasABound) {
   EXPECT_TRUE(sizes.has_bound_in_n(size_of(HostOp::Min, pool.const_f64(8))));
   EXPECT_FALSE(sizes.has_bound_in_n(size_of(HostOp::Max, pool.const_f64(8))));
   EXPECT_FALSE(sizes.has_bound_in_n(size_of(HostOp::Min, pool.const_f64(INFINITY))));
+  const HostExprId least = pool.make(HostOp::Min, ratio, pool.const_f64(8));
+  const HostExprId rows = pool.cast(pool.ceil_div(n, c(4)), HostType::F64);
+  const HostExprId product = pool.cast(pool.mul(least, rows), HostType::Int);
+  const HostExprId square = pool.cast(pool.mul(least, least), HostType::Int);
+  EXPECT_FALSE(sizes.has_bound_in_n(square));  // of a negative number
+  SizeProver known(pool);
+  known.set_param_range(0, rt::ParamRange{0.0, 8.0, false, false});
+  EXPECT_TRUE(known.has_bound_in_n(product));
+  EXPECT_TRUE(known.has_bound_in_n(square));
 }
 
 }  // namespace
