@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -24,16 +23,6 @@ constexpr std::size_t kMostCompressors = 4096;
 bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
   return param.type.has_value() &&
          std::holds_alternative<ast::CompressorType>(unit.tree[param.type].node);
-}
-
-// The family of a file of the standard library; "" for other files.
-std::string library_family(const ModuleData& module, const std::string& name) {
-  if (!module.load) return "";
-  ImportRequest request;
-  request.std_path = {name};
-  const std::vector<LoadedText> found = module.load(request);
-  if (found.size() != 1) return "";
-  return std::filesystem::path(found.front().name).parent_path().filename().string();
 }
 
 class SpecMaker {
@@ -287,7 +276,7 @@ bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const 
                    ast::ExprId id, Reporter& reporter) {
   const auto* words = std::get_if<ast::EnumType>(&declaring[param.type].node);
   const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
-  if (words == nullptr || name == nullptr || is_builtin_name(name->name.text)) return false;
+  if (words == nullptr || name == nullptr) return false;
   if (find_decl(unit, name->name.text, name->name.span, reporter)) return false;
   std::vector<std::string_view> known;
   known.reserve(words->names.size());

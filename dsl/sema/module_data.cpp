@@ -2,6 +2,7 @@
 #include "dsl/sema/module_data.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 #include "dsl/syntax/syntax.h"
@@ -154,6 +155,26 @@ void add_unique(std::vector<DeclRef>& found, DeclRef ref) {
 }
 
 }  // namespace
+
+std::string library_family(const ModuleData& module, const std::string& name) {
+  if (!module.load) return "";
+  ImportRequest request;
+  request.std_path = {name};
+  const std::vector<LoadedText> found = module.load(request);
+  if (found.size() != 1) return "";
+  return std::filesystem::path(found.front().name).parent_path().filename().string();
+}
+
+std::string module_of_function(const ModuleData& module, const std::string& name) {
+  if (!module.load) return "";
+  ImportRequest request;
+  request.std_path = {"parts"};
+  for (const LoadedText& file : module.load(request)) {
+    if (file.text.find("\nfn " + name + "(") == std::string::npos) continue;
+    return std::filesystem::path(file.name).stem().string();
+  }
+  return "";
+}
 
 std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file,
                                        const Loader& loader, dsl::DiagSink& sink) {

@@ -143,6 +143,11 @@ bool is_qualifier(const FileUnit& unit, std::string_view name);
 /// All names that are visible in `unit` without a qualifier, for suggestions.
 std::vector<std::string_view> visible_names(const FileUnit& unit);
 
+/// The family of a compressor of the standard library; "" for other names.
+std::string library_family(const ModuleData& module, const std::string& name);
+/// The module of the standard library that has this function for other programs; "" if none has.
+std::string module_of_function(const ModuleData& module, const std::string& name);
+
 /// Parses `file` and everything that it imports.
 std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file,
                                        const Loader& loader, dsl::DiagSink& sink);

@@ -22,6 +22,7 @@ struct IndexFacts {
   bool ascending = false;       // strictly
   HostExprId limit;             // every value is in [0, limit), where valid
   bool unique_in_rows = false;  // of a matrix: no value occurs twice in a row
+  std::uint64_t assumed = 0;    // all of this holds if these assumptions do (IndexFactTracker)
 };
 
 enum class ValueKind : std::uint8_t {

@@ -125,11 +125,13 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
     if (prover_.proves_less_equal(size, count.bound)) continue;
     const HostExprId bound_of_size = sizes_.without_counts(size);
     const HostExprId most = bound_of_size ? bound_of_size : size;
-    reporter_
-        .report<DiagKind::CountNotBounded>(source->span, count.name, sizes_.size_text(count.bound),
-                                           sizes_.size_text(most))
-        .note(count.span, "the bound")
-        .note("`limit: m` on `nonzero` or `filter` keeps the first m");
+    const std::string bound_text = sizes_.size_text(count.bound);
+    auto& diag = reporter_.report<DiagKind::CountNotBounded>(source->span, count.name, bound_text,
+                                                             sizes_.size_text(most));
+    diag.note(count.span, "the bound");
+    const bool is_filtered = pool().node(size).op == HostOp::Count;
+    diag.note(is_filtered ? "`limit: m` on `nonzero` or `filter` keeps the first m"
+                          : "`min(" + sizes_.size_text(size) + ", " + bound_text + ")` keeps it");
     is_good = false;
   }
   return is_good;
@@ -139,7 +141,8 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
 bool Payloads::check_packed(const WireField& field, const Value& value) {
   if (!field.is_ascending()) return true;
   const IndexFacts& facts = value.facts;
-  if (facts.ascending && facts.limit && prover_.proves_less_equal(facts.limit, field.below)) {
+  const bool ascends = facts.ascending && facts.assumed == 0;
+  if (ascends && facts.limit && prover_.proves_less_equal(facts.limit, field.below)) {
     return true;
   }
   reporter_.report<DiagKind::NotAscending>(value.span, field.name, sizes_.size_text(field.below))
@@ -255,6 +258,7 @@ void Payloads::note_field_facts(const Value& wire) {
   field_facts_ = wire_facts_[literal_of(wire).index()];
   for (std::size_t i = 0; i < field_facts_.size(); ++i) {
     IndexFacts& facts = field_facts_[i];
+    if (facts.assumed != 0) facts = {};
     rt::FieldInfo& field = out_.info.wire.fields[i];
     const bool is_vector = field.type.rank == 1;
     if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {

@@ -177,7 +177,11 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
                                                     fmt::format("{}", number), takes_text(type));
     return false;
   }
-  const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
+  Span range_span = param.range.has_value() ? tree()[param.range].span : span;
+  for (const NamedParam& name : names_of(instance, param)) {  // a composition's range is narrower
+    const auto& range = name.declared->range;
+    if (range.has_value()) range_span = name.unit->tree[range].span;
+  }
   return check_range(open_name(instance, param), type.dtype, number, type.range, span,
                      range_span) &&
          !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();

@@ -108,7 +108,7 @@ Value Arguments::matrix_of(const Value& given, std::string_view name) {
 
 std::optional<HostExprId> Arguments::size_arg(ast::ExprId id, std::string_view name) {
   const std::string what = "the size in `" + std::string(name) + "`";
-  const auto size = all_.constants.host_size(id, what);
+  const auto size = all_.constants.host_size(id, what, true);
   if (!size) return size;
   if (!sizes_.without_counts(*size)) {
     reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span,

@@ -89,8 +89,12 @@ IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbo
   const Value given = all_.exprs.expr(node.value);
   const Value whole = node.is_update ? updated(node, symbol, given, span) : given;
   const Value value = conversions_.fit_to(whole, type, node.target.text, span);
-  if (value.is_error()) return {};
   const bool is_state = symbol.kind == SymbolKind::State;
+  if (value.is_error()) {
+    // What was known stays, so that one mistake is not reported at every later use.
+    const IndexFacts* known = is_state ? nullptr : all_.facts.of(symbol.value.var);
+    return known == nullptr ? IndexFacts() : *known;
+  }
   Stmt made{is_state ? StmtKind::AssignState : StmtKind::Assign, span};
   made.is_state = is_state;
   made.index = symbol.index;
@@ -164,10 +168,8 @@ void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     reporter_.report<DiagKind::BadIndex>(index.span, text_.describe(index));
     return;
   }
-  if (index.type.rank == 1 && !index.facts.unique) {
-    report_repeats(node, index.span);
-    return;
-  }
+  const auto report = [this, &node, at = index.span] { report_repeats(node, at); };
+  if (index.type.rank == 1 && !all_.facts.holds(index.facts.unique, index.facts, report)) return;
   Type stored = scalar_type(type.dtype);
   if (type.rank == 1 && index.type.rank == 1) stored = vector_type(type.dtype, index.type.dims[0]);
   if (type.rank == 2 && index.type.rank == 0) stored = vector_type(type.dtype, type.dims[1]);

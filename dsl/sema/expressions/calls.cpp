@@ -61,8 +61,13 @@ Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span)
   if (reporter_.num_errors() < dsl::kMostShown) {
     for (std::string_view visible : visible_names(*env_->unit)) known.push_back(visible);
   }
-  reporter_.report<DiagKind::UnknownOperator>(name.span, name.text)
-      .suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
+  auto& diag = reporter_.report<DiagKind::UnknownOperator>(name.span, name.text);
+  const std::string home = module_of_function(module_, name.text);
+  if (home.empty()) {
+    diag.suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
+  } else {
+    diag.note("`" + name.text + "` is in the library: `import std." + home + "`");
+  }
   return error_value(span);
 }
 

@@ -137,6 +137,7 @@ Value Indexing::gather(const Value& base, const Value& index, Span span) {
   made.proved_in_bounds = checks_before_launch || all_.facts.is_in_bounds(at, size);
   Value result = build_.typed(std::move(made));
   result.facts.limit = base.facts.limit;
+  result.facts.assumed = base.facts.assumed | at.facts.assumed;
   if (at.type.rank == 0 && base.type.rank == 2) result.facts.unique = base.facts.unique_in_rows;
   if (at.type.rank == 1 && base.type.rank == 1) {
     result.facts.unique = base.facts.unique && at.facts.unique;
@@ -150,12 +151,14 @@ Value Indexing::gather_flat(const Value& base, const Value& index, Span span) {
   const HostExprId size = sizes_.num_elems(index.type);
   Value flat = all_.shapes.reshaped(index, vector_type(index.type.dtype, size), span);
   flat.facts.limit = index.facts.limit;
+  flat.facts.assumed = index.facts.assumed;
   Value found = gather(base, flat, span);
   if (found.is_error()) return found;
   Type type = index.type;
   type.dtype = found.type.dtype;
   Value result = all_.shapes.reshaped(found, type, span);
   result.facts.limit = base.facts.limit;
+  result.facts.assumed = base.facts.assumed;
   return result;
 }
 
@@ -190,6 +193,7 @@ Value Indexing::places_in_rows(const Value& index, HostExprId cols, Span span) {
   if (is_proved) {
     at.facts.limit = places;
     at.facts.unique = index.facts.unique_in_rows;
+    at.facts.assumed = index.facts.assumed;
   }
   return at;
 }

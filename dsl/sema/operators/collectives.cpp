@@ -73,6 +73,7 @@ Value Collectives::sendrecv_call(const CallArgs& args) {
   received.facts.unique = x.facts.unique;
   received.facts.ascending = x.facts.ascending;
   received.facts.unique_in_rows = x.facts.unique_in_rows;
+  received.facts.assumed = x.facts.assumed;
   return received;
 }
 
@@ -113,6 +114,7 @@ Value Collectives::per_rank_call(BuiltinId id, const CallArgs& args) {
                                 {x.expr}, args.span);
     // Received indices are checked at their use, because they came over a network.
     rows.facts.unique_in_rows = x.facts.unique;
+    rows.facts.assumed = x.facts.assumed;
     return rows;
   }
   Value x = all_.arguments.matrix_operand(args.positional[0], args.name);

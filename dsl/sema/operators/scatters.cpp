@@ -25,7 +25,8 @@ Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
   if (v.is_error() || at.is_error() || !size) return error_value(args.span);
   if (at.type.rank == 2) {
     // Nothing proves that the indices of a payload's row do not repeat.
-    const bool may_repeat = is_by_rows() && !at.facts.unique_in_rows;
+    const bool is_known = at.facts.unique_in_rows && at.facts.assumed == 0;
+    const bool may_repeat = is_by_rows() && !is_known;
     if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
     return scatter_rows(how, v, at, *size, args.span);
   }
@@ -41,19 +42,22 @@ Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
 
 Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value& at,
                                 HostExprId size, Span span, bool in_rows) {
-  if (how.needs_unique() && !at.facts.unique) {
-    reporter_.report<DiagKind::IndexMayRepeat>(at.span).note(
+  const auto report = [this, place = at.span] {
+    reporter_.report<DiagKind::IndexMayRepeat>(place).note(
         "`scatter_add` takes indices that repeat, and `keep: last` says which value stays");
+  };
+  if (how.needs_unique() && !all_.facts.holds(at.facts.unique, at.facts, report)) {
     return error_value(span);
   }
+  const bool is_unique = how.needs_unique() || (at.facts.unique && at.facts.assumed == 0);
   const Value values = how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v);
   if (values.is_error()) return error_value(span);
   Type type = vector_type(values.type.dtype, size);
   if (v.type.rank == 2) type = matrix_type(values.type.dtype, size, v.type.dims[1]);
   return build_.builtin(how.id, type, {values.expr, at.expr}, span, [&](Expr& e) {
     e.size = size;
-    e.keep = at.facts.unique ? Keep::Only : how.keep;
-    e.proved_unique = at.facts.unique;
+    e.keep = is_unique ? Keep::Only : how.keep;
+    e.proved_unique = is_unique;
     e.proved_in_bounds = all_.facts.is_in_bounds(at, size);
     if (in_rows) e.axis = 1;
   });

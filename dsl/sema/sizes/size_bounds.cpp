@@ -1,6 +1,7 @@
 // Proves inequalities between sizes. First it distinguishes cases of min, max, clamp and counts.
 // Then it replaces terms of the difference by bounds until no remaining term can be negative.
 #include <algorithm>
+#include <cmath>
 
 #include "dsl/sema/sizes/size_prover.h"
 #include "runtime/core/sizes/host_expr_ops.h"
@@ -143,6 +144,30 @@ bool SizeProver::improve_negative_elements(const Polynomial& sum,
   return is_nonnegative_sum(polynomial(next), depth - 1);
 }
 
+// The divisor of a quotient by a positive constant.
+std::optional<std::int64_t> SizeProver::constant_divisor(const HostExprNode& node) {
+  if (node.op != HostOp::Div && node.op != HostOp::CeilDiv) return std::nullopt;
+  const auto divisor = constant(node.args[1]);
+  return divisor && *divisor > 0 ? divisor : std::nullopt;
+}
+
+// Is others + factor * (x / d) * rest not negative? It is not, if d times it is not: for a negative
+// factor and x >= 0, x / d is at most its exact quotient, and ceil_div(x, d) is at most that of
+// x + d - 1. Without others' fractions, one whole quotient may be nearly 1 less.
+bool SizeProver::holds_times_divisor(const Polynomial& others, const std::vector<HostExprId>& rest,
+                                     std::int64_t factor, HostExprId quotient, int depth) {
+  const HostExprNode node = pool_.node(quotient);
+  const auto divisor = constant_divisor(node);
+  if (!divisor || !is_nonnegative_atom(quotient, depth)) return false;
+  const HostExprId less = pool_.const_int(*divisor - 1);
+  const bool is_whole = rest.empty() && factor == -1;
+  HostExprId scaled = pool_.mul(rebuild(others), pool_.const_int(*divisor));
+  HostExprId above = node.args[0];
+  if (is_whole && node.op == HostOp::Div) scaled = pool_.add(scaled, less);
+  if (!is_whole && node.op == HostOp::CeilDiv) above = pool_.add(above, less);
+  return is_nonnegative_with(polynomial(scaled), rest, factor, above, depth);
+}
+
 // Is others + factor * bound * rest not negative?
 bool SizeProver::is_nonnegative_with(const Polynomial& others, const std::vector<HostExprId>& rest,
                                      std::int64_t factor, HostExprId bound, int depth) {
@@ -165,6 +190,7 @@ bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
         return is_nonnegative_with(without(sum, key), rest, factor, bound, depth);
       };
       if (std::ranges::any_of(upper_bounds(atom, depth - 1), holds_with)) return true;
+      if (holds_times_divisor(without(sum, key), rest, factor, atom, depth - 1)) return true;
       // The maximum of two sizes is one of them.
       const HostExprNode node = pool_.node(atom);
       if (node.op != HostOp::Max) continue;
@@ -174,7 +200,7 @@ bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
   return false;
 }
 
-// c * atom * rest >= c * bound * rest; and ceil_div(x, y) * y >= x.
+// c * atom * rest >= c * bound * rest; and ceil_div(x, y) * y >= x, x / d * d >= x - (d - 1).
 bool SizeProver::improve_positive_term(const Polynomial& sum, int depth) {
   for (const auto& [key, factor] : sum) {
     if (factor <= 0) continue;
@@ -183,10 +209,13 @@ bool SizeProver::improve_positive_term(const Polynomial& sum, int depth) {
       const HostExprNode node = pool_.node(atom);
       std::vector<HostExprId> bounds = lower_bounds(atom);
       std::int64_t left = factor;
-      if (node.op == HostOp::CeilDiv) {
-        const auto divisor = constant(node.args[1]);
+      if (const auto divisor = constant_divisor(node);
+          node.op == HostOp::Div && divisor && factor % *divisor == 0) {
+        left = factor / *divisor;
+        bounds = {pool_.sub(node.args[0], pool_.const_int(*divisor - 1))};
+      } else if (node.op == HostOp::CeilDiv) {
         const auto at = std::find(rest.begin(), rest.end(), node.args[1]);
-        if (divisor && *divisor > 0 && factor % *divisor == 0) {
+        if (divisor && factor % *divisor == 0) {
           left = factor / *divisor;
           bounds = {node.args[0]};
         } else if (at != rest.end() && is_at_least_one(node.args[1], depth - 1)) {
@@ -284,6 +313,36 @@ bool SizeProver::has_bound_in_n(HostExprId id) {
   return found;
 }
 
+// A float that becomes a size: is it at most a constant or a size with a bound?
+bool SizeProver::has_float_bound(HostExprId id) {
+  const HostExprNode node = pool_.node(id);
+  if (node.type == HostType::Int) return has_bound_in_n(id);
+  const auto arg = [&](int i) { return has_float_bound(node.args[i]); };
+  switch (node.op) {
+    case HostOp::Const:
+      return std::isfinite(pool_.const_value(id).to_double());
+    case HostOp::Cast:
+    case HostOp::Ceil:
+    case HostOp::Floor:
+    case HostOp::Round:
+    case HostOp::Trunc:
+      return arg(0);
+    case HostOp::Min:
+      return arg(0) || arg(1);
+    case HostOp::Max:
+    case HostOp::Add:
+      return arg(0) && arg(1);
+    case HostOp::Mul:
+      steps_ = 0;
+      return arg(0) && arg(1) && is_nonnegative_float(node.args[0], kMaxDepth) &&
+             is_nonnegative_float(node.args[1], kMaxDepth);
+    case HostOp::Clamp:
+      return arg(2);
+    default:
+      return false;
+  }
+}
+
 bool SizeProver::find_bound_in_n(HostExprId id) {
   const HostExprNode node = pool_.node(id);
   const auto arg = [&](int i) { return has_bound_in_n(node.args[i]); };
@@ -315,9 +374,8 @@ bool SizeProver::find_bound_in_n(HostExprId id) {
     case HostOp::Select:
       return arg(1) && arg(2);
     case HostOp::Cast: {
-      // If n is a constant, `clamp(ceil(ratio * n), 1, n)` consists of floats.
-      const HostExprNode cast = pool_.node(node.args[0]);
-      if (cast.op == HostOp::Clamp && pool_.is_const(cast.args[2])) return true;
+      // Beside literals, `min(ceil(ratio * n), 100)` consists of floats.
+      if (has_float_bound(node.args[0])) return true;
       return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&
              !pool_.depends_on(id, HostOp::World) && !pool_.has_count(id);
     }

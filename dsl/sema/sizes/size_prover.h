@@ -48,6 +48,7 @@ class SizeProver {
   const Polynomial& polynomial(HostExprId id);
   Polynomial make_polynomial(HostExprId id);
   bool find_bound_in_n(HostExprId id);
+  bool has_float_bound(HostExprId id);
   HostExprId rebuild(const Polynomial& sum);
   HostExprId rebuild_product(const std::vector<HostExprId>& atoms, std::int64_t factor);
   HostExprId canonical_atom(HostExprId id);
@@ -61,6 +62,9 @@ class SizeProver {
   bool bounded_below_by(HostExprId a, HostExprId b, int depth);
   bool is_nonnegative_with(const Polynomial& others, const std::vector<HostExprId>& rest,
                            std::int64_t factor, HostExprId bound, int depth);
+  std::optional<std::int64_t> constant_divisor(const HostExprNode& node);
+  bool holds_times_divisor(const Polynomial& others, const std::vector<HostExprId>& rest,
+                           std::int64_t factor, HostExprId quotient, int depth);
   bool improve_negative_term(const Polynomial& sum, int depth);
   bool improve_negative_elements(const Polynomial& sum, const std::vector<HostExprId>& key,
                                  int depth);

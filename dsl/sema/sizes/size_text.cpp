@@ -70,6 +70,11 @@ std::string SizeScope::size_text_within(HostExprId id, int depth, int& left) {
       return needs ? "(" + inner(arg) + ")" : inner(arg);
     };
     const std::string left_side = side(node.args[0], false);
+    const HostExprNode& right = pool().node(node.args[1]);
+    if (node.op == HostOp::Add && right.op == HostOp::Const && right.type == HostType::Int) {
+      const std::int64_t added = pool().const_value(node.args[1]).as_int();
+      if (added < 0 && added != INT64_MIN) return left_side + " - " + std::to_string(-added);
+    }
     return left_side + infix + side(node.args[1], true);
   }
   std::string text = std::string(host_op_name(node.op)) + "(";

@@ -10,6 +10,7 @@ IndexFacts IndexFactTracker::common_facts(const IndexFacts& a, const IndexFacts&
   both.unique = a.unique && b.unique;
   both.ascending = a.ascending && b.ascending;
   both.unique_in_rows = a.unique_in_rows && b.unique_in_rows;
+  both.assumed = a.assumed | b.assumed;
   if (!a.limit || !b.limit) return both;
   if (prover_.proves_less_equal(a.limit, b.limit)) {
     both.limit = b.limit;
@@ -27,15 +28,102 @@ void IndexFactTracker::join_variable_facts(const std::map<std::uint32_t, IndexFa
   }
 }
 
+bool IndexFactTracker::holds(bool fact, const IndexFacts& facts,
+                             const std::function<void()>& report) {
+  if (!fact) {
+    report();
+  } else if (facts.assumed != 0) {
+    uses_.push_back({facts.assumed, report});
+  }
+  return fact;
+}
+
+// What is known before a loop, as assumptions at the beginning of its body.
+std::vector<IndexFactTracker::Assumption> IndexFactTracker::assume(const VariableFacts& before) {
+  std::vector<Assumption> made;
+  variable_facts_.clear();
+  for (const auto& [var, facts] : before) {
+    const std::uint64_t bit = ~open_ & (open_ + 1);  // the lowest free one
+    if (bit == 0) break;
+    if (!facts.unique && !facts.ascending && !facts.unique_in_rows) continue;
+    open_ |= bit;
+    made.push_back({var, bit});
+    variable_facts_[var] = facts;
+    variable_facts_[var].assumed = bit;
+  }
+  return made;
+}
+
+// Is the variable free of repeats at the end of the body, too, by assumptions that hold?
+bool IndexFactTracker::is_kept(const Assumption& made, const Outcome& outcome,
+                               const IndexFacts& before) {
+  const IndexFacts& after = variable_facts_[made.var];
+  return (after.unique || !before.unique) && (after.unique_in_rows || !before.unique_in_rows) &&
+         (after.assumed & outcome.own & ~outcome.kept) == 0;
+}
+
+IndexFactTracker::Outcome IndexFactTracker::outcome_of(const std::vector<Assumption>& made,
+                                                       const VariableFacts& before) {
+  Outcome result;
+  for (const Assumption& one : made) result.own |= one.bit;
+  result.kept = result.own;
+  for (std::uint64_t last = 0; last != result.kept;) {
+    last = result.kept;
+    for (const Assumption& one : made) {
+      const bool is_open = (result.kept & one.bit) != 0;
+      if (is_open && !is_kept(one, result, before.at(one.var))) result.kept &= ~one.bit;
+    }
+  }
+  for (const Assumption& one : made) {
+    if ((result.kept & one.bit) == 0) continue;
+    const IndexFacts &was = before.at(one.var), &is = variable_facts_[one.var];
+    result.outer |= was.assumed | (is.assumed & ~result.own);
+    const bool keeps_limit =
+        !was.limit || (is.limit && prover_.proves_less_equal(is.limit, was.limit));
+    result.keeps_limits = result.keeps_limits && keeps_limit;
+    result.keeps_order = result.keeps_order && (is.ascending || !was.ascending);
+  }
+  return result;
+}
+
+// Ends a loop's assumptions: what stands on them is known, stands on those of outer loops, or
+// fails.
+void IndexFactTracker::settle(const Outcome& outcome) {
+  const std::uint64_t failed = outcome.own & ~outcome.kept;
+  const auto settled = [&](std::uint64_t assumed) {
+    return (assumed & ~outcome.own) | ((assumed & outcome.own) != 0 ? outcome.outer : 0);
+  };
+  for (auto& [var, facts] : variable_facts_) {
+    if ((facts.assumed & failed) != 0) facts = {};
+    if ((facts.assumed & outcome.own) != 0) {
+      if (!outcome.keeps_limits) facts.limit = {};
+      facts.ascending = facts.ascending && outcome.keeps_order;
+    }
+    facts.assumed = settled(facts.assumed);
+  }
+  std::vector<Use> left;
+  for (Use& use : uses_) {
+    if ((use.assumed & failed) != 0) {
+      use.report();
+      continue;
+    }
+    use.assumed = settled(use.assumed);
+    if (use.assumed != 0) left.push_back(std::move(use));
+  }
+  uses_ = std::move(left);
+  open_ &= ~outcome.own;
+}
+
 // A body may run again after its own assignments, or not run at all.
 Value IndexFactTracker::in_loop(const std::function<Value()>& body) {
   const auto before = variable_facts_;
   std::map<std::uint32_t, std::uint32_t> versions;
   for (const auto& [var, facts] : before) versions[var] = all_.numbering.version(VarId(var));
-  variable_facts_.clear();
+  const std::vector<Assumption> assumptions = assume(before);
   const std::uint32_t outer = all_.numbering.enter_loop();
   Value value = body();
   all_.numbering.leave_loop(outer);
+  settle(outcome_of(assumptions, before));
   join_variable_facts(before);
   for (const auto& [var, facts] : before) {
     const bool is_same = all_.numbering.version(VarId(var)) == versions[var];
@@ -75,7 +163,8 @@ IndexFacts IndexFactTracker::facts_of_op(ScalarOp op, const std::vector<Value>& 
 }
 
 HostExprId IndexFactTracker::index_limit(const Value& value) {
-  if (value.facts.limit) return value.facts.limit;
+  // An index is checked, or not, at once: an assumption would come too late.
+  if (value.facts.limit && value.facts.assumed == 0) return value.facts.limit;
   if (value.is_typed() && is_unsigned_int(value.type.dtype) && value.type.dtype.bits <= 32) {
     return pool().const_int(std::int64_t{1} << value.type.dtype.bits);
   }

@@ -1,5 +1,7 @@
 // Facts about arrays of indices: about results of arithmetic, and about mutable variables, for
-// which it follows assignments through branches and loops.
+// which it follows assignments through branches and loops. At the beginning of a loop, what is
+// known of a variable is an assumption: it holds in the first round, and in all others if the body
+// keeps it. That is known at the end of the body. What fails until then is reported there.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,9 @@ class IndexFactTracker : Part {
   void join_variable_facts(const std::map<std::uint32_t, IndexFacts>& other);
   /// Elaborates the body of a loop, which may run many times or not at all.
   Value in_loop(const std::function<Value()>& body);
+  /// Is `fact` known, which is one of `facts`? If not, or if an assumption fails on which it
+  /// stands, `report` is called, perhaps later.
+  bool holds(bool fact, const IndexFacts& facts, const std::function<void()>& report);
   /// Bounds of results of integer arithmetic that hold for all values.
   IndexFacts facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type);
   /// A bound above every value of an index; invalid if nothing is known.
@@ -42,7 +47,34 @@ class IndexFactTracker : Part {
   bool is_in_bounds(const Value& index, HostExprId size);
 
  private:
-  std::map<std::uint32_t, IndexFacts> variable_facts_;  // current facts, by VarId
+  using VariableFacts = std::map<std::uint32_t, IndexFacts>;  // by VarId
+
+  struct Assumption {
+    std::uint32_t var = 0;
+    std::uint64_t bit = 0;
+  };
+
+  // Something that was used in a loop, and what is told if its assumptions fail.
+  struct Use {
+    std::uint64_t assumed = 0;
+    std::function<void()> report;
+  };
+
+  // What has become of a loop's assumptions.
+  struct Outcome {
+    std::uint64_t own = 0, kept = 0;  // all of them, and those that hold
+    std::uint64_t outer = 0;          // assumptions of outer loops on which these stand
+    bool keeps_limits = true, keeps_order = true;
+  };
+
+  std::vector<Assumption> assume(const VariableFacts& before);
+  bool is_kept(const Assumption& made, const Outcome& outcome, const IndexFacts& before);
+  Outcome outcome_of(const std::vector<Assumption>& made, const VariableFacts& before);
+  void settle(const Outcome& outcome);
+
+  VariableFacts variable_facts_;  // current facts
+  std::uint64_t open_ = 0;        // assumptions of all loops around this place
+  std::vector<Use> uses_;         // of open assumptions
 };
 
 }  // namespace cinch::sema

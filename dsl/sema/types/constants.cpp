@@ -16,13 +16,17 @@ Value Constants::on_host(ast::ExprId id) {
   return all_.exprs.expr(id);
 }
 
-std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view what) {
+std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view what,
+                                               bool takes_counts) {
   const std::size_t errors = reporter_.num_errors();
   const Value value = on_host(id);
   if (value.is_error()) return std::nullopt;
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
-      reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
+      auto& diag = reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
+      if (takes_counts && value.is_typed()) {
+        diag.note("a count fits, too: how many elements of a mask m are true is `len(nonzero(m))`");
+      }
     }
     return std::nullopt;
   }

@@ -16,8 +16,10 @@ class Constants : Part {
   using Part::Part;
 
   /// Evaluates an expression on the host, as an Int. Reports an expression that the host cannot
-  /// compute, and returns nothing.
-  std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what);
+  /// compute, and returns nothing. Where counts are sizes, too, a number that is computed on the
+  /// device gets a note about them.
+  std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what,
+                                      bool takes_counts = false);
   Value constant(const Constant& number, Span span);
   /// Evaluates a constant expression. Reports other expressions and returns nothing.
   std::optional<Constant> constant_number(ast::ExprId id);

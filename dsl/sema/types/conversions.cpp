@@ -239,9 +239,10 @@ Value Conversions::as_float(const Value& value, std::string_view op) {
   if (value.is_error()) return value;
   const auto own = types_.own_dtype(value);
   if (!own) {
-    return value.is_typed() || value.is_host() || value.kind == ValueKind::Table
-               ? coerce(value, kF32)
-               : error_value(value.span);
+    const bool is_number = value.is_typed() || value.is_host() || value.kind == ValueKind::Table;
+    if (is_number) return coerce(value, kF32);
+    reporter_.report<DiagKind::CannotApply>(value.span, op, text_.describe(value));
+    return error_value(value.span);
   }
   if (is_float(*own)) return coerce(value, arithmetic_type(*own));
   if (!is_bool(*own) && widens_losslessly(*own, kF32)) return coerce(value, kF32);

@@ -128,19 +128,45 @@ bool TypeRules::has_room(const Value& number, DType type) const {
          fits(pool().const_value(number.host).as_int(), type);
 }
 
+// Is this a constant with a fraction, or made of one by arithmetic or a choice?
+bool TypeRules::is_fraction(HostExprId number) const {
+  const HostType type = pool().type(number);
+  if (type != HostType::F32 && type != HostType::F64) return false;
+  const HostExprNode node = pool().node(number);
+  switch (node.op) {
+    case HostOp::Const: {
+      const double real = pool().const_value(number).to_double();
+      return std::isfinite(real) && real != std::trunc(real);
+    }
+    case HostOp::Add:
+    case HostOp::Sub:
+    case HostOp::Mul:
+    case HostOp::Div:
+    case HostOp::Min:
+    case HostOp::Max:
+    case HostOp::Clamp:
+    case HostOp::Neg:
+    case HostOp::Cast:
+    case HostOp::Select: {
+      if (const auto known = fractions_.find(number); known != fractions_.end()) {
+        return known->second;
+      }
+      const auto is_one = [&](HostExprId arg) { return arg && is_fraction(arg); };
+      return fractions_[number] = std::ranges::any_of(node.args, is_one);
+    }
+    default:
+      return false;
+  }
+}
+
 bool TypeRules::has_fraction(const Value& value) const {
-  const auto is_fraction = [&](HostExprId number) {
-    if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
-    const double real = pool().const_value(number).to_double();
-    return std::isfinite(real) && real != std::trunc(real);
-  };
   if (value.is_typed()) {
     return value.is_exact && value.remake != nullptr && value.remake->has_fraction;
   }
   if (value.quotient == nullptr) return false;
   const Value& quotient = *value.quotient;
-  return quotient.is_host() ? is_fraction(quotient.host)
-                            : std::ranges::any_of(quotient.table, is_fraction);
+  const auto is_one = [&](HostExprId number) { return is_fraction(number); };
+  return quotient.is_host() ? is_one(quotient.host) : std::ranges::any_of(quotient.table, is_one);
 }
 
 bool TypeRules::may_be_negative(const Value& value) const {

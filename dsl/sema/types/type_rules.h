@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "dsl/sema/elaboration/mode.h"
@@ -57,10 +58,12 @@ class TypeRules {
 
  private:
   HostExprPool& pool() const { return pool_; }
+  bool is_fraction(HostExprId number) const;
 
   HostExprPool& pool_;
   SizeProver& prover_;
   const Mode& mode_;
+  mutable std::unordered_map<HostExprId, bool> fractions_;  // what is_fraction has found
 };
 
 }  // namespace cinch::sema

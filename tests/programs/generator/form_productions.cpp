@@ -70,6 +70,28 @@ void indexed_update(B& b, const std::string&) {
   b.changed(x);
 }
 
+// A store at indices of an earlier round needs to know that they are free of repeats in all rounds.
+void indices_in_rounds(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick_mutable(elem, Shape::Vector);
+  const std::string y = b.pick(elem, Shape::Vector);
+  const std::string i = b.fresh("i"), j = b.fresh("i"), k = b.fresh("k"), r = b.fresh("r");
+  b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(6)));
+  b.statement(fmt::format("let mut {} = top_k({}, {})", i, x, k));
+  b.statement(fmt::format("let mut {} = random_index({}, size: n, shared: true)", j, k));
+  b.statement(fmt::format("for {} in 0..{} {{", r, 1 + b.random(4)));
+  b.statement(fmt::format("  {}[{}] += {}[{}]", x, i, y, i));
+  if (b.chance(50)) {
+    b.statement(fmt::format("  if {}[0] > 0 {{ {} = {} }}", x, j, i));
+  } else {
+    b.statement(fmt::format("  if {} % 2 == 0 {{ {} = {}[top_k({}[{}], {})] }}", r, j, i, y, i, k));
+  }
+  if (b.chance(70)) b.statement(fmt::format("  {} = top_k({}, {})", i, x, k));
+  b.statement(fmt::format("  {}[{}] = {}[{}]", x, j, y, i));
+  b.statement("}");
+  b.changed(x);
+}
+
 void quotient(B& b, const std::string&) {
   const Elem elem = b.any_float();
   const Shape shape = b.any_shape();
@@ -138,6 +160,7 @@ void add_form_productions(std::vector<Production>& table) {
   for (int i = 0; i < 2; ++i) table.push_back({"lookup in a table", lookup});
   table.push_back({"update", update});
   table.push_back({"update of places", indexed_update});
+  table.push_back({"indices in rounds", indices_in_rounds});
   table.push_back({"quotient", quotient});
   table.push_back({"literal beside integers", literal});
   table.push_back({"row beside a matrix", row});

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace cinch::sema {
 namespace {
 
@@ -95,6 +97,66 @@ TEST_F(Sizes, StrictlyLessNeedsRoom) {
   EXPECT_FALSE(sizes.proves_less(n, n));
   EXPECT_TRUE(sizes.proves_less_equal(pool.mul(c(2), pool.min(n, c(5))), c(10)));
   EXPECT_FALSE(sizes.proves_less_equal(pool.sub(n, c(1)), pool.sub(n, c(2))));
+}
+
+TEST_F(Sizes, QuotientsGrowWithWhatIsDivided) {
+  const HostExprId m = pool.count(0, n);
+  const auto half = [&](HostExprId size) { return pool.div(pool.add(size, c(1)), c(2)); };
+  EXPECT_TRUE(sizes.proves_less_equal(half(n), n));
+  EXPECT_TRUE(sizes.proves_less_equal(half(m), half(n)));
+  EXPECT_TRUE(sizes.proves_less_equal(half(m), pool.ceil_div(n, c(2))));
+  EXPECT_TRUE(sizes.proves_less_equal(pool.ceil_div(m, c(3)), pool.ceil_div(n, c(3))));
+  EXPECT_TRUE(sizes.proves_less_equal(pool.add(half(m), pool.div(m, c(2))), n));
+  EXPECT_FALSE(sizes.proves_less_equal(half(n), half(m)));
+  EXPECT_FALSE(sizes.proves_less_equal(pool.div(pool.add(n, c(2)), c(2)), n));  // n may be 0
+}
+
+// All small quotients that are proved to be at most another size are.
+TEST_F(Sizes, NothingFalseIsProvedOfQuotients) {
+  const HostExprId m = pool.count(0, n);
+  std::vector<HostExprId> made;
+  for (const HostExprId x : {n, m}) {
+    for (int more = -1; more <= 2; ++more) {
+      for (int by = 2; by <= 3; ++by) {
+        made.push_back(pool.div(pool.add(x, c(more)), c(by)));
+        made.push_back(pool.ceil_div(pool.add(x, c(more)), c(by)));
+        made.push_back(pool.sub(n, pool.mul(made.back(), c(2))));
+      }
+    }
+  }
+  int proved = 0;
+  for (const HostExprId a : made) {
+    for (const HostExprId b : made) {
+      if (!sizes.proves_less_equal(a, b)) continue;
+      ++proved;
+      for (std::int64_t size = 0; size < 9; ++size) {
+        for (std::int64_t count = 0; count <= size; ++count) {
+          const HostEnv env{.n = size, .rows = size, .counts = {&count, 1}};
+          EXPECT_LE(*pool.eval_int(a, env), *pool.eval_int(b, env)) << size << " " << count;
+        }
+      }
+    }
+  }
+  EXPECT_GT(proved, 200);
+}
+
+TEST_F(Sizes, TheLesserOfAFloatAndALiteralHasABound) {
+  const HostExprId ratio = pool.param(0, HostType::F64);
+  const auto size_of = [&](HostOp op, HostExprId other) {
+    return pool.cast(pool.make(op, ratio, other), HostType::Int);
+  };
+  EXPECT_TRUE(sizes.has_bound_in_n(size_of(HostOp::Min, pool.const_f64(8))));
+  EXPECT_FALSE(sizes.has_bound_in_n(size_of(HostOp::Max, pool.const_f64(8))));
+  EXPECT_FALSE(sizes.has_bound_in_n(size_of(HostOp::Min, pool.const_f64(INFINITY))));
+  const HostExprId least = pool.make(HostOp::Min, ratio, pool.const_f64(8));
+  const HostExprId rows = pool.cast(pool.ceil_div(n, c(4)), HostType::F64);
+  const HostExprId product = pool.cast(pool.mul(least, rows), HostType::Int);
+  const HostExprId square = pool.cast(pool.mul(least, least), HostType::Int);
+  EXPECT_FALSE(sizes.has_bound_in_n(square));  // of a negative number
+  SizeProver known(pool);
+  known.set_param_range(0, rt::ParamRange{0.0, 8.0, false, false});
+  EXPECT_TRUE(known.has_bound_in_n(product));
+  EXPECT_TRUE(known.has_bound_in_n(square));
 }
 
 }  // namespace
