@@ -6,7 +6,8 @@
 
 #include <array>
 #include <climits>
-#include <cstdlib>
+
+#include "runtime/core/environment.h"
 
 namespace cinch::rt {
 namespace {
@@ -37,7 +38,9 @@ fs::path own_folder() {
 }
 
 std::vector<std::string> library_paths(const char* file_name, const char* variable) {
-  if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return {named};
+  if (const auto named = environment_variable(variable); !named.empty()) {
+    return {std::string(named)};
+  }
   std::vector<std::string> paths;
   const fs::path folder = own_folder();
   for (const char* step : {".", "../lib", "../../lib", "../lib/cinch", "cinch"}) {
