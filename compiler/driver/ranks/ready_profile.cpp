@@ -90,14 +90,14 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
 json list_of_json(const std::string& path, const std::string& text) {
   try {
     return rt::parse_user_json(text);
-  } catch (const std::exception& error) {
+  } catch (const std::invalid_argument& error) {
     refuse(path, error.what());
   }
 }
 
 std::vector<Row> rows_of_json(const std::string& path, const std::string& text) {
   const json list = list_of_json(path, text);
-  if (!list.is_array()) refuse(path, "no JSON array of tensors");
+  if (!list.is_array()) refuse(path, "not a JSON array of tensors");
   std::vector<Row> rows;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string where = fmt::format("{}: entry {}", path, i);
