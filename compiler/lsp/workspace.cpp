@@ -195,7 +195,10 @@ std::vector<std::string> Workspace::files() const {
          next.increment(error), ++num_entries) {
       // Folders like `.git` contain nothing that anybody edits.
       if (next->path().filename().string().starts_with('.')) next.disable_recursion_pending();
-      if (next->path().extension() == ".cinch") found.insert(normal_path(next->path()));
+      std::error_code gone;
+      const bool is_source =
+          next->path().extension() == ".cinch" && next->is_regular_file(gone);  // and not a pipe
+      if (is_source) found.insert(normal_path(next->path()));
     }
   }
   return {found.begin(), found.end()};

@@ -128,7 +128,7 @@ void print_table(const json& list, const std::vector<std::string>& calls) {
     row.push_back(short_number(r["compile_cached_ms"].get<double>()));
     table.add(std::move(row));
   }
-  fmt::print("{}", table.text(text_width()));
+  print_text("{}", table.text(text_width()));
 }
 
 // The number of a report by which --sort orders; smaller ones come first.
@@ -189,7 +189,7 @@ ExitCode run_bench(const BenchOptions& options) {
   }
   progress.clear();
   const std::uint32_t threads = rt::TaskRunner(options.execution.threads).threads();
-  fmt::print("{}\n", wrapped(fmt::format("bench: {}, {}; plain reading {:.1f} GB/s",
+  print_text("{}\n", wrapped(fmt::format("bench: {}, {}; plain reading {:.1f} GB/s",
                                          plainly_counted(elements.size(), "element"),
                                          plainly_counted(threads, "thread"), bandwidth),
                              0, sentence_width()));

@@ -23,11 +23,11 @@ void check_names(const std::vector<std::string>& names) {
 
 void list_passes() {
   for (const pipeline::Pass& pass : pipeline::all_passes()) {
-    fmt::print("{:<26} {}\n", pass.name, pass.doc);
+    print_text("{:<26} {}\n", pass.name, pass.doc);
   }
   std::string order;
   for (std::string_view name : pipeline::standard_order()) order += " " + std::string(name);
-  fmt::print("\nstandard order:{}\n", order);
+  print_text("\nstandard order:{}\n", order);
 }
 
 void print_pass_report(const OptOptions& options, const pipeline::Report& report) {

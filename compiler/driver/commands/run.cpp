@@ -15,6 +15,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_group.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/core/numbers/floats.h"
@@ -230,22 +231,22 @@ std::string number_or_dash(const nlohmann::json& value, const char* format) {
 }
 
 void print_run(const nlohmann::json& r) {
-  fmt::print("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
+  print_text("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
              plainly_counted(r["elements"].get<std::size_t>(), "element"));
   const bool is_protocol = r.contains("same_bits");
-  fmt::print("{}{} (at most {}), ratio {}\n", is_protocol ? "sent by a rank  " : "payload         ",
+  print_text("{}{} (at most {}), ratio {}\n", is_protocol ? "sent by a rank  " : "payload         ",
              plainly_counted(r["payload_bytes"].get<std::size_t>(), "byte"),
              r["bound_bytes"].get<std::int64_t>(), number_or_dash(r["ratio"], "{:.1f}"));
-  fmt::print("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
+  print_text("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
              number_or_dash(r["cosine"], "{:.4f}"));
   if (is_protocol) {
-    fmt::print("synchronised    {} ms; all ranks hold the same bits: {}\n",
+    print_text("synchronised    {} ms; all ranks hold the same bits: {}\n",
                number_or_dash(r["encode_ms"], "{:.3f}"), r["same_bits"].get<bool>() ? "yes" : "NO");
     return;
   }
-  fmt::print("encode          {} ms, {} GB/s\n", number_or_dash(r["encode_ms"], "{:.3f}"),
+  print_text("encode          {} ms, {} GB/s\n", number_or_dash(r["encode_ms"], "{:.3f}"),
              number_or_dash(r["encode_gb_per_s"], "{:.2f}"));
-  fmt::print("decode          {} ms, {} GB/s\n", number_or_dash(r["decode_ms"], "{:.3f}"),
+  print_text("decode          {} ms, {} GB/s\n", number_or_dash(r["decode_ms"], "{:.3f}"),
              number_or_dash(r["decode_gb_per_s"], "{:.2f}"));
 }
 
