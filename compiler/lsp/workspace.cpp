@@ -94,6 +94,10 @@ void Workspace::touch_all() {
   for (auto& [uri, document] : documents_) document.is_stale = true;
 }
 
+void Workspace::note_change_on_disk(const std::string& path) {
+  if (find_path(path) == nullptr) touch_all();
+}
+
 Document& Workspace::document(const std::string& uri) {
   const auto at = documents_.find(uri);
   if (at == documents_.end()) {
