@@ -5,6 +5,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
@@ -36,7 +37,7 @@ void print_pass_report(const OptOptions& options, const pipeline::Report& report
   }
   for (const pipeline::PassTime& time : report.times) {
     if (!options.times) break;
-    print_aside("{:<26} {:8.3f} ms {:6} rewrites\n", time.name, time.seconds * 1e3,
+    print_aside("{:<26} {:>11} {:6} rewrites\n", time.name, in_milliseconds(time.seconds * 1e3),
                 time.num_rewrites);
   }
 }

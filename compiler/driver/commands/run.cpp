@@ -230,6 +230,10 @@ std::string number_or_dash(const nlohmann::json& value, const char* format) {
   return value.is_null() ? "-" : fmt::format(fmt::runtime(format), value.get<double>());
 }
 
+std::string time_or_dash(const nlohmann::json& value) {
+  return value.is_null() ? "- ms" : in_milliseconds(value.get<double>());
+}
+
 void print_run(const nlohmann::json& r) {
   print_text("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
              plainly_counted(r["elements"].get<std::size_t>(), "element"));
@@ -240,13 +244,13 @@ void print_run(const nlohmann::json& r) {
   print_text("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
              number_or_dash(r["cosine"], "{:.4f}"));
   if (is_protocol) {
-    print_text("synchronised    {} ms; all ranks hold the same bits: {}\n",
-               number_or_dash(r["encode_ms"], "{:.3f}"), r["same_bits"].get<bool>() ? "yes" : "NO");
+    print_text("synchronised    {}; all ranks hold the same bits: {}\n",
+               time_or_dash(r["encode_ms"]), r["same_bits"].get<bool>() ? "yes" : "NO");
     return;
   }
-  print_text("encode          {} ms, {} GB/s\n", number_or_dash(r["encode_ms"], "{:.3f}"),
+  print_text("encode          {}, {} GB/s\n", time_or_dash(r["encode_ms"]),
              number_or_dash(r["encode_gb_per_s"], "{:.2f}"));
-  print_text("decode          {} ms, {} GB/s\n", number_or_dash(r["decode_ms"], "{:.3f}"),
+  print_text("decode          {}, {} GB/s\n", time_or_dash(r["decode_ms"]),
              number_or_dash(r["decode_gb_per_s"], "{:.2f}"));
 }
 

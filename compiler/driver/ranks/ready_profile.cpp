@@ -138,7 +138,7 @@ std::vector<ReadyTensor> read_profile(const std::string& path) {
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool is_json = first < text.size() && (text[first] == '[' || text[first] == '{');
   const std::vector<Row> rows = is_json ? rows_of_json(path, text) : rows_of_csv(path, text);
-  if (rows.empty()) refuse(path, "a profile of no tensors");
+  if (rows.empty()) refuse(path, "a profile without tensors");
   std::vector<ReadyTensor> tensors;
   std::set<std::string> names;
   double time_us = 0;

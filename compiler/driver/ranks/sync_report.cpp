@@ -90,7 +90,7 @@ void print_phases(const json& phases) {
   for (const json& phase : phases) {
     table.add({phase["phase"].get<std::string>(),
                std::to_string(phase["tasks"].get<std::uint64_t>()),
-               fmt::format("{:.3f}", phase["ms"].get<double>()),
+               cell_in_milliseconds(phase["ms"].get<double>()),
                std::to_string(phase["sent_bytes"].get<std::uint64_t>())});
   }
   print_text("{}", table.text(text_width()));
@@ -150,13 +150,13 @@ void print_sync_report(const json& r) {
     print_text("auto            {}\n",
                wrapped(r["auto"]["reason"].get<std::string>(), kIndent, sentence_width()));
   }
-  print_text("step            {:.3f} ms (median, of the slowest rank)\n",
-             r["step_ms"].get<double>());
+  print_text("step            {} (median, of the slowest rank)\n",
+             in_milliseconds(r["step_ms"].get<double>()));
   if (r.contains("backward_ms")) {
     const double backward = r["backward_ms"].get<double>();
     const double last = r["all_step_ms"].back().get<double>();
-    print_text("backward pass   {:.3f} ms; the last step ends {:.3f} ms behind it\n", backward,
-               last - backward);
+    print_text("backward pass   {}; the last step ends {} behind it\n", in_milliseconds(backward),
+               in_milliseconds(last - backward));
   }
   print_text("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
   if (r["relative_error"].is_number()) {
