@@ -119,7 +119,7 @@ class Server {
       }
       Json message = parse_message(*text);
       if (message.is_discarded()) {
-        respond_error(nullptr, {ErrorCode::ParseError, "the message is no JSON, or too deep"});
+        respond_error(nullptr, {ErrorCode::ParseError, "the message is not JSON, or too deep"});
       } else if (is_cancellation(message)) {
         cancel(message);
       } else {

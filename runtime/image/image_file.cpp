@@ -71,7 +71,7 @@ class BlobReader {
       : bytes_(bytes), offset_(offset) {}
 
   Status take(const nlohmann::json& size, std::vector<std::uint8_t>& out) {
-    if (!size.is_number_unsigned()) return corrupt("size of a blob is no number");
+    if (!size.is_number_unsigned()) return corrupt("size of a blob is not a number");
     const auto size_bytes = size.get<std::uint64_t>();
     const std::size_t begin = align_blob(offset_);
     if (begin > bytes_.size() || size_bytes > bytes_.size() - begin) return corrupt("cut short");
@@ -89,7 +89,7 @@ class BlobReader {
 Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& image) {
   const auto sizes = json.find("blob_bytes");
   if (sizes == json.end() || !sizes->is_array() || sizes->empty())
-    return corrupt("no list of blobs");
+    return corrupt("there is no list of blobs");
   image.constants.resize(sizes->size() - 1);
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     auto& blob = i < image.constants.size() ? image.constants[i] : image.binary;
@@ -133,7 +133,7 @@ Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
   JsonTree tree;
   if (!tree.parse({text, preamble->json_bytes}) || !tree.root().is_object()) {
-    return corrupt("metadata is no JSON object");
+    return corrupt("metadata is not a JSON object");
   }
   const nlohmann::json& json = tree.root();
   auto image = image_from_json(json);

@@ -213,7 +213,7 @@ Result<Plan> plan_from_json(std::string_view text) {
     read(from.at("ranks"), plan.ranks);
     return plan;
   } catch (const std::exception& error) {
-    return fail(ErrorKind::CorruptFile, std::string("no plan: ") + error.what());
+    return fail(ErrorKind::CorruptFile, std::string("plan: ") + error.what());
   }
 }
 
