@@ -53,4 +53,20 @@ std::vector<std::string> library_paths(const char* file_name, const char* variab
   return paths;
 }
 
+Result<OpenedLibrary> open_first_library(const std::vector<std::string>& paths, int flags,
+                                         const char* entry, const char* what,
+                                         const std::function<const void*(void*)>& accept) {
+  std::string tried;
+  for (const std::string& path : paths) {
+    void* const library = ::dlopen(path.c_str(), flags);
+    void* const address = library == nullptr ? nullptr : ::dlsym(library, entry);
+    const void* const table = address == nullptr ? nullptr : accept(address);
+    if (table != nullptr) return OpenedLibrary{table, path};
+    const char* const reason = ::dlerror();
+    tried += (tried.empty() ? "" : "; ") +
+             (reason == nullptr ? path + ": of another version" : std::string(reason));
+  }
+  return fail(ErrorKind::Unavailable, std::string("no ") + what + ": " + tried);
+}
+
 }  // namespace cinch::rt
