@@ -43,24 +43,14 @@ tl::unexpected<Error> corrupt(std::string what) {
   return fail(ErrorKind::CorruptFile, "image file: " + std::move(what));
 }
 
-Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
-  Preamble preamble;
-  if (bytes.size() < sizeof preamble) return corrupt("shorter than its preamble");
-  std::memcpy(&preamble, bytes.data(), sizeof preamble);
-  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
-    return corrupt("no magic at its start");
-  if (preamble.version != kImageFormatVersion) {
-    return fail(ErrorKind::VersionMismatch,
-                fmt::format("image file: format version {}, this program reads {}",
-                            preamble.version, kImageFormatVersion));
-  }
-  if (preamble.zero != 0) return corrupt("reserved bytes are not zero");
-  if (preamble.file_bytes != bytes.size()) {
-    return corrupt(fmt::format("says {} bytes, has {}", preamble.file_bytes, bytes.size()));
-  }
-  const Hash128 hash = hash128(bytes.data() + sizeof preamble, bytes.size() - sizeof preamble);
-  if (hash != Hash128{preamble.hash_low, preamble.hash_high}) return corrupt("checksum differs");
-  if (preamble.json_bytes > bytes.size() - sizeof preamble) return corrupt("JSON beyond its end");
+Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
+  const auto preamble =
+      read_preamble(bytes, kMagic, kImageFormatVersion, &Preamble::file_bytes, "image file");
+  CINCH_TRY(preamble);
+  if (preamble->zero != 0) return corrupt("reserved bytes are not zero");
+  const Hash128 hash = hash128(bytes.data() + sizeof(Preamble), bytes.size() - sizeof(Preamble));
+  if (hash != Hash128{preamble->hash_low, preamble->hash_high}) return corrupt("checksum differs");
+  if (preamble->json_bytes > bytes.size() - sizeof(Preamble)) return corrupt("JSON beyond its end");
   return preamble;
 }
 
@@ -128,7 +118,7 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
 }
 
 Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
-  const auto preamble = read_preamble(bytes);
+  const auto preamble = checked_preamble(bytes);
   CINCH_TRY(preamble);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
   JsonTree tree;
