@@ -23,17 +23,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
-  json list = json::array();
-  for (const rt::Phase& phase : rt::phases_of(plan, times)) {
-    list.push_back({{"phase", phase.name},
-                    {"ms", phase.seconds * 1e3},
-                    {"sent_bytes", phase.sent_bytes},
-                    {"tasks", phase.num_tasks}});
-  }
-  return list;
-}
-
 // Time until the last tensor of the slowest rank is ready.
 double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
   double longest = 0;
@@ -137,7 +126,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"relative_error", std::isfinite(error) ? json(error) : json()},
                   {"same_bits", report.same_bits},
                   {"tensors", tensors_json(subject, plan)},
-                  {"phases", phases_json(plan.ranks[0], report.times[0])}};
+                  {"phases", rt::phases_json(plan.ranks[0], report.times[0])}};
   if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
   if (report.restored) written["restored"] = restored_json(*report.restored);
   return written;
