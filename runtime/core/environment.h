@@ -16,7 +16,7 @@ inline std::string_view environment_variable(const char* name) {
 /// known. A relative path in the variable is ignored, as the XDG Base Directory Specification
 /// demands: it would name another folder for each working directory.
 inline std::filesystem::path user_folder(const char* xdg_variable, const char* below_home) {
-  const std::filesystem::path named(environment_variable(xdg_variable));
+  std::filesystem::path named(environment_variable(xdg_variable));
   if (named.is_absolute()) return named;
   const std::string_view home = environment_variable("HOME");
   return home.empty() ? std::filesystem::path() : std::filesystem::path(home) / below_home;
