@@ -39,7 +39,7 @@ tl::unexpected<Error> corrupt(std::string what) {
 }
 
 Result<Preamble> checked_preamble(std::span<const std::uint8_t> file) {
-  const auto preamble =
+  auto preamble =
       read_preamble(file, kMagic, kStateFormatVersion, &Preamble::file_bytes, "state file");
   CINCH_TRY(preamble);
   if (preamble->hash != hash64(file.data() + sizeof(Preamble), file.size() - sizeof(Preamble))) {

@@ -44,7 +44,7 @@ tl::unexpected<Error> corrupt(std::string what) {
 }
 
 Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
-  const auto preamble =
+  auto preamble =
       read_preamble(bytes, kMagic, kImageFormatVersion, &Preamble::file_bytes, "image file");
   CINCH_TRY(preamble);
   if (preamble->zero != 0) return corrupt("reserved bytes are not zero");

@@ -82,13 +82,20 @@ Value apply_int(HostOp op, std::int64_t a, std::int64_t b, std::int64_t c) {
   }
 }
 
+// Arithmetic on floats and comparisons all have one.
+ScalarOp scalar_op_of(HostOp op) {
+  const std::optional<ScalarOp> found = element_wise_op(op);
+  CINCH_CHECK(found, "not an element-wise operation");
+  return *found;
+}
+
 template <typename F>
 F apply_float(HostOp op, F a, F b, F c) {
-  return evaluate_number(*element_wise_op(op), a, b, c, 8 * sizeof(F));
+  return evaluate_number(scalar_op_of(op), a, b, c, 8 * sizeof(F));
 }
 
 bool compare_values(HostOp op, const HostValue& a, const HostValue& b) {
-  const ScalarOp comparison = *element_wise_op(op);
+  const ScalarOp comparison = scalar_op_of(op);
   switch (a.type) {
     case HostType::F32:
       return compare_scalars(comparison, a.as_f32(), b.as_f32());

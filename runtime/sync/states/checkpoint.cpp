@@ -81,7 +81,7 @@ SavedSite read_site(const json& from, std::span<const std::uint8_t>& states) {
 }
 
 Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
-  const auto preamble =
+  auto preamble =
       read_preamble(bytes, kMagic, kCheckpointFormatVersion, &Preamble::size_bytes, "checkpoint");
   CINCH_TRY(preamble);
   if (preamble->hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
