@@ -37,6 +37,9 @@ void print_explained(const json& report, const ExplainOptions& options) {
 }  // namespace
 
 ExitCode run_explain(const ExplainOptions& options) {
+  if (!options.target.empty() && options.execution.device != "cuda") {
+    throw CommandError(ExitCode::Usage, "--target needs --device cuda");
+  }
   FrontEnd front_end;
   rt::StepLimit steps = service::step_limit(options.program);
   const ir::Program program = service::make_ir(front_end, options.program, true, &steps);
