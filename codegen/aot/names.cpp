@@ -137,7 +137,7 @@ std::string why_no_name(std::string_view text) {
   const bool is_identifier =
       !text.empty() && is_letter(text[0]) &&
       std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
-  if (!is_identifier) return "it is no identifier of C: letters, digits and _";
+  if (!is_identifier) return "it is not an identifier of C: letters, digits and _";
   if (std::ranges::find(kWords, text) != kWords.end()) return "it is a word of C or C++";
   if (std::ranges::find(kMacros, text) != kMacros.end()) return "it is a macro of C";
   if (text == "library") return "that is the name of the table of all compressors";

@@ -68,7 +68,7 @@ HeaderReader::~HeaderReader() {
 }
 
 rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
-  if (!is_file_name(request.header)) return broken("this is no name of a file");
+  if (!is_file_name(request.header)) return broken("this is not a name of a file");
   const auto& backend = clang_backend();
   CINCH_TRY(backend);
   const std::string header = place_of(request.header, request.from);

@@ -15,20 +15,14 @@ namespace {
 constexpr const char* kFileName = "libcinch_clang.so";
 
 rt::Result<OpenedBackend> open_backend() {
-  std::string tried;
-  for (const std::string& path : rt::library_paths(kFileName, "CINCH_CLANG_LIBRARY")) {
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      const char* reason = ::dlerror();
-      tried += std::string(tried.empty() ? "" : "; ") + (reason ? reason : path.c_str());
-      continue;
-    }
-    using Door = const CinchClangBackend* (*)();
-    const auto door = reinterpret_cast<Door>(::dlsym(handle, "cinch_clang_backend"));
-    if (door && door()->abi == kCinchClangAbi) return OpenedBackend{door(), path};
-    tried += (tried.empty() ? "" : "; ") + path + ": of another version";
-  }
-  return rt::fail(rt::ErrorKind::Unavailable, "no compiler library: " + tried);
+  auto opened = rt::open_first_library(
+      rt::library_paths(kFileName, "CINCH_CLANG_LIBRARY"), RTLD_NOW | RTLD_LOCAL,
+      "cinch_clang_backend", "compiler library", [](void* entry) -> const void* {
+        const auto* const backend = reinterpret_cast<const CinchClangBackend* (*)()>(entry)();
+        return backend->abi == kCinchClangAbi ? backend : nullptr;
+      });
+  CINCH_TRY(opened);
+  return OpenedBackend{static_cast<const CinchClangBackend*>(opened->table), opened->path};
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "codegen/jit/nvrtc.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
+
+#include "runtime/core/environment.h"
 
 namespace cinch::codegen {
 namespace {
@@ -11,8 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
+  return std::string(rt::environment_variable(name));
 }
 
 // Sub-folders and files of a folder in a fixed order; nothing if it cannot be read.

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <mutex>
 
+#include "runtime/core/library_symbols.h"
+
 namespace cinch::codegen {
 namespace {
 
@@ -31,30 +33,23 @@ struct NvrtcApi {
   int (*cubin)(Program program, char* bytes) = nullptr;
 };
 
-template <typename Function>
-bool bind(void* handle, const char* name, Function& function, std::string& problem) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  if (!function && problem.empty()) problem = fmt::format("it has no {}", name);
-  return function != nullptr;
-}
-
-// Returns the name of a missing function; empty if all are there.
+// Says which function is missing; empty if all are there.
 std::string bind_all(void* handle, NvrtcApi& api) {
-  std::string problem;
-  bind(handle, "nvrtcVersion", api.version, problem);
-  bind(handle, "nvrtcGetNumSupportedArchs", api.num_archs, problem);
-  bind(handle, "nvrtcGetSupportedArchs", api.archs, problem);
-  bind(handle, "nvrtcGetErrorString", api.error_string, problem);
-  bind(handle, "nvrtcCreateProgram", api.create, problem);
-  bind(handle, "nvrtcDestroyProgram", api.destroy, problem);
-  bind(handle, "nvrtcCompileProgram", api.compile, problem);
-  bind(handle, "nvrtcGetProgramLogSize", api.log_size, problem);
-  bind(handle, "nvrtcGetProgramLog", api.log, problem);
-  bind(handle, "nvrtcGetPTXSize", api.ptx_size, problem);
-  bind(handle, "nvrtcGetPTX", api.ptx, problem);
-  bind(handle, "nvrtcGetCUBINSize", api.cubin_size, problem);
-  bind(handle, "nvrtcGetCUBIN", api.cubin, problem);
-  return problem;
+  rt::LibrarySymbols symbols(handle);
+  symbols.find(api.version, "nvrtcVersion");
+  symbols.find(api.num_archs, "nvrtcGetNumSupportedArchs");
+  symbols.find(api.archs, "nvrtcGetSupportedArchs");
+  symbols.find(api.error_string, "nvrtcGetErrorString");
+  symbols.find(api.create, "nvrtcCreateProgram");
+  symbols.find(api.destroy, "nvrtcDestroyProgram");
+  symbols.find(api.compile, "nvrtcCompileProgram");
+  symbols.find(api.log_size, "nvrtcGetProgramLogSize");
+  symbols.find(api.log, "nvrtcGetProgramLog");
+  symbols.find(api.ptx_size, "nvrtcGetPTXSize");
+  symbols.find(api.ptx, "nvrtcGetPTX");
+  symbols.find(api.cubin_size, "nvrtcGetCUBINSize");
+  symbols.find(api.cubin, "nvrtcGetCUBIN");
+  return symbols.missing() == nullptr ? "" : fmt::format("it has no {}", symbols.missing());
 }
 
 struct Library {

@@ -258,7 +258,7 @@ class EntryCounter {
         return repeated(steps(s.body), trips, trips);
       }
     }
-    CINCH_BUG("a step of no kind");
+    CINCH_BUG("a step of an unknown kind");
   }
 
   HostExprId size_of(BufferIndex buffer) {

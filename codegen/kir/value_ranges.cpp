@@ -65,7 +65,7 @@ NumberRange ValueRanges::of(ValueId value) {
   if (found_.empty()) found_.resize(kernel_.values.size());
   std::optional<NumberRange>& known = found_[value.index()];
   if (known) return *known;
-  // If doubles cannot tell an end from its neighbours, the end is no bound for results made of it.
+  // If doubles cannot tell an end from its neighbours, the end does not bound results made of it.
   const ComputeType type = kernel_.values[value.index()].type;
   known = all_of(type);  // it may depend on itself through a local array
   NumberRange range = find(value);

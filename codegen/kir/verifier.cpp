@@ -61,12 +61,12 @@ class KernelVerifier {
   bool head() {
     const bool is_tile = kernel_.group_kind == GroupKind::Tile;
     const HostExprPool& pool = program_.info.exprs;
-    need(is_identifier(kernel_.info.symbol), "the symbol is no identifier");
+    need(is_identifier(kernel_.info.symbol), "the symbol is not an identifier");
     for (HostExprId id : {kernel_.extent, kernel_.group_len, kernel_.info.num_groups}) {
       if (!need(id && id.index() < pool.num_nodes(), "a size of the kernel is missing")) break;
-      need(pool.type(id) == HostType::Int, "a size of the kernel is no integer");
+      need(pool.type(id) == HostType::Int, "a size of the kernel is not an integer");
       need(pool.is_const(id) || find_size(program_, id),
-           "a size of the kernel is no entry of size_exprs");
+           "a size of the kernel is not an entry of size_exprs");
     }
     need(!kernel_.sections.empty() && kernel_.sections[0].kind == SectionKind::Kernel,
          "the first section must be the kernel section");
@@ -99,7 +99,7 @@ class KernelVerifier {
 
   bool combiner(const Combiner& c) {
     if (c.op) {
-      need(is_builtin_combiner(*c.op), "the operation is no builtin combiner");
+      need(is_builtin_combiner(*c.op), "the operation is not a builtin combiner");
       return need(c.args.empty() && c.body.empty() && c.results.empty(),
                   "an operation and a body at once");
     }
@@ -205,7 +205,7 @@ std::string check_buffer(const KernelProgram& program, const rt::BufferInfo& buf
   if (buffer.storage_bits < buffer.dtype.bits) return "storage_bits less than the type's";
   for (HostExprId id : {buffer.num_elems, buffer.size_bytes}) {
     if (!id || id.index() >= pool.num_nodes()) return "a size is missing";
-    if (pool.type(id) != HostType::Int) return "a size is no integer";
+    if (pool.type(id) != HostType::Int) return "a size is not an integer";
   }
   if (buffer.role == rt::BufferRole::Constant && buffer.role_index >= program.constants.size()) {
     return "no such constant";
@@ -234,14 +234,14 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
   };
   switch (step.kind) {
     case rt::StepKind::Launch:
-      return step.index < program.kernels.size() ? "" : "a launch of no kernel";
+      return step.index < program.kernels.size() ? "" : "a launch of an unknown kernel";
     case rt::StepKind::Zero:
-      return has_buffer(program, step.index) ? "" : "a zero of no buffer";
+      return has_buffer(program, step.index) ? "" : "a zero of an unknown buffer";
     case rt::StepKind::Copy:
     case rt::StepKind::Collective:
       if ((step.collective.kind != rt::CollectiveKind::None) !=
           (step.kind == rt::StepKind::Collective)) {
-        return "a collective that is none";
+        return "an unknown collective";
       }
       if (step.scalars.size() != rt::num_scalars(step.collective.kind)) {
         return "a collective without the scalars of its kind";
@@ -250,19 +250,19 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
         return "a collective without a message";
       }
       for (const BufferIndex scalar : step.scalars) {
-        if (!has_buffer(program, scalar)) return "a collective with a scalar of no buffer";
+        if (!has_buffer(program, scalar)) return "a collective with a scalar in an unknown buffer";
       }
       return has_buffer(program, step.index) && has_buffer(program, step.index2)
                  ? ""
-                 : "a copy of no buffer";
+                 : "a copy of an unknown buffer";
     case rt::StepKind::CheckHost:
       if (step.index >= program.messages.size()) return "a check without a message";
-      return has_type(step.expr, HostType::Bool) ? "" : "a check of no bool";
+      return has_type(step.expr, HostType::Bool) ? "" : "a check of something other than a bool";
     case rt::StepKind::If:
-      if (!has_buffer(program, step.index)) return "an if on no buffer";
+      if (!has_buffer(program, step.index)) return "an if on an unknown buffer";
       break;
     case rt::StepKind::While:
-      if (!has_buffer(program, step.index)) return "a while on no buffer";
+      if (!has_buffer(program, step.index)) return "a while on an unknown buffer";
       if (!has_type(step.expr, HostType::Int)) return "a while without a bound";
       break;
     case rt::StepKind::For:

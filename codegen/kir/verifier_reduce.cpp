@@ -37,7 +37,7 @@ void InstrVerifier::look_back(const Instr& instr) {
   const rt::BufferInfo& buffer = program_.buffers[instr.buffers[0]];
   need(kernel_.info.is_ordered, "look_back in a kernel that is not ordered");
   need(buffer.dtype == kU64 && buffer.role == rt::BufferRole::Workspace,
-       "the look-back state is no u64 workspace");
+       "the look-back state is not a u64 workspace");
 }
 
 void InstrVerifier::local(const Instr& instr) {
@@ -81,7 +81,7 @@ void InstrVerifier::local_transform(const Instr& instr) {
   }
   if (!need(has_constant_rows(), "outside of rows of a constant length")) return;
   const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
-  need(is_product || (len > 0 && (len & (len - 1)) == 0), "a length that is no power of two");
+  need(is_product || (len > 0 && (len & (len - 1)) == 0), "a length that is not a power of two");
 }
 
 void InstrVerifier::local_largest(const Instr& instr) {

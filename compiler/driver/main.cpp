@@ -25,17 +25,17 @@ namespace {
 using cinch::driver::ExitCode;
 
 int end_with_lost_output(ExitCode code, const std::string& reason) {
-  std::fprintf(stderr, "error: cannot write to standard output: %s\n", reason.c_str());
+  cinch::driver::print_aside("error: cannot write to standard output: {}\n", reason);
   return static_cast<int>(code == ExitCode::Done ? ExitCode::AtFault : code);
 }
 
 int end_with(ExitCode code, const std::string& message) {
   cinch::driver::end_if_interrupted();
-  if (!message.empty()) std::fprintf(stderr, "error: %s\n", message.c_str());
+  if (!message.empty()) cinch::driver::print_aside("error: {}\n", message);
   try {
     if (code != ExitCode::Done) cinch::driver::print_failure(code, message);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: no JSON is printed: %s\n", error.what());
+    cinch::driver::print_aside("error: no JSON is printed: {}\n", error.what());
   }
   const std::string unwritten = cinch::driver::flush_output();
   return unwritten.empty() ? static_cast<int>(code) : end_with_lost_output(code, unwritten);

@@ -156,7 +156,7 @@ void Evaluator::eval_butterflies(const Op& op) {
   const DType dtype = result.dtype;
   const auto length = static_cast<std::size_t>(result.cols());
   if (length == 0 || (length & (length - 1)) != 0) {
-    stop(rt::ErrorKind::InvalidArgument, "hadamard: the row length is no power of two");
+    stop(rt::ErrorKind::InvalidArgument, "hadamard: the row length is not a power of two");
   }
   for (std::size_t distance = 1; distance < length; distance *= 2) {
     for (std::size_t i = 0; i < result.bits.size(); ++i) {

@@ -140,7 +140,7 @@ void butterflies(const OpCheck& o) {
   orthonormalize(o);
   const auto width = constant_size(o.exprs(), o.in(0).dims[1]);
   o.require(!width || (*width > 0 && (*width & (*width - 1)) == 0),
-            "the row length is no power of two");
+            "the row length is not a power of two");
 }
 
 void mark_largest(const OpCheck& o) {

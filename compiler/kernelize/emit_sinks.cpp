@@ -257,7 +257,7 @@ void KernelEmitter::emit_scatter_add(const Sink& s) {
 void KernelEmitter::emit_histogram(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const auto bins = pc_.const_int(type(op.results[0]).dims[0]);
-  if (!bins) CINCH_LIMITATION("a histogram whose number of bins is no constant");
+  if (!bins) CINCH_LIMITATION("a histogram whose number of bins is not a constant");
   const auto value = pull(op.operands[0], domain_place());
   const auto bin = b_.convert(value, type(op.operands[0]).dtype, kU32);
   const auto mask = op.operands.size() > 1 ? pull(op.operands[1], domain_place()) : KirValue();

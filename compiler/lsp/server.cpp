@@ -36,6 +36,27 @@ Json capabilities() {
           {"renameProvider", {{"prepareProvider", true}}}};
 }
 
+// Can the editor watch files that the server names after it was initialized?
+bool watches_files(const Json& params) {
+  static const Json::json_pointer kPath(
+      "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration");
+  return params.is_object() && params.value(kPath, Json(false)) == Json(true);
+}
+
+// The request that the editor tells of changes by other programs: of Cinch files, and of headers,
+// from which `extern fn` takes functions.
+Json watch_request() {
+  Json watchers = Json::array();
+  for (const char* files : {"**/*.cinch", "**/*.{h,hh,hpp,hxx,cuh}"})
+    watchers.push_back({{"globPattern", files}});
+  const Json registration = {{"id", "files"},
+                             {"method", "workspace/didChangeWatchedFiles"},
+                             {"registerOptions", {{"watchers", watchers}}}};
+  return {{"id", "watch"},
+          {"method", "client/registerCapability"},
+          {"params", {{"registrations", Json::array({registration})}}}};
+}
+
 // Without the prefix that the library adds: a name and a number.
 std::string plain_text(const Json::exception& error) {
   const std::string text = error.what();
@@ -98,7 +119,7 @@ class Server {
       }
       Json message = parse_message(*text);
       if (message.is_discarded()) {
-        respond_error(nullptr, {ErrorCode::ParseError, "the message is no JSON, or too deep"});
+        respond_error(nullptr, {ErrorCode::ParseError, "the message is not JSON, or too deep"});
       } else if (is_cancellation(message)) {
         cancel(message);
       } else {
@@ -144,7 +165,7 @@ class Server {
   void handle(const Json& message) {
     const bool has_method =
         message.is_object() && message.contains("method") && message["method"].is_string();
-    // A response is ignored: the server sends no requests whose answer it needs.
+    // A response is ignored: an editor that refuses to watch files does without.
     if (message.is_object() && !message.contains("method") && message.contains("id")) return;
     if (!has_method) {
       return respond_error(nullptr, {ErrorCode::InvalidRequest, "a message without a method"});
@@ -234,12 +255,15 @@ class Server {
       return Json();
     };
     notifications_["exit"] = [this](const Json&) { is_over_ = true; };
-    notifications_["initialized"] = [](const Json&) {};
+    notifications_["initialized"] = [this](const Json&) {
+      if (watches_files_) send(watch_request());
+    };
   }
 
   Json initialize(const Json& params) {
     if (is_initialized_) throw RequestError{ErrorCode::InvalidRequest, "initialized already"};
     is_initialized_ = true;
+    watches_files_ = watches_files(params);
     std::vector<std::string> folders;
     const Json given = params.value("workspaceFolders", Json());
     for (const Json& folder : given.is_array() ? given : Json::array()) {
@@ -272,8 +296,9 @@ class Server {
     };
     // Not every editor watches files: what is imported may have changed since the last save.
     notifications_["textDocument/didSave"] = [this](const Json&) { workspace_.touch_all(); };
-    notifications_["workspace/didChangeWatchedFiles"] = [this](const Json&) {
-      workspace_.touch_all();
+    notifications_["workspace/didChangeWatchedFiles"] = [this](const Json& params) {
+      for (const Json& change : params.at("changes"))
+        workspace_.note_change_on_disk(path_of_uri(change.at("uri").get<std::string>()));
     };
   }
 
@@ -331,6 +356,7 @@ class Server {
   std::map<std::string, Request> requests_;
   std::map<std::string, Notification> notifications_;
   std::deque<Json> queue_;
+  bool watches_files_ = false;  // if the server asks for it
   bool is_initialized_ = false, is_shut_down_ = false, is_over_ = false, is_at_end_ = false;
 };
 

@@ -94,6 +94,10 @@ void Workspace::touch_all() {
   for (auto& [uri, document] : documents_) document.is_stale = true;
 }
 
+void Workspace::note_change_on_disk(const std::string& path) {
+  if (find_path(path) == nullptr) touch_all();
+}
+
 Document& Workspace::document(const std::string& uri) {
   const auto at = documents_.find(uri);
   if (at == documents_.end()) {
@@ -195,7 +199,10 @@ std::vector<std::string> Workspace::files() const {
          next.increment(error), ++num_entries) {
       // Folders like `.git` contain nothing that anybody edits.
       if (next->path().filename().string().starts_with('.')) next.disable_recursion_pending();
-      if (next->path().extension() == ".cinch") found.insert(normal_path(next->path()));
+      std::error_code gone;
+      const bool is_source =
+          next->path().extension() == ".cinch" && next->is_regular_file(gone);  // and not a pipe
+      if (is_source) found.insert(normal_path(next->path()));
     }
   }
   return {found.begin(), found.end()};

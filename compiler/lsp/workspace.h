@@ -39,6 +39,8 @@ class Workspace {
   void close(const std::string& uri);
   /// Notes that files on the disk may have changed: marks all documents stale.
   void touch_all();
+  /// The same for one file. It says nothing new of an open document, whose text is the editor's.
+  void note_change_on_disk(const std::string& path);
 
   /// Throws RequestError for a document that is not open.
   Document& document(const std::string& uri);

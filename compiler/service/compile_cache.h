@@ -46,7 +46,7 @@ class CompileCache {
   std::optional<rt::StoredEntry> find_stored() const;
   // The imports among the texts that a program was compiled from.
   std::vector<rt::SourceStamp> stamps_of(const dsl::SourceSet& sources) const;
-  // Keeps the image. If the folder cannot be written, keeps nothing; that is no error.
+  // Keeps the image. If the folder cannot be written, keeps nothing, which is not an error.
   void put(const rt::ProgramImage& image, const std::vector<rt::SourceStamp>& imports) const;
   // Names the code that this entry has once it is made from these imports.
   BetterCode code_from(const std::vector<rt::SourceStamp>& imports) const;

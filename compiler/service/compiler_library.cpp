@@ -110,7 +110,7 @@ cinch_compiler_compile(const cinch_compiler_request* request) {
   } catch (const std::exception& error) {
     give(CINCH_INTERNAL, error.what());
   } catch (...) {
-    give(CINCH_INTERNAL, "an exception of no kind");
+    give(CINCH_INTERNAL, "an exception of an unknown type");
   }
   return 0;
 }

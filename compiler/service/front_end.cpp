@@ -26,7 +26,7 @@ bool is_image(std::string_view bytes) {
 
 bool is_image_file(const std::string& path) {
   std::error_code error;
-  // Data in a pipe can be read only once, and are no image.
+  // Data in a pipe can be read only once, so that they cannot be an image.
   if (!std::filesystem::is_regular_file(path, error)) return false;
   auto reader = value_or_throw(rt::FileReader::open(path));
   std::vector<std::uint8_t> bytes;

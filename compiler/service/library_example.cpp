@@ -32,7 +32,8 @@ std::string program_of(const json& item, const std::string& doc) {
   return name + "(topk)";
 }
 
-// A parameter and its default, in the shell's or Python's syntax; empty if the default is no value.
+// A parameter and its default, in the shell's or Python's syntax; empty if the default is not a
+// value.
 struct Setting {
   std::string name, shell, python;
 };

@@ -2,11 +2,11 @@
 #include "compiler/service/program_lookup.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "compiler/service/service_error.h"
 #include "dsl/diag/diag.h"
+#include "runtime/core/environment.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/module/shared_object.h"
 
@@ -174,9 +174,8 @@ ProgramText find_program(const ProgramRequest& request) {
 }
 
 std::string stdlib_folder() {
-  if (const char* given = std::getenv("CINCH_STDLIB"); given != nullptr && *given != '\0') {
-    return given;
-  }
+  const std::string_view given = rt::environment_variable("CINCH_STDLIB");
+  if (!given.empty()) return std::string(given);
   fs::path folder = rt::own_folder();
   if (folder.empty()) return "";
   for (int level = 0; level < kLevelsToRoot; ++level) {

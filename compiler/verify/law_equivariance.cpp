@@ -76,8 +76,7 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
     }
   }
   if (finding.holds) {
-    finding.detail =
-        fmt::format("differences, {} inputs of {} steps", sweep.done(), kEquivarianceSteps);
+    finding.detail = fmt::format("differences, {} of {} steps", sweep.inputs(), kEquivarianceSteps);
   }
   finding.cut = sweep.cut();
   return finding;
@@ -118,7 +117,7 @@ Finding idempotent(const Trial& trial, const sema::Claim&) {
     finding.counterexample =
         shown_by(trial, {again}, "the input was decoded before, and relative_error is not 0");
   }
-  if (finding.holds) finding.detail = fmt::format("differences, {} inputs", sweep.done());
+  if (finding.holds) finding.detail = "differences, " + sweep.inputs();
   finding.cut = sweep.cut();
   return finding;
 }

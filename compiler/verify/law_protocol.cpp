@@ -94,8 +94,7 @@ Finding protocol_ranks(const Trial& trial) {
     }
   }
   if (finding.holds) {
-    finding.detail =
-        fmt::format("updates that differ, 1, 2, 3 and 8 ranks, {} inputs", sweep.done());
+    finding.detail = fmt::format("updates that differ, 1, 2, 3 and 8 ranks, {}", sweep.inputs());
   }
   finding.cut = sweep.cut();
   return finding;

@@ -65,7 +65,7 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
     return finding;
   }
   if (finding.holds) {
-    finding.detail = fmt::format("differences, {} inputs of {} steps: {}, {}", sweep.done(),
+    finding.detail = fmt::format("differences, {} of {} steps: {}, {}", sweep.inputs(),
                                  kSameBitsSteps, main.name, names_of(targets));
   }
   finding.cut = sweep.cut();
@@ -157,7 +157,7 @@ Finding ranks(const Trial& trial) {
     }
   }
   if (finding.holds) {
-    finding.detail = fmt::format("updates that differ, {} ranks, {} inputs", kRanks, sweep.done());
+    finding.detail = fmt::format("updates that differ, {} ranks, {}", kRanks, sweep.inputs());
   }
   finding.cut = sweep.cut();
   return finding;

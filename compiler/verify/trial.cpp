@@ -47,6 +47,10 @@ std::string Sweep::cut(const char* of_what) const {
   return fmt::format("{} of {} {}", done_, planned_, of_what);
 }
 
+std::string Sweep::inputs() const {
+  return fmt::format("{} input{}", done_, done_ == 1 ? "" : "s");
+}
+
 Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows) {
   return {std::move(steps), {}, false, trial.seed, 0, {""}, std::move(shows)};
 }

@@ -37,6 +37,8 @@ class Sweep {
   /// "" or "12 of 49 inputs".
   std::string cut(const char* of_what = "inputs") const;
   std::size_t done() const { return done_; }
+  /// "1 input", "12 inputs".
+  std::string inputs() const;
 
  private:
   const Trial& trial_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
+#include "runtime/core/visible_text.h"
 
 namespace cinch::dsl {
 
@@ -97,11 +98,11 @@ class TextRenderer {
     const SourceBuffer* source = sources_.find(span.file);
     if (source) {
       const LineColumn at = source->position(span.begin);
-      paint(kBold, source->name() + ':' + std::to_string(at.line) + ':' +
+      paint(kBold, rt::visible_text(source->name()) + ':' + std::to_string(at.line) + ':' +
                        std::to_string(at.column) + ": ");
     }
     paint(color_for(severity), std::string(severity_name(severity)) + ": ");
-    paint(severity == Severity::Note ? std::string_view() : kBold, text);
+    paint(severity == Severity::Note ? std::string_view() : kBold, rt::visible_text(text));
     out_ += '\n';
     if (source) add_excerpt(*source, span);
   }
@@ -120,7 +121,7 @@ class TextRenderer {
     out_ += '\n';
   }
 
-  // Replaces control characters, because a terminal would obey them.
+  // Replaces control characters, each by one character, so that the caret stays below its word.
   static std::string shown(std::string_view text) {
     std::string result(text);
     for (char& c : result) {

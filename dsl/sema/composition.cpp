@@ -146,7 +146,7 @@ class SpecMaker {
     if (named.is_const != param.is_const) {
       reporter_.report<DiagKind::BadType>(
           unit.tree[arg.value].span,
-          param.is_const ? "a `const` parameter" : "a parameter that is no `const`",
+          param.is_const ? "a `const` parameter" : "a parameter that is not `const`",
           "`" + named.name.text + "`");
       return false;
     }

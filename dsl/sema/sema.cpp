@@ -62,8 +62,8 @@ bool is_of_types(dsl::DiagKind kind) {
   return std::ranges::find(kKinds, kind) != std::end(kKinds);
 }
 
-// Finds other mistakes in a file with syntax errors. Missing names are no mistakes there, since the
-// parser may have skipped their declarations.
+// Finds other mistakes in a file with syntax errors. Missing names are not mistakes there, since
+// the parser may have skipped their declarations.
 void check_what_was_read(ModuleData& data, dsl::DiagSink& sink) {
   dsl::DiagSink found;
   Reporter reporter(found);

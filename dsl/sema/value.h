@@ -130,7 +130,7 @@ struct Symbol {
   Instance* inner = nullptr;
   int lambda_depth = 0;        // lambdas open where it was declared
   bool is_let = false;         // a `let`, which could have been `let mut`
-  const char* noun = nullptr;  // what it is, if it is no `let`
+  const char* noun = nullptr;  // what it is, if it is not a `let`
   bool is_word = false;        // a word that a parameter takes
   bool is_ambiguous = false;   // a word with different numbers in several parameters
   HostExprId leaf;   // loop variables: what stands for them in host expressions; Param: the

@@ -31,7 +31,7 @@ enum class TokenKind : std::uint8_t {
   /// The brackets of an interval; the text tells which.
   IntervalOpen,
   IntervalClose,
-  /// Text that is no token, which was reported already.
+  /// Text that is not a token, which was reported already.
   Invalid,
   EndOfFile,
 };
@@ -69,7 +69,8 @@ inline bool is_keyword(TokenKind kind) {
 /// The token in words, for "found …": "`x`", "the end of the line".
 std::string describe(const Token& token);
 
-/// Cuts a file into raw tokens and comments. Reports text that is no token (Invalid) and goes on.
+/// Cuts a file into raw tokens and comments. Reports text that is not a token (Invalid) and goes
+/// on.
 TokenStream lex(const SourceBuffer& source, DiagSink& sink);
 
 /// Decides in one sweep what a grammar of tokens cannot see:

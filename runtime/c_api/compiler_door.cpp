@@ -16,15 +16,11 @@ std::vector<std::string> candidates(const char* given) {
 }
 
 CallResult<cinch_compiler_compile_fn> open_compiler(const char* given) {
-  std::string tried;
-  for (const std::string& path : candidates(given)) {
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* const entry = library == nullptr ? nullptr : ::dlsym(library, CINCH_COMPILER_ENTRY);
-    if (entry != nullptr) return reinterpret_cast<cinch_compiler_compile_fn>(entry);
-    const char* const reason = ::dlerror();
-    tried += (tried.empty() ? "" : "; ") + std::string(reason == nullptr ? path : reason);
-  }
-  return fail(CINCH_UNAVAILABLE, "no compiler library: " + tried);
+  const auto opened =
+      rt::open_first_library(candidates(given), RTLD_NOW | RTLD_LOCAL, CINCH_COMPILER_ENTRY,
+                             "compiler library", [](void* entry) { return entry; });
+  if (!opened) return fail(opened.error());
+  return reinterpret_cast<cinch_compiler_compile_fn>(const_cast<void*>(opened->table));
 }
 
 struct Answer {

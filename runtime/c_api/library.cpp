@@ -143,7 +143,7 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
   }
   return fail(CINCH_INVALID_ARGUMENT, "choice is " +
                                           std::to_string(static_cast<int>(options.choice)) +
-                                          ", which is none of cinch_choice");
+                                          ", which is not a value of cinch_choice");
 }
 
 CallResult<const cinch_library*> load_library(const std::filesystem::path& path) {
@@ -158,7 +158,7 @@ CallResult<const cinch_library*> load_library(const std::filesystem::path& path)
   const auto find = reinterpret_cast<Find>(::dlsym(handle, "cinch_compiled_library"));
   if (find == nullptr) {
     ::dlclose(handle);
-    return fail(CINCH_CORRUPT_FILE, path.string() + ": no library of compressors");
+    return fail(CINCH_CORRUPT_FILE, path.string() + ": not a library of compressors");
   }
   const cinch_library* library = find();
   CINCH_TRY(check_version(library->library_version, library->struct_size, sizeof *library));

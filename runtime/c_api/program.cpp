@@ -79,7 +79,7 @@ CallStatus check_compile_options(const cinch_compile_options& options) {
   if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {
     return fail(CINCH_INVALID_ARGUMENT, "states is " +
                                             std::to_string(static_cast<int>(options.states)) +
-                                            ", which is none of cinch_states");
+                                            ", which is not a value of cinch_states");
   }
   return rt::Ok{};
 }

@@ -59,7 +59,7 @@ cinch_status guarded(cinch_error* error, const Body& body) noexcept {
   } catch (const std::exception& caught) {
     return report(CINCH_INTERNAL, caught.what(), error);
   } catch (...) {
-    return report(CINCH_INTERNAL, "an exception of no kind", error);
+    return report(CINCH_INTERNAL, "an exception of an unknown type", error);
   }
 }
 

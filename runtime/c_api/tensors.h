@@ -17,7 +17,7 @@ struct Shape {
 /// strides that are not dense).
 CallResult<Shape> shape_of(const cinch_tensor& tensor);
 
-/// Returns nothing if `type` is no valid type.
+/// Returns nothing if `type` is not a valid type.
 std::optional<DType> dtype_of(cinch_dtype type);
 
 /// Checks that `given` is the program's device. Errors: INVALID_ARGUMENT, UNAVAILABLE (an unknown

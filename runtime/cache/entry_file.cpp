@@ -68,7 +68,7 @@ Result<std::string_view> checked_meta(std::span<const std::uint8_t> bytes) {
   Preamble preamble;
   if (bytes.size() < sizeof preamble) return corrupt("is cut short");
   std::memcpy(&preamble, bytes.data(), sizeof preamble);
-  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) return corrupt("is no entry");
+  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) return corrupt("is not an entry");
   if (preamble.version != kCacheFormatVersion) {
     return fail(ErrorKind::VersionMismatch, "is of another version");
   }

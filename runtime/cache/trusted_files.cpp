@@ -30,8 +30,8 @@ tl::unexpected<Error> system_error(const fs::path& path, const char* verb, int c
 // Why the file is not trusted; empty if it is.
 std::string find_doubt(const struct stat& found, Wanted wanted) {
   if (S_ISLNK(found.st_mode)) return "is a link";
-  if (wanted == Wanted::Folder && !S_ISDIR(found.st_mode)) return "is no folder";
-  if (wanted == Wanted::File && !S_ISREG(found.st_mode)) return "is no file";
+  if (wanted == Wanted::Folder && !S_ISDIR(found.st_mode)) return "is not a folder";
+  if (wanted == Wanted::File && !S_ISREG(found.st_mode)) return "is not a file";
   if (found.st_uid != ::geteuid() && found.st_uid != 0) {
     return fmt::format("belongs to user {}", found.st_uid);
   }

@@ -44,7 +44,7 @@ Result<double> parameter_value(const ParamInfo& param, std::string_view text) {
   if (const auto number = parse_number(text)) return *number;
   return fail(
       ErrorKind::OutOfRange,
-      fmt::format("parameter {} = {} is no value of {}", param.name, text,
+      fmt::format("parameter {} = {} is not a value of {}", param.name, text,
                   param.words.empty() ? dtype_name(param.dtype) : "{" + words_text(param) + "}"));
 }
 
@@ -57,8 +57,8 @@ Result<const ParamInfo*> find_parameter(const std::vector<ParamInfo>& params,
 
 Status check_parameter(const ParamInfo& param, double value) {
   if (!is_value_of(param.dtype, value)) {
-    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is no {}", param.name, value,
-                                                   dtype_name(param.dtype)));
+    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is not a value of {}",
+                                                   param.name, value, dtype_name(param.dtype)));
   }
   if (!param.words.empty() && (value < 0 || value >= static_cast<double>(param.words.size()))) {
     return fail(ErrorKind::OutOfRange,

@@ -38,21 +38,11 @@ tl::unexpected<Error> corrupt(std::string what) {
   return fail(ErrorKind::CorruptFile, "state file: " + std::move(what));
 }
 
-Result<Preamble> read_preamble(std::span<const std::uint8_t> file) {
-  Preamble preamble;
-  if (file.size() < sizeof preamble) return corrupt("shorter than its preamble");
-  std::memcpy(&preamble, file.data(), sizeof preamble);
-  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
-    return corrupt("no magic at its start");
-  if (preamble.version != kStateFormatVersion) {
-    return fail(ErrorKind::VersionMismatch,
-                fmt::format("state file: format version {}, this program reads {}",
-                            preamble.version, kStateFormatVersion));
-  }
-  if (preamble.file_bytes != file.size()) {
-    return corrupt(fmt::format("says {} bytes, has {}", preamble.file_bytes, file.size()));
-  }
-  if (preamble.hash != hash64(file.data() + sizeof preamble, file.size() - sizeof preamble)) {
+Result<Preamble> checked_preamble(std::span<const std::uint8_t> file) {
+  auto preamble =
+      read_preamble(file, kMagic, kStateFormatVersion, &Preamble::file_bytes, "state file");
+  CINCH_TRY(preamble);
+  if (preamble->hash != hash64(file.data() + sizeof(Preamble), file.size() - sizeof(Preamble))) {
     return corrupt("checksum differs");
   }
   return preamble;
@@ -132,7 +122,7 @@ Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& p
 }
 
 Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
-  const auto preamble = read_preamble(file);
+  const auto preamble = checked_preamble(file);
   CINCH_TRY(preamble);
   StateFile parsed{{{preamble->fingerprint[0], preamble->fingerprint[1]},
                     static_cast<std::int64_t>(preamble->rows),

@@ -44,8 +44,8 @@ std::vector<StateView> state_views(const ProgramInfo& info, const States& states
 
 std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states);
 
-/// Reads the bytes of a state file. If it is no state file, reads only enough to show that. Errors:
-/// Io.
+/// Reads the bytes of a state file. If it is not a state file, reads only enough to show that.
+/// Errors: Io.
 Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path);
 
 /// The contents of the file, not yet compared with a program; views point into `file`.

@@ -62,7 +62,7 @@ auto guarded(const Call& call) -> decltype(call()) {
   } catch (const std::exception& error) {
     return fail(ErrorKind::Internal, error.what());
   } catch (...) {
-    return fail(ErrorKind::Internal, "an exception of no kind");
+    return fail(ErrorKind::Internal, "an exception of an unknown type");
   }
 }
 

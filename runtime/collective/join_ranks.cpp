@@ -187,7 +187,7 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
       copy_to(call.output, 0, inputs[call.collective.root]);
       return Ok{};
   }
-  return fail(ErrorKind::Internal, "a collective of no kind");
+  return fail(ErrorKind::Internal, "a collective of an unknown kind");
 }
 
 // A world of one rank: every collective returns its input.

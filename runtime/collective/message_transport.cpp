@@ -180,7 +180,8 @@ Status MessageTransport::advance_all() {
 }
 
 Result<bool> MessageTransport::take_end(Ticket ticket, const Status& advanced) {
-  if (!is_under_way(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+  if (!is_under_way(ticket))
+    return fail(ErrorKind::InvalidArgument, "a ticket that belongs to no exchange");
   Pending& asked = pending_[ticket.index];
   if (!asked.is_over && !advanced) return tl::unexpected<Error>(advanced.error());
   if (asked.is_over) asked.is_used = false;

@@ -65,7 +65,7 @@ Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t w
       return mismatch(exchange, received[rank].size, sent[rank].size);
     }
   }
-  return fail(ErrorKind::InvalidArgument, "an exchange of no kind");
+  return fail(ErrorKind::InvalidArgument, "an exchange of an unknown kind");
 }
 
 Status check_place(const Exchange& exchange, const Transport& transport) {

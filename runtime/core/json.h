@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -19,7 +20,9 @@ T to_whole_number(const nlohmann::json& value, const char* what) {
   } else if (std::is_signed_v<T> && value.is_number_integer()) {
     fits = value.get<std::int64_t>() >= static_cast<std::int64_t>(std::numeric_limits<T>::min());
   }
-  if (!fits) throw std::invalid_argument(std::string(what) + ": no such number: " + value.dump());
+  if (!fits)
+    throw std::invalid_argument(std::string(what) +
+                                ": not a whole number in its range: " + value.dump());
   return value.get<T>();
 }
 
@@ -32,8 +35,7 @@ T whole_number(const nlohmann::json& from, const char* key) {
 // Parses JSON that people write. It rejects an object with the same key twice, for which other
 // readers take the last value.
 
-/// Throws nlohmann::json::exception (not JSON) or std::invalid_argument, which names the key that
-/// an object has twice.
+/// Throws std::invalid_argument: "line 3, column 7: ',' or '}' is expected, not ]".
 nlohmann::json parse_user_json(std::string_view text);
 
 // Parses JSON texts when memory may run out. The library's own values allocate while they are
@@ -48,6 +50,8 @@ class JsonTree {
 
   /// Is the text JSON? Throws std::bad_alloc.
   bool parse(std::string_view text);
+  /// Parses as parse_user_json. Returns the message of its error; empty if there is none.
+  std::string parse_user(std::string_view text);
   const nlohmann::json& root() const { return root_; }
 
  private:

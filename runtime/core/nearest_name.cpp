@@ -28,7 +28,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest_name(std::string_view word,
                               const std::vector<std::string_view>& candidates) {
-  // Names longer than this are no slips of the finger, and the distance is quadratic.
+  // Longer names are not slips of the finger, and the distance takes quadratic time.
   constexpr std::size_t kMaxLength = 64;
   if (word.empty() || word.size() > kMaxLength) return {};
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;

@@ -148,7 +148,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       case StepKind::Collective:
         return meet(step);
     }
-    return fail(ErrorKind::Internal, "a step of no kind");
+    return fail(ErrorKind::Internal, "a step of an unknown kind");
   }
 
   Result<std::int64_t> evaluate(HostExprId id) const {
@@ -220,7 +220,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const std::uint32_t failed = status_[kStatusFailed];
     if (failed == 0) return Next::Go;
     if (failed > image_.messages.size()) {
-      return fail(ErrorKind::Internal, "a kernel failed with no message of this program");
+      return fail(ErrorKind::Internal, "a kernel failed with a number that stands for no message");
     }
     return fail(ErrorKind::CheckFailed, image_.messages[failed - 1]);
   }

@@ -88,7 +88,7 @@ Status GpuDevice::check_memory(GpuAddress address) const {
   GpuCode code = ask(GpuPointerAttribute::MemoryType, &type);
   if (code == kGpuInvalidValue) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("address {:#x} is no memory of a GPU: it is the host's, or was freed; "
+                fmt::format("address {:#x} is not memory of a GPU: it is the host's, or was freed; "
                             "give memory of device {} ({})",
                             address, ordinal_, name_),
                 code);
@@ -122,8 +122,8 @@ void* pointer_to(GpuAddress address) {
 Status check_lent(const GpuDevice& device, GpuAddress address) {
   if (address % kPieceAlignment != 0) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("the allocator gave address {:#x}, which is no multiple of {}", address,
-                            kPieceAlignment));
+                fmt::format("the allocator gave address {:#x}, which is not a multiple of {}",
+                            address, kPieceAlignment));
   }
   Status status = device.check_memory(address);
   if (!status) status.error().message = "the allocator's memory: " + status.error().message;
@@ -298,7 +298,7 @@ Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStr
   addresses_.assign(sizes_.size(), 0);
   for (const std::size_t size : sizes_) {
     if (__builtin_add_overflow(total_bytes_, aligned(size), &total_bytes_)) {
-      return fail(ErrorKind::OutOfMemory, "pieces of memory that no device has");
+      return fail(ErrorKind::OutOfMemory, "more memory than any device has");
     }
   }
   const bool is_lent = source.allocate != nullptr;

@@ -4,82 +4,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "runtime/core/library_symbols.h"
+
 namespace cinch::rt {
 namespace {
 
 constexpr const char* kDriver = "libcuda.so.1";
-
-// Looks up functions and remembers the first that is missing.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-
-  template <typename F>
-  void find(F*& function, const char* name) {
-    function = reinterpret_cast<F*>(::dlsym(library_, name));
-    if (function == nullptr && missing_ == nullptr) missing_ = name;
-  }
-  const char* missing() const { return missing_; }
-
- private:
-  void* library_;
-  const char* missing_ = nullptr;
-};
-
-void find_device_functions(Symbols& symbols, GpuDriver& driver) {
-  symbols.find(driver.init, "cuInit");
-  symbols.find(driver.driver_version, "cuDriverGetVersion");
-  symbols.find(driver.device_count, "cuDeviceGetCount");
-  symbols.find(driver.device_get, "cuDeviceGet");
-  symbols.find(driver.device_name, "cuDeviceGetName");
-  symbols.find(driver.device_attribute, "cuDeviceGetAttribute");
-  symbols.find(driver.context_retain, "cuDevicePrimaryCtxRetain");
-  symbols.find(driver.context_release, "cuDevicePrimaryCtxRelease_v2");
-  symbols.find(driver.context_push, "cuCtxPushCurrent_v2");
-  symbols.find(driver.context_pop, "cuCtxPopCurrent_v2");
-  symbols.find(driver.host_register, "cuMemHostRegister_v2");
-  symbols.find(driver.host_unregister, "cuMemHostUnregister");
-  symbols.find(driver.memory_info, "cuMemGetInfo_v2");
-  symbols.find(driver.memory_alloc, "cuMemAlloc_v2");
-  symbols.find(driver.memory_free, "cuMemFree_v2");
-  symbols.find(driver.memory_alloc_async, "cuMemAllocAsync");
-  symbols.find(driver.memory_free_async, "cuMemFreeAsync");
-  symbols.find(driver.context_synchronize, "cuCtxSynchronize");
-  symbols.find(driver.pointer_attribute, "cuPointerGetAttribute");
-  symbols.find(driver.copy_to_device, "cuMemcpyHtoDAsync_v2");
-  symbols.find(driver.copy_to_host, "cuMemcpyDtoHAsync_v2");
-  symbols.find(driver.copy_on_device, "cuMemcpyDtoDAsync_v2");
-  symbols.find(driver.fill, "cuMemsetD8Async");
-  symbols.find(driver.error_name, "cuGetErrorName");
-  symbols.find(driver.error_text, "cuGetErrorString");
-}
-
-void find_launch_functions(Symbols& symbols, GpuDriver& driver) {
-  symbols.find(driver.stream_create, "cuStreamCreate");
-  symbols.find(driver.stream_destroy, "cuStreamDestroy_v2");
-  symbols.find(driver.stream_synchronize, "cuStreamSynchronize");
-  symbols.find(driver.stream_is_capturing, "cuStreamIsCapturing");
-  symbols.find(driver.capture_begin, "cuStreamBeginCapture_v2");
-  symbols.find(driver.capture_end, "cuStreamEndCapture");
-  symbols.find(driver.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
-  symbols.find(driver.graph_instantiate, "cuGraphInstantiateWithFlags");
-  symbols.find(driver.graph_launch, "cuGraphLaunch");
-  symbols.find(driver.graph_exec_destroy, "cuGraphExecDestroy");
-  symbols.find(driver.graph_destroy, "cuGraphDestroy");
-  symbols.find(driver.event_create, "cuEventCreate");
-  symbols.find(driver.event_destroy, "cuEventDestroy_v2");
-  symbols.find(driver.event_record, "cuEventRecord");
-  symbols.find(driver.event_synchronize, "cuEventSynchronize");
-  symbols.find(driver.event_query, "cuEventQuery");
-  symbols.find(driver.stream_wait_event, "cuStreamWaitEvent");
-  symbols.find(driver.event_elapsed_time, "cuEventElapsedTime");
-  symbols.find(driver.module_load, "cuModuleLoadData");
-  symbols.find(driver.module_unload, "cuModuleUnload");
-  symbols.find(driver.module_function, "cuModuleGetFunction");
-  symbols.find(driver.launch, "cuLaunchKernel");
-  symbols.find(driver.function_attribute, "cuFuncGetAttribute");
-  symbols.find(driver.occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-}
 
 Result<GpuDriver> open_driver() {
   void* library = ::dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
@@ -89,9 +19,10 @@ Result<GpuDriver> open_driver() {
                 fmt::format("no CUDA driver: {}", reason != nullptr ? reason : kDriver));
   }
   GpuDriver driver{};
-  Symbols symbols(library);
-  find_device_functions(symbols, driver);
-  find_launch_functions(symbols, driver);
+  LibrarySymbols symbols(library);
+#define CINCH_GPU_CALL(member, symbol, parameters) symbols.find(driver.member, symbol);
+#include "runtime/gpu/driver.def"
+#undef CINCH_GPU_CALL
   if (symbols.missing() != nullptr) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("{} has no {}: a driver of CUDA 12 or newer is needed", kDriver,

@@ -1,7 +1,6 @@
 // The part of the CUDA driver's C interface that Cinch calls, as a table of functions: NVIDIA's
 // driver, opened at run time, or an emulated one. No header of NVIDIA's is needed. Names, types and
-// meanings are those of the "CUDA Driver API" reference; the symbols in driver.cpp name the
-// versions.
+// meanings are those of the "CUDA Driver API" reference.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -64,63 +63,9 @@ inline constexpr unsigned kGpuHostMemory = 1;
 enum class GpuFunctionAttribute : int { SharedBytes = 1, LocalBytes = 3, Registers = 4 };
 
 struct GpuDriver {
-  GpuCode (*init)(unsigned flags);
-  GpuCode (*driver_version)(int* version);
-  GpuCode (*device_count)(int* count);
-  GpuCode (*device_get)(int* device, int ordinal);
-  GpuCode (*device_name)(char* name, int size, int device);
-  GpuCode (*device_attribute)(int* value, int attribute, int device);
-  GpuCode (*context_retain)(GpuContext* context, int device);
-  GpuCode (*context_release)(int device);
-  GpuCode (*context_push)(GpuContext context);
-  GpuCode (*context_pop)(GpuContext* context);
-  // Pins host memory: copies then access it directly, when their stream reaches them. Null if the
-  // driver cannot.
-  GpuCode (*host_register)(void* memory, std::size_t size_bytes, unsigned flags);
-  GpuCode (*host_unregister)(void* memory);
-  GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
-  GpuCode (*memory_alloc)(GpuAddress* address, std::size_t size_bytes);
-  GpuCode (*memory_free)(GpuAddress address);
-  GpuCode (*memory_alloc_async)(GpuAddress* address, std::size_t size_bytes, GpuStream stream);
-  GpuCode (*memory_free_async)(GpuAddress address, GpuStream stream);
-  GpuCode (*context_synchronize)();
-  GpuCode (*pointer_attribute)(void* value, int attribute, GpuAddress address);
-  GpuCode (*copy_to_device)(GpuAddress to, const void* from, std::size_t size_bytes,
-                            GpuStream stream);
-  GpuCode (*copy_to_host)(void* to, GpuAddress from, std::size_t size_bytes, GpuStream stream);
-  GpuCode (*copy_on_device)(GpuAddress to, GpuAddress from, std::size_t size_bytes,
-                            GpuStream stream);
-  GpuCode (*fill)(GpuAddress to, unsigned char byte, std::size_t size_bytes, GpuStream stream);
-  GpuCode (*stream_create)(GpuStream* stream, unsigned flags);
-  GpuCode (*stream_destroy)(GpuStream stream);
-  GpuCode (*stream_synchronize)(GpuStream stream);
-  GpuCode (*stream_is_capturing)(GpuStream stream, int* status);
-  GpuCode (*capture_begin)(GpuStream stream, int mode);
-  GpuCode (*capture_end)(GpuStream stream, GpuGraph* graph);
-  // Sets what the calling thread may do during captures. Null: it may do anything.
-  GpuCode (*exchange_capture_mode)(int* mode);
-  GpuCode (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags);
-  GpuCode (*graph_launch)(GpuGraphExec exec, GpuStream stream);
-  GpuCode (*graph_exec_destroy)(GpuGraphExec exec);
-  GpuCode (*graph_destroy)(GpuGraph graph);
-  GpuCode (*event_create)(GpuEvent* event, unsigned flags);
-  GpuCode (*event_destroy)(GpuEvent event);
-  GpuCode (*event_record)(GpuEvent event, GpuStream stream);
-  GpuCode (*event_synchronize)(GpuEvent event);
-  GpuCode (*event_query)(GpuEvent event);  // kGpuNotReady: not reached
-  GpuCode (*stream_wait_event)(GpuStream stream, GpuEvent event, unsigned flags);
-  GpuCode (*event_elapsed_time)(float* milliseconds, GpuEvent start, GpuEvent end);
-  GpuCode (*module_load)(GpuModuleHandle* module, const void* image);
-  GpuCode (*module_unload)(GpuModuleHandle module);
-  GpuCode (*module_function)(GpuFunction* function, GpuModuleHandle module, const char* name);
-  GpuCode (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                    GpuStream stream, void** params, void** extra);
-  GpuCode (*function_attribute)(int* value, int attribute, GpuFunction function);
-  GpuCode (*occupancy)(int* num_blocks, GpuFunction function, int block_threads,
-                       std::size_t shared_bytes);
-  GpuCode (*error_name)(GpuCode code, const char** name);
-  GpuCode (*error_text)(GpuCode code, const char** text);
+#define CINCH_GPU_CALL(member, symbol, parameters) GpuCode(*member) parameters;
+#include "runtime/gpu/driver.def"
+#undef CINCH_GPU_CALL
   // Only for emulators. Each allocation then gets an address range of its own, so that an access
   // beyond one cannot land in another. And the architecture of images (null: from the device's
   // compute capability).

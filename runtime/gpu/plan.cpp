@@ -56,7 +56,7 @@ class Planner {
                        .scalars = step.scalars,
                        .message = step.message});
     }
-    CINCH_BUG("a step of no kind");
+    CINCH_BUG("a step of an unknown kind");
   }
 
   tl::unexpected<Error> too_long() const {

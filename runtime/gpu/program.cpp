@@ -63,7 +63,7 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const
 
 const GpuKernels& GpuProgram::kernels() const {
   const std::lock_guard lock(mutex_);
-  // Code that cannot be loaded is no error: the present code serves.
+  // Code that cannot be loaded is not an error: the present code serves.
   const auto better = search_.look(image_);
   if (better && has_object(*better)) {
     if (auto kernels = GpuKernels::load(*device_, *better)) kernels_.push_back(std::move(*kernels));

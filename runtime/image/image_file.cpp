@@ -43,24 +43,14 @@ tl::unexpected<Error> corrupt(std::string what) {
   return fail(ErrorKind::CorruptFile, "image file: " + std::move(what));
 }
 
-Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
-  Preamble preamble;
-  if (bytes.size() < sizeof preamble) return corrupt("shorter than its preamble");
-  std::memcpy(&preamble, bytes.data(), sizeof preamble);
-  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
-    return corrupt("no magic at its start");
-  if (preamble.version != kImageFormatVersion) {
-    return fail(ErrorKind::VersionMismatch,
-                fmt::format("image file: format version {}, this program reads {}",
-                            preamble.version, kImageFormatVersion));
-  }
-  if (preamble.zero != 0) return corrupt("reserved bytes are not zero");
-  if (preamble.file_bytes != bytes.size()) {
-    return corrupt(fmt::format("says {} bytes, has {}", preamble.file_bytes, bytes.size()));
-  }
-  const Hash128 hash = hash128(bytes.data() + sizeof preamble, bytes.size() - sizeof preamble);
-  if (hash != Hash128{preamble.hash_low, preamble.hash_high}) return corrupt("checksum differs");
-  if (preamble.json_bytes > bytes.size() - sizeof preamble) return corrupt("JSON beyond its end");
+Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
+  auto preamble =
+      read_preamble(bytes, kMagic, kImageFormatVersion, &Preamble::file_bytes, "image file");
+  CINCH_TRY(preamble);
+  if (preamble->zero != 0) return corrupt("reserved bytes are not zero");
+  const Hash128 hash = hash128(bytes.data() + sizeof(Preamble), bytes.size() - sizeof(Preamble));
+  if (hash != Hash128{preamble->hash_low, preamble->hash_high}) return corrupt("checksum differs");
+  if (preamble->json_bytes > bytes.size() - sizeof(Preamble)) return corrupt("JSON beyond its end");
   return preamble;
 }
 
@@ -71,7 +61,7 @@ class BlobReader {
       : bytes_(bytes), offset_(offset) {}
 
   Status take(const nlohmann::json& size, std::vector<std::uint8_t>& out) {
-    if (!size.is_number_unsigned()) return corrupt("size of a blob is no number");
+    if (!size.is_number_unsigned()) return corrupt("size of a blob is not a number");
     const auto size_bytes = size.get<std::uint64_t>();
     const std::size_t begin = align_blob(offset_);
     if (begin > bytes_.size() || size_bytes > bytes_.size() - begin) return corrupt("cut short");
@@ -89,7 +79,7 @@ class BlobReader {
 Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& image) {
   const auto sizes = json.find("blob_bytes");
   if (sizes == json.end() || !sizes->is_array() || sizes->empty())
-    return corrupt("no list of blobs");
+    return corrupt("there is no list of blobs");
   image.constants.resize(sizes->size() - 1);
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     auto& blob = i < image.constants.size() ? image.constants[i] : image.binary;
@@ -128,12 +118,12 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
 }
 
 Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
-  const auto preamble = read_preamble(bytes);
+  const auto preamble = checked_preamble(bytes);
   CINCH_TRY(preamble);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
   JsonTree tree;
   if (!tree.parse({text, preamble->json_bytes}) || !tree.root().is_object()) {
-    return corrupt("metadata is no JSON object");
+    return corrupt("metadata is not a JSON object");
   }
   const nlohmann::json& json = tree.root();
   auto image = image_from_json(json);

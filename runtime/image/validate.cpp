@@ -101,7 +101,7 @@ class TableChecks {
     const std::string place = "parameter " + param.name;
     check_dtype(param.dtype, place);
     require(is_value_of(param.dtype, param.default_value), place,
-            "a default that is no value of its type");
+            "a default that is not a value of its type");
   }
 
   void check_field(const FieldInfo& field) {
@@ -331,7 +331,7 @@ bool ImageChecks::check_formula(HostExprId id, const std::string& place, Counts 
 
 void ImageChecks::check_int(HostExprId id, const std::string& place, Counts counts) {
   if (!check_formula(id, place, counts)) return;
-  require(info_.exprs.type(id) == HostType::Int, place, "no integer formula");
+  require(info_.exprs.type(id) == HostType::Int, place, "not an integer formula");
 }
 
 bool ImageChecks::is_number(HostExprId id, std::int64_t value) const {

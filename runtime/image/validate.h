@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxImageParts = 16384, kMaxImageFormulas = 65536;
 /// once, has only buffers that its call binds, and writes none that is read only. Every step has
 /// what its kind needs. Results of formulas are checked when they are evaluated (image.h).
 /// The binary is code and trusted; that of a GPU has an end. Errors: CorruptFile, naming the place
-/// ("kernel 2 (encode1): num_groups is no integer formula").
+/// ("kernel 2 (encode1): num_groups: not an integer formula").
 Status validate_image(const ProgramImage& image);
 
 bool is_gpu_image(const ProgramImage& image);

@@ -84,7 +84,8 @@ class EntryChecks {
       const bool is_sequential = step.kind == StepKind::Launch &&
                                  step.index < image_.kernels.size() &&
                                  image_.kernels[step.index].is_sequential;
-      checks_.require(is_sequential, place, "runs beside what is no launch of a single task");
+      checks_.require(is_sequential, place,
+                      "runs beside a step other than a launch of a single task");
       checks_.require(&step == &steps.front() || step.index2 == kNoIndex, place,
                       "launches beside one another twice");
     }

@@ -52,7 +52,7 @@ Status check_elf_file(const std::filesystem::path& path) {
   CINCH_TRY(head);
   Elf64_Ehdr header;
   if (!begins_as_elf(*head) || head->size() < sizeof header || (*head)[EI_CLASS] != ELFCLASS64)
-    return corrupt("no shared library of 64 bits");
+    return corrupt("not a shared library of 64 bits");
   std::memcpy(&header, head->data(), sizeof header);
   const std::uint64_t size_bytes = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   const std::uint64_t section_bytes = std::uint64_t{header.e_shnum} * header.e_shentsize;
@@ -60,7 +60,7 @@ Status check_elf_file(const std::filesystem::path& path) {
       !ends_within(header.e_shoff, section_bytes, whole)) {
     return corrupt("cut short");
   }
-  if (header.e_phoff > kFarthestTable) return corrupt("no shared library of a linker");
+  if (header.e_phoff > kFarthestTable) return corrupt("not a shared library that a linker made");
   const auto table = first_bytes(path, header.e_phoff + size_bytes);
   CINCH_TRY(table);
   if (table->size() < header.e_phoff + size_bytes) return corrupt("cut short");

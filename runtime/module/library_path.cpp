@@ -6,7 +6,8 @@
 
 #include <array>
 #include <climits>
-#include <cstdlib>
+
+#include "runtime/core/environment.h"
 
 namespace cinch::rt {
 namespace {
@@ -37,7 +38,9 @@ fs::path own_folder() {
 }
 
 std::vector<std::string> library_paths(const char* file_name, const char* variable) {
-  if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return {named};
+  if (const auto named = environment_variable(variable); !named.empty()) {
+    return {std::string(named)};
+  }
   std::vector<std::string> paths;
   const fs::path folder = own_folder();
   for (const char* step : {".", "../lib", "../../lib", "../lib/cinch", "cinch"}) {
@@ -48,6 +51,22 @@ std::vector<std::string> library_paths(const char* file_name, const char* variab
   }
   paths.emplace_back(file_name);
   return paths;
+}
+
+Result<OpenedLibrary> open_first_library(const std::vector<std::string>& paths, int flags,
+                                         const char* entry, const char* what,
+                                         const std::function<const void*(void*)>& accept) {
+  std::string tried;
+  for (const std::string& path : paths) {
+    void* const library = ::dlopen(path.c_str(), flags);
+    void* const address = library == nullptr ? nullptr : ::dlsym(library, entry);
+    const void* const table = address == nullptr ? nullptr : accept(address);
+    if (table != nullptr) return OpenedLibrary{table, path};
+    const char* const reason = ::dlerror();
+    tried += (tried.empty() ? "" : "; ") +
+             (reason == nullptr ? path + ": of another version" : std::string(reason));
+  }
+  return fail(ErrorKind::Unavailable, std::string("no ") + what + ": " + tried);
 }
 
 }  // namespace cinch::rt

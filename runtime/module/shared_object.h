@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,5 +50,18 @@ std::filesystem::path own_folder();
 /// code's own folder, ../lib, ../../lib, ../lib/cinch and cinch, if the file is there, then the
 /// loader's own search.
 std::vector<std::string> library_paths(const char* file_name, const char* variable);
+
+/// What a library's entry function leads to, such as a table of functions; and the library's path.
+struct OpenedLibrary {
+  const void* table = nullptr;
+  std::string path;
+};
+
+/// Opens the libraries in turn, with `flags` of dlopen, until `accept` makes a table of the address
+/// of the function `entry`; it returns null for a library of another version. Errors: Unavailable
+/// ("no MPI: " and the reasons, for `what` "MPI").
+Result<OpenedLibrary> open_first_library(const std::vector<std::string>& paths, int flags,
+                                         const char* entry, const char* what,
+                                         const std::function<const void*(void*)>& accept);
 
 }  // namespace cinch::rt

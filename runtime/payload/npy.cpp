@@ -103,7 +103,7 @@ std::optional<bool> take_bool(Cursor& cursor) {
 Result<Fields> parse_dictionary(std::string_view text) {
   Cursor cursor(text);
   Fields fields;
-  if (!cursor.take("{")) return corrupt_npy("no dictionary");
+  if (!cursor.take("{")) return corrupt_npy("the header is not a dictionary");
   for (bool is_open = !cursor.take("}"); is_open;) {
     const auto key = cursor.take_string();
     if (!key || !cursor.take(":")) return corrupt_npy("a key is malformed");

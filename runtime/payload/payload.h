@@ -124,8 +124,8 @@ Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
 Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
                     PayloadView& view);
 
-/// Reads the bytes of a payload. If the file is no payload, reads only enough to show that. Errors:
-/// Io.
+/// Reads the bytes of a payload. If the file is not a payload, reads only enough to show that.
+/// Errors: Io.
 Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path);
 
 }  // namespace cinch::rt

@@ -39,10 +39,12 @@ class ProtocolCheck {
                                         !own_.tasks[before->second].is_last_part();
     if (!is_next) return task_fault(plan_, rank_, index, "is not the next part");
     if (task.is_last_part() && !task.writes.empty()) {
-      return task_fault(plan_, rank_, index, "gives what no exchange takes");
+      return task_fault(plan_, rank_, index,
+                        "is the last part, and writes values that nothing sends");
     }
     if (!is_first && !meet(own_.tasks[before->second], task)) {
-      return task_fault(plan_, rank_, index, "begins with what no exchange gives");
+      return task_fault(plan_, rank_, index,
+                        "reads values that the part before it does not ask for");
     }
     last_[task.groups[0]] = index;
     return Ok{};

@@ -200,7 +200,7 @@ std::string plan_to_json(const Plan& plan) {
 
 Result<Plan> plan_from_json(std::string_view text) {
   try {
-    const json from = json::parse(text);
+    const json from = parse_user_json(text);
     if (from.at("format") != kFormat) {
       return fail(ErrorKind::VersionMismatch,
                   fmt::format("a plan of format {}, not {}", from.at("format").dump(), kFormat));
@@ -213,7 +213,7 @@ Result<Plan> plan_from_json(std::string_view text) {
     read(from.at("ranks"), plan.ranks);
     return plan;
   } catch (const std::exception& error) {
-    return fail(ErrorKind::CorruptFile, std::string("no plan: ") + error.what());
+    return fail(ErrorKind::CorruptFile, std::string("plan: ") + error.what());
   }
 }
 

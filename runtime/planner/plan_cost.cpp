@@ -137,7 +137,7 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
     for (const Task& task : plan.ranks[rank].tasks) {
       if (task.kind == TaskKind::Synchronise) {
         return fail(ErrorKind::InvalidArgument,
-                    "a `sync` whose collectives only show on the way exchanges what no plan says");
+                    "a `sync` whose collectives only show on the way cannot be predicted");
       }
       SimulatedTask& to = tasks.emplace_back();
       to.kind = task.kind;

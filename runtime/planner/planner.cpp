@@ -94,7 +94,7 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
                 fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
                             meant_instead(request.plan), fmt::join(plan_names(), ", ")));
   }
-  if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan for no ranks");
+  if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan without ranks");
   const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());
   const bool are_servers = !servers.empty() && servers.size() == request.servers.size() &&
                            *servers.rbegin() < request.world;

@@ -33,7 +33,7 @@ void read_priority(const json& value, PolicyRule& rule) {
   using Limits = std::numeric_limits<std::int32_t>;
   const bool is_whole = value.is_number_integer() && value.get<double>() >= Limits::min() &&
                         value.get<double>() <= Limits::max();
-  if (!is_whole) throw std::invalid_argument("no whole number of 32 bits");
+  if (!is_whole) throw std::invalid_argument("not a whole number of 32 bits");
   value.get_to(rule.priority);
 }
 
@@ -61,7 +61,7 @@ void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
   const auto read_limit = [&](std::int64_t& to) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost) {
-      throw std::invalid_argument("no count");
+      throw std::invalid_argument("not a whole number of at least 0");
     }
     value.get_to(to);
   };
@@ -131,7 +131,7 @@ Result<Policy> parse_policy(std::string_view text) {
   json from;
   try {
     from = parse_user_json(text);
-  } catch (const std::exception& error) {
+  } catch (const std::invalid_argument& error) {
     return fail(ErrorKind::CorruptFile, std::string("policy: ") + error.what());
   }
   const bool is_list =

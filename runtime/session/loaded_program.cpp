@@ -51,7 +51,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::from_functions(
 
 std::shared_ptr<const LoadedCode> LoadedProgram::code() const {
   const std::lock_guard lock(mutex_);
-  // Code that cannot be loaded is no error: the present code serves.
+  // Code that cannot be loaded is not an error: the present code serves.
   if (const auto better = search_.look(image_)) {
     if (auto code = load_code(*better)) code_ = std::move(*code);
   }

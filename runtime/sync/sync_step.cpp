@@ -246,7 +246,7 @@ Status SyncSession::Impl::share_order() {
   std::vector<std::uint8_t> is_taken(count);
   for (const std::uint32_t place : places) {
     if (place >= count || is_taken[place]++ != 0) {
-      return fail(ErrorKind::InvalidArgument, "an order of tensors that is none");
+      return fail(ErrorKind::InvalidArgument, "an order that does not name each tensor once");
     }
   }
   runner->set_order(order_of_tasks(plan(), transport.rank(), places, common_order[count]));

@@ -121,6 +121,17 @@ std::vector<Phase> phases_of(const RankPlan& plan, const TaskTimes& times) {
   return phases;
 }
 
+json phases_json(const RankPlan& plan, const TaskTimes& times) {
+  json list = json::array();
+  for (const Phase& phase : phases_of(plan, times)) {
+    list.push_back({{"phase", phase.name},
+                    {"ms", phase.seconds * 1e3},
+                    {"sent_bytes", phase.sent_bytes},
+                    {"tasks", phase.num_tasks}});
+  }
+  return list;
+}
+
 std::string trace_json(const Plan& plan, const std::vector<TaskTimes>& by_rank) {
   json events = json::array();
   double start = 0;
@@ -142,17 +153,6 @@ using nlohmann::json;
 double weight_of(const Piece& piece) {
   return static_cast<double>(
       piece.bound_bytes > 0 ? piece.bound_bytes : 4 * static_cast<std::uint64_t>(piece.num_elems));
-}
-
-json phases_of_rank(const RankPlan& plan, const TaskTimes& times) {
-  json list = json::array();
-  for (const Phase& phase : phases_of(plan, times)) {
-    list.push_back({{"phase", phase.name},
-                    {"ms", phase.seconds * 1e3},
-                    {"sent_bytes", phase.sent_bytes},
-                    {"tasks", phase.num_tasks}});
-  }
-  return list;
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTim
   }
   const json report = {{"step_ms", (times.end - times.begin) * 1e3},
                        {"sent_bytes", all},
-                       {"phases", phases_of_rank(plan.ranks[rank], times)},
+                       {"phases", phases_json(plan.ranks[rank], times)},
                        {"tensors", tensors},
                        {"memory_bytes",
                         {{"states", memory.states},

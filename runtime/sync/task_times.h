@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct Phase {
 
 /// Phases in the order of their first task.
 std::vector<Phase> phases_of(const RankPlan& plan, const TaskTimes& times);
+/// [{"phase", "ms", "sent_bytes", "tasks"}]
+nlohmann::json phases_json(const RankPlan& plan, const TaskTimes& times);
 
 /// The "traceEvents" of all ranks, as JSON of the Chrome trace format: a process for each rank, a
 /// thread for each lane. `by_rank` has an entry per rank; one without tasks is left out.

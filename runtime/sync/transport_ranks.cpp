@@ -37,7 +37,7 @@ Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeou
   CINCH_TRY(run(exchange, timeout));
   const std::uint64_t worst = std::ranges::max_element(words_, {}, &RankWord::status)->status;
   if (worst > static_cast<std::uint64_t>(RankStatus::NonFinite)) {
-    return fail(ErrorKind::Internal, "a rank that is in no state");
+    return fail(ErrorKind::Internal, "a rank in an unknown state");
   }
   const auto all = static_cast<RankStatus>(worst);
   has_failed_elsewhere_ = all == RankStatus::Failed && status != RankStatus::Failed;

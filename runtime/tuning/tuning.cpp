@@ -2,10 +2,10 @@
 #include "runtime/tuning/tuning.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 
 #include "runtime/core/check.h"
+#include "runtime/core/environment.h"
 #include "runtime/core/files/file_bytes.h"
 
 namespace cinch::rt {
@@ -13,22 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
-fs::path config_folder() {
-  if (const auto xdg = variable("XDG_CONFIG_HOME"); !xdg.empty()) return xdg;
-  if (const auto home = variable("HOME"); !home.empty()) return fs::path(home) / ".config";
-  return {};
-}
-
 UserTuning read_user_tuning() {
   UserTuning user;
   user.path = user_tuning_path();
   std::error_code error;
-  user.is_named = !user.path.empty() && !variable("CINCH_TUNING").empty();
+  user.is_named = !user.path.empty() && !environment_variable("CINCH_TUNING").empty();
   if (user.path.empty() || (!user.is_named && !fs::exists(user.path, error))) return user;
   auto table = load_tuning(user.path);
   if (!table) {
@@ -137,10 +126,10 @@ const TuningTable& builtin_tuning() {
 }
 
 std::string user_tuning_path() {
-  const std::string_view named = variable("CINCH_TUNING");
+  const std::string_view named = environment_variable("CINCH_TUNING");
   if (named == "off" || named == "0") return {};
   if (!named.empty()) return std::string(named);
-  const fs::path folder = config_folder();
+  const fs::path folder = user_folder("XDG_CONFIG_HOME", ".config");
   return folder.empty() ? std::string() : (folder / "cinch" / "tuning.json").string();
 }
 

@@ -65,8 +65,8 @@ struct UserTuning {
   TuningTable table;             // empty if no table was read
   std::optional<Error> problem;  // why a table cannot be used; then only the built-in one is used
 };
-/// The user's table, read at the first call, once per process. A missing file is no problem, unless
-/// CINCH_TUNING names it.
+/// The user's table, read at the first call, once per process. A missing file is not a problem,
+/// unless CINCH_TUNING names it.
 const UserTuning& user_tuning();
 
 /// The numbers in use: the user's, else the built-in ones. For a GPU architecture that neither

@@ -120,7 +120,8 @@ std::string print_numbers(const Tuning& numbers) {
 
 Result<TuningTable> parse_tuning(std::string_view text, const TuningTable& base) {
   JsonTree tree;
-  if (!tree.parse(text) || !tree.root().is_object()) return corrupt("not a JSON object");
+  if (const std::string problem = tree.parse_user(text); !problem.empty()) return corrupt(problem);
+  if (!tree.root().is_object()) return corrupt("not a JSON object");
   const json& root = tree.root();
   const json *format = member(root, "format"), *entries = member(root, "entries");
   if (format == nullptr || !format->is_number_unsigned()) return corrupt("there is no format");

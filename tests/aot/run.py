@@ -164,9 +164,9 @@ def check_bad_files(folder):
         expect(text.startswith("status") and any(word in text for word in words), f"{name} of {len(data)} bytes: {text}")
 
     for part in range(1, 20):
-        refused(library[: len(library) * part // 20], "cut short", "no shared library")
+        refused(library[: len(library) * part // 20], "cut short", "not a shared library")
     for size in (0, 1, 4, 63, 64, 100, len(library) - 1):
-        refused(library[:size], "cut short", "no shared library", "not an image", "image")
+        refused(library[:size], "cut short", "not a shared library", "not an image", "image")
     # Another version of the tables: the first word of each.
     for size in (64, 40):
         table = struct.pack("<II", 1, size)
@@ -175,7 +175,7 @@ def check_bad_files(folder):
         text = call(folder / "static", f"{folder / 'bad.so'}:dgc", "x", "-", folder / "g.f32", folder / "p", folder / "o", ok=False)
         expect("version 2, this libcinch reads 1" in text, text)
     text = call(folder / "static", "/lib/x86_64-linux-gnu/libm.so.6", "x", "-", folder / "g.f32", folder / "p", folder / "o", ok=False)
-    expect("no library of compressors" in text, text)
+    expect("not a library of compressors" in text, text)
 
 
 def main():

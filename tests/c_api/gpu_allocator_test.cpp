@@ -114,7 +114,7 @@ TEST_F(CApiGpuAllocator, WhatNoSessionCanUseIsAnErrorAndGoesBack) {
   lender.num_left = -1;
   lender.shift = 64;
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, try_to_open(gradients));
-  EXPECT_THAT(error.message, HasSubstr("no multiple of 256"));
+  EXPECT_THAT(error.message, HasSubstr("not a multiple of 256"));
 
   alignas(256) static char host[256];
   allocator.allocate = [](void*, std::size_t, std::size_t, cinch_memory_use) -> void* {

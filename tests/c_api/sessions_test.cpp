@@ -163,9 +163,9 @@ TEST(CApiSessions, ParametersAreBoundToWords) {
   EXPECT_EQ(1, value_of("fit", "far"));
   EXPECT_EQ(0.25, value_of("limit", "0.25"));
   EXPECT_EQ(-1 - CINCH_OUT_OF_RANGE, value_of("fit", "fra"));
-  EXPECT_STREQ("parameter fit = fra is no value of {near, far}", error.message);
+  EXPECT_STREQ("parameter fit = fra is not a value of {near, far}", error.message);
   EXPECT_EQ(-1 - CINCH_OUT_OF_RANGE, value_of("limit", "near"));
-  EXPECT_STREQ("parameter limit = near is no value of f32", error.message);
+  EXPECT_STREQ("parameter limit = near is not a value of f32", error.message);
   EXPECT_EQ(-1 - CINCH_INVALID_ARGUMENT, value_of("fitt", "near"));
   EXPECT_THAT(error.message, HasSubstr("did you mean fit?"));
   EXPECT_EQ(CINCH_INVALID_ARGUMENT,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 #include <thread>
 
 #include "../two_threads.h"
@@ -78,6 +79,14 @@ struct Opened {
   Sync sync;  // null if opening failed
   std::string error;
 };
+
+// Of tensors that nothing compresses, with the defaults of all options.
+Sync open_exact(cinch_transport* transport, std::span<const cinch_sync_tensor> tensors) {
+  cinch_sync* opened = nullptr;
+  EXPECT_EQ(CINCH_OK, cinch_sync_open(transport, nullptr, 0, tensors.data(), tensors.size(),
+                                      nullptr, &opened, nullptr));
+  return Sync(opened);
+}
 
 Opened open_pair(const Program& program, const cinch_sync_options& options,
                  cinch_transport* transport) {
@@ -373,10 +382,7 @@ TEST(CApiSync, WrongArgumentsOfOneRankEndTheStepOfAll) {
   std::array<std::string, 2> errors;
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("a", kSmall, CINCH_EXACT);
-    cinch_sync* opened = nullptr;
-    ASSERT_EQ(CINCH_OK,
-              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
-    const Sync sync(opened);
+    const Sync sync = open_exact(transport, {&tensor, 1});
     Tensor gradient(kSmall), update(kSmall);
     const auto from = gradient.view(), to = update.view();
     auto error = sized<cinch_error>();
@@ -420,10 +426,7 @@ TEST(CApiSync, AStepInParts) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const std::array tensors = {described("a", kSmall, CINCH_EXACT, 0),
                                 described("b", kLarge, CINCH_EXACT, 1)};
-    cinch_sync* opened = nullptr;
-    ASSERT_EQ(CINCH_OK,
-              cinch_sync_open(transport, nullptr, 0, tensors.data(), 2, nullptr, &opened, nullptr));
-    const Sync sync(opened);
+    const Sync sync = open_exact(transport, tensors);
     auto error = sized<cinch_error>();
     auto options = sized<cinch_step_options>();
     options.scale = 4;
@@ -468,12 +471,8 @@ TEST(CApiSync, AStepInParts) {
 TEST(CApiSync, FaultsOfAStepInPartsAreNamedOnAllRanks) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("weights", kSmall, CINCH_EXACT);
-    cinch_sync *opened = nullptr, *other = nullptr;
-    ASSERT_EQ(CINCH_OK,
-              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
-    ASSERT_EQ(CINCH_OK,
-              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &other, nullptr));
-    const Sync sync(opened), second(other);
+    const Sync sync = open_exact(transport, {&tensor, 1});
+    const Sync second = open_exact(transport, {&tensor, 1});
     Tensor gradient(kSmall);
     const auto view = gradient.view();
     auto error = sized<cinch_error>();
@@ -537,10 +536,7 @@ TEST(CApiSync, StatesOneByOne) {
 TEST(CApiSync, OneRankStopsAll) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("a", kSmall, CINCH_EXACT);
-    cinch_sync* opened = nullptr;
-    ASSERT_EQ(CINCH_OK,
-              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
-    const Sync sync(opened);
+    const Sync sync = open_exact(transport, {&tensor, 1});
     Tensor gradient(kSmall), update(kSmall);
     const auto from = gradient.view(), to = update.view();
     ASSERT_EQ(CINCH_OK, cinch_sync_step(sync.get(), 0, &from, &to, 1, nullptr));

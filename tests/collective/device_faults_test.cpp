@@ -240,7 +240,7 @@ TEST(DeviceTensors, OfTheHostAreRefused) {
   for (auto& device : one_case.devices) device->has_tensors = true;
   const auto results = run_steps(one_case);
   for (const std::string& error : results[0].errors) {
-    EXPECT_NE(error.find("is no memory of a GPU"), std::string::npos) << error;
+    EXPECT_NE(error.find("is not memory of a GPU"), std::string::npos) << error;
   }
 }
 

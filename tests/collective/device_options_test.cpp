@@ -224,7 +224,7 @@ TEST(DeviceOptions, TensorsOfTheHostAreRefusedWhereTheyAreScaled) {
     }
     const auto outcome = (*session)->finish_step();
     ASSERT_FALSE(outcome);
-    EXPECT_NE(outcome.error().message.find("is no memory of a GPU"), std::string::npos)
+    EXPECT_NE(outcome.error().message.find("is not memory of a GPU"), std::string::npos)
         << outcome.error().message;
   });
 }

@@ -62,6 +62,19 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(answer["result"]["serverInfo"]["name"], "cinch")
         self.assertEqual(answer["result"]["capabilities"]["positionEncoding"], "utf-16")
 
+    def test_watches_files_of_editors_that_can(self):
+        def requests(capabilities):
+            _, answers = said(message(id=0, method="initialize", params={"capabilities": capabilities}), INITIALIZED, SHUTDOWN, EXIT)
+            return [each for each in answers if "method" in each and "id" in each]
+
+        for without in ({}, {"workspace": None}, {"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": False}}}):
+            self.assertEqual(requests(without), [])
+        (request,) = requests({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}}})
+        self.assertEqual(request["method"], "client/registerCapability")
+        (registration,) = request["params"]["registrations"]
+        self.assertEqual(registration["method"], "workspace/didChangeWatchedFiles")
+        self.assertIn({"globPattern": "**/*.cinch"}, registration["registerOptions"]["watchers"])
+
     def test_answers_nothing_else_before_initialize(self):
         _, answers = said(hovering(7), opening("compressor a = b\n"), INITIALIZE, INITIALIZE, SHUTDOWN, EXIT)
         self.assertEqual(errors(answers), [(7, -32002), (0, -32600)])

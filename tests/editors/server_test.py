@@ -109,6 +109,18 @@ class Diagnostics(Session):
             self.editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(user)))
             self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S002"])
 
+    async def test_read_imports_again_when_another_program_changes_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part, user = os.path.join(folder, "part.cinch"), f"file://{folder}/user.cinch"
+            with open(part, "w", encoding="utf-8") as file:
+                file.write("fn half(x: f32) -> f32 { x / 2 }\n")
+            self.assertEqual(await self.editor.open(user, 'import "part.cinch"\nfn quarter(x: f32) -> f32 { half(half(x)) }\n'), [])
+            with open(part, "w", encoding="utf-8") as file:
+                file.write("fn halved(x: f32) -> f32 { x / 2 }\n")
+            change = types.FileEvent(uri=f"file://{part}", type=types.FileChangeType.Changed)
+            self.editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
+            self.assertEqual([each.code for each in await self.editor.diagnostics(user)], ["S002"])
+
     async def test_read_imports_from_documents_that_are_open(self):
         with tempfile.TemporaryDirectory() as folder:
             part = f"file://{folder}/part.cinch"

@@ -67,7 +67,7 @@ TEST_F(GpuSessionTest, says_whose_memory_it_is_that_is_not_the_devices) {
   const std::string at_host = fmt::format("{:#x}", host);
   EXPECT_EQ(message(host, to),
             "tensor 0: address " + at_host +
-                " is no memory of a GPU: it is the host's, or was freed; give memory of device 0 "
+                " is not memory of a GPU: it is the host's, or was freed; give memory of device 0 "
                 "(emulated GPU)");
   EXPECT_EQ(message(from, {host, to.size_bytes}).find("payload 0: address " + at_host), 0u);
   driver.pointer_attribute = tell_whose;

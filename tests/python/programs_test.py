@@ -207,7 +207,7 @@ class Finding(TestCase):
 
     def test_another_library_is_of_another_version(self):
         done = self.run_python("import cinch\ntry: cinch.compile('dgc')\nexcept cinch.VersionError as error: print(error)", CINCH_LIBRARY="libm.so.6")
-        self.assertIn("libm.so.6 is no libcinch", done.stdout)
+        self.assertIn("libm.so.6 is not a libcinch", done.stdout)
 
     def test_the_package_starts_without_numpy(self):
         done = self.run_python("import sys\nsys.modules['numpy'] = None\nimport cinch\nprint(cinch.compile('onebit').name)")

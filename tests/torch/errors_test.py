@@ -117,7 +117,7 @@ def test_what_is_wrong_on_all_ranks(ranks):
         "timeout": "timeout is nan",
         "dense_steps": "dense_steps is 1.5",
         "first_step": "first_step is",
-        "scale": "scale is 5, which is no function",
+        "scale": "scale is 5, which is not a function",
         "secret": "secret is of type str",
         "parts": "plan is 'reduce_scatter'",
         "rules of a number": "rules are of type int",

@@ -392,7 +392,7 @@ def called_alone(rank, world):
     assert comm(averaged, given, dist.group.WORLD, dist.ReduceOp.AVG, async_op=True).wait()
     with pytest.raises(cinch.InvalidArgumentError, match="takes divide_factor"):
         comm(made, given, dist.group.WORLD, dist.ReduceOp.MAX)
-    with pytest.raises(cinch.InvalidArgumentError, match="is no FSDP2 module"):
+    with pytest.raises(cinch.InvalidArgumentError, match="is not an FSDP2 module"):
         cinch.torch.ReduceScatter(torch.nn.Sequential(model.first), "none")
     # 73 rows: 37 on rank 0, and 36 with a row of padding, which becomes zeros, on rank 1; the bias alike.
     sums = (rows[rank] / (rank + 1) * 3 / 1024).half()

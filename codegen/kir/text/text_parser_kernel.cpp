@@ -126,7 +126,8 @@ ValueId KernelParser::value_def() {
   const std::string word = lexer_.expect_word("a value's number");
   const std::size_t dot = word.find('.');
   const auto index = parse_number(word.substr(0, dot));
-  if (!index || *index >= kMaxValues) return lexer_.fail("no value's number: " + word), ValueId();
+  if (!index || *index >= kMaxValues)
+    return lexer_.fail("not a value's number: " + word), ValueId();
   lexer_.expect(':');
   const std::string type = lexer_.expect_word("a compute type");
   const auto parsed = parse_compute_type(type);
@@ -206,7 +207,7 @@ bool KernelParser::attribute(Instr& instr) {
     std::string word = lexer_.expect_word("a draw");
     instr.draw.shared = word.starts_with("shared.");
     const auto site = parse_number(instr.draw.shared ? std::string_view(word).substr(7) : word);
-    if (!site || *site > UINT32_MAX) return lexer_.fail("no draw: " + word), false;
+    if (!site || *site > UINT32_MAX) return lexer_.fail("not a draw's number: " + word), false;
     instr.draw.site = static_cast<std::uint32_t>(*site);
   } else {
     return false;

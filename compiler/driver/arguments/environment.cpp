@@ -26,8 +26,8 @@ constexpr EnvironmentVariable kVariables[] = {
     {"CINCH_BACKGROUND",
      "off or 0: nothing is compiled in the background. Code that sessions of the C API run is "
      "fully optimised at once."},
-    {"XDG_CACHE_HOME", "The cache folder; else ~/.cache."},
-    {"XDG_CONFIG_HOME", "The folder of settings; else ~/.config."},
+    {"XDG_CACHE_HOME", "The cache folder; else ~/.cache. A relative path is ignored."},
+    {"XDG_CONFIG_HOME", "The folder of settings; else ~/.config. A relative path is ignored."},
     {"HOME", "The folder that ~ stands for in these defaults."},
     // Libraries.
     {"CINCH_LIBRARY", "The file libcinch.so that the Python package opens."},

@@ -46,14 +46,14 @@ struct Topic {
 void print_entry(std::string_view name, std::size_t indent, std::string_view text) {
   const std::string start = padded(std::string(name), indent - 2) + "  ";
   const bool is_long = num_characters(std::string(name)) + 2 > indent;
-  fmt::print("{}{}{}\n", is_long ? std::string(name) : start,
+  print_text("{}{}{}\n", is_long ? std::string(name) : start,
              is_long ? "\n" + std::string(indent, ' ') : "",
              wrapped(std::string(text), indent, text_width()));
 }
 
 void print_environment() {
   constexpr std::size_t kIndent = 24;
-  fmt::print("Environment variables that Cinch reads.\n\n");
+  print_text("Environment variables that Cinch reads.\n\n");
   for (const EnvironmentVariable& variable : environment_variables()) {
     print_entry(variable.name, kIndent, variable.meaning);
   }
@@ -61,7 +61,7 @@ void print_environment() {
 
 void print_exit_codes() {
   constexpr std::size_t kIndent = 16;
-  fmt::print("How a command ends: its exit status, and the `kind` of the error with --json.\n\n");
+  print_text("How a command ends: its exit status, and the `kind` of the error with --json.\n\n");
   for (const ExitCodeMeaning& meaning : exit_code_meanings()) {
     print_entry(fmt::format("{} {}", static_cast<int>(meaning.code), meaning.kind), kIndent,
                 meaning.text);
@@ -90,7 +90,7 @@ ExitCode print_pages(const std::vector<std::string>& names) {
                                                     name));
   }
   for (const Topic* page : pages) {
-    if (page != pages.front()) fmt::print("\n");
+    if (page != pages.front()) print_text("\n");
     page->print();
   }
   return ExitCode::Done;
@@ -103,7 +103,7 @@ ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words)
     throw CommandError(ExitCode::Usage,
                        fmt::format("`{}` has no command '{}'", path_of(command), words[depth]));
   }
-  fmt::print("{}", command.get_formatter()->make_help(&command, path_of(command),
+  print_text("{}", command.get_formatter()->make_help(&command, path_of(command),
                                                       CLI::AppFormatMode::Normal));
   return ExitCode::Done;
 }

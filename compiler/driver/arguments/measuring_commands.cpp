@@ -75,7 +75,7 @@ void add_report(Registry& registry) {
       ->type_name("DIR");
   command
       ->add_option("--programs", options->programs,
-                   "programs to try, separated by commas or blanks; without it, all of the library")
+                   "programs to try, as words or separated by commas; without it, all of the library")
       ->type_name("PROGRAM");
   command
       ->add_option("--link", options->link, "the bandwidth of each rank's link, such as 10Gbit/s")

@@ -25,7 +25,9 @@ void add_ucx(CLI::App* command, TransportOptions& options) {
       ->type_name("NAME");
 }
 
-void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
+// `by_default`: what sets the number of ranks without --ranks.
+void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options,
+                   const std::string& by_default) {
   options.words = registry.words;
   // A process that mpirun starts is a rank of its world.
   if (is_started_by_mpirun()) options.transport = "mpi";
@@ -34,9 +36,7 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
                    "how ranks reach each other; loopback: as threads of this process")
       ->check(one_of({"loopback", "mpi", "nccl", "ucx"}))
       ->capture_default_str();
-  add_count(command, "--ranks", options.ranks,
-            "number of ranks; 0: as many as there are inputs, or as a launcher has started", 0,
-            kMaxRanks)
+  add_count(command, "--ranks", options.ranks, "number of ranks; 0: " + by_default, 0, kMaxRanks)
       ->capture_default_str();
   command->add_option("--latency", options.latency_us, "loopback: the latency of every link")
       ->check(between(0, 1e12))
@@ -136,7 +136,8 @@ void add_sync(Registry& registry) {
                     "with --profile: all tensors are ready when a step begins, for comparison");
   command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
       ->check(one_of({"bf16"}));
-  add_transport(registry, command, *options);
+  add_transport(registry, command, *options,
+                "as many as there are inputs, or as a launcher has started");
   command
       ->add_option("--cuda-aware", options->cuda_aware,
                    "MPI reads and writes the memory of GPUs itself: yes, no, or as MPI says (auto)")
@@ -165,7 +166,8 @@ void add_probe(Registry& registry) {
   CLI::App* command = registry.add(
       "probe", "measures how long exchanges between ranks take, for `cinch sync --plan auto`",
       run_probe, options);
-  add_transport(registry, command, *options);
+  add_transport(registry, command, *options,
+                "as many as a launcher has started; loopback needs a number");
   add_bytes(command, "--largest", options->largest_bytes, "the most that a rank sends at a time", 0,
             std::uint64_t{1} << 32)
       ->capture_default_str();

@@ -111,7 +111,10 @@ void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
 }
 
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
-  command->add_option("--set", bindings, "sets a parameter of the program, such as ratio=0.01")
+  command
+      ->add_option("--set", bindings,
+                   "sets a parameter of the program, such as ratio=0.01; each NAME=VALUE that "
+                   "follows sets another (a file of such a name is ./NAME=VALUE)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }

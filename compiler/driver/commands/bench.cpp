@@ -120,15 +120,15 @@ void print_table(const json& list, const std::vector<std::string>& calls) {
     std::vector<std::string> row = {r["compressor"].get<std::string>(),
                                     std::to_string(r["payload_bytes"].get<std::int64_t>())};
     for (const std::string& call : calls) {
-      row.push_back(short_number(r[call]["ms"].get<double>()));
+      row.push_back(cell_in_milliseconds(r[call]["ms"].get<double>()));
       row.push_back(short_number(r[call]["gb_per_s"].get<double>()));
       row.push_back(fmt::format("{:.2f}", r[call]["floor_share"].get<double>()));
     }
-    row.push_back(short_number(r["compile_cold_ms"].get<double>()));
-    row.push_back(short_number(r["compile_cached_ms"].get<double>()));
+    row.push_back(cell_in_milliseconds(r["compile_cold_ms"].get<double>()));
+    row.push_back(cell_in_milliseconds(r["compile_cached_ms"].get<double>()));
     table.add(std::move(row));
   }
-  fmt::print("{}", table.text(text_width()));
+  print_text("{}", table.text(text_width()));
 }
 
 // The number of a report by which --sort orders; smaller ones come first.
@@ -189,7 +189,7 @@ ExitCode run_bench(const BenchOptions& options) {
   }
   progress.clear();
   const std::uint32_t threads = rt::TaskRunner(options.execution.threads).threads();
-  fmt::print("{}\n", wrapped(fmt::format("bench: {}, {}; plain reading {:.1f} GB/s",
+  print_text("{}\n", wrapped(fmt::format("bench: {}, {}; plain reading {:.1f} GB/s",
                                          plainly_counted(elements.size(), "element"),
                                          plainly_counted(threads, "thread"), bandwidth),
                              0, sentence_width()));

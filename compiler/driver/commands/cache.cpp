@@ -53,14 +53,14 @@ json report_of(const rt::ImageCache& cache) {
 
 void print_for_people(const json& report) {
   const std::string folder = report["folder"].get<std::string>();
-  fmt::print("cache of compiled programs: {}\n", !report["on"].get<bool>() ? "off (CINCH_CACHE)"
+  print_text("cache of compiled programs: {}\n", !report["on"].get<bool>() ? "off (CINCH_CACHE)"
                                                  : folder.empty()
                                                      ? "no folder (set CINCH_CACHE_DIR or HOME)"
                                                      : folder);
   if (const auto problem = report["not_followed"].get<std::string>(); !problem.empty())
-    fmt::print("not followed: {}\n", problem);
+    print_text("not followed: {}\n", problem);
   for (const json& shared : report["shared"]) {
-    fmt::print("shared, read only: {}\n", shared.get<std::string>());
+    print_text("shared, read only: {}\n", shared.get<std::string>());
   }
   for (const json& entry : report["entries"]) {
     const std::string problem = entry["problem"].get<std::string>();
@@ -68,9 +68,9 @@ void print_for_people(const json& report) {
         fmt::format("{:>9} bytes  used {:>7} s ago  {}", entry["bytes"].get<std::uint64_t>(),
                     entry["used_seconds_ago"].get<std::int64_t>(),
                     problem.empty() ? entry["title"].get<std::string>() : "not used: " + problem);
-    fmt::print("{}\n", fit_to_width(line, output_width()));
+    print_text("{}\n", fit_to_width(line, output_width()));
   }
-  fmt::print("{}, {} of at most {}\n", plainly_counted(report["entries"].size(), "entry"),
+  print_text("{}, {} of at most {}\n", plainly_counted(report["entries"].size(), "entry"),
              plainly_counted(report["bytes"].get<std::uint64_t>(), "byte"),
              report["max_bytes"].get<std::uint64_t>());
 }
@@ -153,14 +153,14 @@ ExitCode run_cache_show(const CacheOptions& options) {
 ExitCode run_cache_clear(const CacheOptions&) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
-  fmt::print("{} removed\n", plainly_counted(cache.clear(), "entry"));
+  print_text("{} removed\n", plainly_counted(cache.clear(), "entry"));
   return ExitCode::Done;
 }
 
 ExitCode run_cache_pack(const CacheOptions&) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
-  fmt::print("{} packed\n", plainly_counted(value_or_throw(cache.pack()), "entry"));
+  print_text("{} packed\n", plainly_counted(value_or_throw(cache.pack()), "entry"));
   return ExitCode::Done;
 }
 
@@ -180,7 +180,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     compile_program(front_end, program.request, program.target);
     progress.clear();
     if (!is_kept(program)) refuse_not_kept(program, front_end, cache);
-    fmt::print("{} for {}\n", program.request.program, program.target.arch);
+    print_text("{} for {}\n", program.request.program, program.target.arch);
   }
   // Entries that are written last may have pushed out the first ones.
   for (const WarmProgram& program : programs) {

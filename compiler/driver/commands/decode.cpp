@@ -7,6 +7,7 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/payload/payload.h"
 
@@ -51,7 +52,7 @@ ExitCode run_decode(const RunOptions& options) {
                                    {"non_finite", header.is_non_finite()}};
     print_result(report);
   } else {
-    fmt::print("{}: {}\n", options.output,
+    print_text("{}: {}\n", options.output,
                plainly_counted(static_cast<std::uint64_t>(shape.num_elems()), "element"));
   }
   return ExitCode::Done;

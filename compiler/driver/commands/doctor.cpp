@@ -163,13 +163,13 @@ ExitCode run_doctor(const DoctorOptions& options) {
     std::istringstream lines(where);
     for (std::string line; std::getline(lines, line);) {
       const std::size_t indent = 2 + std::min(line.find_first_not_of(' '), line.size());
-      fmt::print("{}{}\n", std::string(indent, ' '), wrapped(line, indent, sentence_width()));
+      print_text("{}{}\n", std::string(indent, ' '), wrapped(line, indent, sentence_width()));
     }
   };
-  fmt::print("cinch {}\nprocessor: {}, {} threads\n", kVersion, report["cpu"].get<std::string>(),
+  print_text("cinch {}\nprocessor: {}, {} threads\n", kVersion, report["cpu"].get<std::string>(),
              report["threads"].get<unsigned>());
   for (const json& found : report["items"]) {
-    fmt::print("{}: {} ({})\n", found["name"].get<std::string>(),
+    print_text("{}: {} ({})\n", found["name"].get<std::string>(),
                found["found"].get<bool>() ? "found" : "not found",
                found["needed_for"].get<std::string>());
     print_where(found["where"].get<std::string>());

@@ -8,6 +8,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
@@ -35,7 +36,7 @@ ExitCode run_encode(const RunOptions& options) {
                                    {"fingerprint", factory.fingerprint()}};
     print_result(report);
   } else {
-    fmt::print("{}: {}, {}\n", options.payload,
+    print_text("{}: {}, {}\n", options.payload,
                plainly_counted(static_cast<std::uint64_t>(shape.num_elems()), "element"),
                plainly_counted(payload.size(), "byte"));
   }

@@ -26,17 +26,20 @@ constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
 void print_explained(const json& report, const ExplainOptions& options) {
   const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
   if (options.formulas) {
-    fmt::print("{}", formulas_text(report, options.fusion,
+    print_text("{}", formulas_text(report, options.fusion,
                                    output_width() == 0 ? sentence_width() : width));
   } else {
-    fmt::print("{}", explanation_text(report, width, options.fusion));
+    print_text("{}", explanation_text(report, width, options.fusion));
   }
-  if (report.contains("gpu_kernels")) fmt::print("{}", gpu_report_text(report, width));
+  if (report.contains("gpu_kernels")) print_text("{}", gpu_report_text(report, width));
 }
 
 }  // namespace
 
 ExitCode run_explain(const ExplainOptions& options) {
+  if (!options.target.empty() && options.execution.device != "cuda") {
+    throw CommandError(ExitCode::Usage, "--target needs --device cuda");
+  }
   FrontEnd front_end;
   rt::StepLimit steps = service::step_limit(options.program);
   const ir::Program program = service::make_ir(front_end, options.program, true, &steps);
@@ -56,7 +59,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   } else if (options.html.empty()) {
     print_explained(report, options);
   } else {
-    fmt::print("{}: a page about {}\n", options.html, report["compressor"].get<std::string>());
+    print_text("{}: a page about {}\n", options.html, report["compressor"].get<std::string>());
   }
   return ExitCode::Done;
 }

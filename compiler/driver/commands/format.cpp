@@ -4,6 +4,7 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::driver {
@@ -24,7 +25,7 @@ bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
   const std::string formatted = dsl::format(source, module);
   const bool changes = formatted != source.text();
   if (check_only) {
-    if (changes) fmt::print("{}\n", source.name());
+    if (changes) print_text("{}\n", source.name());
   } else if (is_input) {
     fmt::print("{}", formatted);
   } else if (changes) {

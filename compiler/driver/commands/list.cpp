@@ -59,10 +59,10 @@ void print_list(const json& list, bool has_families) {
     const std::size_t taken = num_characters(row);
     if (taken + kLeastSummary > width) {
       const std::size_t left = std::max(width, kIndentBelow + kLeastSummary) - kIndentBelow;
-      fmt::print("{}\n{}{}\n", fit_to_width(row.substr(0, row.find_last_not_of(' ') + 1), width),
+      print_text("{}\n{}{}\n", fit_to_width(row.substr(0, row.find_last_not_of(' ') + 1), width),
                  std::string(kIndentBelow, ' '), shortened(summary, left));
     } else {
-      fmt::print("{}\n", row + shortened(summary, width - taken));
+      print_text("{}\n", row + shortened(summary, width - taken));
     }
   };
   print_row("", "bits", "adds up", "what it does");
@@ -70,11 +70,11 @@ void print_list(const json& list, bool has_families) {
   for (const json& item : list) {
     if (has_families && item["family"] != family) {
       family = item["family"];
-      fmt::print("std.{}\n", family);
+      print_text("std.{}\n", family);
     }
     print_row(item["name"], bits_text(item), adds_up_text(item), item["summary"]);
   }
-  fmt::print("\n{}\n", wrapped("bits: per element of a tensor of 4 MiB, at most. `cinch list NAME` "
+  print_text("\n{}\n", wrapped("bits: per element of a tensor of 4 MiB, at most. `cinch list NAME` "
                                "shows one: its paper, parameters, claims and an example.",
                                0, width));
 }
@@ -103,8 +103,8 @@ class Card {
 
   void print(const json& item) const {
     const auto name = item["name"].get<std::string>();
-    fmt::print("{} (std.{})\n", name, item["family"].get<std::string>());
-    fmt::print("{}\n\n", wrapped(item["summary"], 0, width_));
+    print_text("{} (std.{})\n", name, item["family"].get<std::string>());
+    print_text("{}\n\n", wrapped(item["summary"], 0, width_));
     for (const char* heading : {"paper", "stores", "choices"})
       print_part(heading, item[heading].get<std::string>());
     print_parameters(item["parameters"]);
@@ -119,7 +119,7 @@ class Card {
  private:
   void print_part(const std::string& heading, const std::string& text) const {
     if (text.empty()) return;
-    fmt::print("{}{}\n", padded(heading, kHeadingWidth), wrapped(text, kHeadingWidth, width_));
+    print_text("{}{}\n", padded(heading, kHeadingWidth), wrapped(text, kHeadingWidth, width_));
   }
 
   void print_parameters(const json& parameters) const {
@@ -132,8 +132,8 @@ class Card {
 
   // Printed unchanged, for pasting.
   static void print_example(const json& example) {
-    fmt::print("\n{}\n\n", example["command"].get<std::string>());
-    for (const json& line : example["python"]) fmt::print("{}\n", line.get<std::string>());
+    print_text("\n{}\n\n", example["command"].get<std::string>());
+    for (const json& line : example["python"]) print_text("{}\n", line.get<std::string>());
   }
 
   std::size_t width_;
@@ -174,7 +174,7 @@ void print_cards(const json& items) {
   const Card card(text_width());
   bool is_first = true;
   for (const json& item : items) {
-    if (!is_first) fmt::print("\n\n");
+    if (!is_first) print_text("\n\n");
     is_first = false;
     card.print(item);
   }

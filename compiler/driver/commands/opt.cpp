@@ -5,6 +5,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
@@ -23,11 +24,11 @@ void check_names(const std::vector<std::string>& names) {
 
 void list_passes() {
   for (const pipeline::Pass& pass : pipeline::all_passes()) {
-    fmt::print("{:<26} {}\n", pass.name, pass.doc);
+    print_text("{:<26} {}\n", pass.name, pass.doc);
   }
   std::string order;
   for (std::string_view name : pipeline::standard_order()) order += " " + std::string(name);
-  fmt::print("\nstandard order:{}\n", order);
+  print_text("\nstandard order:{}\n", order);
 }
 
 void print_pass_report(const OptOptions& options, const pipeline::Report& report) {
@@ -36,7 +37,7 @@ void print_pass_report(const OptOptions& options, const pipeline::Report& report
   }
   for (const pipeline::PassTime& time : report.times) {
     if (!options.times) break;
-    print_aside("{:<26} {:8.3f} ms {:6} rewrites\n", time.name, time.seconds * 1e3,
+    print_aside("{:<26} {:>11} {:6} rewrites\n", time.name, in_milliseconds(time.seconds * 1e3),
                 time.num_rewrites);
   }
 }

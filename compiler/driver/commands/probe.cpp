@@ -74,24 +74,24 @@ void print_model(const rt::NetworkModel& model) {
   const std::string title =
       fmt::format("{}, {}; bytes are those that a rank sends, times those of the last rank",
                   model.transport, plainly_counted(model.world, "rank"));
-  fmt::print("{}\n", wrapped(title, 0, sentence_width()));
-  fmt::print("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
+  print_text("{}\n", wrapped(title, 0, sentence_width()));
+  print_text("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
              "the line is off by", "at once");
-  fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
+  print_text("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
              "at most", "us each");
   for (const rt::ExchangeKind kind : rt::kMeasuredKinds) {
     const rt::FittedLine& of = model.of(kind);
-    fmt::print("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n",
+    print_text("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n",
                rt::exchange_kind_name(kind), of.line.base * 1e6,
                of.line.slope > 0 ? fmt::format("{:.1f}", 1e-6 / of.line.slope) : "-",
                100 * of.typical_error, 100 * of.largest_error,
                1e6 * model.gaps[rt::NetworkModel::index_of(kind)]);
   }
-  fmt::print("\n{:<15} {:>11} {:>11} {:>11} {:>8}\n", "exchange", "bytes", "measured us", "line us",
+  print_text("\n{:<15} {:>11} {:>11} {:>11} {:>8}\n", "exchange", "bytes", "measured us", "line us",
              "off by");
   for (const rt::NetworkPoint& point : model.points) {
     const double fitted = model.of(point.kind).line.at(static_cast<double>(point.bytes));
-    fmt::print("{:<15} {:>11} {:>11.1f} {:>11.1f} {:>+7.0f}%\n", rt::exchange_kind_name(point.kind),
+    print_text("{:<15} {:>11} {:>11.1f} {:>11.1f} {:>+7.0f}%\n", rt::exchange_kind_name(point.kind),
                point.bytes, point.seconds * 1e6, fitted * 1e6,
                point.seconds > 0 ? 100 * (fitted / point.seconds - 1) : 0);
   }

@@ -222,7 +222,7 @@ ExitCode run_report(const SurveyOptions& options) {
   if (options.json) {
     print_result(report);
   } else {
-    fmt::print("{}", survey_text(report, std::max(text_width(), kLeastTableWidth)));
+    print_text("{}", survey_text(report, std::max(text_width(), kLeastTableWidth)));
   }
   return report["programs"].empty() ? ExitCode::AtFault : ExitCode::Done;
 }

@@ -15,6 +15,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_group.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/core/numbers/floats.h"
@@ -229,23 +230,27 @@ std::string number_or_dash(const nlohmann::json& value, const char* format) {
   return value.is_null() ? "-" : fmt::format(fmt::runtime(format), value.get<double>());
 }
 
+std::string time_or_dash(const nlohmann::json& value) {
+  return value.is_null() ? "- ms" : in_milliseconds(value.get<double>());
+}
+
 void print_run(const nlohmann::json& r) {
-  fmt::print("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
+  print_text("{} on {}: {}\n", r["compressor"].get<std::string>(), r["device"].get<std::string>(),
              plainly_counted(r["elements"].get<std::size_t>(), "element"));
   const bool is_protocol = r.contains("same_bits");
-  fmt::print("{}{} (at most {}), ratio {}\n", is_protocol ? "sent by a rank  " : "payload         ",
+  print_text("{}{} (at most {}), ratio {}\n", is_protocol ? "sent by a rank  " : "payload         ",
              plainly_counted(r["payload_bytes"].get<std::size_t>(), "byte"),
              r["bound_bytes"].get<std::int64_t>(), number_or_dash(r["ratio"], "{:.1f}"));
-  fmt::print("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
+  print_text("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
              number_or_dash(r["cosine"], "{:.4f}"));
   if (is_protocol) {
-    fmt::print("synchronised    {} ms; all ranks hold the same bits: {}\n",
-               number_or_dash(r["encode_ms"], "{:.3f}"), r["same_bits"].get<bool>() ? "yes" : "NO");
+    print_text("synchronised    {}; all ranks hold the same bits: {}\n",
+               time_or_dash(r["encode_ms"]), r["same_bits"].get<bool>() ? "yes" : "NO");
     return;
   }
-  fmt::print("encode          {} ms, {} GB/s\n", number_or_dash(r["encode_ms"], "{:.3f}"),
+  print_text("encode          {}, {} GB/s\n", time_or_dash(r["encode_ms"]),
              number_or_dash(r["encode_gb_per_s"], "{:.2f}"));
-  fmt::print("decode          {} ms, {} GB/s\n", number_or_dash(r["decode_ms"], "{:.3f}"),
+  print_text("decode          {}, {} GB/s\n", time_or_dash(r["decode_ms"]),
              number_or_dash(r["decode_gb_per_s"], "{:.2f}"));
 }
 
@@ -287,6 +292,13 @@ void check_protocol(const rt::ProgramInfo& info, const RunOptions& options) {
   }
 }
 
+// A program for matrices sends more of a vector than the vector itself has.
+void note_vector(const rt::ProgramInfo& info, const rt::NpyArray& gradient) {
+  if (!info.is_matrix || gradient.shape.size() > 1 || output_settings().is_quiet) return;
+  print_aside("note: {} takes matrices; this gradient is a vector, which counts as one column\n",
+              info.name);
+}
+
 }  // namespace
 
 ExitCode run_run(const RunOptions& options) {
@@ -297,6 +309,7 @@ ExitCode run_run(const RunOptions& options) {
     for (rt::NpyArray& input : inputs) input = repeat_to(input, options.repeat_to_bytes);
   }
   const Shape shape = shape_of(inputs[0], factory.info().is_matrix);
+  note_vector(factory.info(), inputs[0]);
   check_protocol(factory.info(), options);
   Outcome outcome = factory.info().has_sync ? run_sync(factory, options, inputs, shape)
                     : options.ranks         ? run_ranks(factory, options, inputs, shape)

@@ -339,8 +339,8 @@ class SyncCommand {
       print_result(written);
       return ExitCode::Done;
     }
-    if (choice_) fmt::print("{}\n", choice_text(*choice_));
-    fmt::print("{}", rt::print_plan(*plan_, 0));
+    if (choice_) print_text("{}\n", choice_text(*choice_));
+    print_text("{}", rt::print_plan(*plan_, 0));
     return ExitCode::Done;
   }
 

@@ -10,6 +10,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/tuning/tuning.h"
@@ -108,25 +109,25 @@ json measure(const TuneOptions& options, rt::TuningEntry& entry) {
 }
 
 void print_tuning_report(const json& report) {
-  fmt::print("{} ({}); times over those of the number in use, below 1 is faster\n",
+  print_text("{} ({}); times over those of the number in use, below 1 is faster\n",
              report["architecture"].get<std::string>(), report["machine"].get<std::string>());
   for (const json& number : report["numbers"]) {
-    fmt::print("{}\n", number["name"].get<std::string>());
+    print_text("{}\n", number["name"].get<std::string>());
     for (const json& tried : number["tried"]) {
       const auto value = tried["value"].get<std::int64_t>();
       const bool is_before = value == number["before"].get<std::int64_t>();
       const bool is_after = value == number["after"].get<std::int64_t>();
-      fmt::print("{:>12} {:>7.3f}{}{}\n", value, tried["ratio"].get<double>(),
+      print_text("{:>12} {:>7.3f}{}{}\n", value, tried["ratio"].get<double>(),
                  is_before ? "  in use" : "", is_after && !is_before ? "  better" : "");
     }
   }
   const auto ratio = report["ratio"].get<double>();
   if (report["is_changed"].get<bool>()) {
-    fmt::print("all of them together: {:.3f}\n", ratio);
+    print_text("all of them together: {:.3f}\n", ratio);
   } else if (ratio != 1) {
-    fmt::print("all of them together: {:.3f}, so the numbers in use stay\n", ratio);
+    print_text("all of them together: {:.3f}, so the numbers in use stay\n", ratio);
   } else {
-    fmt::print("nothing was faster by {:.0f} %: the numbers in use stay\n",
+    print_text("nothing was faster by {:.0f} %: the numbers in use stay\n",
                100 * bench::kWorthwhileSaving);
   }
 }
@@ -145,11 +146,11 @@ ExitCode run_tune(const TuneOptions& options) {
   }
   print_tuning_report(report);
   if (options.execution.device == "emulated") {
-    fmt::print("the emulated GPU says nothing about time: these figures mean nothing{}\n",
+    print_text("the emulated GPU says nothing about time: these figures mean nothing{}\n",
                output.empty() ? ", and nothing was written" : "");
   }
   if (!output.empty()) {
-    fmt::print("written to {}{}\n", output,
+    print_text("written to {}{}\n", output,
                output == rt::user_tuning_path() ? ": later runs on this architecture use it"
                                                 : "; CINCH_TUNING=FILE makes later runs use it");
   }

@@ -81,15 +81,15 @@ json as_json(const verify::Finding& finding, const std::optional<CounterexampleF
 
 void print_counterexample(const std::string& law, const std::string& shows,
                           const CounterexampleFiles& files) {
-  fmt::print("\n{} does not hold: {}\n  {} ({})\n", law, shows, fmt::join(files.inputs, ", "),
+  print_text("\n{} does not hold: {}\n  {} ({})\n", law, shows, fmt::join(files.inputs, ", "),
              files.description);
-  for (const std::string& command : files.commands) fmt::print("  {}\n", command);
+  for (const std::string& command : files.commands) print_text("  {}\n", command);
 }
 
 void print_report(const verify::Report& report,
                   const std::vector<std::optional<CounterexampleFiles>>& files,
                   const rt::ProgramInfo& info, const VerifyOptions& options) {
-  fmt::print("{} on {}: {} of {} laws hold\n", info.name, options.execution.device,
+  print_text("{} on {}: {} of {} laws hold\n", info.name, options.execution.device,
              std::ranges::count_if(report.findings, &verify::Finding::holds),
              report.findings.size());
   TextTable table({{"", "law", true},
@@ -103,10 +103,10 @@ void print_report(const verify::Report& report,
     table.add({finding.law, finding.holds ? "yes" : "NO", fmt::format("{:.5g}", finding.figure),
                fmt::format("{:.5g}", finding.bound), finding.detail + cut});
   }
-  fmt::print("{}", table.text(text_width()));
+  print_text("{}", table.text(text_width()));
   if (!report.not_claimed.empty()) {
     const std::string names = fmt::format("not claimed: {}", fmt::join(report.not_claimed, ", "));
-    fmt::print("{}\n", wrapped(names, 0, sentence_width()));
+    print_text("{}\n", wrapped(names, 0, sentence_width()));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::optional<CounterexampleFiles>& written = files[i];

@@ -16,6 +16,7 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/progress.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/version.h"
 #include "compiler/service/compile.h"
@@ -170,7 +171,7 @@ void write_library(const codegen::LibraryRequest& request, LibraryFrontEnds& pro
   }
   end_if_interrupted();
   for (const codegen::NamedBytes& file : files)
-    fmt::print("{:>10}  {}\n", size_text(file.bytes.size()),
+    print_text("{:>10}  {}\n", size_text(file.bytes.size()),
                (fs::path(output) / file.name).string());
 }
 

@@ -113,7 +113,7 @@ class ProgressLine {
                           100.0 * static_cast<double>(task.done) / static_cast<double>(task.total),
                           task.done, task.total, seconds);
     const std::size_t width = errors_width();
-    return fit_to_width(text, width > 1 ? width - 1 : width);
+    return fit_to_width(rt::visible_text(text), width > 1 ? width - 1 : width);
   }
 
   void erase() {

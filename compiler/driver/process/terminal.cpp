@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
+
+#include "runtime/core/environment.h"
 
 namespace cinch::driver {
 
@@ -31,10 +31,8 @@ constexpr std::size_t kPlainWidth = 80;
 bool wants_colour(int descriptor) {
   const Colour chosen = output_settings().colour;
   if (chosen != Colour::Auto) return chosen == Colour::Always;
-  const char* const refused = std::getenv("NO_COLOR");
-  const char* const terminal = std::getenv("TERM");
-  const bool is_refused = refused != nullptr && *refused != '\0';
-  const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  const bool is_refused = !rt::environment_variable("NO_COLOR").empty();
+  const bool is_dumb = rt::environment_variable("TERM") == "dumb";
   return isatty(descriptor) != 0 && !is_refused && !is_dumb;
 }
 

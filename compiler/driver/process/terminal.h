@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/core/visible_text.h"
+
 namespace cinch::driver {
 
 enum class Colour : std::uint8_t { Auto, Always, Never };
@@ -46,11 +48,19 @@ void hold_standard_streams();
 // all of it was.
 std::string flush_output();
 
-// Prints to standard error and ignores failures there, since these messages are not the command's
+// Prints text for people to standard output. Names of files and programs may hold control
+// characters, which are escaped here (rt::visible_text). Print with fmt::print only what other
+// programs read: JSON, source text, scripts.
+template <typename... Args>
+void print_text(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print("{}", rt::visible_text(fmt::format(format, std::forward<Args>(args)...)));
+}
+
+// The same to standard error. It ignores failures there, since these messages are not the command's
 // output.
 template <typename... Args>
 void print_aside(fmt::format_string<Args...> format, Args&&... args) {
-  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stderr);
+  std::fputs(rt::visible_text(fmt::format(format, std::forward<Args>(args)...)).c_str(), stderr);
 }
 
 }  // namespace cinch::driver

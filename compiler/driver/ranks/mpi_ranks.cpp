@@ -18,6 +18,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
+#include "runtime/core/environment.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
@@ -37,7 +38,7 @@ std::filesystem::path mpi_file() {
 }
 
 std::filesystem::path find_mpirun() {
-  if (const char* named = std::getenv("CINCH_MPIRUN"); named != nullptr && *named != '\0') {
+  if (const auto named = rt::environment_variable("CINCH_MPIRUN"); !named.empty()) {
     if (can_be_run(named)) return named;
     throw CommandError(ExitCode::Unavailable,
                        fmt::format("no mpirun: CINCH_MPIRUN is {}, which cannot be run", named));
@@ -48,8 +49,7 @@ std::filesystem::path find_mpirun() {
   for (const auto& file : {library, std::filesystem::canonical(library, error)}) {
     if (!file.empty()) folders.push_back(file.parent_path().parent_path() / "bin");
   }
-  const char* const path = std::getenv("PATH");
-  std::istringstream searched(path == nullptr ? "" : path);
+  std::istringstream searched(std::string(rt::environment_variable("PATH")));
   for (std::string folder; std::getline(searched, folder, ':');) folders.emplace_back(folder);
   for (const auto& folder : folders) {
     if (can_be_run(folder / "mpirun")) return folder / "mpirun";

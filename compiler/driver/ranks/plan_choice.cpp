@@ -128,7 +128,7 @@ rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs i
 }
 
 std::string choice_text(const rt::PlanChoice& choice) {
-  const auto ms = [](double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); };
+  const auto ms = [](double seconds) { return cell_in_milliseconds(1e3 * seconds); };
   TextTable table({{"", "plan", true},
                    {"tried", "ms"},
                    {"predicted", "ms"},

@@ -90,14 +90,14 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
 json list_of_json(const std::string& path, const std::string& text) {
   try {
     return rt::parse_user_json(text);
-  } catch (const std::exception& error) {
+  } catch (const std::invalid_argument& error) {
     refuse(path, error.what());
   }
 }
 
 std::vector<Row> rows_of_json(const std::string& path, const std::string& text) {
   const json list = list_of_json(path, text);
-  if (!list.is_array()) refuse(path, "no JSON array of tensors");
+  if (!list.is_array()) refuse(path, "not a JSON array of tensors");
   std::vector<Row> rows;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string where = fmt::format("{}: entry {}", path, i);
@@ -138,7 +138,7 @@ std::vector<ReadyTensor> read_profile(const std::string& path) {
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool is_json = first < text.size() && (text[first] == '[' || text[first] == '{');
   const std::vector<Row> rows = is_json ? rows_of_json(path, text) : rows_of_csv(path, text);
-  if (rows.empty()) refuse(path, "a profile of no tensors");
+  if (rows.empty()) refuse(path, "a profile without tensors");
   std::vector<ReadyTensor> tensors;
   std::set<std::string> names;
   double time_us = 0;

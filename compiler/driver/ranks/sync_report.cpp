@@ -23,17 +23,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
-  json list = json::array();
-  for (const rt::Phase& phase : rt::phases_of(plan, times)) {
-    list.push_back({{"phase", phase.name},
-                    {"ms", phase.seconds * 1e3},
-                    {"sent_bytes", phase.sent_bytes},
-                    {"tasks", phase.num_tasks}});
-  }
-  return list;
-}
-
 // Time until the last tensor of the slowest rank is ready.
 double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
   double longest = 0;
@@ -85,15 +74,15 @@ std::string title(const json& r) {
 }
 
 void print_phases(const json& phases) {
-  fmt::print("phases of rank 0 in the last step (they overlap)\n");
+  print_text("phases of rank 0 in the last step (they overlap)\n");
   TextTable table({{"", "phase", true}, {"", "tasks"}, {"", "ms"}, {"", "bytes sent"}});
   for (const json& phase : phases) {
     table.add({phase["phase"].get<std::string>(),
                std::to_string(phase["tasks"].get<std::uint64_t>()),
-               fmt::format("{:.3f}", phase["ms"].get<double>()),
+               cell_in_milliseconds(phase["ms"].get<double>()),
                std::to_string(phase["sent_bytes"].get<std::uint64_t>())});
   }
-  fmt::print("{}", table.text(text_width()));
+  print_text("{}", table.text(text_width()));
 }
 
 // A single tensor is in the title already.
@@ -106,16 +95,16 @@ void print_tensors(const json& tensors) {
     elements += tensor["elements"].get<std::int64_t>();
   }
   for (const auto& [use, of] : by_use) {
-    fmt::print("sent as {:<7} {}, {}\n", use, plainly_counted(of.first, "tensor"),
+    print_text("sent as {:<7} {}, {}\n", use, plainly_counted(of.first, "tensor"),
                plainly_counted(static_cast<std::uint64_t>(of.second), "element"));
   }
 }
 
 void print_restored(const json& restored) {
-  fmt::print("states          {} as saved before step {}, {} put together anew, {} new\n",
+  print_text("states          {} as saved before step {}, {} put together anew, {} new\n",
              restored["kept"].get<std::size_t>(), restored["next_step"].get<std::uint64_t>(),
              restored["joined"].get<std::size_t>(), restored["reset"].get<std::size_t>());
-  for (const json& note : restored["notes"]) fmt::print("  {}\n", note.get<std::string>());
+  for (const json& note : restored["notes"]) print_text("  {}\n", note.get<std::string>());
 }
 
 }  // namespace
@@ -137,7 +126,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"relative_error", std::isfinite(error) ? json(error) : json()},
                   {"same_bits", report.same_bits},
                   {"tensors", tensors_json(subject, plan)},
-                  {"phases", phases_json(plan.ranks[0], report.times[0])}};
+                  {"phases", rt::phases_json(plan.ranks[0], report.times[0])}};
   if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
   if (report.restored) written["restored"] = restored_json(*report.restored);
   return written;
@@ -145,29 +134,29 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
 
 void print_sync_report(const json& r) {
   constexpr std::size_t kIndent = 16;
-  fmt::print("{}\n", wrapped(title(r), 0, sentence_width()));
+  print_text("{}\n", wrapped(title(r), 0, sentence_width()));
   if (r.contains("auto")) {
-    fmt::print("auto            {}\n",
+    print_text("auto            {}\n",
                wrapped(r["auto"]["reason"].get<std::string>(), kIndent, sentence_width()));
   }
-  fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
-             r["step_ms"].get<double>());
+  print_text("step            {} (median, of the slowest rank)\n",
+             in_milliseconds(r["step_ms"].get<double>()));
   if (r.contains("backward_ms")) {
     const double backward = r["backward_ms"].get<double>();
     const double last = r["all_step_ms"].back().get<double>();
-    fmt::print("backward pass   {:.3f} ms; the last step ends {:.3f} ms behind it\n", backward,
-               last - backward);
+    print_text("backward pass   {}; the last step ends {} behind it\n", in_milliseconds(backward),
+               in_milliseconds(last - backward));
   }
-  fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
+  print_text("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
   if (r["relative_error"].is_number()) {
-    fmt::print("relative error  {:.4g} (to the mean, last step)\n",
+    print_text("relative error  {:.4g} (to the mean, last step)\n",
                r["relative_error"].get<double>());
   } else {
-    fmt::print("relative error  - (the mean is zero, or not finite)\n");
+    print_text("relative error  - (the mean is zero, or not finite)\n");
   }
   print_tensors(r["tensors"]);
   if (r.contains("restored")) print_restored(r["restored"]);
-  fmt::print("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
+  print_text("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
   print_phases(r["phases"]);
 }
 

@@ -94,6 +94,10 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   RankTensors tensors;
   tensors.is_folder = true;
   for (const std::filesystem::path& file : files) {
+    // Nobody named this file: reading a pipe would wait for a writer, a device might never end.
+    if (!std::filesystem::is_regular_file(file, error)) {
+      throw CommandError(ExitCode::AtFault, file.string() + ": not a regular file");
+    }
     tensors.names.push_back(file.stem().string());
     tensors.arrays.push_back(read_array(options, file.string()));
   }

@@ -22,6 +22,7 @@
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/ranks/child_process.h"
+#include "runtime/core/environment.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
@@ -32,8 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kSecret = "CINCH_SECRET";
 
 std::string from_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
+  return std::string(rt::environment_variable(name));
 }
 
 // Variables that torchrun sets.

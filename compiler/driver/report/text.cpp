@@ -49,6 +49,25 @@ std::string time_text(double seconds) {
 
 namespace {
 
+bool is_short(double milliseconds) {
+  constexpr double kShort = 0.01;
+  return milliseconds > 0 && milliseconds < kShort;
+}
+
+}  // namespace
+
+std::string in_milliseconds(double milliseconds) {
+  if (is_short(milliseconds)) return time_text(milliseconds / 1e3);
+  return fmt::format("{:.3f} ms", milliseconds);
+}
+
+std::string cell_in_milliseconds(double milliseconds) {
+  if (is_short(milliseconds)) return time_text(milliseconds / 1e3);
+  return short_number(milliseconds);
+}
+
+namespace {
+
 std::string noun(bool is_one, std::string_view what) {
   if (is_one) return std::string(what);
   return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))

@@ -17,6 +17,11 @@ std::string size_text(double bytes);
 /// "801 ns", "412 µs", "12.3 ms", "1.50 s": three digits.
 std::string time_text(double seconds);
 
+/// Times for lines and columns whose usual unit is the millisecond: "0.412 ms", "12.345 ms" and
+/// "0.412", "12.3". Below 10 µs, where these have a digit or none, both are as time_text's.
+std::string in_milliseconds(double milliseconds);
+std::string cell_in_milliseconds(double milliseconds);
+
 /// "32.0", "1205", "0.0312": three digits, or all digits before the point.
 std::string three_digits(double number);
 

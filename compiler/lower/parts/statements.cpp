@@ -62,7 +62,7 @@ void StatementLowering::lower(const Stmt& s) {
     case StmtKind::CheckHost:
       return emit().check_host(s.size, located(s.span, s.text));
   }
-  CINCH_BUG("a statement of no kind");
+  CINCH_BUG("a statement of an unknown kind");
 }
 
 std::vector<ValueId> StatementLowering::lower_payload(ExprId id) {

@@ -9,8 +9,6 @@ function start() {
   const server = { command: settings.get('path'), args: ['lsp', ...settings.get('arguments')] };
   client = new LanguageClient('cinch', 'Cinch', server, {
     documentSelector: [{ language: 'cinch' }],
-    // Imported files may change outside of the editor.
-    synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher('**/*.cinch') },
   });
   return client.start().catch((error) => {
     vscode.window.showErrorMessage(`Cinch: cannot start '${server.command} lsp': ${error.message}. The setting cinch.path names the command.`);

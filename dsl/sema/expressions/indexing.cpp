@@ -164,7 +164,7 @@ Value Indexing::gather_flat(const Value& base, const Value& index, Span span) {
 
 // Turns a row of column numbers for each row of a matrix with `cols` columns into places in the
 // flat array: j * cols + i[j, k]. A number that may not be a column becomes the largest integer,
-// which is no valid place, so that it never means an element of another row.
+// which is not a valid place, so that it never means an element of another row.
 Value Indexing::places_in_rows(const Value& index, HostExprId cols, Span span) {
   const HostExprId width = index.type.dims[1], count = sizes_.num_elems(index.type);
   const HostExprId places = pool().mul(index.type.dims[0], cols);

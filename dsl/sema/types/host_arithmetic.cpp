@@ -262,7 +262,7 @@ std::optional<TableShape> joined(const TableShape& a, const TableShape& b) {
 }
 
 // The common shape of the tables among the operands, of which there is at least one. In a program
-// that works by rows, a vector is no row of a matrix.
+// that works by rows, a vector is not a row of a matrix.
 std::optional<TableShape> joined_tables(std::span<const Value> args, bool is_by_rows) {
   std::optional<TableShape> shape;
   for (const Value& arg : args) {

@@ -37,7 +37,7 @@ class TypeRules {
   bool can_coerce(const Value& value, DType to) const;
   /// The shape of any value, with the element type only of typed values.
   Type value_type(const Value& value) const;
-  /// The type that holds a number of the host exactly. Floats that are no constants are f32.
+  /// The type that holds a number of the host exactly. Floats that are not constants are f32.
   DType wide_type(const Value& value) const;
   /// The type of exact numbers that are combined only with each other.
   DType type_of_numbers(const std::vector<Value>& numbers) const;

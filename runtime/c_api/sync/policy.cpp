@@ -32,7 +32,7 @@ CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, s
   if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
   const bool has_shape = given->num_dims == 0 || given->shape != nullptr;
   if (given->num_dims < 0 || given->num_dims > kMostDims || !has_shape) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": no shape");
+    return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": it has no shape");
   }
   std::int64_t elems = 1;
   for (std::int32_t d = 0; d < given->num_dims; ++d) {

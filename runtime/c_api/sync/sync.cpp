@@ -78,7 +78,7 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   request.world = world;
   if (options.piece_bytes > 0) request.piece_bytes = options.piece_bytes;
   if (options.lengths < CINCH_LENGTHS_AUTO || options.lengths > CINCH_LENGTHS_EXCHANGED) {
-    return fail(CINCH_INVALID_ARGUMENT, "lengths is none of the enum's");
+    return fail(CINCH_INVALID_ARGUMENT, "lengths is not a value of its enum");
   }
   request.lengths = static_cast<rt::LengthPolicy>(options.lengths);
   request.ranks_per_machine = std::max(1U, options.ranks_per_machine);

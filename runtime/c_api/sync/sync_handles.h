@@ -18,7 +18,7 @@
 namespace cinch::c_api {
 
 struct TransportParts {
-  std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null if it is no loopback
+  std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null for other transports
   std::unique_ptr<rt::Transport> transport;
   rt::UseFlag in_use;                        // guards the transport and all sessions over it
   std::atomic<std::uint64_t> sent_bytes{0};  // the value when it was last asked for

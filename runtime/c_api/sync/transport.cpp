@@ -27,7 +27,7 @@ CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transpor
     const auto given = read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options");
     CINCH_TRY(given);
     if (given->cuda_aware < CINCH_CUDA_AWARE_AUTO || given->cuda_aware > CINCH_CUDA_AWARE_NO) {
-      return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is none of the enum's");
+      return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is not a value of its enum");
     }
     wanted.cuda_aware = static_cast<rt::CudaAware>(given->cuda_aware);
     wanted.is_exact = given->is_exact != 0;

@@ -1,7 +1,10 @@
 // Reads and writes whole files as bytes. Reading takes no more than the file's format allows, since
 // the file may be an endless device. Writing never leaves half a file visible.
 #pragma once
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -66,6 +69,32 @@ Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& p
 /// Reads a text of at most kMostTextBytes.
 Result<std::string> read_text_file(const std::filesystem::path& path);
 Result<std::string> read_text_input();
+
+/// The preamble of a file's bytes: a struct that begins with `magic` and `version`, as all files of
+/// ours do, and has the size of the whole in `size`. Checks these. Errors: CorruptFile,
+/// VersionMismatch, both with `what` ("image file") before them.
+template <typename Preamble>
+Result<Preamble> read_preamble(std::span<const std::uint8_t> file, const char (&magic)[8],
+                               std::uint32_t version, std::uint64_t Preamble::* size,
+                               const std::string& what) {
+  Preamble preamble;
+  const auto corrupt = [&](const std::string& why) {
+    return fail(ErrorKind::CorruptFile, what + ": " + why);
+  };
+  if (file.size() < sizeof preamble) return corrupt("shorter than its preamble");
+  std::memcpy(&preamble, file.data(), sizeof preamble);
+  if (std::memcmp(preamble.magic, magic, sizeof magic) != 0)
+    return corrupt("no magic at its start");
+  if (preamble.version != version) {
+    return fail(ErrorKind::VersionMismatch,
+                fmt::format("{}: format version {}, this program reads {}", what, preamble.version,
+                            version));
+  }
+  if (preamble.*size != file.size()) {
+    return corrupt(fmt::format("says {} bytes, has {}", preamble.*size, file.size()));
+  }
+  return preamble;
+}
 
 /// Called with the name of the temporary file next to the target, and with "" when that is gone.
 using PartialFileWatch = std::function<void(const std::string&)>;

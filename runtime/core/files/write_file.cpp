@@ -116,7 +116,7 @@ void keep_owner_and_mode(int descriptor, const Stat& old) {
   static_cast<void>(::fchmod(descriptor, old.st_mode & kept));
 }
 
-// A disk that cannot flush is no error of the file.
+// A disk that cannot flush is not an error of the file.
 Code flush_to_disk(int descriptor) {
   if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
   return errno;

@@ -6,6 +6,7 @@
 
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/numbers/scalar_functions.h"
 
 namespace cinch {
 namespace {
@@ -35,133 +36,14 @@ std::uint64_t store(DType dtype, T value) {
 }
 
 template <typename T>
-T evaluate_float(ScalarOp op, T a, T b, T c) {
-  switch (op) {
-    case ScalarOp::sqrt:
-      return lang::sqrt(a);
-    case ScalarOp::rsqrt:
-      return lang::rsqrt(a);
-    case ScalarOp::exp:
-      return lang::exp(a);
-    case ScalarOp::exp2:
-      return lang::exp2(a);
-    case ScalarOp::log:
-      return lang::log(a);
-    case ScalarOp::log2:
-      return lang::log2(a);
-    case ScalarOp::sin:
-      return lang::sin(a);
-    case ScalarOp::cos:
-      return lang::cos(a);
-    case ScalarOp::floor:
-      return lang::floor(a);
-    case ScalarOp::ceil:
-      return lang::ceil(a);
-    case ScalarOp::round:
-      return lang::round(a);
-    case ScalarOp::trunc:
-      return lang::trunc(a);
-    case ScalarOp::pow:
-      return lang::pow(a, b);
-    case ScalarOp::fma:
-      return lang::fma(a, b, c);
-    default:
-      CINCH_BUG("operation not defined for floats");
-  }
-}
-
-template <typename T>
-T evaluate_int(ScalarOp op, T a, T b, int width) {
-  switch (op) {
-    case ScalarOp::bit_not:
-      return lang::bit_not(a, width);
-    case ScalarOp::bit_and:
-      return a & b;
-    case ScalarOp::bit_or:
-      return a | b;
-    case ScalarOp::bit_xor:
-      return a ^ b;
-    case ScalarOp::shl:
-      return lang::shl(a, b, width);
-    case ScalarOp::shr:
-      return lang::shr(a, b, width);
-    case ScalarOp::ceil_div:
-      return lang::ceil_div(a, b);
-    default:
-      return a;  // floor, ceil, round, trunc of an integer
-  }
-}
-
-// Operations of the operands' own type.
-template <typename T>
-T evaluate_same(ScalarOp op, T a, T b, T c, int width) {
-  switch (op) {
-    case ScalarOp::neg:
-      return lang::neg(a);
-    case ScalarOp::abs:
-      return lang::abs(a);
-    case ScalarOp::sign:
-      return lang::sign(a);
-    case ScalarOp::add:
-      return lang::add(a, b);
-    case ScalarOp::sub:
-      return lang::sub(a, b);
-    case ScalarOp::mul:
-      return lang::mul(a, b);
-    case ScalarOp::div:
-      return lang::div(a, b);
-    case ScalarOp::mod:
-      return lang::mod(a, b);
-    case ScalarOp::min:
-      return lang::min(a, b);
-    case ScalarOp::max:
-      return lang::max(a, b);
-    case ScalarOp::divide_or_zero:
-      return lang::divide_or_zero(a, b);
-    case ScalarOp::clamp:
-      return lang::clamp(a, b, c);
-    default:
-      break;
-  }
-  if constexpr (std::is_floating_point_v<T>)
-    return evaluate_float(op, a, b, c);
-  else
-    return evaluate_int(op, a, b, width);
-}
-
-template <typename T>
-bool compare(ScalarOp op, T a, T b) {
-  switch (op) {
-    case ScalarOp::eq:
-      return a == b;
-    case ScalarOp::ne:
-      return a != b;
-    case ScalarOp::lt:
-      return a < b;
-    case ScalarOp::le:
-      return a <= b;
-    case ScalarOp::gt:
-      return a > b;
-    case ScalarOp::ge:
-      return a >= b;
-    default:
-      break;
-  }
-  if constexpr (std::is_floating_point_v<T>) {
-    return op == ScalarOp::isnan ? lang::isnan(a) : lang::isfinite(a);
-  }
-  CINCH_BUG("no comparison");
-}
-
-template <typename T>
 std::uint64_t evaluate_as(ScalarOp op, DType dtype, Operands operands) {
   const auto at = [&](std::size_t i) { return i < operands.size() ? load<T>(operands[i]) : T{}; };
-  if (scalar_op_info(op).result == ScalarResult::Bool) return compare<T>(op, at(0), at(1));
+  if (scalar_op_info(op).result == ScalarResult::Bool) return compare_scalars<T>(op, at(0), at(1));
   if constexpr (!std::is_floating_point_v<T>) {
     if (op == ScalarOp::popcount) return lang::popcount(at(0), dtype.bits);
     if (op == ScalarOp::clz) return lang::clz(at(0), dtype.bits);
   }
-  return store<T>(dtype, evaluate_same<T>(op, at(0), at(1), at(2), dtype.bits));
+  return store<T>(dtype, evaluate_number<T>(op, at(0), at(1), at(2), dtype.bits));
 }
 
 std::uint64_t evaluate_bool(ScalarOp op, Operands operands) {
@@ -179,7 +61,7 @@ std::uint64_t evaluate_bool(ScalarOp op, Operands operands) {
     case ScalarOp::bit_xor:
       return a != b;
     default:
-      return compare<int>(op, a, b);
+      return compare_scalars<int>(op, a, b);
   }
 }
 

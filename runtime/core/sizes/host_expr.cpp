@@ -47,16 +47,16 @@ HostRule host_op_rule(HostOp op) {
   return row(op).rule;
 }
 std::optional<ScalarOp> element_wise_op(HostOp op) {
-  switch (op) {
-    case HostOp::And:
-      return ScalarOp::bit_and;
-    case HostOp::Or:
-      return ScalarOp::bit_or;
-    case HostOp::Not:
-      return ScalarOp::bit_not;
-    default:
-      return find_scalar_op(host_op_name(op));
-  }
+  // Found by their names once, since calls evaluate sizes.
+  static const auto kFound = [] {
+    std::array<std::optional<ScalarOp>, kOps.size()> found;
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] = find_scalar_op(kOps[i].name);
+    found[static_cast<std::size_t>(HostOp::And)] = ScalarOp::bit_and;
+    found[static_cast<std::size_t>(HostOp::Or)] = ScalarOp::bit_or;
+    found[static_cast<std::size_t>(HostOp::Not)] = ScalarOp::bit_not;
+    return found;
+  }();
+  return kFound[static_cast<std::size_t>(op)];
 }
 
 HostValue HostValue::from_int(std::int64_t value) {

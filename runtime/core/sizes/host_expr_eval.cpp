@@ -3,6 +3,7 @@
 
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/numbers/scalar_functions.h"
 #include "runtime/core/sizes/host_expr.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 #include "runtime/core/sizes/host_memo.h"
@@ -81,84 +82,28 @@ Value apply_int(HostOp op, std::int64_t a, std::int64_t b, std::int64_t c) {
   }
 }
 
-template <typename F>
-F apply_float(HostOp op, F a, F b, F c) {
-  switch (op) {
-    case HostOp::Add:
-      return a + b;
-    case HostOp::Sub:
-      return a - b;
-    case HostOp::Mul:
-      return a * b;
-    case HostOp::Div:
-      return a / b;
-    case HostOp::Min:
-      return lang::min(a, b);
-    case HostOp::Max:
-      return lang::max(a, b);
-    case HostOp::Clamp:
-      return lang::clamp(a, b, c);
-    case HostOp::Neg:
-      return lang::neg(a);
-    case HostOp::Abs:
-      return lang::abs(a);
-    case HostOp::Ceil:
-      return lang::ceil(a);
-    case HostOp::Floor:
-      return lang::floor(a);
-    case HostOp::Round:
-      return lang::round(a);
-    case HostOp::Trunc:
-      return lang::trunc(a);
-    case HostOp::Sqrt:
-      return lang::sqrt(a);
-    case HostOp::Exp:
-      return lang::exp(a);
-    case HostOp::Exp2:
-      return lang::exp2(a);
-    case HostOp::Log:
-      return lang::log(a);
-    case HostOp::Log2:
-      return lang::log2(a);
-    case HostOp::Sin:
-      return lang::sin(a);
-    case HostOp::Cos:
-      return lang::cos(a);
-    case HostOp::Pow:
-      return lang::pow(a, b);
-    default:
-      CINCH_BUG("not a float operation");
-  }
+// Arithmetic on floats and comparisons all have one.
+ScalarOp scalar_op_of(HostOp op) {
+  const std::optional<ScalarOp> found = element_wise_op(op);
+  CINCH_CHECK(found, "not an element-wise operation");
+  return *found;
 }
 
-template <typename T>
-bool compare(HostOp op, T a, T b) {
-  switch (op) {
-    case HostOp::Eq:
-      return a == b;
-    case HostOp::Ne:
-      return a != b;
-    case HostOp::Lt:
-      return a < b;
-    case HostOp::Le:
-      return a <= b;
-    case HostOp::Gt:
-      return a > b;
-    case HostOp::Ge:
-      return a >= b;
-    default:
-      CINCH_BUG("not a comparison");
-  }
+template <typename F>
+F apply_float(HostOp op, F a, F b, F c) {
+  return evaluate_number(scalar_op_of(op), a, b, c, 8 * sizeof(F));
 }
 
 bool compare_values(HostOp op, const HostValue& a, const HostValue& b) {
+  const ScalarOp comparison = scalar_op_of(op);
   switch (a.type) {
     case HostType::F32:
-      return compare(op, a.as_f32(), b.as_f32());
+      return compare_scalars(comparison, a.as_f32(), b.as_f32());
     case HostType::F64:
-      return compare(op, a.as_f64(), b.as_f64());
+      return compare_scalars(comparison, a.as_f64(), b.as_f64());
     default:
-      return compare(op, static_cast<std::int64_t>(a.bits), static_cast<std::int64_t>(b.bits));
+      return compare_scalars(comparison, static_cast<std::int64_t>(a.bits),
+                             static_cast<std::int64_t>(b.bits));
   }
 }
 

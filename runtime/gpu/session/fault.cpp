@@ -46,7 +46,7 @@ Status payload_fault(const ProgramInfo& info, PayloadFault fault, std::size_t pa
     case kFaultIndexOrder:
       return in_field("indices do not ascend");
   }
-  return fail(ErrorKind::Internal, "a payload fault of no kind");
+  return fail(ErrorKind::Internal, "a payload fault of an unknown kind");
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Status gpu_fault(const ProgramImage& image, std::uint32_t failed) {
     return fail(named.error().kind, "this does not hold: " + named.error().message);
   }
   if (failed > image.messages.size()) {
-    return fail(ErrorKind::Internal, "a kernel failed with no message of this program");
+    return fail(ErrorKind::Internal, "a kernel failed with a number that stands for no message");
   }
   return fail(ErrorKind::CheckFailed, image.messages[failed - 1]);
 }

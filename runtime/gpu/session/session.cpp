@@ -14,7 +14,8 @@ GpuSession& GpuSession::operator=(GpuSession&&) noexcept = default;
 Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
                                     const GpuSessionOptions& options, GpuStream stream) {
   return guarded([&]() -> Result<GpuSession> {
-    if (options.tensors.empty()) return fail(ErrorKind::InvalidArgument, "a session of no tensors");
+    if (options.tensors.empty())
+      return fail(ErrorKind::InvalidArgument, "a session without tensors");
     // Before anything multiplies rows by columns.
     for (const ListTensor& shape : options.tensors) {
       const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};

@@ -27,12 +27,12 @@ struct Part {
     throw std::invalid_argument(where.empty() ? why : where + ": " + why);
   }
   Part at(const char* key) const {
-    if (!value.is_object()) refuse("is no object");
+    if (!value.is_object()) refuse("is not an object");
     if (!value.contains(key)) refuse(fmt::format("has no \"{}\"", key));
     return {value.at(key), where.empty() ? key : where + "." + key};
   }
   std::vector<Part> entries() const {
-    if (!value.is_array()) refuse("is no list");
+    if (!value.is_array()) refuse("is not a list");
     std::vector<Part> parts;
     parts.reserve(value.size());
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -41,7 +41,7 @@ struct Part {
     return parts;
   }
   std::string text() const {
-    if (!value.is_string()) refuse("is no text: " + value.dump());
+    if (!value.is_string()) refuse("is not a text: " + value.dump());
     return value.get<std::string>();
   }
   // Reads times and errors.
@@ -50,17 +50,17 @@ struct Part {
     constexpr double kMost = 1e6;
     const bool is_fine =
         value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMost;
-    if (!is_fine) refuse("is no number from 0 to 1000000: " + value.dump());
+    if (!is_fine) refuse("is not a number from 0 to 1000000: " + value.dump());
     return value.get<double>();
   }
   std::uint64_t count() const {
-    if (!value.is_number_unsigned()) refuse("is no whole number of at least 0: " + value.dump());
+    if (!value.is_number_unsigned()) refuse("is not a whole number of at least 0: " + value.dump());
     return value.get<std::uint64_t>();
   }
   ExchangeKind kind() const {
     const std::string name = text();
     const auto* const found = std::ranges::find(kMeasuredKinds, name, exchange_kind_name);
-    if (found == kMeasuredKinds.end()) refuse("is no exchange: " + value.dump());
+    if (found == kMeasuredKinds.end()) refuse("is not an exchange: " + value.dump());
     return *found;
   }
 };
@@ -93,7 +93,8 @@ NetworkModel read_model(const Part& file) {
   NetworkModel model;
   model.transport = file.at("transport").text();
   const Part world = file.at("ranks");
-  if (world.count() == 0 || world.count() > UINT32_MAX) world.refuse("are none, or too many");
+  if (world.count() == 0 || world.count() > UINT32_MAX)
+    world.refuse("is not a number of ranks from 1 to 4294967295");
   model.world = static_cast<std::uint32_t>(world.count());
   read_lines(file.at("models"), model);
   for (const Part& point : file.at("points").entries()) {
@@ -166,10 +167,8 @@ Result<NetworkModel> network_from_json(std::string_view text) {
                               kNetworkFormat));
     }
     return read_model(file);
-  } catch (const json::exception& error) {
-    return fail(ErrorKind::CorruptFile, std::string("no measurements: ") + error.what());
   } catch (const std::invalid_argument& error) {
-    return fail(ErrorKind::CorruptFile, std::string("no measurements: ") + error.what());
+    return fail(ErrorKind::CorruptFile, std::string("measurements: ") + error.what());
   }
 }
 

@@ -41,7 +41,7 @@ def loaded() -> ctypes.CDLL:
         _abi.declare(library)
         _sync_abi.declare(library)
     except AttributeError as error:
-        raise VersionError(f"{name} is no libcinch that this package can call: {error}") from error
+        raise VersionError(f"{name} is not a libcinch that this package can call: {error}") from error
     return library
 
 

@@ -60,7 +60,7 @@ def unsigned(value: Any, bits: int, what: str) -> int:
     """Checks that `value` fits, because ctypes wraps numbers around. Errors: TypeError, OutOfRangeError."""
     number = operator.index(value)
     if not 0 <= number < 1 << bits:
-        raise OutOfRangeError(f"{what} is {number}, which is no unsigned number of {bits} bits")
+        raise OutOfRangeError(f"{what} is {number}, which is not an unsigned number of {bits} bits")
     return number
 
 

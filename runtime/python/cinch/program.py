@@ -203,7 +203,7 @@ def load(path: StrPath) -> Program:
     """Loads a compiled program. Needs no compiler.
 
     `path` is an image file (`Program.save`, `cinch build --emit=image`), a shared library that `cinch build` made,
-    or "library.so:compressor". A name without a slash, such as "topk", that is no file is taken from the standard
+    or "library.so:compressor". A name without a slash, such as "topk", that is not a file is taken from the standard
     library's images, which lie beside libcinch.so in a wheel and in an installed tree, for each CPU level.
 
     An image is code: load only what you would also load as a library.

@@ -80,25 +80,14 @@ SavedSite read_site(const json& from, std::span<const std::uint8_t>& states) {
   return site;
 }
 
-Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
-  Preamble preamble;
-  if (bytes.size() < sizeof preamble) return corrupt("shorter than its preamble");
-  std::memcpy(&preamble, bytes.data(), sizeof preamble);
-  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0) {
-    return corrupt("no magic at its start");
-  }
-  if (preamble.version != kCheckpointFormatVersion) {
-    return fail(ErrorKind::VersionMismatch,
-                fmt::format("checkpoint: format version {}, this program reads {}",
-                            preamble.version, kCheckpointFormatVersion));
-  }
-  if (preamble.size_bytes != bytes.size()) {
-    return corrupt(fmt::format("says {} bytes, has {}", preamble.size_bytes, bytes.size()));
-  }
-  if (preamble.hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
+Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
+  auto preamble =
+      read_preamble(bytes, kMagic, kCheckpointFormatVersion, &Preamble::size_bytes, "checkpoint");
+  CINCH_TRY(preamble);
+  if (preamble->hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
     return corrupt("checksum differs");
   }
-  if (preamble.description_bytes > bytes.size() - sizeof preamble) {
+  if (preamble->description_bytes > bytes.size() - sizeof(Preamble)) {
     return corrupt("cut within its description");
   }
   return preamble;
@@ -132,7 +121,7 @@ Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::pa
 }
 
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
-  const auto preamble = read_preamble(bytes);
+  const auto preamble = checked_preamble(bytes);
   CINCH_TRY(preamble);
   const auto text = bytes.subspan(sizeof(Preamble), preamble->description_bytes);
   std::span<const std::uint8_t> states = bytes.subspan(sizeof(Preamble) + text.size());

@@ -38,7 +38,7 @@ struct RankCheckpoint {
 };
 
 std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint);
-/// Reads the bytes of a checkpoint file. If it is no checkpoint, reads only enough to show that.
+/// Reads the bytes of a checkpoint file. If it is not a checkpoint, reads only enough to show that.
 /// Errors: Io.
 Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path);
 /// Parses a checkpoint. Errors: CorruptFile, VersionMismatch.

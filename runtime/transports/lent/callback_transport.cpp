@@ -113,7 +113,7 @@ class CallbackTransport : public Transport {
 
   Result<bool> test(Ticket ticket) override {
     if (ticket.index >= parts_.size() || !parts_[ticket.index].is_used) {
-      return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+      return fail(ErrorKind::InvalidArgument, "a ticket that belongs to no exchange");
     }
     Parts& parts = parts_[ticket.index];
     std::int32_t is_over = 0;

@@ -249,7 +249,8 @@ Status MpiTransport::check_gone(const MpiPending& pending) const {
 }
 
 Result<bool> MpiTransport::test(Ticket ticket) {
-  if (!is_used(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+  if (!is_used(ticket))
+    return fail(ErrorKind::InvalidArgument, "a ticket that belongs to no exchange");
   if (fault_) return tl::unexpected<Error>(*fault_);
   if (Status status = progress(); !status) return failed(status.error());
   for (MpiPending& each : memory_->pending) {

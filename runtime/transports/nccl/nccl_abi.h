@@ -60,40 +60,11 @@ constexpr int nccl_version(int major, int minor, int patch = 0) {
 
 struct NcclCalls {
   int version;
-  NcclCode (*get_version)(int* version);
-  NcclCode (*get_unique_id)(NcclUniqueId* id);
-  const char* (*error_string)(NcclCode code);
-  NcclCode (*init_rank)(NcclComm* comm, int world, NcclUniqueId id, int rank);
-  NcclCode (*destroy)(NcclComm comm);
-  NcclCode (*abort)(NcclComm comm);
-  NcclCode (*async_error)(NcclComm comm, NcclCode* error);
-  NcclCode (*count)(NcclComm comm, int* count);
-  NcclCode (*user_rank)(NcclComm comm, int* rank);
-  NcclCode (*device)(NcclComm comm, int* device);
-  NcclCode (*group_start)();
-  NcclCode (*group_end)();
-  NcclCode (*all_reduce)(const void* input, void* output, std::size_t count, NcclType type,
-                         NcclOperation operation, NcclComm comm, GpuStream stream);
-  NcclCode (*broadcast)(const void* input, void* output, std::size_t count, NcclType type, int root,
-                        NcclComm comm, GpuStream stream);
-  NcclCode (*reduce)(const void* input, void* output, std::size_t count, NcclType type,
-                     NcclOperation operation, int root, NcclComm comm, GpuStream stream);
-  NcclCode (*all_gather)(const void* input, void* output, std::size_t count, NcclType type,
-                         NcclComm comm, GpuStream stream);
-  NcclCode (*reduce_scatter)(const void* input, void* output, std::size_t count, NcclType type,
-                             NcclOperation operation, NcclComm comm, GpuStream stream);
-  NcclCode (*send)(const void* input, std::size_t count, NcclType type, int peer, NcclComm comm,
-                   GpuStream stream);
-  NcclCode (*receive)(void* output, std::size_t count, NcclType type, int peer, NcclComm comm,
-                      GpuStream stream);
-  // Null in older versions.
-  const char* (*last_error)(NcclComm comm);  // 2.13
-  NcclCode (*init_rank_config)(NcclComm* comm, int world, NcclUniqueId id, int rank,
-                               NcclConfig* config);  // 2.14
-  NcclCode (*finalize)(NcclComm comm);               // 2.14
-  NcclCode (*register_memory)(NcclComm comm, void* memory, std::size_t size_bytes,
-                              void** handle);                  // 2.19
-  NcclCode (*deregister_memory)(NcclComm comm, void* handle);  // 2.19
+#define CINCH_NCCL_CALL(result, member, symbol, parameters) result(*member) parameters;
+#define CINCH_NCCL_CALL_IF_ANY CINCH_NCCL_CALL
+#include "runtime/transports/nccl/nccl_calls.def"
+#undef CINCH_NCCL_CALL
+#undef CINCH_NCCL_CALL_IF_ANY
 };
 
 // Opens NCCL's library at run time.

@@ -34,7 +34,7 @@ class NcclLane {
   /// Has the communicator accepted its work, so that it takes more? Errors: Device (a fault in it
   /// since the last call).
   Result<bool> is_idle();
-  /// Converts the result of a call; "in progress" is no error.
+  /// Converts the result of a call; "in progress" is not an error.
   Status status(NcclCode code, const char* what) const;
 
   /// Begins the end of our own communicator. Orderly: no work is under way.

@@ -7,60 +7,13 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/core/library_symbols.h"
 #include "runtime/module/shared_object.h"
 
 namespace cinch::rt {
 namespace {
 
 constexpr const char* kNcclFile = "libnccl.so.2";
-
-// Looks up functions and remembers the first required one that is missing.
-class NcclSymbols {
- public:
-  explicit NcclSymbols(void* library) : library_(library) {}
-
-  template <typename F>
-  void find_if_any(F*& function, const char* name) {
-    function = reinterpret_cast<F*>(::dlsym(library_, name));
-  }
-  template <typename F>
-  void find(F*& function, const char* name) {
-    find_if_any(function, name);
-    if (function == nullptr && missing_ == nullptr) missing_ = name;
-  }
-  const char* missing() const { return missing_; }
-
- private:
-  void* library_;
-  const char* missing_ = nullptr;
-};
-
-void find_functions(NcclSymbols& symbols, NcclCalls& calls) {
-  symbols.find(calls.get_version, "ncclGetVersion");
-  symbols.find(calls.get_unique_id, "ncclGetUniqueId");
-  symbols.find(calls.error_string, "ncclGetErrorString");
-  symbols.find(calls.init_rank, "ncclCommInitRank");
-  symbols.find(calls.destroy, "ncclCommDestroy");
-  symbols.find(calls.abort, "ncclCommAbort");
-  symbols.find(calls.async_error, "ncclCommGetAsyncError");
-  symbols.find(calls.count, "ncclCommCount");
-  symbols.find(calls.user_rank, "ncclCommUserRank");
-  symbols.find(calls.device, "ncclCommCuDevice");
-  symbols.find(calls.group_start, "ncclGroupStart");
-  symbols.find(calls.group_end, "ncclGroupEnd");
-  symbols.find(calls.all_reduce, "ncclAllReduce");
-  symbols.find(calls.broadcast, "ncclBroadcast");
-  symbols.find(calls.reduce, "ncclReduce");
-  symbols.find(calls.all_gather, "ncclAllGather");
-  symbols.find(calls.reduce_scatter, "ncclReduceScatter");
-  symbols.find(calls.send, "ncclSend");
-  symbols.find(calls.receive, "ncclRecv");
-  symbols.find_if_any(calls.last_error, "ncclGetLastError");
-  symbols.find_if_any(calls.init_rank_config, "ncclCommInitRankConfig");
-  symbols.find_if_any(calls.finalize, "ncclCommFinalize");
-  symbols.find_if_any(calls.register_memory, "ncclCommRegister");
-  symbols.find_if_any(calls.deregister_memory, "ncclCommDeregister");
-}
 
 Result<NcclCalls> open_nccl_file(const std::string& file) {
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -69,8 +22,13 @@ Result<NcclCalls> open_nccl_file(const std::string& file) {
     return fail(ErrorKind::Unavailable, reason != nullptr ? reason : file);
   }
   NcclCalls calls{};
-  NcclSymbols symbols(library);
-  find_functions(symbols, calls);
+  LibrarySymbols symbols(library);
+#define CINCH_NCCL_CALL(result, member, symbol, parameters) symbols.find(calls.member, symbol);
+#define CINCH_NCCL_CALL_IF_ANY(result, member, symbol, parameters) \
+  symbols.find_if_any(calls.member, symbol);
+#include "runtime/transports/nccl/nccl_calls.def"
+#undef CINCH_NCCL_CALL
+#undef CINCH_NCCL_CALL_IF_ANY
   if (symbols.missing() != nullptr) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("{} has no {}: NCCL 2.7 or newer is needed", file, symbols.missing()));

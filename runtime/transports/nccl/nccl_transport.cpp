@@ -242,7 +242,8 @@ bool NcclTransport::has_news(const NcclPending& asked) const {
 }
 
 Result<bool> NcclTransport::test(Ticket ticket) {
-  if (!is_used(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+  if (!is_used(ticket))
+    return fail(ErrorKind::InvalidArgument, "a ticket that belongs to no exchange");
   if (fault_) return tl::unexpected<Error>(*fault_);
   const GpuDevice::Scope scope(*device_);
   NcclPending& asked = pending_[ticket.index];

@@ -91,7 +91,8 @@ Result<std::optional<Frame>> FrameReader::next(std::size_t most_bytes) {
   const std::size_t known = std::min(bytes_.size(), kMagic.size());
   const auto is_of = std::equal(kMagic.begin(), kMagic.begin() + static_cast<std::ptrdiff_t>(known),
                                 bytes_.begin());
-  if (!is_of) return fail(ErrorKind::CorruptPayload, "bytes of no rank");
+  if (!is_of)
+    return fail(ErrorKind::CorruptPayload, "bytes that do not begin as messages of ranks do");
   if (bytes_.size() < kHeadBytes) return std::nullopt;
   const std::span<const std::uint8_t> all(bytes_);
   ByteReader head(all.subspan(kMagic.size(), kHeadBytes - kMagic.size()));

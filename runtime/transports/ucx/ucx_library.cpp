@@ -48,20 +48,16 @@ std::string open_named_library() {
 
 Result<const cinch_ucx_calls*> open_ucx_module() {
   const KeptSignals kept;
-  std::string tried = open_named_library();
-  if (!tried.empty()) return fail(ErrorKind::Unavailable, "no UCX: " + tried + kWhereItIs);
-  for (const std::string& path : library_paths(CINCH_UCX_MODULE, "CINCH_UCX")) {
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* const entry = library == nullptr ? nullptr : ::dlsym(library, CINCH_UCX_ENTRY);
-    const auto* const calls =
-        entry == nullptr ? nullptr
-                         : reinterpret_cast<cinch_ucx_calls_of_fn>(entry)(CINCH_UCX_ABI_VERSION);
-    if (calls != nullptr) return calls;
-    const char* const reason = ::dlerror();
-    tried += (tried.empty() ? "" : "; ") +
-             (reason == nullptr ? path + ": of another version" : std::string(reason));
-  }
-  return fail(ErrorKind::Unavailable, "no UCX: " + tried + kWhereItIs);
+  const std::string problem = open_named_library();
+  if (!problem.empty()) return fail(ErrorKind::Unavailable, "no UCX: " + problem + kWhereItIs);
+  auto opened = open_first_library(
+      library_paths(CINCH_UCX_MODULE, "CINCH_UCX"), RTLD_NOW | RTLD_LOCAL, CINCH_UCX_ENTRY, "UCX",
+      [](void* entry) {
+        return reinterpret_cast<cinch_ucx_calls_of_fn>(entry)(CINCH_UCX_ABI_VERSION);
+      });
+  if (!opened) opened.error().message += kWhereItIs;
+  CINCH_TRY(opened);
+  return static_cast<const cinch_ucx_calls*>(opened->table);
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ TEST(Nccl, RefusesWhatDoesNotFit) {
     reduce.place = MemoryPlace::Device;
     const auto refused = transport.start(reduce);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message.find("is no memory of a GPU"), std::string::npos)
+    EXPECT_NE(refused.error().message.find("is not memory of a GPU"), std::string::npos)
         << refused.error().message;
     EXPECT_FALSE(transport.test(Ticket{7}));
     reduce.place = MemoryPlace::Host;

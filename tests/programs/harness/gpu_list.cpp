@@ -65,6 +65,32 @@ std::vector<float> GpuList::floats_at(GpuAddress address, std::size_t num_elems)
   return values;
 }
 
+namespace {
+
+// Collects what a call did. Keeps the error of each tensor, or calls `take` with its number and the
+// bytes of its payload. Returns false if the call as a whole failed.
+template <typename Take>
+bool collect(rt::GpuSession& session, const rt::Status& status, std::vector<StepResult>& results,
+             std::optional<rt::Error> StepResult::* error, const Take& take) {
+  const auto outcomes =
+      status ? session.collect(nullptr) : tl::unexpected<rt::Error>(status.error());
+  for (std::size_t t = 0; t < results.size(); ++t) {
+    // If an earlier call failed there is nothing to compute with: an empty payload is a corrupt
+    // one.
+    if (results[t].encode_error || results[t].decode_error) continue;
+    if (!outcomes) {
+      results[t].*error = outcomes.error();
+    } else if (!(*outcomes)[t].status) {
+      results[t].*error = (*outcomes)[t].status.error();
+    } else {
+      take(t, (*outcomes)[t].payload_bytes);
+    }
+  }
+  return outcomes.has_value();
+}
+
+}  // namespace
+
 std::vector<StepResult> GpuList::step(const std::vector<std::vector<float>>& gradients,
                                       std::uint64_t step) {
   std::vector<StepResult> results(session_.num_tensors());
@@ -88,20 +114,13 @@ bool GpuList::encode(const std::vector<std::vector<float>>& gradients, std::uint
     to.push_back({memory(static_cast<std::size_t>(*bound)), *bound});
   }
   const auto status = session_.encode(from, to, step, nullptr);
-  const auto outcomes =
-      status ? session_.collect(nullptr) : tl::unexpected<rt::Error>(status.error());
-  for (std::size_t t = 0; t < results.size(); ++t) {
-    if (!outcomes) {
-      results[t].encode_error = outcomes.error();
-    } else if (!(*outcomes)[t].status) {
-      results[t].encode_error = (*outcomes)[t].status.error();
-    } else {
-      results[t].payload.resize(static_cast<std::size_t>((*outcomes)[t].payload_bytes));
-      const auto read = program_->device()->read(results[t].payload, to[t].address, nullptr);
-      CINCH_CHECK(read, read.error().message);
-    }
-  }
-  return outcomes.has_value();
+  return collect(session_, status, results, &StepResult::encode_error,
+                 [&](std::size_t t, std::int64_t payload_bytes) {
+                   results[t].payload.resize(static_cast<std::size_t>(payload_bytes));
+                   const auto read =
+                       program_->device()->read(results[t].payload, to[t].address, nullptr);
+                   CINCH_CHECK(read, read.error().message);
+                 });
 }
 
 void GpuList::decode(std::uint64_t step, std::vector<StepResult>& results) {
@@ -116,19 +135,9 @@ void GpuList::decode(std::uint64_t step, std::vector<StepResult>& results) {
     to.push_back(memory_of(std::vector<float>(n, -1234.5f)));
   }
   const auto status = session_.decode(from, to, step, nullptr);
-  const auto outcomes =
-      status ? session_.collect(nullptr) : tl::unexpected<rt::Error>(status.error());
-  for (std::size_t t = 0; t < results.size(); ++t) {
-    // If encode failed there is nothing to decode: an empty payload is a corrupt one.
-    if (results[t].encode_error) continue;
-    if (!outcomes) {
-      results[t].decode_error = outcomes.error();
-    } else if (!(*outcomes)[t].status) {
-      results[t].decode_error = (*outcomes)[t].status.error();
-    } else {
-      results[t].decoded = floats_at(to[t], static_cast<std::size_t>(session_.num_elems(t)));
-    }
-  }
+  collect(session_, status, results, &StepResult::decode_error, [&](std::size_t t, std::int64_t) {
+    results[t].decoded = floats_at(to[t], static_cast<std::size_t>(session_.num_elems(t)));
+  });
 }
 
 void GpuList::finish(std::uint64_t step, std::vector<StepResult>& results) {
@@ -141,18 +150,9 @@ void GpuList::finish(std::uint64_t step, std::vector<StepResult>& results) {
     to.push_back(memory_of(std::vector<float>(n, -1234.5f)));
   }
   const auto status = session_.finish(from, to, step, nullptr);
-  const auto outcomes =
-      status ? session_.collect(nullptr) : tl::unexpected<rt::Error>(status.error());
-  for (std::size_t t = 0; t < results.size(); ++t) {
-    if (results[t].encode_error || results[t].decode_error) continue;
-    if (!outcomes) {
-      results[t].finish_error = outcomes.error();
-    } else if (!(*outcomes)[t].status) {
-      results[t].finish_error = (*outcomes)[t].status.error();
-    } else {
-      results[t].update = floats_at(to[t], static_cast<std::size_t>(session_.num_elems(t)));
-    }
-  }
+  collect(session_, status, results, &StepResult::finish_error, [&](std::size_t t, std::int64_t) {
+    results[t].update = floats_at(to[t], static_cast<std::size_t>(session_.num_elems(t)));
+  });
 }
 
 void GpuList::read_states(std::vector<StepResult>& results) {

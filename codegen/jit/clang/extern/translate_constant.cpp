@@ -66,7 +66,7 @@ std::string Translator::literal(const clang::APValue& value, clang::QualType typ
   const char* name = scalar_name(context_, type);
   if (name && value.isInt()) return integer_text(value.getInt(), name);
   if (name && value.isFloat()) return float_text(value.getFloat(), std::string(name) == "f64");
-  throw Refusal{where, "a constant that is no number"};
+  throw Refusal{where, "a constant that is not a number"};
 }
 
 std::optional<std::string> Translator::constant(const clang::Expr& expr) {
@@ -115,7 +115,7 @@ std::string Translator::table_name(const clang::VarDecl& variable, clang::Source
   }
   type = element_type(context_, type);
   const char* element = scalar_name(context_, type);
-  if (!element) throw Refusal{use, "a table of elements that are no numbers"};
+  if (!element) throw Refusal{use, "a table of elements that are not numbers"};
   const std::string name = new_name('t');
   std::string text;
   for (const clang::APValue* each : elements) {

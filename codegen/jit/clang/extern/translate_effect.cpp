@@ -52,7 +52,7 @@ std::string Translator::target(const clang::Expr& given) {
     (void)target(undecayed(*element->getBase()));
     return subscript(*element->getBase(), *element->getIdx());
   }
-  throw Refusal{expr.getBeginLoc(), "a change of what is no variable of the call"};
+  throw Refusal{expr.getBeginLoc(), "an assignment to something other than a variable of the call"};
 }
 
 std::string Translator::assignment(const clang::BinaryOperator& op) {

@@ -81,7 +81,7 @@ std::string Translator::arithmetic(clang::BinaryOperatorKind kind, const std::st
                                    const std::string& b, clang::QualType left,
                                    clang::SourceLocation where) {
   const char* type = scalar_name(context_, left);
-  if (!type) throw Refusal{where, "arithmetic on what is no number"};
+  if (!type) throw Refusal{where, "arithmetic on something other than a number"};
   if (const char* text = infix(kind)) return "(" + a + text + b + ")";
   const char* function = language_function(kind);
   if (!function) throw Refusal{where, "an operator that kernels do not have"};

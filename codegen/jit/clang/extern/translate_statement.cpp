@@ -170,7 +170,7 @@ void Translator::switch_case(const clang::SwitchCase& stmt) {
   if (const auto* one = llvm::dyn_cast<clang::CaseStmt>(&stmt)) {
     if (one->caseStmtIsGNURange()) throw Refusal{one->getBeginLoc(), "a range of cases"};
     const auto text = constant(*one->getLHS());
-    if (!text) throw Refusal{one->getBeginLoc(), "a case that is no constant"};
+    if (!text) throw Refusal{one->getBeginLoc(), "a case that is not a constant"};
     line("case " + *text + ":;");
   } else {
     line("default:;");

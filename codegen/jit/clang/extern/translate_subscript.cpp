@@ -47,7 +47,7 @@ std::string Translator::array_name(const clang::Expr& array) {
   } else if (const auto* part = llvm::dyn_cast<clang::MemberExpr>(&array)) {
     variable = llvm::dyn_cast<clang::VarDecl>(part->getMemberDecl());
   }
-  if (!variable) throw Refusal{array.getBeginLoc(), "an array that is no variable"};
+  if (!variable) throw Refusal{array.getBeginLoc(), "an array that is not a variable"};
   const auto known = variables_.find(variable);
   if (known != variables_.end()) return known->second;
   return table_name(*variable, array.getBeginLoc());

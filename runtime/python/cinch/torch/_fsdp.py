@@ -131,7 +131,7 @@ def _plan_of(settings: Mapping[str, Any]) -> str:
 def _only_unit(module: Any) -> Unit:
     units = [unit for unit in units_of(module) if unit.module is module]
     if not units:
-        raise InvalidArgumentError(f"{type(module).__name__} is no FSDP2 module with parameters of its own to train")
+        raise InvalidArgumentError(f"{type(module).__name__} is not an FSDP2 module with parameters of its own to train")
     return units[0]
 
 

@@ -41,7 +41,7 @@ class Settings:
 
     @property
     def time_to_meet(self) -> float:
-        """Seconds: ranks meet to tell each other that the time-out is none, too."""
+        """Seconds. Ranks meet even if their time-out is wrong, to tell each other of it."""
         return self.timeout if _is_time(self.timeout) else _USUAL_TIMEOUT
 
     def check(self, *, is_reduced: bool) -> None:
@@ -59,7 +59,7 @@ class Settings:
             raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
             if act is not None and not callable(act):
-                raise InvalidArgumentError(f"{name} is {act!r}, which is no function")
+                raise InvalidArgumentError(f"{name} is {act!r}, which is not a function")
         if not isinstance(self.secret, (bytes, bytearray)):
             raise InvalidArgumentError(f"secret is of type {type(self.secret).__name__}; bytes are taken")
 
@@ -80,7 +80,7 @@ def _check_count(name: str, value: Any, *, may_be_none: bool) -> None:
 
 
 def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
-    """Settings from keyword arguments, of which those that are no settings are parameters of the program."""
+    """Settings from keyword arguments, of which the others are parameters of the program."""
     known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
     bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
     return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)

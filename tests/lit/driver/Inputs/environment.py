@@ -38,7 +38,7 @@ def variables_in_sources():
             continue
         names = set(re.findall(r'library_paths\([^)]*"([A-Z_]+)"', text)) | set(re.findall(r'LibraryQuery [^;]*"(CINCH_[A-Z_]+)"', text))
         names |= set(re.findall(r'= "(CINCH_LAUNCHED)"', text))
-        if re.search(r"getenv|os\.environ", text):
+        if re.search(r"getenv|\benvironment_variable\(|user_folder\(|os\.environ", text):
             names |= set(re.findall(r'"([A-Z][A-Z0-9_]{2,})"', text))
         if path.endswith("ucx_module.cpp"):  # settings of UCX by parts of their names
             names = {"UCX_*"}

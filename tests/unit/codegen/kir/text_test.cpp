@@ -144,7 +144,7 @@ TEST(Text, refusals_name_the_line) {
   EXPECT_THAT(error("program \"p\"\nkernel \"k\" sweep tile { kernel: %0: f32 = frob }"),
               HasSubstr("unknown instruction 'frob'"));
   EXPECT_THAT(error("program \"p\"\nkernel \"k\" sweep tile { kernel: %9999999: f32 = group }"),
-              HasSubstr("no value's number"));
+              HasSubstr("not a value's number"));
   EXPECT_THAT(error("program \"p\"\nentry encode { jump 3 }"), HasSubstr("unknown step 'jump'"));
   EXPECT_THAT(error("program \"p\"\nconstant 0 = \"0\""), HasSubstr("two digits per byte"));
 }

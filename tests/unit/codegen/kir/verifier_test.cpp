@@ -146,7 +146,7 @@ TEST(Verifier, buffers) {
               HasSubstr("packed buffer"));
   EXPECT_THAT(
       complaint(sample_compact(), 0, [](KernelProgram& p, Kernel&) { p.buffers[4].dtype = kU32; }),
-      HasSubstr("no u64 workspace"));
+      HasSubstr("not a u64 workspace"));
   EXPECT_THAT(complaint(sample_compact(), 0,
                         [](KernelProgram& p, Kernel&) { p.buffers[1].num_elems = {}; }),
               HasSubstr("buffer @1 index: a size is missing"));
@@ -199,7 +199,7 @@ TEST(Verifier, attributes) {
       scan.buffers.assign(kind == InstrKind::local_product ? 1 : 0, 0);
     });
   };
-  EXPECT_THAT(scan_becomes(InstrKind::local_butterflies), HasSubstr("no power of two"));
+  EXPECT_THAT(scan_becomes(InstrKind::local_butterflies), HasSubstr("not a power of two"));
   EXPECT_THAT(scan_becomes(InstrKind::local_product), HasSubstr("no such local arrays"));
   EXPECT_THAT(scan_becomes(InstrKind::local_largest), HasSubstr("operands"));
 }
@@ -213,13 +213,13 @@ TEST(Verifier, kernels_and_steps) {
               HasSubstr("the first section"));
   EXPECT_THAT(
       complaint(sample_reduce(), 0, [](KernelProgram& p, Kernel&) { p.size_exprs.clear(); }),
-      HasSubstr("no entry of size_exprs"));
+      HasSubstr("not an entry of size_exprs"));
   EXPECT_THAT(complaint(sample_reduce(), 0,
                         [](KernelProgram& p, Kernel&) { p.entries[1].steps[0].index = 7; }),
-              HasSubstr("a launch of no kernel"));
+              HasSubstr("a launch of an unknown kernel"));
   EXPECT_THAT(complaint(sample_compact(), 0,
                         [](KernelProgram& p, Kernel&) { p.entries[1].steps[0].index = 70; }),
-              HasSubstr("a zero of no buffer"));
+              HasSubstr("a zero of an unknown buffer"));
 }
 
 }  // namespace

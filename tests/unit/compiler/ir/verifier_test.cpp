@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"%9: [f32; n] = argsort %1 {axis=all}", "argsort: the result"},
         Case{"%9: [f32; 4, 4] = matmul %5, %5", "the inner sizes differ"},
         Case{"%9: [f32; n] = orthonormalize %1", "rank"},
-        Case{"%9: [f32; 4, 6] = fill %0 %10: [f32; 4, 6] = hadamard %9", "no power of two"},
+        Case{"%9: [f32; 4, 6] = fill %0 %10: [f32; 4, 6] = hadamard %9", "not a power of two"},
         Case{"check %1 {text=\"\"}", "not a bool scalar"},
         Case{"check_index %1 {below=n, text=\"\"}", "not integers"},
         Case{"check_unique %1 {cells=n, text=\"\"}", "not integers"},

@@ -206,11 +206,14 @@ TEST(CacheSettings, ComeFromTheEnvironment) {
   settings = cache_settings_from_environment();
   EXPECT_EQ(settings.folder, "/x/cinch");
   EXPECT_EQ(settings.max_bytes, CacheSettings().max_bytes);
-  EXPECT_EQ(settings.problem, "CINCH_CACHE_MAX_BYTES is '12 MB', which is no number of bytes");
+  EXPECT_EQ(settings.problem, "CINCH_CACHE_MAX_BYTES is '12 MB', which is not a number of bytes");
   EXPECT_TRUE(settings.is_on);
   EXPECT_TRUE(settings.improves);
-  ::unsetenv("XDG_CACHE_HOME");
+  // The XDG specification: relative paths are ignored.
+  ::setenv("XDG_CACHE_HOME", "x", 1);
   ::setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(cache_settings_from_environment().folder, "/home/me/.cache/cinch");
+  ::unsetenv("XDG_CACHE_HOME");
   EXPECT_EQ(cache_settings_from_environment().folder, "/home/me/.cache/cinch");
   ::unsetenv("HOME");
   EXPECT_EQ(cache_settings_from_environment().folder, "");

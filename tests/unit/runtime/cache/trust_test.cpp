@@ -107,7 +107,7 @@ TEST_F(CacheTrustTest, FollowsNoLinks) {
 TEST_F(CacheTrustTest, ReadsNoPipe) {
   fs::remove(file);
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-  expect_refused(file, "is no file");
+  expect_refused(file, "is not a file");
 }
 
 TEST_F(CacheTrustTest, AnEntryHoldsItsOwnKeysProgramAlone) {

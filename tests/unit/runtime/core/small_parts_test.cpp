@@ -1,12 +1,15 @@
-// Typed ids, hashes, internal errors, similar names, and the text of the language's functions.
+// Typed ids, hashes, internal errors, similar names, text for terminals, JSON that people write,
+// and the text of the language's functions.
 #include <gtest/gtest.h>
 
 #include "runtime/core/check.h"
 #include "runtime/core/error.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/ids.h"
+#include "runtime/core/json.h"
 #include "runtime/core/lang/embed.h"
 #include "runtime/core/nearest_name.h"
+#include "runtime/core/visible_text.h"
 
 namespace cinch {
 namespace {
@@ -35,6 +38,38 @@ TEST(HashTest, PartsDoNotRunTogether) {
   twice.add(std::uint64_t{5});
   const Hash128 once = twice.finish128();
   EXPECT_EQ(twice.finish128(), once);
+}
+
+TEST(VisibleTextTest, ControlCharactersAreEscaped) {
+  EXPECT_EQ(rt::visible_text("a\tb\n"), "a\tb\n");
+  EXPECT_EQ(rt::visible_text("\x1b[2J\r\x7f"), "\\x1b[2J\\x0d\\x7f");
+  EXPECT_EQ(rt::visible_text("\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80"),
+            "\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80");
+  EXPECT_EQ(rt::visible_text("\xc2\x9b\xc2\xa0"), "\\u009b\xc2\xa0");  // C1, which begins CSI
+  // No character of UTF-8: alone, or cut.
+  EXPECT_EQ(rt::visible_text("\x9b|\xff|\xe2\x80"), "\\x9b|\\xff|\\xe2\\x80");
+}
+
+TEST(UserJsonTest, ErrorsSayWhereAndWhatIsExpected) {
+  const auto error_of = [](const std::string& text) {
+    rt::JsonTree tree;
+    return tree.parse_user(text);
+  };
+  EXPECT_EQ(error_of(R"({"a": [1, 2.5, "x", null]})"), "");
+  EXPECT_EQ(error_of("{\"a\": 1,\n}"),
+            "line 2, column 1: a key in double quotes is expected, not }");
+  EXPECT_EQ(error_of("{\"a\" 12}"), "line 1, column 6: ':' is expected, not 12");
+  EXPECT_EQ(error_of("{\"a\": 1]"), "line 1, column 8: ',' or '}' is expected, not ]");
+  EXPECT_EQ(error_of("[1 \"two\"]"), "line 1, column 4: ',' or ']' is expected, not \"two\"");
+  EXPECT_EQ(error_of("[1]\n\n 2"), "line 3, column 2: the end of the text is expected, not 2");
+  EXPECT_EQ(error_of("[x]"), "line 1, column 2: a value is expected, not x");
+  EXPECT_EQ(error_of("{a: 1}"), "line 1, column 2: a key in double quotes is expected, not a");
+  EXPECT_EQ(error_of("[1,"), "line 1, column 4: the text ends where a value is expected");
+  EXPECT_EQ(error_of("[\"\xc3\xa9\", 1e999]"), "line 1, column 7: the number 1e999 is too large");
+  EXPECT_EQ(error_of("[\"a"), "line 1, column 4: invalid string: missing closing quote");
+  EXPECT_EQ(error_of("{\"a\": 1,\n  \"a\": 2}"),
+            "line 2, column 3: \"a\" is there twice in one object");
+  EXPECT_THROW(rt::parse_user_json("{"), std::invalid_argument);
 }
 
 TEST(CheckTest, ErrorsSayWhereAndWhat) {

@@ -215,7 +215,7 @@ TEST_F(GpuMemoryTest, OfASourceThatGivesNoneOrTheWrongOneIsAnError) {
   lender.shift = 16;
   const Error shifted = error_of(lender.source());
   EXPECT_EQ(shifted.kind, ErrorKind::InvalidArgument);
-  EXPECT_NE(shifted.message.find("no multiple of 256"), std::string::npos) << shifted.message;
+  EXPECT_NE(shifted.message.find("not a multiple of 256"), std::string::npos) << shifted.message;
   EXPECT_EQ(lender.num_back, 1);
   lender.is_empty = true;
   EXPECT_EQ(error_of(lender.source()).kind, ErrorKind::OutOfMemory);

@@ -242,7 +242,7 @@ const Fault kFaults[] = {
        steps.push_back(steps[0]);
        steps[0].index2 = 2;
      },
-     "no launch of a single task"},
+     "other than a launch of a single task"},
     {"MessageIndex", [](ProgramImage& i) { encode_steps(i)[0].index = 1; }, "no such message"},
     {"ZeroBuffer", [](ProgramImage& i) { encode_steps(i)[1].index = 9; }, "no such buffer"},
     {"UnlistedBuffer", [](ProgramImage& i) { i.entries[1].buffers = {0, 2, 3}; }, "does not list"},
@@ -280,7 +280,7 @@ const Fault kFaults[] = {
      "no such formula"},
     {"FormulaType",
      [](ProgramImage& i) { i.kernels[0].num_groups = i.info.exprs.const_bool(true); },
-     "no integer formula"},
+     "not an integer formula"},
     {"CountInSize",
      [](ProgramImage& i) { i.buffers[0].size_bytes = i.info.wire.fields[0].type.dims[0]; },
      "holds a count"},
@@ -319,7 +319,7 @@ const Fault kFaults[] = {
      "no condition"},
     {"NestedLaunch", [](ProgramImage& i) { encode_steps(i)[1].body.resize(1); }, "plain step"},
     {"DefaultOfAnotherType", [](ProgramImage& i) { i.info.params[1].default_value = 1e300; },
-     "no value of its type"},
+     "not a value of its type"},
     {"FloatAsInteger",
      [](ProgramImage& i) { i.size_exprs[0] = i.info.exprs.param(0, HostType::Int); },
      "no such parameter or count"},

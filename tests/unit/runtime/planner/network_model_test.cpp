@@ -96,13 +96,13 @@ TEST(NetworkFile, SaysWhereItIsDamaged) {
     const char* says;
   };
   for (const auto& [pointer, value, says] :
-       {Case{"/models/2/seconds", -1, "models[2].seconds: is no number from 0 to 1000000: -1"},
-        Case{"/models/1/exchange", "shout", "models[1].exchange: is no exchange: \"shout\""},
+       {Case{"/models/2/seconds", -1, "models[2].seconds: is not a number from 0 to 1000000: -1"},
+        Case{"/models/1/exchange", "shout", "models[1].exchange: is not an exchange: \"shout\""},
         Case{"/models/1/exchange", "send", "models[1]: comes twice"},
-        Case{"/points/3", 7, "points[3]: is no object"},
-        Case{"/points/0/bytes", 1.5, "points[0].bytes: is no whole number of at least 0: 1.5"},
+        Case{"/points/3", 7, "points[3]: is not an object"},
+        Case{"/points/0/bytes", 1.5, "points[0].bytes: is not a whole number of at least 0: 1.5"},
         Case{"/models", json::array(), "models: has nothing on send"},
-        Case{"/ranks", 0, "ranks: are none, or too many"},
+        Case{"/ranks", 0, "ranks: is not a number of ranks from 1 to 4294967295"},
         Case{"/file", "plan", "file: is not \"cinch network\""}}) {
     json damaged = whole;
     damaged[json::json_pointer(pointer)] = value;
@@ -110,7 +110,8 @@ TEST(NetworkFile, SaysWhereItIsDamaged) {
     EXPECT_EQ(error.kind, ErrorKind::CorruptFile);
     EXPECT_NE(error.message.find(says), std::string::npos) << error.message;
   }
-  EXPECT_NE(error_of(text.substr(0, text.size() / 2)).message.find("line"), std::string::npos);
+  EXPECT_NE(error_of(text.substr(0, text.size() / 2)).message.find("measurements: line "),
+            std::string::npos);
   EXPECT_NE(error_of("{}").message.find("has no \"file\""), std::string::npos);
   json other = whole;
   other["format"] = 2;

@@ -52,9 +52,9 @@ const Fault kFaults[] = {
      }},
     {"PartAlone", "ring", "one piece with a program",
      [](Plan& plan) { find_task(plan, 1, TaskKind::Part).groups = {0}; }},
-    {"PartWithAnotherCollective", "tree", "no exchange gives",
+    {"PartWithAnotherCollective", "tree", "does not ask for",
      [](Plan& plan) { find_task(plan, 2, TaskKind::Part).reduction = RankReduction::Max; }},
-    {"PartGivesToNobody", "tree", "no exchange gives",
+    {"PartGivesToNobody", "tree", "does not ask for",
      [](Plan& plan) {
        Task& part = find_task(plan, 0, TaskKind::Part);
        part.writes[0] = static_cast<std::uint32_t>(plan.ranks[0].slots.size());
@@ -70,7 +70,7 @@ const Fault kFaults[] = {
          });
        }
      }},
-    {"LastPartGives", "tree", "gives what no exchange takes",
+    {"LastPartGives", "tree", "is the last part, and writes values that nothing sends",
      [](Plan& plan) {
        for (Task& task : plan.ranks[0].tasks) {
          if (task.is_last_part()) task.writes = {0};

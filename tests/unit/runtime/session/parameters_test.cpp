@@ -14,7 +14,7 @@ TEST(CheckParameter, KnowsTypes) {
   EXPECT_FALSE(check_parameter(byte, 256));
   EXPECT_FALSE(check_parameter(byte, -1));
   EXPECT_FALSE(check_parameter(byte, 1.5));
-  EXPECT_EQ(check_parameter(byte, 1.5).error().message, "parameter b = 1.5 is no u8");
+  EXPECT_EQ(check_parameter(byte, 1.5).error().message, "parameter b = 1.5 is not a value of u8");
   const ParamInfo flag{"f", kBool, 0, {}};
   EXPECT_TRUE(check_parameter(flag, 1));
   EXPECT_FALSE(check_parameter(flag, 2));

@@ -92,8 +92,9 @@ TEST(TuningTest, what_is_wrong_is_said) {
     EXPECT_FALSE(table) << text;
     return table ? std::string() : table.error().message;
   };
-  EXPECT_EQ(message("{"), "not a JSON object");
-  EXPECT_EQ(message(""), "not a JSON object");
+  EXPECT_EQ(message("{"),
+            "line 1, column 2: the text ends where a key in double quotes is expected");
+  EXPECT_EQ(message(""), "line 1, column 1: the text ends where a value is expected");
   EXPECT_EQ(message("[]"), "not a JSON object");
   EXPECT_EQ(message("{}"), "there is no format");
   EXPECT_EQ(message(R"({"format": 2})"), "format 2; this version reads format 1");
@@ -131,6 +132,8 @@ TEST_F(TuningPathTest, follows_the_environment) {
   EXPECT_EQ(user_tuning_path(), "/somebody/.config/cinch/tuning.json");
   setenv("XDG_CONFIG_HOME", "/config", 1);
   EXPECT_EQ(user_tuning_path(), "/config/cinch/tuning.json");
+  setenv("XDG_CONFIG_HOME", "./config", 1);  // relative: ignored, as the specification demands
+  EXPECT_EQ(user_tuning_path(), "/somebody/.config/cinch/tuning.json");
   setenv("CINCH_TUNING", "/a/file", 1);
   EXPECT_EQ(user_tuning_path(), "/a/file");
   setenv("CINCH_TUNING", "off", 1);

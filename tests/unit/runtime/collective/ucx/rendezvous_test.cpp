@@ -121,7 +121,7 @@ class StrangersAt : public ::testing::TestWithParam<Stranger> {};
 
 constexpr Stranger kStrangers[] = {
     {"garbage", [](OwnedFile& file) { send_text(file, "GET / HTTP/1.1\r\n\r\n"); },
-     "bytes of no rank"},
+     "bytes that do not begin as messages of ranks do"},
     {"too_long",
      [](OwnedFile& file) { send_text(file, std::string_view("CnRv\2\0\0\0\xff\xff\xff\xff", 12)); },
      "a message that no rank sends"},
