@@ -74,8 +74,9 @@ void add_report(Registry& registry) {
       ->required()
       ->type_name("DIR");
   command
-      ->add_option("--programs", options->programs,
-                   "programs to try, as words or separated by commas; without it, all of the library")
+      ->add_option(
+          "--programs", options->programs,
+          "programs to try, as words or separated by commas; without it, all of the library")
       ->type_name("PROGRAM");
   command
       ->add_option("--link", options->link, "the bandwidth of each rank's link, such as 10Gbit/s")

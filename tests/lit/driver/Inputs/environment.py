@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 cinch, root = sys.argv[1], os.path.abspath(sys.argv[2])
-# Words in capitals in files that read the environment, and not read by them: what is set for mpirun.
-SET_FOR_OTHERS = {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}
+# Words in capitals in files that read the environment, and not read by them: what is set for mpirun, and the name of a library.
+NOT_READ = {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "UCX"}
 # std::filesystem reads it.
 BY_THE_LIBRARY = {"TMPDIR"}
 
@@ -43,7 +43,7 @@ def variables_in_sources():
         if path.endswith("ucx_module.cpp"):  # settings of UCX by parts of their names
             names = {"UCX_*"}
         found |= names
-    return found - SET_FOR_OTHERS | BY_THE_LIBRARY
+    return found - NOT_READ | BY_THE_LIBRARY
 
 
 def rows_of_docs():
