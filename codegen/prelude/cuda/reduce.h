@@ -19,12 +19,21 @@ CINCH_FN void add_where(bool holds, f32& sum, f32 x) {
 #endif
 }
 
+// `first` or `second`. With ?: compilers choose between the addresses of tuples, which then lie in
+// memory.
+template <class Item>
+CINCH_FN Item chosen(bool is_first, const Item& first, const Item& second) {
+  Item item = second;
+  if (is_first) item = first;
+  return item;
+}
+
 // Joins the items of two lanes that differ in one bit of their number. The lane without the bit
 // comes first. Both get the result.
 template <class Item, class Join>
 CINCH_FN Item join_across(Item own, Item other, u32 bit, Join join) {
   const bool is_second = (lane_index() & bit) != 0u;
-  return join(is_second ? other : own, is_second ? own : other);
+  return join(chosen(is_second, other, own), chosen(is_second, own, other));
 }
 
 // Column j takes in column j + 64, j + 32, … j + 1. Columns that are 32 apart are eight lanes
@@ -48,11 +57,11 @@ CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
 #pragma unroll
   for (u32 c = 0; c < 2u; ++c) {
     const Item early = columns[c], late = columns[c + 2u];
-    const Item kept = has_late ? late : early, given = has_late ? early : late;
+    const Item kept = chosen(has_late, late, early), given = chosen(has_late, early, late);
     pair[c] = join_across(kept, lane_xor(given, 16u), 16u, join);
   }
-  const Item given = has_odd ? pair[0] : pair[1];
-  Item x = join_across(has_odd ? pair[1] : pair[0], lane_xor(given, 8u), 8u, join);
+  const Item given = chosen(has_odd, pair[0], pair[1]);
+  Item x = join_across(chosen(has_odd, pair[1], pair[0]), lane_xor(given, 8u), 8u, join);
   constexpr u32 kBits[] = {4u, 2u, 1u, 16u, 8u};
 #pragma unroll
   for (u32 i = 0; i < 5u; ++i) x = join_across(x, lane_xor(x, kBits[i]), kBits[i], join);
