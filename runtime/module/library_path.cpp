@@ -62,7 +62,7 @@ Result<OpenedLibrary> open_first_library(const std::vector<std::string>& paths, 
     void* const address = library == nullptr ? nullptr : ::dlsym(library, entry);
     const void* const table = address == nullptr ? nullptr : accept(address);
     if (table != nullptr) return OpenedLibrary{table, path};
-    const char* const reason = ::dlerror();
+    const char* const reason = address == nullptr ? ::dlerror() : nullptr;
     tried += (tried.empty() ? "" : "; ") +
              (reason == nullptr ? path + ": of another version" : std::string(reason));
   }
