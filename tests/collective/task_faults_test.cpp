@@ -19,16 +19,19 @@ constexpr std::chrono::milliseconds kStandstill{300}, kTooLong{1500}, kPatience{
 
 enum class TaskFault : std::uint8_t { Fails, Stalls };
 
-// Forwards to another object, except for the first task of a kind.
+// Forwards to another object, except for the first task of a kind that computes a piece of the
+// first tensor: which of a rank's tasks of that kind is the first depends on when messages come.
 class FaultyTasks : public rt::RankTasks {
  public:
-  FaultyTasks(rt::RankTasks& to, TaskKind kind, TaskFault fault)
-      : to_(to), kind_(kind), fault_(fault) {}
+  FaultyTasks(const rt::Plan& plan, rt::RankTasks& to, TaskKind kind, TaskFault fault)
+      : plan_(plan), to_(to), kind_(kind), fault_(fault) {}
 
   bool has_struck() const { return has_struck_; }
 
   rt::Status run(const rt::Task& task, rt::PieceMemory& memory) override {
-    if (task.kind != kind_ || has_struck_) return to_.run(task, memory);
+    if (task.kind != kind_ || has_struck_ || !is_of_first_tensor(task)) {
+      return to_.run(task, memory);
+    }
     has_struck_ = true;
     if (fault_ == TaskFault::Fails) return rt::fail(rt::ErrorKind::Device, "a planted fault");
     std::this_thread::sleep_for(kTooLong);
@@ -54,6 +57,15 @@ class FaultyTasks : public rt::RankTasks {
   void visit_states(const rt::SiteVisitor& visit) override { to_.visit_states(visit); }
 
  private:
+  bool is_of_first_tensor(const rt::Task& task) const {
+    return std::ranges::any_of(task.groups, [this](std::uint32_t group) {
+      return std::ranges::any_of(plan_.groups[group].pieces, [this](std::uint32_t piece) {
+        return plan_.pieces[piece].tensor == 0;
+      });
+    });
+  }
+
+  const rt::Plan& plan_;
   rt::RankTasks& to_;
   TaskKind kind_;
   TaskFault fault_;
@@ -92,7 +104,7 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
                                         .transport = &own.transport,
                                         .host_wire = memory->wire()});
     ASSERT_TRUE(tasks) << tasks.error().message;
-    FaultyTasks faulty(**tasks, of.kind, fault);
+    FaultyTasks faulty(*one_case.plan, **tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
     const auto host = rt::open_cpu_device({.threads = 1});
     rt::StepTensors tensors(*one_case.plan, own.rank, *host);
