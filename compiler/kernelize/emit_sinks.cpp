@@ -9,8 +9,13 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
+// What the sink's buffer holds.
+ir::ValueId KernelEmitter::made_by(const Sink& s) const {
+  return s.value ? s.value : cx_.op(s.op).results[0];
+}
+
 void KernelEmitter::declare_store(const Sink& s) {
-  const auto made = pc_.version_of(cx_.fn, s.op.is_valid() ? cx_.op(s.op).results[0] : s.value);
+  const auto made = pc_.version_of(cx_.fn, made_by(s));
   if (s.adds_to_buffer) b_.reads(s.buffer, kir::given_version(pc_.buffer(s.buffer)));
   if (s.zero_first) b_.reads(s.buffer, kir::kZeros);
   b_.writes(s.buffer, s.adds_to_buffer ? pc_.new_version() : made);
@@ -213,10 +218,13 @@ void KernelEmitter::place_nonzero(int id) {
 // --- stores at indices ---------------------------------------------------------------------------
 
 // The destination of the current value: on a matrix, an index names a row of values.
-Index KernelEmitter::scatter_index(const ir::Op& op) {
+Index KernelEmitter::scatter_index(const Sink& s) {
+  const auto& op = cx_.op(s.op);
   const auto& to = type(op.results[0]);
   const auto& values = type(op.operands[2]);
-  if (to.rank == 1) return index_at(op.operands[1], domain_place(), to.dims[0]);
+  if (to.rank == 1) {
+    return index_at(op.operands[1], domain_place(), pc_.num_elems(type(made_by(s))));
+  }
   Place place;
   if (values.rank == 1) {
     place = {std::nullopt, index_at(op.operands[1], domain_place(), to.dims[0]),
@@ -232,7 +240,7 @@ Index KernelEmitter::scatter_index(const ir::Op& op) {
 
 void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
-  const Index at = scatter_index(op);
+  const Index at = scatter_index(s);
   auto value = pull(op.operands[2], domain_place());
   const bool has_base = !s.zero_first && !s.adds_to_buffer;
   if (has_base) b_.reads(s.buffer, pc_.version_of(cx_.fn, op.operands[0]));
@@ -244,14 +252,14 @@ void KernelEmitter::emit_scatter(const Sink& s) {
 
 void KernelEmitter::emit_scatter_add(const Sink& s) {
   const auto& op = cx_.op(s.op);
-  const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(op.results[0])));
+  const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(made_by(s))));
   const auto value = pull(op.operands[1], domain_place());
   if (op.kind == OpKind::scatter_reduce) {
     b_.max_at(s.buffer, at.value, value, at.pred);
   } else {
     b_.add_at(s.buffer, at.value, value, at.pred);
   }
-  change_zeros(s.buffer, pc_.version_of(cx_.fn, op.results[0]));
+  change_zeros(s.buffer, pc_.version_of(cx_.fn, made_by(s)));
 }
 
 void KernelEmitter::emit_histogram(const Sink& s) {

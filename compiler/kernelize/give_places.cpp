@@ -103,7 +103,8 @@ class Places {
                  : s.kind == SinkKind::RowPlaces ? room(result(s), "places")
                                                  : room(result(s), "added");
     }
-    if (s.kind != SinkKind::Store && !s.adds_to_buffer) cx_.in_buffer[result(s).index()] = s.buffer;
+    if (s.kind == SinkKind::Store || s.adds_to_buffer) return;
+    cx_.in_buffer[(s.value ? s.value : result(s)).index()] = s.buffer;
   }
 
   void give_each(Sink& s, const char* otherwise) {

@@ -34,6 +34,7 @@ class KernelEmitter : private KernelValues {
   void emit_row_transform(int id);
   void emit_row_places(const Sink& s);
   void finish_row_transform(int id);
+  ir::ValueId made_by(const Sink& s) const;
   // Notes a buffer that a step zeroes before the kernel, which then changes it.
   void change_zeros(rt::BufferIndex buffer, kir::Version made);
   // Begins the running sums that begin with zero. Returns whether the phase has other sinks of
@@ -47,7 +48,7 @@ class KernelEmitter : private KernelValues {
   kir::ValueId sum_before(const Position& p);
   void emit_running_sum(int id);
   void emit_nonzero(int id);
-  Index scatter_index(const ir::Op& op);
+  Index scatter_index(const Sink& s);
   void emit_scatter(const Sink& s);
   void emit_scatter_add(const Sink& s);
   void emit_histogram(const Sink& s);

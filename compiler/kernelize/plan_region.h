@@ -76,7 +76,9 @@ struct Edge {
 struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
-  ir::ValueId value;  // Store: the value
+  // Store: the value. Scatter, ScatterAdd, ScatterSum: if nothing is read of the result but its
+  // first elements, the requested value that consists of them; the buffer holds only these.
+  ir::ValueId value;
   // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, RowPlaces, Nonzero (its count): the
   // buffer of the result. Set at once if the buffer is requested, else by give_places.
   rt::BufferIndex buffer = rt::kNoIndex;

@@ -20,6 +20,37 @@ bool Planner::is_zero_fill(ValueId v) const {
   return scalar.kind == OpKind::const_scalar && scalar.attrs.bits == 0;
 }
 
+// Operators that hand on the first elements of an array in row-major order are followed to the
+// value that is requested. Zeros behind the last element are no obstacle: the buffer begins as
+// zeros.
+ValueId Planner::asked_part(ValueId result) const {
+  ValueId part = result;
+  if (type(result).rank != 1) return result;
+  while (!requests_.contains(part.index())) {
+    const auto users = users_.find(part.index());
+    if (users == users_.end() || users->second.size() != 1) return result;
+    const auto& op = cx_.op(users->second[0]);
+    const bool keeps_first = op.kind == OpKind::reshape || op.kind == OpKind::chunk ||
+                             op.kind == OpKind::unchunk ||
+                             (op.kind == OpKind::slice && pc_.const_int(op.attrs.size) == 0);
+    if (!keeps_first) return result;
+    part = op.results[0];
+  }
+  return requests_.at(part.index()).size() == 1 && !users_.contains(part.index()) ? part : result;
+}
+
+void Planner::make_where_asked(Sink& s) {
+  const auto result = cx_.op(s.op).results[0], part = asked_part(result);
+  if (s.kind == SinkKind::Scatter) {
+    s.buffer = adding_request(part);
+    s.adds_to_buffer = s.buffer != rt::kNoIndex;
+  }
+  if (!s.adds_to_buffer) s.buffer = whole_request(part);
+  if (part == result || s.buffer == rt::kNoIndex) return;
+  s.value = part;
+  plan_.sink_of_op[cx_.value(part).def.index()] = static_cast<int>(plan_.sinks.size());
+}
+
 rt::BufferIndex Planner::whole_request(ValueId v) const {
   const auto it = requests_.find(v.index());
   if (it == requests_.end()) return rt::kNoIndex;
@@ -33,7 +64,7 @@ rt::BufferIndex Planner::whole_request(ValueId v) const {
 rt::BufferIndex Planner::adding_request(ValueId v) const {
   const auto it = requests_.find(v.index());
   const bool is_only_added = it != requests_.end() && it->second.size() == 1 &&
-                             it->second[0].adds_to_buffer && !is_used_.contains(v.index());
+                             it->second[0].adds_to_buffer && !users_.contains(v.index());
   return is_only_added ? it->second[0].buffer : rt::kNoIndex;
 }
 
@@ -65,7 +96,7 @@ void Planner::find_last_reads() {
     const bool is_scatter = op.kind == OpKind::scatter;
     std::size_t operand = 0;
     for_each_used_value(cx_.fn, id, [&](ValueId v) {
-      is_used_.insert(v.index());
+      users_[v.index()].push_back(id);
       note(is_scatter && operand++ == 0 ? last_base_ : last_read_, v, at);
     });
   }
@@ -96,18 +127,16 @@ int Planner::source_of(ir::OpId op_id) {
 
 void Planner::add_scatter(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
-  const auto result = op.results[0], base = op.operands[0];
+  const auto base = op.operands[0];
   Sink s{
       .kind = SinkKind::Scatter, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[2])))};
   std::vector<Edge> before;
-  s.zero_first = is_zero_fill(base);
-  if (s.zero_first) s.buffer = adding_request(result);
-  if (s.buffer != rt::kNoIndex) {
-    s.adds_to_buffer = true;
-    s.zero_first = false;
+  if (is_zero_fill(base)) {
+    make_where_asked(s);
+    s.zero_first = !s.adds_to_buffer;
   } else {
-    s.buffer = whole_request(result);
-    if (!s.zero_first) s.source = source_of(op_id);
+    s.buffer = whole_request(op.results[0]);
+    s.source = source_of(op_id);
   }
   const int id = static_cast<int>(plan_.sinks.size());
   if (s.source >= 0) {

@@ -164,11 +164,11 @@ void Planner::add_scatter_add(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   Sink s{.kind = SinkKind::ScatterAdd,
          .op = op_id,
-         .buffer = whole_request(op.results[0]),
          .domain = tile(pc_.num_elems(type(op.operands[0])))};
   const bool is_in_any_order =
       op.kind == OpKind::scatter_reduce || kir::adds_in_any_order(type(op.results[0]).dtype);
   if (is_in_any_order) s.kind = SinkKind::ScatterSum;
+  make_where_asked(s);
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
 }
 

@@ -77,6 +77,11 @@ class Planner {
 
   // --- scatters (plan_scatter.cpp) ---
   bool is_zero_fill(ValueId v) const;
+  // The requested value that is the first elements of a scatter's result, if nothing else is read
+  // of that; otherwise the result itself.
+  ValueId asked_part(ValueId result) const;
+  // Lets a scatter onto zeros work in the buffer in which (part of) its result is requested.
+  void make_where_asked(Sink& s);
   // The first requested buffer in which the value may be made.
   rt::BufferIndex whole_request(ValueId v) const;
   // The requested buffer to which a scatter onto zeros may add directly, if its result is only
@@ -157,7 +162,8 @@ class Planner {
   std::unordered_map<std::uint32_t, std::size_t> order_;
   // For each value, its last reads: as the base of a scatter, and otherwise.
   std::unordered_map<std::uint32_t, std::size_t> last_base_, last_read_;
-  std::set<std::uint32_t> is_used_;  // by a live operator
+  // The live operators that use a value.
+  std::unordered_map<std::uint32_t, std::vector<ir::OpId>> users_;
 };
 
 }  // namespace cinch::codegen
