@@ -238,10 +238,20 @@ Index KernelEmitter::scatter_index(const Sink& s) {
   return at;
 }
 
+// An element of the scatter's result as what the sink's buffer holds, which one operator after
+// another makes of the result.
+KirValue KernelEmitter::as_held(const Sink& s, KirValue element, ir::ValueId held) {
+  if (held == cx_.op(s.op).results[0]) return element;
+  const ir::Op& made = cx_.def(held);
+  element = as_held(s, element, made.operands[0]);
+  if (made.kind != OpKind::convert) return element;
+  return b_.convert(element, type(made.operands[0]).dtype, type(held).dtype);
+}
+
 void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = scatter_index(s);
-  auto value = pull(op.operands[2], domain_place());
+  auto value = as_held(s, pull(op.operands[2], domain_place()), made_by(s));
   const bool has_base = !s.zero_first && !s.adds_to_buffer;
   if (has_base) b_.reads(s.buffer, pc_.version_of(cx_.fn, op.operands[0]));
   declare_store(s);

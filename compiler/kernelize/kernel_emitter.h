@@ -49,6 +49,7 @@ class KernelEmitter : private KernelValues {
   void emit_running_sum(int id);
   void emit_nonzero(int id);
   Index scatter_index(const Sink& s);
+  kir::ValueId as_held(const Sink& s, kir::ValueId element, ir::ValueId held);
   void emit_scatter(const Sink& s);
   void emit_scatter_add(const Sink& s);
   void emit_histogram(const Sink& s);

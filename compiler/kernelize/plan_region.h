@@ -77,7 +77,8 @@ struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
   // Store: the value. Scatter, ScatterAdd, ScatterSum: if nothing is read of the result but its
-  // first elements, the requested value that consists of them; the buffer holds only these.
+  // first elements, the requested value that consists of them (of a Scatter perhaps converted); the
+  // buffer holds only these.
   ir::ValueId value;
   // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, RowPlaces, Nonzero (its count): the
   // buffer of the result. Set at once if the buffer is requested, else by give_places.

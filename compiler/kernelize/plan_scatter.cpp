@@ -22,25 +22,28 @@ bool Planner::is_zero_fill(ValueId v) const {
 
 // Operators that hand on the first elements of an array in row-major order are followed to the
 // value that is requested. Zeros behind the last element are no obstacle: the buffer begins as
-// zeros.
-ValueId Planner::asked_part(ValueId result) const {
-  ValueId part = result;
+// zeros. Nor are conversions of what is set, since they keep zeros.
+ValueId Planner::asked_part(const Sink& s) const {
+  const auto result = cx_.op(s.op).results[0];
   if (type(result).rank != 1) return result;
+  const auto hands_on = [&](const ir::Op& op) {
+    if (op.kind == OpKind::convert) return s.kind == SinkKind::Scatter;
+    if (op.kind == OpKind::slice) return pc_.const_int(op.attrs.size) == 0;
+    return op.kind == OpKind::reshape || op.kind == OpKind::chunk || op.kind == OpKind::unchunk;
+  };
+  ValueId part = result;
   while (!requests_.contains(part.index())) {
     const auto users = users_.find(part.index());
     if (users == users_.end() || users->second.size() != 1) return result;
     const auto& op = cx_.op(users->second[0]);
-    const bool keeps_first = op.kind == OpKind::reshape || op.kind == OpKind::chunk ||
-                             op.kind == OpKind::unchunk ||
-                             (op.kind == OpKind::slice && pc_.const_int(op.attrs.size) == 0);
-    if (!keeps_first) return result;
+    if (!hands_on(op)) return result;
     part = op.results[0];
   }
   return requests_.at(part.index()).size() == 1 && !users_.contains(part.index()) ? part : result;
 }
 
 void Planner::make_where_asked(Sink& s) {
-  const auto result = cx_.op(s.op).results[0], part = asked_part(result);
+  const auto result = cx_.op(s.op).results[0], part = asked_part(s);
   if (s.kind == SinkKind::Scatter) {
     s.buffer = adding_request(part);
     s.adds_to_buffer = s.buffer != rt::kNoIndex;

@@ -77,9 +77,9 @@ class Planner {
 
   // --- scatters (plan_scatter.cpp) ---
   bool is_zero_fill(ValueId v) const;
-  // The requested value that is the first elements of a scatter's result, if nothing else is read
-  // of that; otherwise the result itself.
-  ValueId asked_part(ValueId result) const;
+  // The requested value that is the first elements of a scatter's result, perhaps converted, if
+  // nothing else is read of that; otherwise the result itself.
+  ValueId asked_part(const Sink& s) const;
   // Lets a scatter onto zeros work in the buffer in which (part of) its result is requested.
   void make_where_asked(Sink& s);
   // The first requested buffer in which the value may be made.
