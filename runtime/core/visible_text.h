@@ -5,8 +5,9 @@
 
 namespace cinch::rt {
 
-/// `text` with control characters as "\x1b" or "\u009b", since a terminal would obey them. So are
-/// bytes that belong to no character of UTF-8. Line ends and tabs stay.
+/// `text` with control characters and marks of writing direction as "\x1b" or "\u202e", since a
+/// terminal would obey them. So are bytes that belong to no character of UTF-8. Line ends and tabs
+/// stay.
 std::string visible_text(std::string_view text);
 
 }  // namespace cinch::rt

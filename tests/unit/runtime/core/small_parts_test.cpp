@@ -45,6 +45,8 @@ TEST(VisibleTextTest, ControlCharactersAreEscaped) {
   EXPECT_EQ(rt::visible_text("\x1b[2J\r\x7f"), "\\x1b[2J\\x0d\\x7f");
   EXPECT_EQ(rt::visible_text("\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80"),
             "\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80");
+  EXPECT_EQ(rt::visible_text("g\u202eypn.\u2066\u200f\u061c\u2029"),
+            "g\\u202eypn.\\u2066\\u200f\\u061c\u2029");
   EXPECT_EQ(rt::visible_text("\xc2\x9b\xc2\xa0"), "\\u009b\xc2\xa0");  // C1, which begins CSI
   // No character of UTF-8: alone, or cut.
   EXPECT_EQ(rt::visible_text("\x9b|\xff|\xe2\x80"), "\\x9b|\\xff|\\xe2\\x80");
