@@ -54,7 +54,9 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   if (target.kind != codegen::TargetKind::Cuda || !limits) {
     throw CommandError(ExitCode::Usage, "--device cuda explains a target cuda:sm_NN");
   }
-  const rt::ProgramImage image = compile_program(front_end, options.program, target);
+  ProgramOptions program = options.program;
+  program.is_ahead_of_time = true;  // code that is compiled quickly takes more registers and stack
+  const rt::ProgramImage image = compile_program(front_end, program, target);
   const auto known = codegen::nvrtc_report().archs;
   if (const auto other = codegen::ptx_arch_for(target.arch, known); !other.empty()) {
     throw CommandError(ExitCode::Unavailable,
