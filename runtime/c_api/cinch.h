@@ -354,7 +354,8 @@ CINCH_API cinch_status cinch_encode(cinch_session* session, uint64_t step, const
 CINCH_API cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* which,
                                     size_t count, const cinch_payload* payloads,
                                     const cinch_tensor* outputs, cinch_error* error);
-/* Adds decoded payloads to outputs (outputs += decoded); f32 only. */
+/* Adds decoded payloads to outputs (outputs += decoded); f32 only. Where a sparse payload sets
+ * nothing, an output of -0 may stay -0. */
 CINCH_API cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_t* which,
                                         size_t count, const cinch_payload* payloads,
                                         const cinch_tensor* outputs, cinch_error* error);
