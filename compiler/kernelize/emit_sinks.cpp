@@ -9,13 +9,8 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
-// What the sink's buffer holds.
-ir::ValueId KernelEmitter::made_by(const Sink& s) const {
-  return s.value ? s.value : cx_.op(s.op).results[0];
-}
-
 void KernelEmitter::declare_store(const Sink& s) {
-  const auto made = pc_.version_of(cx_.fn, made_by(s));
+  const auto made = pc_.version_of(cx_.fn, held_value(cx_, s));
   if (s.adds_to_buffer) b_.reads(s.buffer, kir::given_version(pc_.buffer(s.buffer)));
   if (s.zero_first) b_.reads(s.buffer, kir::kZeros);
   b_.writes(s.buffer, s.adds_to_buffer ? pc_.new_version() : made);
@@ -217,13 +212,25 @@ void KernelEmitter::place_nonzero(int id) {
 
 // --- stores at indices ---------------------------------------------------------------------------
 
+// How many of the result's elements the sink's buffer holds. The held value may be longer: `chunk`
+// appends zeros to what a slice before it has left.
+HostExprId KernelEmitter::held_elems(const Sink& s) {
+  const auto result = cx_.op(s.op).results[0];
+  HostExprId least = pc_.num_elems(type(result));
+  for (auto v = held_value(cx_, s); v != result; v = cx_.def(v).operands[0]) {
+    const HostExprId num_elems = pc_.num_elems(type(v));
+    if (num_elems != least) least = pc_.exprs().min(num_elems, least);
+  }
+  return least;
+}
+
 // The destination of the current value: on a matrix, an index names a row of values.
 Index KernelEmitter::scatter_index(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const auto& to = type(op.results[0]);
   const auto& values = type(op.operands[2]);
   if (to.rank == 1) {
-    return index_at(op.operands[1], domain_place(), pc_.num_elems(type(made_by(s))));
+    return index_at(op.operands[1], domain_place(), held_elems(s));
   }
   Place place;
   if (values.rank == 1) {
@@ -251,7 +258,7 @@ KirValue KernelEmitter::as_held(const Sink& s, KirValue element, ir::ValueId hel
 void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = scatter_index(s);
-  auto value = as_held(s, pull(op.operands[2], domain_place()), made_by(s));
+  auto value = as_held(s, pull(op.operands[2], domain_place()), held_value(cx_, s));
   const bool has_base = !s.zero_first && !s.adds_to_buffer;
   if (has_base) b_.reads(s.buffer, pc_.version_of(cx_.fn, op.operands[0]));
   declare_store(s);
@@ -262,14 +269,14 @@ void KernelEmitter::emit_scatter(const Sink& s) {
 
 void KernelEmitter::emit_scatter_add(const Sink& s) {
   const auto& op = cx_.op(s.op);
-  const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(made_by(s))));
+  const Index at = index_at(op.operands[0], domain_place(), held_elems(s));
   const auto value = pull(op.operands[1], domain_place());
   if (op.kind == OpKind::scatter_reduce) {
     b_.max_at(s.buffer, at.value, value, at.pred);
   } else {
     b_.add_at(s.buffer, at.value, value, at.pred);
   }
-  change_zeros(s.buffer, pc_.version_of(cx_.fn, made_by(s)));
+  change_zeros(s.buffer, pc_.version_of(cx_.fn, held_value(cx_, s)));
 }
 
 void KernelEmitter::emit_histogram(const Sink& s) {

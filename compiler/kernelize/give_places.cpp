@@ -104,7 +104,7 @@ class Places {
                                                  : room(result(s), "added");
     }
     if (s.kind == SinkKind::Store || s.adds_to_buffer) return;
-    cx_.in_buffer[(s.value ? s.value : result(s)).index()] = s.buffer;
+    cx_.in_buffer[held_value(cx_, s).index()] = s.buffer;
   }
 
   void give_each(Sink& s, const char* otherwise) {

@@ -34,7 +34,6 @@ class KernelEmitter : private KernelValues {
   void emit_row_transform(int id);
   void emit_row_places(const Sink& s);
   void finish_row_transform(int id);
-  ir::ValueId made_by(const Sink& s) const;
   // Notes a buffer that a step zeroes before the kernel, which then changes it.
   void change_zeros(rt::BufferIndex buffer, kir::Version made);
   // Begins the running sums that begin with zero. Returns whether the phase has other sinks of
@@ -48,6 +47,7 @@ class KernelEmitter : private KernelValues {
   kir::ValueId sum_before(const Position& p);
   void emit_running_sum(int id);
   void emit_nonzero(int id);
+  HostExprId held_elems(const Sink& s);
   Index scatter_index(const Sink& s);
   kir::ValueId as_held(const Sink& s, kir::ValueId element, ir::ValueId held);
   void emit_scatter(const Sink& s);

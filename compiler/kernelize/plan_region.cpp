@@ -106,6 +106,10 @@ bool Planner::lies_where_asked(const StoreRequest& r) const {
   }
 }
 
+ir::ValueId held_value(const FunctionContext& cx, const Sink& sink) {
+  return sink.value ? sink.value : cx.op(sink.op).results[0];
+}
+
 bool RegionPlan::lies_in_memory(const FunctionContext& cx, ir::ValueId v) const {
   if (stored.contains(v.index())) return true;
   const auto made = sink_of_op.find(cx.value(v).def.index());

@@ -107,6 +107,9 @@ struct KernelPlan {
 };
 
 struct FunctionContext;
+// The value that the buffer of a Store or scatter holds.
+ir::ValueId held_value(const FunctionContext& cx, const Sink& sink);
+
 struct RegionPlan {
   // Does the value lie in memory, stored or made there?
   bool lies_in_memory(const FunctionContext& cx, ir::ValueId v) const;

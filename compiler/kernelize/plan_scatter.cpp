@@ -50,6 +50,11 @@ void Planner::make_where_asked(Sink& s) {
   }
   if (!s.adds_to_buffer) s.buffer = whole_request(part);
   if (part == result || s.buffer == rt::kNoIndex) return;
+  if (!pc_.steps.may_take()) {
+    s.buffer = rt::kNoIndex;
+    s.adds_to_buffer = false;
+    return;
+  }
   s.value = part;
   plan_.sink_of_op[cx_.value(part).def.index()] = static_cast<int>(plan_.sinks.size());
 }
