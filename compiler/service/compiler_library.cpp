@@ -42,6 +42,7 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   if (request.states == CINCH_STATES_IN_PLACE) made.states = codegen::StateUpdate::InPlace;
   made.is_ahead_of_time = request.is_ahead_of_time != 0;
   made.is_improved_later = true;
+  made.is_carrier = request.is_carrier != 0;
   made.replaces_code = request.give_better != nullptr;
   made.headers.include_folders.assign(request.include_folders,
                                       request.include_folders + request.num_include_folders);

@@ -34,6 +34,8 @@ struct ProgramRequest {
   // replaced then is fully optimised at once, since quickly compiled code is several times as slow.
   // Without that, code for CPUs is always fully optimised at once.
   bool replaces_code = false;
+  // Is the program that carries sums of this one meant (rt::SumCarrier), in its place?
+  bool is_carrier = false;
 };
 
 struct ProgramText {

@@ -89,6 +89,23 @@ struct ExternInfo {
 
 enum class Aggregation : std::uint8_t { Gather, SumProved, SumToTest };
 
+/// What carries the sum of all ranks where a plan encodes it again (docs/sync.md, Carriers).
+enum class CarrierKind : std::uint8_t {
+  Itself,   // the program, with residuals of the owner's own
+  Exact,    // nothing: the sum travels as f32
+  Program,  // another program, which is compiled when a plan needs it
+  None      // the program takes no plan that encodes sums
+};
+
+struct SumCarrier {
+  CarrierKind kind = CarrierKind::Itself;
+  /// Program: the compressor, as in the language. None: why there is none.
+  std::string text;
+  /// Program: it draws the numbers that ranks drew for their own gradients.
+  bool shares_draws = false;
+  friend bool operator==(const SumCarrier&, const SumCarrier&) = default;
+};
+
 struct ProgramInfo {
   std::string name;    // compressor's name
   std::string source;  // file name, for people
@@ -111,6 +128,7 @@ struct ProgramInfo {
                                   // in the sum and in the states before
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;
+  SumCarrier carrier;
 
   /// May partial sums be encoded and decoded again on the way to the whole sum? A finish that is
   /// not linear (a vote) would then compute something else.

@@ -58,13 +58,17 @@ void describe(A& a, WireInfo& x) {
   a("counts", x.counts)("fields", x.fields);
 }
 template <typename A>
+void describe(A& a, SumCarrier& x) {
+  a("kind", x.kind)("text", x.text)("shares_draws", x.shares_draws);
+}
+template <typename A>
 void describe(A& a, ProgramInfo& x) {
   a("name", x.name)("source", x.source)("doc", x.doc)("constants", x.constants);
   a("params", x.params)("sizes", x.sizes)("states", x.states)("wire", x.wire)("counts", x.counts);
   a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws);
   a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
   a("is_finish_linear", x.is_finish_linear)("has_sync", x.has_sync);
-  a("aggregation", x.aggregation);
+  a("aggregation", x.aggregation)("carrier", x.carrier);
   a.if_any("externs", x.externs);
 }
 template <typename A>

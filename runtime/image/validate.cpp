@@ -95,6 +95,7 @@ class TableChecks {
     }
     for (const FieldInfo& field : info_.wire.fields) check_field(field);
     require(info_.aggregation <= Aggregation::SumToTest, "aggregation", "no such kind");
+    require(info_.carrier.kind <= CarrierKind::None, "carrier", "no such kind");
   }
 
   void check_param(const ParamInfo& param) {
