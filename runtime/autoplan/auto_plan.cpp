@@ -121,6 +121,15 @@ class AutoChoice {
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
   }
 
+  // The codec whose sums this one carries, or the codec itself.
+  std::uint32_t codec_of_tensors(std::uint32_t codec) const {
+    const auto& codecs = inputs_.request.codecs;
+    for (std::uint32_t other = 0; other < codecs.size(); ++other) {
+      if (codecs[other].carrier_codec == codec) return other;
+    }
+    return codec;
+  }
+
   // The codec's largest tensor, which represents all; none if no tensor has the codec.
   std::optional<std::size_t> sample_of(std::uint32_t codec) const {
     std::optional<std::size_t> found;
@@ -144,7 +153,7 @@ class AutoChoice {
     speed.seconds = kCodecSeconds;
     for (std::uint32_t codec = 0; codec < inputs_.request.codecs.size(); ++codec) {
       CodecSpeed& measured = costs.codecs.emplace_back();
-      const std::optional<std::size_t> t = sample_of(codec);
+      const std::optional<std::size_t> t = sample_of(codec_of_tensors(codec));
       if (!t) continue;
       const PlanTensor& tensor = inputs_.request.tensors[*t];
       auto of_codec = measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed);

@@ -193,6 +193,11 @@ bool has_sums(const Subject& subject) {
   return subject.tensor.codec != kDense && subject.codecs(1)[subject.tensor.codec].sum_arrays;
 }
 
+bool is_carried(const Subject& subject) {
+  return subject.tensor.codec != kDense &&
+         subject.codecs(1)[subject.tensor.codec].carrier.kind != CarrierKind::Itself;
+}
+
 // Sizes up to the whole, in ascending order.
 std::vector<std::int64_t> sizes_of(const Subject& subject) {
   const std::int64_t elems = subject.tensor.num_elems();
@@ -207,7 +212,8 @@ std::vector<std::int64_t> sizes_of(const Subject& subject) {
 // Samples by kind and size.
 Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   const std::vector<std::int64_t> sizes = sizes_of(subject);
-  std::vector<std::string_view> names = {"two_shot"};
+  // A program that does not carry its own sums only encodes gradients.
+  std::vector<std::string_view> names = {is_carried(subject) ? "allgather" : "two_shot"};
   if (has_sums(subject)) names.emplace_back("allreduce");
   const double seconds = subject.options.seconds / static_cast<double>(sizes.size() * names.size());
   std::map<Kind, CostCurve> curves;
@@ -219,7 +225,7 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
       const auto found =
           time_copies(subject, std::make_shared<const Plan>(std::move(*plan)), seconds);
       CINCH_TRY(found);
-      times.insert(found->begin(), found->end());  // what two_shot has goes first
+      times.insert(found->begin(), found->end());  // what the first plan has goes first
     }
     for (const auto& [kind, time] : times) {
       curves[kind].samples.push_back({static_cast<double>(size), time});

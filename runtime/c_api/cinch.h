@@ -195,6 +195,10 @@ typedef struct cinch_program_info {
   int32_t is_matrix;  /* works on [rows, columns] */
   int32_t has_finish; /* cinch_finish runs code of the program */
   cinch_aggregation aggregation;
+  /* What carries sums where a plan encodes them again (docs/sync.md, Carriers): "itself", "exact"
+   * (as f32), a compressor such as "error_feedback(topk(ratio: 0.001))", perhaps followed by
+   * ", shared draws", or "none: " and why no such plan takes the program. */
+  const char* carrier;
 } cinch_program_info;
 CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
                                               cinch_program_info* info, cinch_error* error);

@@ -84,7 +84,8 @@ CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget targe
   if (options.text != nullptr) text_.emplace(options.text, options.text_size);
 }
 
-CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time) const {
+CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time,
+                                                  bool is_carrier) const {
   const auto entry = open_compiler(pointer_to(compiler_));
   CINCH_TRY(entry);
   const std::vector<const char*> bindings = pointers_to(bindings_);
@@ -103,6 +104,7 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time) const {
   request.num_include_folders = include_folders.size();
   request.compile_commands = pointer_to(compile_commands_);
   request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
+  request.is_carrier = is_carrier ? 1 : 0;
   if (!is_ahead_of_time) request.give_better = take_better;
   ask(*entry, request, answer);
   CINCH_TRY(answer.image);
@@ -110,11 +112,15 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time) const {
 }
 
 CallResult<CompileJob::Image> CompileJob::run() const {
-  return compile(false);
+  return compile(false, false);
 }
 
 CallResult<CompileJob::Image> CompileJob::run_ahead_of_time() const {
-  return compile(true);
+  return compile(true, false);
+}
+
+CallResult<CompileJob::Image> CompileJob::run_carrier(bool is_ahead_of_time) const {
+  return compile(is_ahead_of_time, true);
 }
 
 rt::FindBetterCode CompileJob::finder(std::vector<std::uint8_t> better) const {

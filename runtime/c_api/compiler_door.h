@@ -33,11 +33,13 @@ class CompileJob {
   CallResult<Image> run() const;
   /// Compiles with all optimisations.
   CallResult<Image> run_ahead_of_time() const;
+  /// Compiles the program that carries sums of this one, in the same two ways.
+  CallResult<Image> run_carrier(bool is_ahead_of_time) const;
   /// Returns a search for the better code of this name, which works as long as the process runs.
   rt::FindBetterCode finder(std::vector<std::uint8_t> better) const;
 
  private:
-  CallResult<Image> compile(bool is_ahead_of_time) const;
+  CallResult<Image> compile(bool is_ahead_of_time, bool is_carrier) const;
 
   std::optional<std::string> program_, text_, compiler_, compile_commands_;
   std::vector<std::string> bindings_, include_folders_;

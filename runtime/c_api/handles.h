@@ -35,7 +35,11 @@ struct cinch_program {
   std::string cpu;
   std::unique_ptr<const cinch::c_api::CompileJob> job;  // null: it was loaded
   cinch::rt::FindBetterCode find_better;                // for quickly compiled code; or empty
+  // What carries its sums, once a plan has needed it.
+  mutable std::mutex carrier_mutex;
+  mutable std::unique_ptr<cinch_program> carrier;
   // Texts that infos point to.
+  std::string carrier_text;
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };
 

@@ -23,6 +23,21 @@ namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";
 
+// As cinch_program_info has it.
+std::string carrier_text(const rt::SumCarrier& carrier) {
+  switch (carrier.kind) {
+    case rt::CarrierKind::Itself:
+      return "itself";
+    case rt::CarrierKind::Exact:
+      return "exact";
+    case rt::CarrierKind::Program:
+      return carrier.text + (carrier.shares_draws ? ", shared draws" : "");
+    case rt::CarrierKind::None:
+      return "none: " + carrier.text;
+  }
+  return "none";
+}
+
 std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
   auto program = std::make_unique<cinch_program>();
   program->cpu = image.target;
@@ -36,6 +51,7 @@ std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
   for (const rt::StateInfo& state : image.info.states) {
     program->state_types.emplace_back(dtype_name(state.type.dtype));
   }
+  program->carrier_text = carrier_text(image.info.carrier);
   return program;
 }
 
@@ -43,6 +59,20 @@ CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program,
                 rt::FindBetterCode find_better = {}) {
   if (!image) return fail(image.error());
   return give_program(std::move(*image), program, std::move(find_better));
+}
+
+// What carries sums is saved with the program; null if nothing else does.
+CallResult<std::shared_ptr<const rt::ProgramImage>> carrier_to_save(const cinch_program& program) {
+  const rt::ProgramImage& image = program.image();
+  if (image.carrier != nullptr || image.info.carrier.kind != rt::CarrierKind::Program ||
+      program.job == nullptr) {
+    return image.carrier;
+  }
+  const auto made = program.job->run_carrier(true);
+  CINCH_TRY(made);
+  auto carrier = rt::read_image(made->bytes);
+  if (!carrier) return fail(carrier.error());
+  return std::make_shared<const rt::ProgramImage>(std::move(*carrier));
 }
 
 // A saved image is loaded many times, so its code is compiled with all optimisations. The present
@@ -55,7 +85,11 @@ CallStatus save(const cinch_program& program, const char* path) {
     better = program.find_better();
   }
   if (better) better->info.params = program.image().info.params;  // the values that were bound
-  return done(rt::save_image(better ? *better : program.image(), path));
+  rt::ProgramImage image = better ? std::move(*better) : program.image();
+  const auto carrier = carrier_to_save(program);
+  CINCH_TRY(carrier);
+  image.carrier = *carrier;
+  return done(rt::save_image(image, path));
 }
 
 CallStatus check_texts(const char* const* texts, std::size_t count, const std::string& what) {
@@ -150,6 +184,33 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to,
   }
   (*to)->find_better = std::move(find_better);
   return rt::Ok{};
+}
+
+namespace {
+
+CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
+  const rt::ProgramImage& image = program.image();
+  if (image.carrier != nullptr) return give_program(rt::ProgramImage(*image.carrier), to);
+  if (program.job == nullptr) {
+    return fail(CINCH_UNAVAILABLE, image.info.name + " carries sums by " + image.info.carrier.text +
+                                       ", which was not saved with it: take the plan allgather, or "
+                                       "compile it again");
+  }
+  auto made = program.job->run_carrier(false);
+  CINCH_TRY(made);
+  return load(rt::read_image(made->bytes), to, program.job->finder(std::move(made->better)));
+}
+
+}  // namespace
+
+CallResult<const cinch_program*> carrier_of(const cinch_program& program) {
+  const std::lock_guard lock(program.carrier_mutex);
+  if (program.carrier == nullptr) {
+    cinch_program* made = nullptr;
+    CINCH_TRY(make_carrier(program, &made));
+    program.carrier.reset(made);
+  }
+  return program.carrier.get();
 }
 
 CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) {
@@ -285,6 +346,7 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
         value.aggregation = CINCH_GATHER;
         break;
     }
+    value.carrier = program->carrier_text.c_str();
     return write_struct(value, info, "info");
   });
 }

@@ -27,6 +27,11 @@ CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loa
 CallStatus load_from_library(const std::string& path, const std::string& name,
                              cinch_program** program);
 
+/// The program that carries sums of this one (rt::CarrierKind::Program); lives as long as it.
+/// Compiles it when it is first asked for. Errors: those of compiling; UNAVAILABLE (it was loaded
+/// without one).
+CallResult<const cinch_program*> carrier_of(const cinch_program& program);
+
 /// Returns NVIDIA's driver. Tests that link the C API statically define another function in its
 /// place. Errors: Unavailable.
 rt::Result<const rt::GpuDriver*> gpu_driver();

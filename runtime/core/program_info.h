@@ -135,4 +135,9 @@ struct ProgramInfo {
   bool takes_partial_sums() const { return has_sync || !has_finish || is_finish_linear; }
 };
 
+/// The name of the program that carries the sums of this one.
+inline std::string carrier_name(const ProgramInfo& info) {
+  return info.name + ".again";
+}
+
 }  // namespace cinch::rt

@@ -44,6 +44,8 @@ struct ListOptions {
   std::vector<std::pair<std::string, double>> parameters = {};
   /// Will keep_states be called?
   bool keeps_states = false;
+  /// SessionOptions::only_decodes.
+  bool only_decodes = false;
 };
 
 class ComputeDevice {

@@ -102,6 +102,7 @@ ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,
   common.world = options.world;
   common.worker = options.worker;
   common.seed = options.seed;
+  common.only_decodes = options.only_decodes;
   common.cancelled = options_.cancelled;
   auto opened = SessionList::open(options_.programs[program], common, tensors);
   CINCH_TRY(opened);

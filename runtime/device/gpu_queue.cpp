@@ -101,6 +101,7 @@ ListResult<std::unique_ptr<ListSession>> GpuQueueDevice::open(std::uint32_t prog
   common.world = options.world;
   common.worker = options.worker;
   common.seed = options.seed;
+  common.only_decodes = options.only_decodes;
   common.parameters = options.parameters;
   common.keeps_states = options.keeps_states;
   common.tensors.assign(tensors.begin(), tensors.end());

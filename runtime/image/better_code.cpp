@@ -22,6 +22,7 @@ constexpr std::chrono::minutes kGivesUpAfter{30};
 bool is_same_program(const ProgramImage& a, ProgramImage b) {
   if (a.fingerprint != b.fingerprint) return false;
   ProgramImage without_code = a;
+  without_code.carrier = b.carrier = nullptr;
   without_code.binary.clear();
   b.binary.clear();
   b.info = a.info;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,9 @@ struct ProgramImage {
   std::vector<std::uint8_t>
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end
   bool counts_accesses = false;
+  /// The program that carries sums, in images that are saved; else it is compiled when a plan needs
+  /// it.
+  std::shared_ptr<const ProgramImage> carrier = nullptr;
 };
 
 // Evaluates an image's formulas for one tensor, and limits them to what a tensor can need: a

@@ -76,6 +76,19 @@ class BlobReader {
   std::size_t offset_;
 };
 
+// A carrier of sums is an image within the image; it has none itself.
+Status read_carrier(const nlohmann::json& json, BlobReader& reader, ProgramImage& image) {
+  const auto size = json.find("carrier_bytes");
+  if (size == json.end()) return Ok{};
+  std::vector<std::uint8_t> bytes;
+  CINCH_TRY(reader.take(*size, bytes));
+  auto carrier = read_image(bytes);
+  CINCH_TRY(carrier);
+  if (carrier->carrier != nullptr) return corrupt("its carrier has a carrier");
+  image.carrier = std::make_shared<const ProgramImage>(std::move(*carrier));
+  return Ok{};
+}
+
 Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& image) {
   const auto sizes = json.find("blob_bytes");
   if (sizes == json.end() || !sizes->is_array() || sizes->empty())
@@ -85,6 +98,7 @@ Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& i
     auto& blob = i < image.constants.size() ? image.constants[i] : image.binary;
     CINCH_TRY(reader.take((*sizes)[i], blob));
   }
+  CINCH_TRY(read_carrier(json, reader, image));
   if (!reader.at_end()) return corrupt("bytes after its last part");
   return Ok{};
 }
@@ -96,6 +110,11 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
   nlohmann::json& sizes = json["blob_bytes"] = nlohmann::json::array();
   for (const auto& constant : image.constants) sizes.push_back(constant.size());
   sizes.push_back(image.binary.size());
+  std::vector<std::uint8_t> carrier;
+  if (image.carrier != nullptr) {
+    carrier = write_image(*image.carrier);
+    json["carrier_bytes"] = carrier.size();
+  }
   // Names in a source may contain any bytes: those that are not UTF-8 are replaced, without an
   // exception.
   const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -104,6 +123,7 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
   out.insert(out.end(), text.begin(), text.end());
   for (const auto& constant : image.constants) append_blob(out, constant);
   append_blob(out, image.binary);
+  if (image.carrier != nullptr) append_blob(out, carrier);
 
   Preamble preamble{};
   std::memcpy(preamble.magic, kMagic, sizeof kMagic);

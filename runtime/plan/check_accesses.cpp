@@ -113,6 +113,7 @@ class AccessCheck {
       case TaskKind::Decode:
         return write_value(t, group, task.to);
       case TaskKind::DecodeAdd:
+      case TaskKind::Scale:
         return add_to_sum(t, group);
       case TaskKind::Add: {
         const Status status = read_value(t, group, Value::Gradient);
@@ -140,7 +141,7 @@ class AccessCheck {
   }
   Status note_values(std::size_t t) {
     for (const std::uint32_t group : own_.tasks[t].groups) {
-      CINCH_TRY(note_value(t, group));
+      CINCH_TRY(note_value(t, group_of_values(plan_, group)));
     }
     return Ok{};
   }
@@ -172,7 +173,7 @@ class AccessCheck {
   // Checks that each update has one writer.
   Status check_updates() {
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
-      if (plan_.groups[group].pieces.empty()) continue;
+      if (plan_.groups[group].pieces.empty() || plan_.groups[group].carries != kNoGroup) continue;
       const auto wanted = has_update(group);
       CINCH_TRY(wanted);
       const Accesses& all = values_[{group, Place::User}];

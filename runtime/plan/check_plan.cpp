@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace cinch::rt {
@@ -52,9 +53,22 @@ Status check_pieces(const Plan& plan) {
   return Ok{};
 }
 
+// A group that carries the sums of another has its pieces.
+Status check_carrier(const Plan& plan, const Group& group) {
+  const bool is_group = group.carries < plan.groups.size() &&
+                        plan.groups[group.carries].carries == kNoGroup &&
+                        plan.groups[group.carries].codec != kDense && group.codec != kDense;
+  if (is_group && plan.groups[group.carries].pieces == group.pieces) return Ok{};
+  return fault("a group carries the sums of other pieces");
+}
+
 Status check_groups(const Plan& plan) {
   std::vector<int> uses(plan.pieces.size());
   for (const Group& group : plan.groups) {
+    if (group.carries != kNoGroup) {
+      CINCH_TRY(check_carrier(plan, group));
+      continue;
+    }
     for (const std::uint32_t piece : group.pieces) {
       if (piece >= uses.size()) return fault(fmt::format("there is no piece {}", piece));
       if (plan.tensors[plan.pieces[piece].tensor].codec != group.codec) {
@@ -116,6 +130,7 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
       return groups == 1 && task.peer < world && (task.part > 0 || reads == 0);
     case TaskKind::Clear:
     case TaskKind::Add:
+    case TaskKind::Scale:
     case TaskKind::Finish:
     case TaskKind::Synchronise:
       return reads == 0 && writes == 0;
@@ -129,6 +144,9 @@ Status check_programs(const Plan& plan, std::uint32_t rank, std::size_t index) {
   const bool is_of_payloads = task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
   if (is_of_payloads && plan.groups[task.groups[0]].codec == kDense) {
     return task_fault(plan, rank, index, "there are no payloads of f32");
+  }
+  if (task.kind == TaskKind::Scale && (!std::isfinite(task.factor) || task.factor <= 0)) {
+    return task_fault(plan, rank, index, "its factor is no number above 0");
   }
   if (task.kind != TaskKind::Part) return Ok{};
   const Group& group = plan.groups[task.groups[0]];
@@ -204,19 +222,56 @@ bool makes_partial_sums(const Task& task) {
   return task.site == Site::Hop || (task.is_dense && task.from == Value::Gradient);
 }
 
-}  // namespace
+// Finds what a rank does that the programs of its groups do not take.
+class RefusalSearch {
+ public:
+  RefusalSearch(const Plan& plan, std::span<const SumRules> rules) : plan_(plan), rules_(rules) {}
 
-std::optional<std::uint32_t> find_refusing_codec(const Plan& plan,
-                                                 const std::vector<bool>& takes_partial_sums) {
-  if (std::ranges::find(takes_partial_sums, false) == takes_partial_sums.end()) return std::nullopt;
-  for (const RankPlan& rank : plan.ranks) {
+  std::optional<PlanRefusal> find(const RankPlan& rank) {
+    is_decoded_.assign(plan_.groups.size(), false);
     for (const Task& task : rank.tasks) {
-      if (!makes_partial_sums(task)) continue;
       for (const std::uint32_t group : task.groups) {
-        const std::uint32_t codec = plan.groups[group].codec;
-        if (codec != kDense && !takes_partial_sums[codec]) return codec;
+        if (const auto refusal = look_at(task, group)) return refusal;
       }
     }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<PlanRefusal> look_at(const Task& task, std::uint32_t group) {
+    const std::uint32_t values = group_of_values(plan_, group), codec = plan_.groups[values].codec;
+    if (codec == kDense) return std::nullopt;
+    const bool adds = task.kind == TaskKind::DecodeAdd && !task.is_dense;
+    if (adds) is_decoded_[values] = true;
+    const SumRules& rules = rules_[codec];
+    if (makes_partial_sums(task) && !rules.takes_partial_sums) {
+      return PlanRefusal{codec, PlanRefusal::Why::PartialSums};
+    }
+    // A gradient that no program has seen is not what another rank's payload decodes to.
+    if (task.kind == TaskKind::Add && rules.carrier != CarrierKind::Itself && !task.is_dense) {
+      return PlanRefusal{codec, PlanRefusal::Why::Carrier};
+    }
+    const bool encodes_itself =
+        task.kind == TaskKind::Encode && !task.is_dense && group == values;
+    const bool is_of_sum = task.site == Site::Owner || task.site == Site::Return ||
+                           (task.site == Site::Hop && is_decoded_[values]);
+    if (encodes_itself && is_of_sum && rules.carrier != CarrierKind::Itself) {
+      return PlanRefusal{codec, PlanRefusal::Why::Carrier};
+    }
+    return std::nullopt;
+  }
+
+  const Plan& plan_;
+  std::span<const SumRules> rules_;
+  std::vector<bool> is_decoded_;  // by group: has the sum what a payload decoded to?
+};
+
+}  // namespace
+
+std::optional<PlanRefusal> find_refusal(const Plan& plan, std::span<const SumRules> rules) {
+  RefusalSearch search(plan, rules);
+  for (const RankPlan& rank : plan.ranks) {
+    if (const auto refusal = search.find(rank)) return refusal;
   }
   return std::nullopt;
 }

@@ -2,10 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/core/program_info.h"
 #include "runtime/plan/plan.h"
 
 namespace cinch::rt {
@@ -21,13 +23,25 @@ namespace cinch::rt {
 /// Errors: InvalidArgument, which names rank and task.
 Status check_plan(const Plan& plan);
 
-// Which plans suit a program whose `finish` is not linear (ProgramInfo::takes_partial_sums): plans
-// that encode every rank's gradient by itself and add the decoded payloads.
+// Which plans suit a program: by whether it takes partial sums (ProgramInfo::takes_partial_sums),
+// and by what carries its sums.
 
-/// Finds a codec that does not take partial sums (by `takes_partial_sums`), although some rank of
-/// the plan encodes a partial sum with it, or adds a gradient that was not encoded.
-std::optional<std::uint32_t> find_refusing_codec(const Plan& plan,
-                                                 const std::vector<bool>& takes_partial_sums);
+/// What a plan must know of a codec.
+struct SumRules {
+  /// May partial sums be encoded? If not, the payload of every rank's gradient must be decoded.
+  bool takes_partial_sums = true;
+  /// A program that does not carry its own sums encodes gradients only.
+  CarrierKind carrier = CarrierKind::Itself;
+};
+
+struct PlanRefusal {
+  enum class Why : std::uint8_t { PartialSums, Carrier };
+  std::uint32_t codec = 0;
+  Why why = Why::PartialSums;
+};
+
+/// Finds a codec that does not take the plan; `rules` by codec.
+std::optional<PlanRefusal> find_refusal(const Plan& plan, std::span<const SumRules> rules);
 
 // The parts of check_plan. Each relies on the ones before it.
 

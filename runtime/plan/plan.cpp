@@ -58,6 +58,8 @@ const char* task_kind_name(TaskKind kind) {
       return "decode_add";
     case TaskKind::Add:
       return "add";
+    case TaskKind::Scale:
+      return "scale";
     case TaskKind::Finish:
       return "finish";
     case TaskKind::Spread:
@@ -113,9 +115,12 @@ std::string describe_task(const Plan& plan, const Task& task) {
   std::string text = task_kind_name(task.kind);
   if (task.kind == TaskKind::Part) text += fmt::format(" {}", task.part);
   if (task.is_dense) text += " f32";
+  if (task.kind == TaskKind::Scale) text += fmt::format(" by {}", task.factor);
   if (task.kind == TaskKind::Encode) {
     text += fmt::format(" {}", value_name(task.from));
     if (!task.is_dense) text += fmt::format(" as {}", site_name(task.site));
+    const bool is_carried = plan.groups[task.groups[0]].carries != kNoGroup;
+    if (is_carried) text += " by the carrier";
   }
   return text + " of " + of;
 }

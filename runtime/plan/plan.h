@@ -33,13 +33,17 @@ struct PlanTensor {
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };
 
+/// For Group::carries.
+inline constexpr std::uint32_t kNoGroup = UINT32_MAX;
+
 /// Consecutive elements of one tensor. Its program treats them as a tensor of their own, with its
 /// own draws; their states are slices of the tensor's.
 struct Piece {
   std::uint32_t tensor = 0;
   std::uint32_t number = 0;  // within the tensor, from 0
   std::int64_t first = 0, num_elems = 0;
-  std::uint64_t bound_bytes = 0;  // of its payload
+  std::uint64_t bound_bytes = 0;    // of its payload
+  std::uint64_t carried_bytes = 0;  // of its sum's payload, if a carrier encodes that
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
@@ -49,6 +53,9 @@ struct Piece {
 struct Group {
   std::uint32_t codec = kDense;
   std::vector<std::uint32_t> pieces;
+  /// The group whose sums this one carries: it has the same pieces, and its codec is the carrier of
+  /// that group's (SumCarrier). Values belong to that group, payloads to this one.
+  std::uint32_t carries = kNoGroup;
   friend bool operator==(const Group&, const Group&) = default;
 };
 
@@ -69,6 +76,7 @@ enum class TaskKind : std::uint8_t {
   Decode,     // the value `to` = decoded slots
   DecodeAdd,  // sum += decoded slot
   Add,        // sum += gradient
+  Scale,      // sum *= factor
   Finish,     // the value `to` = finish(sum)
   Spread,     // slots = arrays that the transport adds up, from a slot's payloads
   Join,       // slot = the joined payloads, from those of one rank and the arrays
@@ -105,6 +113,7 @@ struct Task {
   Site site = Site::Worker;
   Value from = Value::Gradient, to = Value::Update;
   bool is_dense = false;  // encodes and decodes plain f32, whatever codec the groups have
+  float factor = 1;       // of Scale
   /// Slots. For exchanges: Send, AllReduce, AllGather read one; AllToAll reads one for each rank;
   /// Receive, AllReduce write one; AllGather, AllToAll write one for each rank; Broadcast writes
   /// one, which its root also reads.
@@ -152,6 +161,16 @@ struct ElementRange {
   std::int64_t first = 0, num_elems = 0;
 };
 ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank);
+
+/// The group whose values the tasks of `group` read and write.
+inline std::uint32_t group_of_values(const Plan& plan, std::uint32_t group) {
+  const std::uint32_t carried = plan.groups[group].carries;
+  return carried == kNoGroup ? group : carried;
+}
+/// The largest payload of one of the group's pieces, in bytes.
+inline std::uint64_t payload_room(const Group& group, const Piece& piece) {
+  return group.carries == kNoGroup ? piece.bound_bytes : piece.carried_bytes;
+}
 
 const char* task_kind_name(TaskKind kind);
 const char* site_name(Site site);

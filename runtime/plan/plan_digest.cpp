@@ -1,6 +1,8 @@
 // Digests of plans; see plan_text.h.
 #include "runtime/plan/plan_text.h"
 
+#include <bit>
+
 #include "runtime/core/hash.h"
 
 namespace cinch::rt {
@@ -34,16 +36,18 @@ class PlanHasher {
     for (const std::int64_t end : tensor.part_ends) add_numbers(end);
   }
   void add(const Piece& piece) {
-    add_numbers(piece.tensor, piece.number, piece.first, piece.num_elems, piece.bound_bytes);
+    add_numbers(piece.tensor, piece.number, piece.first, piece.num_elems, piece.bound_bytes,
+                piece.carried_bytes);
   }
   void add(const Group& group) {
-    add_numbers(group.codec);
+    add_numbers(group.codec, group.carries);
     add_all(group.pieces);
   }
   void add(const Slot& slot) { add_numbers(slot.offset, slot.capacity, slot.length); }
   void add(const Task& task) {
     add_numbers(task.kind, task.site, task.from, task.to, task.is_dense, task.exchange, task.peer,
-                task.reduction, task.dtype.kind, task.dtype.bits, task.is_sized, task.part);
+                task.reduction, task.dtype.kind, task.dtype.bits, task.is_sized, task.part,
+                std::bit_cast<std::uint32_t>(task.factor));
     add_all(task.groups);
     add_all(task.reads);
     add_all(task.writes);

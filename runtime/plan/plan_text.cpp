@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 template <typename Enum>
 using Namer = const char* (*)(Enum);
@@ -73,11 +73,14 @@ json to_json(const Piece& piece) {
           {"number", piece.number},
           {"first", piece.first},
           {"num_elems", piece.num_elems},
-          {"bound_bytes", piece.bound_bytes}};
+          {"bound_bytes", piece.bound_bytes},
+          {"carried_bytes", piece.carried_bytes}};
 }
 
 json to_json(const Group& group) {
-  return {{"codec", index_json(group.codec, kDense)}, {"pieces", group.pieces}};
+  return {{"codec", index_json(group.codec, kDense)},
+          {"pieces", group.pieces},
+          {"carries", index_json(group.carries, kNoGroup)}};
 }
 
 json to_json(const Slot& slot) {
@@ -97,6 +100,7 @@ json to_json(const Task& task) {
                   {"after", task.after},
                   {"is_dense", task.is_dense}};
   if (task.kind == TaskKind::Part) written["part"] = task.part;
+  if (task.kind == TaskKind::Scale) written["factor"] = task.factor;
   if (task.kind == TaskKind::Exchange || task.kind == TaskKind::Part) {
     written["exchange"] = exchange_kind_name(task.exchange);
     written["peer"] = task.peer;
@@ -135,12 +139,14 @@ void read(const json& from, PlanTensor& to) {
 void read(const json& from, Piece& to) {
   to = {whole_number<std::uint32_t>(from, "tensor"), whole_number<std::uint32_t>(from, "number"),
         whole_number<std::int64_t>(from, "first"), whole_number<std::int64_t>(from, "num_elems"),
-        whole_number<std::uint64_t>(from, "bound_bytes")};
+        whole_number<std::uint64_t>(from, "bound_bytes"),
+        whole_number<std::uint64_t>(from, "carried_bytes")};
 }
 
 void read(const json& from, Group& to) {
   to.codec = index_of(from, "codec", kDense);
   to.pieces = indices_of(from, "pieces");
+  to.carries = index_of(from, "carries", kNoGroup);
 }
 
 void read(const json& from, Slot& to) {
@@ -159,6 +165,7 @@ void read(const json& from, Task& to) {
   to.after = indices_of(from, "after");
   to.is_dense = from.at("is_dense");
   if (to.kind == TaskKind::Part) to.part = whole_number<std::uint32_t>(from, "part");
+  if (to.kind == TaskKind::Scale) to.factor = from.at("factor").get<float>();
   if (to.kind != TaskKind::Exchange && to.kind != TaskKind::Part) return;
   to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
   to.peer = whole_number<std::uint32_t>(from, "peer");

@@ -130,25 +130,29 @@ class Choice {
   }
 
   // Dense tensors are averaged. A program that does not take partial sums, such as a vote, computes
-  // something else from the sum.
+  // something else from the sum; so does one whose sums another program carries, such as momentum.
   bool may_be_dense() const {
     if (!is_compressed(request_)) return true;
     return space_.may_be_dense &&
            std::ranges::all_of(request_.tensors, [&](const PlanTensor& tensor) {
-             return tensor.codec == kDense || request_.codecs[tensor.codec].takes_partial_sums;
+             if (tensor.codec == kDense) return true;
+             const CodecFacts& codec = request_.codecs[tensor.codec];
+             return codec.takes_partial_sums && codec.carrier.kind == CarrierKind::Itself;
            });
   }
 
-  // Does a narrow field carry the sum of several ranks? Under other plans it carries a gradient or
-  // the mean, and two_shot sends no more bytes than plans that add on the way.
+  // Does a narrow field carry the sum of several ranks, not shares of the mean? Under other plans it
+  // carries a gradient or the mean, and two_shot sends no more bytes than plans that add on the way.
   bool may_overflow(const Plan& plan) const {
-    std::vector<bool> holds_sums;
-    holds_sums.reserve(request_.codecs.size());
-    for (const CodecFacts& codec : request_.codecs) holds_sums.push_back(!codec.has_narrow_fields);
+    std::vector<SumRules> rules;
+    rules.reserve(request_.codecs.size());
+    for (const CodecFacts& codec : request_.codecs)
+      rules.push_back({.takes_partial_sums = !codec.has_narrow_fields || codec.sends_shares()});
     if (request_.world == 1) return false;
-    if (find_refusing_codec(plan, holds_sums)) return true;
+    if (find_refusal(plan, rules)) return true;
     return std::ranges::any_of(plan.ranks[0].tasks, [&](const Task& task) {
-      return task.kind == TaskKind::Join && !holds_sums[plan.groups[task.groups[0]].codec];
+      return task.kind == TaskKind::Join &&
+             !rules[plan.groups[task.groups[0]].codec].takes_partial_sums;
     });
   }
 

@@ -232,6 +232,26 @@ Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t nu
   return Layout(request, num_owners, plan).run();
 }
 
+Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>& bundles) {
+  for (Bundle& bundle : bundles) {
+    const std::uint32_t codec = plan.groups[bundle.groups[0]].codec;
+    if (codec == kDense || request.codecs[codec].carrier.kind != CarrierKind::Program) continue;
+    const std::uint32_t carrier = request.codecs[codec].carrier_codec;
+    for (const std::uint32_t group : bundle.groups) {
+      for (const std::uint32_t index : plan.groups[group].pieces) {
+        Piece& piece = plan.pieces[index];
+        const PieceShape shape = shape_of(plan.tensors[piece.tensor], piece.num_elems);
+        const auto bytes = request.codecs[carrier].bound(shape.rows, shape.cols);
+        CINCH_TRY(bytes);
+        piece.carried_bytes = *bytes;
+      }
+      bundle.carriers.push_back(static_cast<std::uint32_t>(plan.groups.size()));
+      plan.groups.push_back({carrier, plan.groups[group].pieces, group});
+    }
+  }
+  return Ok{};
+}
+
 namespace {
 
 template <typename BytesOf>
@@ -247,7 +267,8 @@ std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf&
 }  // namespace
 
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
-  return joined_bytes(plan, group, [](const Piece& piece) { return piece.bound_bytes; });
+  const Group& of = plan.groups[group];
+  return joined_bytes(plan, group, [&of](const Piece& piece) { return payload_room(of, piece); });
 }
 
 std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group) {

@@ -32,6 +32,8 @@ class TaskCosts {
         return add_up(task, speed_of(task).decode_add);
       case TaskKind::Add:
         return add_up(task, inputs_.dense.decode_add);
+      case TaskKind::Scale:
+        return add_up(task, inputs_.dense.decode_add);
       case TaskKind::Finish:
         return add_up(task, speed_of(task).finish);
       case TaskKind::Spread:

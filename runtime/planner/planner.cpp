@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,11 +26,12 @@ struct Builder {
   std::string_view name;
   Owners owners;
   void (*build)(const BundleContext&);
+  bool encodes_sums = true;
 };
 
 constexpr std::array kBuilders = {
-    Builder{"allreduce", Owners::One, build_allreduce},
-    Builder{"allgather", Owners::One, build_allgather},
+    Builder{"allreduce", Owners::One, build_allreduce, false},
+    Builder{"allgather", Owners::One, build_allgather, false},
     Builder{"two_shot", Owners::EveryRank, build_two_shot},
     Builder{"ring", Owners::EveryRank, build_ring},
     Builder{"ps", Owners::Servers, build_ps},
@@ -37,7 +40,7 @@ constexpr std::array kBuilders = {
 };
 
 // Its result differs between ranks, so plans are not chosen from it.
-constexpr Builder kReduceScatter{"reduce_scatter", Owners::EveryRank, build_reduce_scatter};
+constexpr Builder kReduceScatter{"reduce_scatter", Owners::EveryRank, build_reduce_scatter, false};
 
 const Builder* find_builder(std::string_view name) {
   if (name == kReduceScatter.name) return &kReduceScatter;
@@ -55,6 +58,11 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
       return static_cast<std::uint32_t>(request.servers.size());
   }
   return 1;
+}
+
+// The largest power of two that is at most 1 / world.
+float share_of(std::uint32_t world) {
+  return std::ldexp(1.0f, -static_cast<int>(std::bit_width(world - 1)));
 }
 
 // To a program, parts are tensors of their own.
@@ -127,6 +135,10 @@ class Planner {
     if (request_.plan == kReduceScatter.name) give_parts();
     auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
     CINCH_TRY(bundles);
+    if (builder_.encodes_sums) {
+      CINCH_TRY(check_carriers());
+      CINCH_TRY(add_carriers(request_, plan_, *bundles));
+    }
     plan_.ranks.resize(request_.world);
     BundleOfTask bundle_of(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
@@ -152,6 +164,21 @@ class Planner {
     }
   }
 
+  // The caller of the planner provides the programs that carry sums.
+  Status check_carriers() const {
+    for (const PlanTensor& tensor : request_.tensors) {
+      if (tensor.codec == kDense) continue;
+      const CodecFacts& codec = request_.codecs[tensor.codec];
+      const bool is_there =
+          codec.carrier.kind != CarrierKind::Program || codec.carrier_codec < request_.codecs.size();
+      if (is_there) continue;
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("{} carries sums by {}, which is not among the programs",
+                              codec.name, codec.carrier.text));
+    }
+    return Ok{};
+  }
+
   Status build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
     const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
     BundleContext context{plan_,
@@ -164,6 +191,11 @@ class Planner {
                           request_.ranks_per_machine,
                           codec == kDense ? dense_hierarchical_option() : request_.option,
                           {}};
+    if (codec != kDense) {
+      context.has_exact_sums = request_.codecs[codec].carrier.kind == CarrierKind::Exact;
+      context.are_sums_sized = bundle.carriers.empty() ? context.is_sized : are_sums_sized(bundle);
+      if (request_.codecs[codec].sends_shares()) context.narrowing = share_of(request_.world);
+    }
     if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
     if (builder_.build != build_allreduce || codec == kDense) {
       builder_.build(context);
@@ -216,13 +248,16 @@ class Planner {
     return all;
   }
 
-  bool is_sized(const Bundle& bundle) const {
-    const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
+  bool is_sized(const Bundle& bundle) const { return are_sized(bundle.groups); }
+  bool are_sums_sized(const Bundle& bundle) const { return are_sized(bundle.carriers); }
+  // Do messages of these groups have lengths?
+  bool are_sized(const std::vector<std::uint32_t>& groups) const {
+    const std::uint32_t codec = plan_.groups[groups[0]].codec;
     if (codec == kDense || request_.codecs[codec].has_fixed_size) return false;
     if (request_.lengths != LengthPolicy::Auto) {
       return request_.lengths == LengthPolicy::Exchanged;
     }
-    return std::ranges::any_of(bundle.groups, [this](std::uint32_t group) {
+    return std::ranges::any_of(groups, [this](std::uint32_t group) {
       return message_bytes(plan_, group) > kPaddedBytes;
     });
   }
@@ -252,25 +287,30 @@ Result<Plan> write_plan(const PlanRequest& request) {
   return Planner(request, *builder).run();
 }
 
-std::optional<std::uint32_t> refusing_codec(const PlanRequest& request, const Plan& plan) {
-  std::vector<bool> takes;
-  takes.reserve(request.codecs.size());
-  for (const CodecFacts& codec : request.codecs) takes.push_back(codec.takes_partial_sums);
-  return find_refusing_codec(plan, takes);
+std::optional<PlanRefusal> refusal_of(const PlanRequest& request, const Plan& plan) {
+  std::vector<SumRules> rules;
+  rules.reserve(request.codecs.size());
+  for (const CodecFacts& codec : request.codecs) rules.push_back(codec.sum_rules());
+  return find_refusal(plan, rules);
 }
 
-tl::unexpected<Error> refuse(PlanRequest request, std::uint32_t codec) {
+tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
+  const CodecFacts& codec = request.codecs[refusal.codec];
+  const bool is_of_sums = refusal.why == PlanRefusal::Why::PartialSums;
+  const std::string why =
+      is_of_sums ? "its finish is not linear in the sum, so the payloads of all ranks are decoded "
+                   "and added"
+                 : codec.carrier.text;
   const std::string refused = std::exchange(request.plan, "");
   std::vector<std::string_view> taken;
   for (const std::string_view name : plan_names()) {
     request.plan = name;
     const auto other = write_plan(request);
-    if (other && !refusing_codec(request, *other)) taken.push_back(name);
+    if (other && !refusal_of(request, *other)) taken.push_back(name);
   }
   return fail(ErrorKind::InvalidArgument,
-              fmt::format("{} does not take the plan {}: its finish is not linear in the sum, so "
-                          "the payloads of all ranks are decoded and added; it takes {}",
-                          request.codecs[codec].name, refused, fmt::join(taken, ", ")));
+              fmt::format("{} does not take the plan {}: {}; it takes {}", codec.name, refused,
+                          why, fmt::join(taken, ", ")));
 }
 
 }  // namespace
@@ -278,15 +318,38 @@ tl::unexpected<Error> refuse(PlanRequest request, std::uint32_t codec) {
 Result<Plan> build_plan(const PlanRequest& request) {
   auto plan = write_plan(request);
   if (!plan) return plan;
-  if (const auto codec = refusing_codec(request, *plan)) return refuse(request, *codec);
+  if (const auto refusal = refusal_of(request, *plan)) return refuse(request, *refusal);
   return plan;
 }
 
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request) {
   auto plan = write_plan(request);
   CINCH_TRY(plan);
-  if (refusing_codec(request, *plan)) return std::nullopt;
+  if (refusal_of(request, *plan)) return std::nullopt;
   return std::move(*plan);
+}
+
+bool encodes_sums(std::string_view plan) {
+  const Builder* const builder = find_builder(plan);
+  return builder == nullptr || builder->encodes_sums;
+}
+
+std::string_view usual_plan(const PlanRequest& request) {
+  std::set<std::uint32_t> used;
+  for (const PlanTensor& tensor : request.tensors) {
+    const bool is_of_payloads = tensor.codec != kDense && !request.codecs[tensor.codec].has_sync;
+    if (is_of_payloads) used.insert(tensor.codec);
+  }
+  const auto all = [&](const auto& is_so) {
+    return std::ranges::all_of(used,
+                               [&](std::uint32_t codec) { return is_so(request.codecs[codec]); });
+  };
+  const bool are_summed =
+      !used.empty() && all([](const CodecFacts& c) { return c.sum_arrays != nullptr; });
+  if (are_summed) return "allreduce";
+  const bool are_carried =
+      all([](const CodecFacts& c) { return c.carrier.kind != CarrierKind::None; });
+  return are_carried ? "two_shot" : "allgather";
 }
 
 }  // namespace cinch::rt

@@ -14,6 +14,7 @@
 #include "runtime/call/summed_arrays.h"
 #include "runtime/core/error.h"
 #include "runtime/image/image.h"
+#include "runtime/plan/check_plan.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/exchange_options.h"
 
@@ -39,6 +40,15 @@ struct CodecFacts {
   bool takes_partial_sums = true;
   /// Can a sum over ranks exceed a field's type? (payload_sum.h)
   bool has_narrow_fields = false;
+  /// ProgramInfo::carrier. For CarrierKind::Program `carrier_codec` is the codec that encodes sums;
+  /// kDense: the request does not have it.
+  SumCarrier carrier = {};
+  std::uint32_t carrier_codec = kDense;
+  SumRules sum_rules() const { return {takes_partial_sums, carrier.kind}; }
+  /// Do ranks send shares of the mean where they would else send sums, which may be too large?
+  bool sends_shares() const {
+    return has_narrow_fields && takes_partial_sums && carrier.kind == CarrierKind::Itself;
+  }
 };
 
 /// How to send payloads whose length is known only after encoding.
@@ -74,6 +84,10 @@ struct PlanRequest {
 ///   ring       decode, add, encode at every hop; then the result goes round
 ///   ps         two_shot whose owners are `servers`, in messages
 ///   tree       partial sums up a binomial tree to rank 0, the result down
+///
+/// Where ring, two_shot, ps, tree and hierarchical encode a sum again, its carrier does it
+/// (CodecFacts::carrier).
+///
 ///   hierarchical  PlanRequest::option, in messages; usually in f32 within machines and two_shot
 ///              between them
 ///
@@ -82,6 +96,8 @@ struct PlanRequest {
 /// program that can cut, a part is a tensor of its own; other programs do not take this plan.
 std::span<const std::string_view> plan_names();
 
+/// A codec without a carrier of sums takes no plan that encodes them again.
+///
 /// A codec that does not take partial sums must decode the payloads of all ranks. It cannot use
 /// "ring", "tree", or "hierarchical" if ranks of a machine add gradients first.
 ///
@@ -92,6 +108,13 @@ Result<Plan> build_plan(const PlanRequest& request);
 
 /// The same, but returns none if a codec does not take the plan.
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request);
+
+/// The plan of a request that names none: "allreduce" if a transport can add up the payloads of all
+/// codecs that tensors have, else "two_shot" if all of them take it, else "allgather".
+std::string_view usual_plan(const PlanRequest& request);
+
+/// Does the plan encode sums again, so that codecs need their carriers?
+bool encodes_sums(std::string_view plan);
 
 /// Collects the facts of a program. Payloads are bounded with the parameters' defaults, for `step`
 /// and all later steps. The facts keep the program alive.

@@ -57,15 +57,42 @@ Status SyncSession::Impl::check_parts() const {
     }
   }
   CINCH_TRY(check_plan(plan()));
-  std::vector<bool> takes;
-  takes.reserve(images.size());
-  for (const ProgramImage* image : images) takes.push_back(image->info.takes_partial_sums());
-  if (const auto codec = find_refusing_codec(plan(), takes)) {
+  CINCH_TRY(check_carriers());
+  std::vector<SumRules> rules;
+  rules.reserve(images.size());
+  for (const ProgramImage* image : images) {
+    rules.push_back({image->info.takes_partial_sums(), image->info.carrier.kind});
+  }
+  const auto refusal = find_refusal(plan(), rules);
+  if (!refusal) return Ok{};
+  const std::string& name = images[refusal->codec]->info.name;
+  if (refusal->why == PlanRefusal::Why::PartialSums) {
     return fail(
         ErrorKind::InvalidArgument,
         fmt::format("the plan adds up what {} does not decode for each rank, and its finish "
                     "is not linear",
-                    images[*codec]->info.name));
+                    name));
+  }
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("the plan encodes sums by {}, which does not carry its own sums", name));
+}
+
+// Groups that carry sums have the program that carries those of the other group's program.
+Status SyncSession::Impl::check_carriers() const {
+  for (const Group& group : plan().groups) {
+    if (group.carries == kNoGroup) continue;
+    const std::uint32_t carried = plan().groups[group.carries].codec;
+    if (group.codec >= images.size() || carried >= images.size()) {
+      return fail(ErrorKind::InvalidArgument, "a program that carries sums is not there");
+    }
+    const SumCarrier& carrier = images[carried]->info.carrier;
+    const bool is_it = carrier.kind == CarrierKind::Program &&
+                       images[group.codec]->info.name == carrier_name(images[carried]->info) &&
+                       images[group.codec]->info.is_matrix == images[carried]->info.is_matrix;
+    if (is_it) continue;
+    return fail(ErrorKind::InvalidArgument, fmt::format("{} does not carry the sums of {}",
+                                                        images[group.codec]->info.name,
+                                                        images[carried]->info.name));
   }
   return Ok{};
 }
@@ -169,21 +196,48 @@ Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& option
 Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
-    const ProgramInfo& info = impl_->images[codec]->info;
-    std::vector<double>& asked = impl_->asked[codec];
-    ParameterValues values(info);
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      CINCH_TRY(values.set(info.params[i].name, asked[i]));
+    const auto own = impl_->values_with(codec, name, value);
+    CINCH_TRY(own);
+    // What carries the program's sums follows its parameters.
+    const auto carrier = impl_->carrier_with(codec, name);
+    if (carrier) {
+      auto values = impl_->values_with(*carrier, name, value);
+      CINCH_TRY(values);
+      impl_->asked[*carrier] = std::move(*values);
     }
-    CINCH_TRY(values.set(name, value));
-    const Status status = check_room(impl_->plan(), codec, info, values, impl_->next_step);
-    if (!status) {
-      return fail(status.error().kind,
-                  fmt::format("{} = {}: {}", name, value, status.error().message));
-    }
-    for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = values.value(i);
+    impl_->asked[codec] = *own;
     return Ok{};
   });
+}
+
+Result<std::vector<double>> SyncSession::Impl::values_with(std::uint32_t codec,
+                                                           std::string_view name,
+                                                           double value) const {
+  const ProgramInfo& info = images[codec]->info;
+  ParameterValues values(info);
+  for (std::size_t i = 0; i < asked[codec].size(); ++i) {
+    CINCH_TRY(values.set(info.params[i].name, asked[codec][i]));
+  }
+  CINCH_TRY(values.set(name, value));
+  const Status status = check_room(plan(), codec, info, values, next_step);
+  if (!status) {
+    return fail(status.error().kind,
+                fmt::format("{} = {}: {}", name, value, status.error().message));
+  }
+  std::vector<double> all(asked[codec].size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = values.value(i);
+  return all;
+}
+
+std::optional<std::uint32_t> SyncSession::Impl::carrier_with(std::uint32_t codec,
+                                                             std::string_view parameter) const {
+  for (std::uint32_t other = 0; other < images.size(); ++other) {
+    if (codec_carried_by(plan(), other) != codec) continue;
+    const bool has_it = std::ranges::any_of(
+        images[other]->info.params, [&](const ParamInfo& param) { return param.name == parameter; });
+    if (has_it) return other;
+  }
+  return std::nullopt;
 }
 
 Result<std::vector<std::uint8_t>> SyncSession::save_states() {

@@ -30,7 +30,13 @@ struct SyncSession::Impl {
   Result<std::unique_ptr<ComputeDevice>> open_device();
   Status open_compute();
   Status check_parts() const;
+  Status check_carriers() const;
   std::vector<CommonFact> common_facts() const;
+  /// The codec's values with one of them changed. Errors: those of SyncSession::set_parameter.
+  Result<std::vector<double>> values_with(std::uint32_t codec, std::string_view name,
+                                          double value) const;
+  /// The codec that carries the codec's sums, if it has the parameter.
+  std::optional<std::uint32_t> carrier_with(std::uint32_t codec, std::string_view parameter) const;
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
   Result<RestoreReport> restore_own(std::span<const std::uint8_t> saved);
   void give_up(const Error& why);

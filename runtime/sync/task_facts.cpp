@@ -34,6 +34,13 @@ std::uint32_t codec_of(const Plan& plan, const Task& task) {
   return plan.groups[task.groups[0]].codec;
 }
 
+std::optional<std::uint32_t> codec_carried_by(const Plan& plan, std::uint32_t codec) {
+  for (const Group& group : plan.groups) {
+    if (group.codec == codec && group.carries != kNoGroup) return plan.groups[group.carries].codec;
+  }
+  return std::nullopt;
+}
+
 bool is_dense(const Plan& plan, const Task& task) {
   return task.is_dense || codec_of(plan, task) == kDense;
 }
@@ -80,8 +87,10 @@ std::vector<Site> sites_of(const Task& task, const ProgramInfo& info) {
   }
 }
 
-Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std::uint64_t step) {
-  const std::uint64_t room = plan.pieces[piece].bound_bytes;
+Status check_room(const Plan& plan, std::uint32_t piece, bool is_of_carrier, std::int64_t bound,
+                  std::uint64_t step) {
+  const Piece& of = plan.pieces[piece];
+  const std::uint64_t room = is_of_carrier ? of.carried_bytes : of.bound_bytes;
   if (static_cast<std::uint64_t>(bound) <= room) return Ok{};
   return fail(ErrorKind::InvalidArgument,
               fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for {}: "
@@ -89,25 +98,38 @@ Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std
                           describe_piece(plan, piece), step, bound, room));
 }
 
-Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
+namespace {
+
+Status check_room(const Plan& plan, const Group& group, const ProgramInfo& info,
                   const ParameterValues& parameters, std::uint64_t step) {
-  if (info.has_sync) return Ok{};
-  for (std::uint32_t piece = 0; piece < plan.pieces.size(); ++piece) {
+  for (const std::uint32_t piece : group.pieces) {
     const Piece& of = plan.pieces[piece];
     const PlanTensor& tensor = plan.tensors[of.tensor];
-    if (tensor.codec != codec) continue;
     const TensorFacts facts{info.is_matrix ? tensor.rows : of.num_elems,
                             info.is_matrix ? tensor.cols : 1, plan.world()};
     const auto layout =
         payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step));
     CINCH_TRY(layout);
     const auto bytes = static_cast<std::uint64_t>(layout->size_bytes);
-    if (bytes <= of.bound_bytes) continue;
+    const std::uint64_t room = payload_room(group, of);
+    if (bytes <= room) continue;
     return fail(
         ErrorKind::OutOfRange,
         fmt::format("{}: a payload may then have {} bytes, the plan has room for {}: it was "
                     "made for the values that the session was opened with",
-                    describe_piece(plan, piece), bytes, of.bound_bytes));
+                    describe_piece(plan, piece), bytes, room));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
+                  const ParameterValues& parameters, std::uint64_t step) {
+  if (info.has_sync) return Ok{};
+  for (const Group& group : plan.groups) {
+    if (group.codec != codec) continue;
+    CINCH_TRY(check_room(plan, group, info, parameters, step));
   }
   return Ok{};
 }
@@ -116,11 +138,11 @@ std::size_t round_up_to_arena(std::size_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
-Status split_message(const Plan& plan, const PieceList& pieces,
+Status split_message(const Plan& plan, const Group& group,
                      std::span<const std::uint8_t> message, bool is_packed,
                      std::vector<PayloadBytes>& to) {
   std::size_t begin = 0;
-  for (const std::uint32_t piece : pieces) {
+  for (const std::uint32_t piece : group.pieces) {
     begin = round_up_to_arena(begin);
     const auto header = static_cast<std::size_t>(kPayloadHeaderBytes);
     std::uint64_t size = 0;
@@ -132,7 +154,7 @@ Status split_message(const Plan& plan, const PieceList& pieces,
                               describe_piece(plan, piece), size, begin, message.size()));
     }
     to.push_back(message.subspan(begin, size));
-    begin += is_packed ? size : plan.pieces[piece].bound_bytes;
+    begin += is_packed ? size : payload_room(group, plan.pieces[piece]);
   }
   return Ok{};
 }

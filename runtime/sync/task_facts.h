@@ -1,6 +1,7 @@
 // Facts about tasks that are needed before they run.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,8 @@ using PieceList = std::vector<std::uint32_t>;
 void list_pieces(const Plan& plan, const Task& task, PieceList& to);
 PieceList pieces_of(const Plan& plan, const Task& task);
 std::uint32_t codec_of(const Plan& plan, const Task& task);
+/// Does the codec carry the sums of another (Group::carries)? Then of this one.
+std::optional<std::uint32_t> codec_carried_by(const Plan& plan, std::uint32_t codec);
 /// Does the task work on plain f32?
 bool is_dense(const Plan& plan, const Task& task);
 
@@ -33,8 +36,10 @@ PieceList summed_pieces(const Plan& plan, std::uint32_t rank);
 /// Sites at which this task needs sessions of a program.
 std::vector<Site> sites_of(const Task& task, const ProgramInfo& info);
 
-/// Does a payload of at most `bound` bytes fit into its room in the plan? Errors: InvalidArgument.
-Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std::uint64_t step);
+/// Does a payload of at most `bound` bytes, perhaps of the carrier of sums, fit into its room in the
+/// plan? Errors: InvalidArgument.
+Status check_room(const Plan& plan, std::uint32_t piece, bool is_of_carrier, std::int64_t bound,
+                  std::uint64_t step);
 /// Do all payloads of a codec fit with these parameters? Errors: OutOfRange.
 Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
                   const ParameterValues& parameters, std::uint64_t step);
@@ -43,7 +48,7 @@ Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info
 std::size_t round_up_to_arena(std::size_t bytes);
 /// Appends the payloads of an untrusted message to `to`. If packed, they follow one another;
 /// otherwise each begins where the largest payloads before it would end. Errors: CorruptPayload.
-Status split_message(const Plan& plan, const PieceList& pieces,
+Status split_message(const Plan& plan, const Group& group,
                      std::span<const std::uint8_t> message, bool is_packed,
                      std::vector<PayloadBytes>& to);
 

@@ -116,6 +116,10 @@ SurveyFigures try_program(const std::string& program, const SurveyOptions& optio
   }
   SurveyFigures figures;
   figures.program = factory.loaded();
+  if (figures.program->info().carrier.kind == rt::CarrierKind::Program) {
+    run.program.is_carrier = true;
+    figures.carrier = CodecFactory(run).loaded();
+  }
   SquaredSums sums;
   for (const SurveyTensor& tensor : tensors) {
     if (is_matrix && !tensor.is_matrix()) {

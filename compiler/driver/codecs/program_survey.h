@@ -23,6 +23,7 @@ struct SurveyTensor {
 
 struct SurveyFigures {
   std::shared_ptr<const rt::LoadedProgram> program;
+  std::shared_ptr<const rt::LoadedProgram> carrier;  // of its sums, if another program does that
   // Sum over all tensors. Tensors that the program does not take, since they are not matrices,
   // count as f32.
   std::int64_t payload_bytes = 0;

@@ -197,7 +197,7 @@ class Survey {
                 {"plan", "-"},
                 {"note", nullptr}};
     try {
-      add_step(predictor_.with_program(figures.program), row);
+      add_step(predictor_.with_program(figures.program, figures.carrier), row);
     } catch (const CommandError& error) {
       row["note"] = error.what();
     }

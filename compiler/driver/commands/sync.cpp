@@ -46,6 +46,9 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
   for (const Program& program : subject.programs) {
     request.codecs.push_back(rt::codec_facts(rt::image_of(program), world, options.step));
   }
+  for (std::size_t i = 0; i < subject.carriers.size(); ++i) {
+    request.codecs[i].carrier_codec = subject.carriers[i];
+  }
   request.plan = options.plan;
   request.world = world;
   request.tensors = subject.tensors;
@@ -239,6 +242,8 @@ class SyncCommand {
     check_state_names(options_, world);
     check_ranks_of_plan(options_, world);
     subject_ = assign_programs(options_, tensors);
+    const bool needs_carriers = options_.plan == "auto" || rt::encodes_sums(options_.plan);
+    if (needs_carriers) add_carriers(options_, subject_);
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {

@@ -34,8 +34,9 @@ class StepPredictor {
   /// Predicts a step with gradients as f32.
   StepPrediction without_program() const;
   /// Measures the program's calls and predicts a step. Throws CommandError, also if the collectives
-  /// of a `sync` are only known as it runs.
-  StepPrediction with_program(const std::shared_ptr<const rt::LoadedProgram>& program) const;
+  /// of a `sync` are only known as it runs. `carrier` carries its sums; null if no program does.
+  StepPrediction with_program(const std::shared_ptr<const rt::LoadedProgram>& program,
+                              const std::shared_ptr<const rt::LoadedProgram>& carrier) const;
 
  private:
   rt::PlanRequest request(bool is_compressed, bool takes_matrices) const;

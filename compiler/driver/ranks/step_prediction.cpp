@@ -88,10 +88,16 @@ StepPrediction StepPredictor::without_program() const {
 }
 
 StepPrediction StepPredictor::with_program(
-    const std::shared_ptr<const rt::LoadedProgram>& program) const {
+    const std::shared_ptr<const rt::LoadedProgram>& program,
+    const std::shared_ptr<const rt::LoadedProgram>& carrier) const {
   const bool is_matrix = program->info().is_matrix;
   rt::PlanRequest asked = request(true, is_matrix);
-  asked.codecs = {rt::codec_facts(rt::image_of(program), options_.ranks)};
+  rt::SpeedOptions speed;
+  speed.session.programs = {program};
+  if (carrier != nullptr) speed.session.programs.push_back(carrier);
+  for (const auto& each : speed.session.programs)
+    asked.codecs.push_back(rt::codec_facts(rt::image_of(each), options_.ranks));
+  if (carrier != nullptr) asked.codecs[0].carrier_codec = 1;
   if (asked.codecs[0].has_sync && !asked.codecs[0].sync_rounds) {
     throw CommandError(
         ExitCode::AtFault,
@@ -104,15 +110,15 @@ StepPrediction StepPredictor::with_program(
     if (largest == nullptr || tensor.array.num_elems() > largest->array.num_elems())
       largest = &tensor;
   }
-  rt::SpeedOptions speed;
-  speed.session.programs = {program};
   speed.session.threads = static_cast<std::uint32_t>(costs_.threads);
   speed.session.seed = options_.seed;
   speed.seconds = options_.seconds;
   const Shape shape = shape_of(largest->array, true);
   rt::CostInputs costs = costs_;
-  costs.codecs = {
-      value_or_throw(rt::measure_codec(0, view_of(largest->array), shape.rows, shape.cols, speed))};
+  for (std::uint32_t codec = 0; codec < asked.codecs.size(); ++codec) {
+    costs.codecs.push_back(value_or_throw(rt::measure_codec(codec, view_of(largest->array),
+                                                            shape.rows, shape.cols, speed)));
+  }
   return best(asked, costs);
 }
 

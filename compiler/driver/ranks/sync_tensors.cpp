@@ -40,6 +40,14 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
     const codegen::Target target = find_target(execution, true);
     return value_or_throw(rt::LoadedProgram::load(compile_program(front_end, of, target)));
   }
+  if (of.is_carrier) {
+    if (image->carrier != nullptr)
+      return value_or_throw(rt::LoadedProgram::load(rt::ProgramImage(*image->carrier)));
+    throw CommandError(ExitCode::AtFault,
+                       fmt::format("{} was compiled without what carries its sums, {}: take "
+                                   "--plan allgather, or compile it again",
+                                   of.program, image->info.carrier.text));
+  }
   for (const sema::Binding& binding : service::parse_bindings(of.bindings)) {
     rt::ParameterValues values(image->info);
     value_or_throw(values.set(binding.name, binding.value), "--set");
@@ -239,6 +247,19 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
     subject.sent.push_back(sent.tensor);
   }
   return subject;
+}
+
+void add_carriers(const SyncCommandOptions& options, SyncSubject& subject) {
+  const std::size_t num_programs = subject.programs.size();
+  subject.carriers.assign(num_programs, rt::kDense);
+  for (std::size_t i = 0; i < num_programs; ++i) {
+    if (subject.programs[i]->info().carrier.kind != rt::CarrierKind::Program) continue;
+    ProgramOptions source = subject.sources[i];
+    source.is_carrier = true;
+    subject.carriers[i] = static_cast<std::uint32_t>(subject.programs.size());
+    subject.programs.push_back(load_program(source, options.execution));
+    subject.sources.push_back(std::move(source));
+  }
 }
 
 void write_updates(const std::string& path, const SyncSubject& subject, const RankTensors& tensors,

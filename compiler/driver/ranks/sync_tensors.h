@@ -58,6 +58,8 @@ void check_same_tensors(const RankTensors& first, const RankTensors& other,
 struct SyncSubject {
   std::vector<Program> programs;
   std::vector<ProgramOptions> sources;  // of the programs
+  // By program: the program that carries its sums, or kDense; set by add_carriers
+  std::vector<std::uint32_t> carriers;
   std::vector<rt::PlanTensor> tensors;
   std::vector<std::uint32_t> sent;  // by tensor of the plan: index in the rank's tensors
   std::vector<std::uint32_t> off;   // the rank's tensors that are not synchronised
@@ -67,6 +69,9 @@ struct SyncSubject {
 // single gradient gets the program. With no program ("none"), every tensor to which no rule gives a
 // program is exact. Throws CommandError.
 SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors& tensors);
+
+// Loads the programs that carry the sums of others (rt::CarrierKind::Program). Throws CommandError.
+void add_carriers(const SyncCommandOptions& options, SyncSubject& subject);
 
 // Writes updates, by tensor of the plan: to a file, or for tensors of a folder to files in a
 // folder. Throws CommandError.

@@ -74,7 +74,7 @@ CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* te
 CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std::uint32_t world,
                                          const RankPrograms& programs) {
   rt::PlanRequest request;
-  request.plan = options.plan == nullptr ? "two_shot" : options.plan;
+  if (options.plan != nullptr) request.plan = options.plan;
   request.world = world;
   if (options.piece_bytes > 0) request.piece_bytes = options.piece_bytes;
   if (options.lengths < CINCH_LENGTHS_AUTO || options.lengths > CINCH_LENGTHS_EXCHANGED) {
@@ -91,6 +91,31 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   return request;
 }
 
+struct OpenArguments {
+  const cinch_program* const* programs;
+  std::size_t num_programs;
+  const cinch_sync_tensor* tensors;
+  std::size_t num_tensors;
+  cinch_sync_options options;
+};
+
+// Adds what carries the sums of the programs that tensors have, if the plan encodes sums again.
+CallStatus add_carriers(const OpenArguments& with, rt::PlanRequest& request,
+                        RankPrograms& programs) {
+  if (request.plan != "auto" && !rt::encodes_sums(request.plan)) return rt::Ok{};
+  std::set<std::uint32_t> used;
+  for (const rt::PlanTensor& tensor : request.tensors) used.insert(tensor.codec);
+  for (std::uint32_t codec = 0; codec < with.num_programs; ++codec) {
+    const bool has_carrier = request.codecs[codec].carrier.kind == rt::CarrierKind::Program;
+    if (!has_carrier || !used.contains(codec)) continue;
+    CINCH_TRY(add_carrier(*with.programs[codec], with.options, programs));
+    request.codecs[codec].carrier_codec = static_cast<std::uint32_t>(request.codecs.size());
+    request.codecs.push_back(
+        rt::codec_facts(programs.images.back(), request.world, with.options.first_step));
+  }
+  return rt::Ok{};
+}
+
 // The options without a plan.
 rt::SyncOptions session_options(const cinch_sync_options& options, const RankPrograms& programs) {
   rt::SyncOptions session;
@@ -102,21 +127,13 @@ rt::SyncOptions session_options(const cinch_sync_options& options, const RankPro
   return session;
 }
 
-struct OpenArguments {
-  const cinch_program* const* programs;
-  std::size_t num_programs;
-  const cinch_sync_tensor* tensors;
-  std::size_t num_tensors;
-  cinch_sync_options options;
-};
-
 CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transport,
                                                   const OpenArguments& with) {
   auto made = std::make_unique<cinch_sync>();
   made->transport = transport.parts;
   made->device = with.options.device;
   rt::Transport& over = *transport.parts->transport;
-  const auto programs = rank_programs(with.programs, with.num_programs, with.options);
+  auto programs = rank_programs(with.programs, with.num_programs, with.options);
   CINCH_TRY(programs);
   auto request = plan_request(with.options, over.world(), *programs);
   CINCH_TRY(request);
@@ -124,6 +141,9 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
       plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given);
   CINCH_TRY(tensors);
   request->tensors = std::move(*tensors);
+  if (request->plan.empty()) request->plan = rt::usual_plan(*request);
+  CINCH_TRY(add_carriers(with, *request, *programs));
+  made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
   rt::SyncOptions options = session_options(with.options, *programs);
@@ -261,7 +281,7 @@ cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parame
                             cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
     if (parameter == nullptr) return fail(CINCH_INVALID_ARGUMENT, "parameter is null");
-    if (program > UINT32_MAX) return fail(CINCH_INVALID_ARGUMENT, "no such program");
+    if (program >= of.num_programs) return fail(CINCH_INVALID_ARGUMENT, "no such program");
     return done(of.session->set_parameter(static_cast<std::uint32_t>(program), parameter, value));
   });
 }

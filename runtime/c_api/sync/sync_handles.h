@@ -42,6 +42,7 @@ struct cinch_transport {
 struct cinch_sync {
   std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
   std::unique_ptr<cinch::rt::SyncSession> session;
+  std::size_t num_programs = 0;             // of the caller; behind them come carriers of sums
   cinch_device device = CINCH_CPU;          // the device of its tensors
   std::vector<std::size_t> given;           // by tensor of the plan: index in the caller's arrays
   std::vector<std::uint32_t> plan_tensors;  // by index in the caller's arrays: tensor of the plan
@@ -84,6 +85,11 @@ struct RankPrograms {
 /// than the options name), UNAVAILABLE (an unknown device, no such GPU), those of GpuProgram::load.
 CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
                                        const cinch_sync_options& options);
+
+/// Adds what carries the sums of `program` to the programs of the rank. Errors: those of carrier_of
+/// and rank_programs.
+CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& options,
+                       RankPrograms& to);
 
 /// Chooses the plan. All ranks call it. `given` maps each of the request's tensors to its index in
 /// the caller's arrays. Errors: INVALID_ARGUMENT (samples do not match the tensors), those of

@@ -24,6 +24,16 @@ CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
   return rt::Ok{};
 }
 
+CallStatus add_on_gpu(const cinch_program& program, std::int32_t device_number, RankPrograms& to) {
+  std::unique_lock<std::mutex> turn;
+  if (to.device->turns != nullptr) turn = std::unique_lock(*to.device->turns);
+  auto loaded = load_on_gpu(program, device_number);
+  CINCH_TRY(loaded);
+  to.images.emplace_back(*loaded, &(*loaded)->image());
+  to.device->programs.push_back(std::move(*loaded));
+  return rt::Ok{};
+}
+
 CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std::size_t count,
                                          const cinch_sync_options& options) {
   const auto device = open_gpu(options.device_number);
@@ -32,19 +42,14 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   rt::SyncDevice& made = programs.device.emplace();
   made.stream = static_cast<rt::GpuStream>(options.stream);
   made.has_tensors = true;
-  std::unique_lock<std::mutex> turn;
-  if ((*device)->driver().allocates_apart) {
-    made.turns = &emulated_turns();
-    turn = std::unique_lock(*made.turns);
-  }
+  if ((*device)->driver().allocates_apart) made.turns = &emulated_turns();
   for (std::size_t i = 0; i < count; ++i) {
-    auto loaded = load_on_gpu(*given[i], options.device_number);
-    CINCH_TRY(loaded);
-    programs.images.emplace_back(*loaded, &(*loaded)->image());
-    made.programs.push_back(std::move(*loaded));
+    CINCH_TRY(add_on_gpu(*given[i], options.device_number, programs));
   }
   if (count > 0) made.plain = made.programs[0];
   if (count > 0 || options.plain == nullptr) return programs;
+  std::unique_lock<std::mutex> turn;
+  if (made.turns != nullptr) turn = std::unique_lock(*made.turns);
   auto plain = load_on_gpu(*options.plain, options.device_number);
   CINCH_TRY(plain);
   made.plain = std::move(*plain);
@@ -68,6 +73,14 @@ CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::s
     CINCH_TRY(add_on_cpu(*given[i], programs));
   }
   return programs;
+}
+
+CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& options,
+                       RankPrograms& to) {
+  const auto carrier = carrier_of(program);
+  CINCH_TRY(carrier);
+  if (to.device) return add_on_gpu(**carrier, options.device_number, to);
+  return add_on_cpu(**carrier, to);
 }
 
 }  // namespace cinch::c_api

@@ -18,6 +18,12 @@ Slots slots_of(const BundleContext& c, const std::vector<std::uint32_t>& groups)
   return slots;
 }
 
+Slots sum_slots_of(const BundleContext& c, const std::vector<std::uint32_t>& groups) {
+  Slots slots;
+  for (const std::uint32_t group : groups) slots.push_back(c.add_sum_slot(group));
+  return slots;
+}
+
 // One slot for each rank, for payloads of one group; this rank's slot exists already.
 Slots slots_by_rank(const BundleContext& c, std::uint32_t group, std::uint32_t own) {
   Slots slots;
@@ -39,7 +45,7 @@ void build_allreduce(const BundleContext& c) {
 
 void build_summed(const BundleContext& c) {
   const std::uint32_t group = c.bundle.groups[0], own = c.add_slot(group), all = c.add_slot(group);
-  c.to.encode(Site::Worker, Value::Gradient, {group}, {own});
+  c.encode_own(group, own);
   Slots arrays;
   for (const SumArray& array : c.sum_arrays) {
     arrays.push_back(c.to.add_slot(static_cast<std::uint64_t>(array.size_bytes())));
@@ -50,7 +56,7 @@ void build_summed(const BundleContext& c) {
   }
   c.to.join(group, own, arrays, all);
   c.to.decode(Site::Worker, {group}, {all}, Value::Sum);
-  c.to.finish(group, Value::Update);
+  c.finish_sum(group, Value::Update);
 }
 
 void build_allgather(const BundleContext& c) {
@@ -78,10 +84,10 @@ void build_two_shot(const BundleContext& c) {
   const std::uint32_t own = groups[c.rank];
   sum_own_part(c);
   c.to.finish(own, Value::Sum);
-  const Slots results = slots_of(c, groups);
-  c.to.encode(Site::Owner, Value::Sum, {own}, {results[c.rank]});
-  c.to.all_gather(groups, results[c.rank], results);
-  c.to.decode(Site::Owner, groups, results, Value::Update);
+  const Slots results = sum_slots_of(c, groups);
+  c.encode_sums(Site::Owner, {own}, {results[c.rank]});
+  c.to.all_gather(c.sum_groups(groups), results[c.rank], results);
+  c.decode_sums(Site::Owner, groups, results, Value::Update);
 }
 
 void build_reduce_scatter(const BundleContext& c) {
@@ -91,7 +97,7 @@ void build_reduce_scatter(const BundleContext& c) {
 
 void build_ps(const BundleContext& c) {
   const auto& groups = c.bundle.groups;
-  const Slots sent = slots_of(c, groups), results = slots_of(c, groups);
+  const Slots sent = slots_of(c, groups), results = sum_slots_of(c, groups);
   c.to.encode(Site::Worker, Value::Gradient, groups, sent);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (c.servers[i] != c.rank) c.to.send(groups[i], sent[i], c.servers[i]);
@@ -104,15 +110,15 @@ void build_ps(const BundleContext& c) {
     }
     sum_up(c, groups[i], received);
     c.to.finish(groups[i], Value::Sum);
-    c.to.encode(Site::Owner, Value::Sum, {groups[i]}, {results[i]});
+    c.encode_sums(Site::Owner, {groups[i]}, {results[i]});
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
-      if (rank != c.rank) c.to.send(groups[i], results[i], rank);
+      if (rank != c.rank) c.to.send(c.sum_group(groups[i]), results[i], rank);
     }
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (c.servers[i] != c.rank) c.to.receive(groups[i], results[i], c.servers[i]);
+    if (c.servers[i] != c.rank) c.to.receive(c.sum_group(groups[i]), results[i], c.servers[i]);
   }
-  c.to.decode(Site::Owner, groups, results, Value::Update);
+  c.decode_sums(Site::Owner, groups, results, Value::Update);
 }
 
 }  // namespace cinch::rt

@@ -194,43 +194,59 @@ class HierarchicalBuilder {
     return std::exchange(has_owner_, true) ? Site::Return : Site::Owner;
   }
 
+  // What no program has seen is the program's own; the rest is for what carries its sums.
   void compress() {
     site_ = site_of_next();
-    Indices groups, slots;
+    are_sums_ = is_decoded_ || is_finished_;
     copies_.clear();
+    Indices groups, slots;
     for (const std::uint32_t g : held_) {
       groups.push_back(group(g));
-      slots.push_back(c_.add_slot(group(g)));
+      slots.push_back(payload_slot(g));
       copies_[g] = {slots.back()};
     }
     num_copies_ = 1;
-    if (!groups.empty()) c_.to.encode(site_, from_, groups, slots);
+    if (groups.empty()) return;
+    if (are_sums_) return c_.encode_sums(site_, groups, slots);
+    c_.to.encode(site_, from_, groups, slots);
+  }
+  std::uint32_t payload_slot(std::uint32_t g) const {
+    return are_sums_ ? c_.add_sum_slot(group(g)) : c_.add_slot(group(g));
+  }
+  std::uint32_t payload_group(std::uint32_t g) const {
+    return are_sums_ ? c_.sum_group(group(g)) : group(g);
   }
 
   void decompress() {
     const Value to = is_last_ ? Value::Update : Value::Sum;
     const bool was_finished = is_finished_;
     if (was_finished) {
-      for (const std::uint32_t g : held_) c_.to.decode(site_, {group(g)}, copies_[g], to);
+      for (const std::uint32_t g : held_) c_.decode_sums(site_, {group(g)}, copies_[g], to);
     } else {
       for (const std::uint32_t g : held_) {
         c_.to.clear(group(g));
-        for (const std::uint32_t slot : copies_[g]) c_.to.decode_add(site_, group(g), slot);
+        for (const std::uint32_t slot : copies_[g]) decode_add(g, slot);
       }
     }
+    is_decoded_ = true;
     from_ = Value::Sum;
     num_copies_ = 1;
     if (!was_finished) finish_if_complete(to);
   }
 
+  void decode_add(std::uint32_t g, std::uint32_t slot) const {
+    if (are_sums_) return c_.decode_add_sum(site_, group(g), slot);
+    c_.to.decode_add(site_, group(g), slot);
+  }
+
   void send_copies(std::uint32_t g, std::uint32_t to) {
-    for (const std::uint32_t slot : copies_[g]) c_.to.send(group(g), slot, to);
+    for (const std::uint32_t slot : copies_[g]) c_.to.send(payload_group(g), slot, to);
   }
   Indices receive_copies(std::uint32_t g, std::uint32_t from) {
     Indices slots;
     for (std::uint32_t i = 0; i < num_copies_; ++i) {
-      slots.push_back(c_.add_slot(group(g)));
-      c_.to.receive(group(g), slots.back(), from);
+      slots.push_back(payload_slot(g));
+      c_.to.receive(payload_group(g), slots.back(), from);
     }
     return slots;
   }
@@ -293,6 +309,8 @@ class HierarchicalBuilder {
   Indices held_;              // numbers of groups in the bundle
   Value from_ = Value::Gradient;
   Site site_ = Site::Worker;                 // of the payloads
+  bool are_sums_ = false;                    // are they what sums were encoded to?
+  bool is_decoded_ = false;                  // has a program decoded what is held?
   std::map<std::uint32_t, Indices> copies_;  // payloads of held groups: slots
   std::uint32_t num_copies_ = 1;             // of each group
   // Number of ranks in the held values, all copies together

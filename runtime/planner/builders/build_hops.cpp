@@ -17,70 +17,79 @@ void build_ring(const BundleContext& c) {
   const std::uint32_t next = (c.rank + 1) % c.world, previous = (c.rank + c.world - 1) % c.world;
   const auto group_at = [&](std::uint32_t back) { return (c.rank + c.world - back) % c.world; };
   Slots results;
-  for (const std::uint32_t group : groups) results.push_back(c.add_slot(group));
+  for (const std::uint32_t group : groups) results.push_back(c.add_sum_slot(group));
   for (std::uint32_t hop = 0; hop + 1 < c.world; ++hop) {
     const std::uint32_t leaves = groups[group_at(1 + hop)], comes = groups[group_at(2 + hop)];
-    const std::uint32_t out = c.add_slot(leaves), in = c.add_slot(comes);
-    const bool is_first = hop == 0;
-    c.to.encode(is_first ? Site::Worker : Site::Hop, is_first ? Value::Gradient : Value::Sum,
-                {leaves}, {out});
-    c.to.send(leaves, out, next);
-    c.to.receive(comes, in, previous);
-    c.to.clear(comes);
-    c.to.decode_add(is_first ? Site::Worker : Site::Hop, comes, in);
-    c.to.add_gradient(comes);
+    if (hop == 0) {
+      const std::uint32_t out = c.add_slot(leaves), in = c.add_slot(comes);
+      c.encode_own(leaves, out);
+      c.to.send(leaves, out, next);
+      c.to.receive(comes, in, previous);
+      c.begin_sum(comes);
+      c.to.decode_add(Site::Worker, comes, in);
+    } else {
+      const std::uint32_t out = c.add_sum_slot(leaves), in = c.add_sum_slot(comes);
+      c.encode_sums(Site::Hop, {leaves}, {out});
+      c.to.send(c.sum_group(leaves), out, next);
+      c.to.receive(c.sum_group(comes), in, previous);
+      c.begin_sum(comes);
+      c.decode_add_sum(Site::Hop, comes, in);
+    }
   }
   const std::uint32_t own = groups[c.rank];
-  if (c.world == 1) {
-    c.to.clear(own);
-    c.to.add_gradient(own);
-  }
-  c.to.finish(own, Value::Sum);
-  c.to.encode(Site::Owner, Value::Sum, {own}, {results[c.rank]});
+  if (c.world == 1) c.begin_sum(own);
+  c.finish_sum(own, Value::Sum);
+  c.encode_sums(Site::Owner, {own}, {results[c.rank]});
   for (std::uint32_t hop = 0; hop + 1 < c.world; ++hop) {
     const std::uint32_t leaves = group_at(hop), comes = group_at(1 + hop);
-    c.to.send(groups[leaves], results[leaves], next);
-    c.to.receive(groups[comes], results[comes], previous);
+    c.to.send(c.sum_group(groups[leaves]), results[leaves], next);
+    c.to.receive(c.sum_group(groups[comes]), results[comes], previous);
   }
-  c.to.decode(Site::Owner, groups, results, Value::Update);
+  c.decode_sums(Site::Owner, groups, results, Value::Update);
 }
 
-// A binomial tree: the parent of a rank is the rank without its lowest bit.
+// A binomial tree: the parent of a rank is the rank without its lowest bit. A rank without children
+// sends its gradient's payload, the others send partial sums.
 void build_tree(const BundleContext& c) {
-  const std::uint32_t group = c.bundle.groups[0];
+  const std::uint32_t group = c.bundle.groups[0], sums = c.sum_group(group);
   const std::uint32_t lowest = c.rank == 0 ? 0 : c.rank & (~c.rank + 1);
   const std::uint32_t parent = c.rank - lowest;
   std::vector<std::uint32_t> children;
   for (std::uint32_t bit = 1; (c.rank == 0 || bit < lowest) && c.rank + bit < c.world; bit *= 2) {
     children.push_back(c.rank + bit);
   }
-  const auto site_of = [&](std::uint32_t rank) {
-    const bool is_leaf = rank % 2 == 1 || rank + 1 >= c.world;
-    return is_leaf && rank != 0 ? Site::Worker : Site::Hop;
+  const auto is_leaf = [&](std::uint32_t rank) {
+    return rank != 0 && (rank % 2 == 1 || rank + 1 >= c.world);
   };
-  const std::uint32_t result = c.add_slot(group);
-  if (c.rank == 0 || !children.empty()) {
-    c.to.clear(group);
-    c.to.add_gradient(group);
-  }
+  const std::uint32_t result = c.add_sum_slot(group);
+  if (!is_leaf(c.rank)) c.begin_sum(group);
   for (const std::uint32_t child : children) {
-    const std::uint32_t in = c.add_slot(group);
-    c.to.receive(group, in, child);
-    c.to.decode_add(site_of(child), group, in);
+    if (is_leaf(child)) {
+      const std::uint32_t in = c.add_slot(group);
+      c.to.receive(group, in, child);
+      c.to.decode_add(Site::Worker, group, in);
+    } else {
+      const std::uint32_t in = c.add_sum_slot(group);
+      c.to.receive(sums, in, child);
+      c.decode_add_sum(Site::Hop, group, in);
+    }
   }
   if (c.rank == 0) {
-    c.to.finish(group, Value::Sum);
-    c.to.encode(Site::Owner, Value::Sum, {group}, {result});
-  } else {
+    c.finish_sum(group, Value::Sum);
+    c.encode_sums(Site::Owner, {group}, {result});
+  } else if (is_leaf(c.rank)) {
     const std::uint32_t out = c.add_slot(group);
-    const bool is_leaf = children.empty();
-    c.to.encode(site_of(c.rank), is_leaf ? Value::Gradient : Value::Sum, {group}, {out});
+    c.encode_own(group, out);
     c.to.send(group, out, parent);
-    c.to.receive(group, result, parent);
+  } else {
+    const std::uint32_t out = c.add_sum_slot(group);
+    c.encode_sums(Site::Hop, {group}, {out});
+    c.to.send(sums, out, parent);
   }
+  if (c.rank != 0) c.to.receive(sums, result, parent);
   std::ranges::reverse(children);
-  for (const std::uint32_t child : children) c.to.send(group, result, child);
-  c.to.decode(Site::Owner, {group}, {result}, Value::Update);
+  for (const std::uint32_t child : children) c.to.send(sums, result, child);
+  c.decode_sums(Site::Owner, {group}, {result}, Value::Update);
 }
 
 }  // namespace cinch::rt

@@ -14,6 +14,8 @@ namespace cinch::rt {
 /// a `sync`: one for each tensor.
 struct Bundle {
   std::vector<std::uint32_t> groups;
+  /// By group: the group that carries its sums (Group::carries). Empty: see BundleContext.
+  std::vector<std::uint32_t> carriers = {};
 };
 
 /// Sets the plan's pieces and groups. A tensor that may be cut and is larger than a bundle makes
@@ -32,6 +34,9 @@ struct PieceShape {
 };
 PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems);
 
+/// Adds the groups that carry the sums of bundles whose codecs have a carrier of their own.
+Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>& bundles);
+
 /// The largest size of the group's message in bytes.
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group);
 /// The size of the same elements as plain f32.
@@ -47,6 +52,32 @@ struct BundleContext {
   std::uint32_t ranks_per_machine = 1;  // for hierarchical, as the fields below
   ExchangeOption option;
   std::vector<SumArray> sum_arrays;  // for allreduce: the group's arrays; none: plain f32
+  // How sums travel that are encoded again: by the bundle's carriers, in f32, or else by the
+  // groups' own codec.
+  bool has_exact_sums = false;
+  bool are_sums_sized = false;  // messages of sums have lengths
+  /// What ranks multiply gradients by before others add to them, where fields are too narrow for
+  /// the sum; else 1.
+  float narrowing = 1;
+
+  /// Do groups carry their own sums? Then ranks may add a gradient that was never encoded.
+  bool carries_itself() const { return !has_exact_sums && bundle.carriers.empty(); }
+  /// The group that payloads of the group's sums belong to.
+  std::uint32_t sum_group(std::uint32_t group) const;
+
+  // The same as the calls of RankBuilder and add_slot, for sums.
+  std::uint32_t add_sum_slot(std::uint32_t group) const;
+  std::vector<std::uint32_t> sum_groups(const std::vector<std::uint32_t>& groups) const;
+  void encode_sums(Site site, const std::vector<std::uint32_t>& groups,
+                   const std::vector<std::uint32_t>& slots) const;
+  void decode_sums(Site site, const std::vector<std::uint32_t>& groups,
+                   const std::vector<std::uint32_t>& slots, Value to) const;
+  void decode_add_sum(Site site, std::uint32_t group, std::uint32_t slot) const;
+  /// Encodes this rank's gradient for a sum on its way.
+  void encode_own(std::uint32_t group, std::uint32_t slot) const;
+  /// Begins a sum with this rank's gradient: as it is, or as its payload decodes.
+  void begin_sum(std::uint32_t group) const;
+  void finish_sum(std::uint32_t group, Value to_value) const;
 
   std::uint32_t add_slot(std::uint32_t group) const {
     const std::uint64_t bytes = message_bytes(plan, group);

@@ -85,13 +85,14 @@ void RankBuilder::order(Task& task, Past& past, bool is_write) const {
 
 // The user's update may be the gradient's memory, so both count as one value.
 void RankBuilder::order_value(Task& task, std::uint32_t group, Value value, bool is_write) {
-  order(task, values_[{group, value == Value::Sum}], is_write);
+  order(task, values_[{group_of_values(plan_, group), value == Value::Sum}], is_write);
 }
 
 void RankBuilder::order_values(Task& task) {
   for (const std::uint32_t group : task.groups) {
     switch (task.kind) {
       case TaskKind::Clear:
+      case TaskKind::Scale:
       case TaskKind::DecodeAdd:
         order_value(task, group, Value::Sum, true);
         break;
@@ -178,8 +179,9 @@ void RankBuilder::decode_add(Site site, std::uint32_t group, std::uint32_t slot)
   add(std::move(task));
 }
 
-void RankBuilder::encode_dense(Value from, std::uint32_t group, std::uint32_t slot) {
+void RankBuilder::encode_dense(Value from, std::uint32_t group, std::uint32_t slot, Site site) {
   Task task = make(TaskKind::Encode, {group});
+  task.site = site;
   task.is_dense = true;
   task.from = from;
   task.writes = {slot};
@@ -203,6 +205,12 @@ void RankBuilder::decode_add_dense(std::uint32_t group, std::uint32_t slot) {
 
 void RankBuilder::add_gradient(std::uint32_t group) {
   add(make(TaskKind::Add, {group}));
+}
+
+void RankBuilder::scale(std::uint32_t group, float factor) {
+  Task task = make(TaskKind::Scale, {group});
+  task.factor = factor;
+  add(std::move(task));
 }
 
 void RankBuilder::finish(std::uint32_t group, Value to) {

@@ -33,10 +33,11 @@ class RankBuilder {
               const std::vector<std::uint32_t>& slots, Value to);
   void decode_add(Site site, std::uint32_t group, std::uint32_t slot);
   /// The next three do the same in plain f32, whatever codec the group has.
-  void encode_dense(Value from, std::uint32_t group, std::uint32_t slot);
+  void encode_dense(Value from, std::uint32_t group, std::uint32_t slot, Site site = Site::Worker);
   void decode_dense(std::uint32_t group, std::uint32_t slot, Value to);
   void decode_add_dense(std::uint32_t group, std::uint32_t slot);
   void add_gradient(std::uint32_t group);
+  void scale(std::uint32_t group, float factor);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);
   /// Adds a task of kind Part, or an exchange of whole slots; only its dependencies are filled in.

@@ -53,6 +53,7 @@ class ProgramInfo(ctypes.Structure):
         ("is_matrix", c_int32),
         ("has_finish", c_int32),
         ("aggregation", c_int32),
+        ("carrier", c_char_p),
     ]
 
 

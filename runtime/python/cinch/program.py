@@ -73,6 +73,7 @@ class Program:
         self.is_matrix = bool(info.is_matrix)
         self.has_finish = bool(info.has_finish)
         self.aggregation = _abi.AGGREGATIONS[info.aggregation]
+        self.carrier = _library.text_of(info.carrier)
         self.parameters: Dict[str, Parameter] = {each.name: each for each in map(self._parameter, range(info.num_parameters))}
         self.states: Dict[str, State] = {each.name: each for each in map(self._state, range(info.num_states))}
 

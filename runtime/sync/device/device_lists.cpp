@@ -16,7 +16,8 @@ void DeviceList::add(std::uint32_t piece) {
 
 void DeviceLists::need(const Task& task) {
   for (const std::uint32_t group : task.groups) {
-    const auto& [codec, pieces] = plan_.groups[group];
+    const std::uint32_t codec = plan_.groups[group].codec;
+    const PieceList& pieces = plan_.groups[group].pieces;
     if (codec == kDense || task.is_dense) continue;
     for (const Site site : sites_of(task, device_.info(codec))) {
       for (const std::uint32_t piece : pieces) {
@@ -26,6 +27,13 @@ void DeviceLists::need(const Task& task) {
       }
     }
   }
+}
+
+// Sites draw differently, unless a carrier shall draw what ranks drew for their gradients.
+std::uint64_t DeviceLists::seed_at(std::uint32_t codec, Site site) const {
+  const auto carried = carried_[codec];
+  const bool shares = carried && device_.info(*carried).carrier.shares_draws;
+  return shares ? rank_.seed : site_seed(rank_.seed, site);
 }
 
 Status DeviceLists::open() {
@@ -45,7 +53,11 @@ Status DeviceLists::open(std::uint32_t codec, Site site, DeviceList& list) {
     tensors.push_back({is_matrix ? tensor.rows : of.num_elems, is_matrix ? tensor.cols : 1,
                        of.tensor, of.number});
   }
-  const ListOptions options{rank_.world, rank_.rank, site_seed(rank_.seed, site), {}, true};
+  // A carrier encodes no rank's gradient: at that site it only decodes.
+  list.only_decodes = carried_[codec].has_value() && site == Site::Worker;
+  ListOptions options{rank_.world, rank_.rank, seed_at(codec, site)};
+  options.only_decodes = list.only_decodes;
+  options.keeps_states = !list.only_decodes;
   auto sessions = device_.open(codec, options, tensors);
   if (!sessions) return named(tl::unexpected<ListError>(sessions.error()), list.pieces);
   list.sessions = std::move(*sessions);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,7 @@ struct DeviceList {
   PieceList pieces;                    // by entry
   std::vector<std::uint32_t> entries;  // by piece; kNoEntry: none
   std::vector<std::uint64_t> bounds;   // by entry: the largest payload in this step
+  bool only_decodes = false;           // holds no states
   std::unique_ptr<ListSession> sessions;
   std::vector<const Task*> begun;  // tasks whose calls were begun and not yet collected
 
@@ -45,13 +47,17 @@ class DeviceLists {
 
   /// `plan` and `device` outlive this.
   DeviceLists(const Plan& plan, ComputeDevice& device, const Rank& rank)
-      : plan_(plan), device_(device), rank_(rank) {}
+      : plan_(plan), device_(device), rank_(rank) {
+    for (std::uint32_t codec = 0; codec < device.num_programs(); ++codec)
+      carried_.push_back(codec_carried_by(plan, codec));
+  }
 
   /// Notes the sessions that a task needs; `open` then opens them all.
   void need(const Task& task);
   Status open();
   Status open(std::uint32_t codec, Site site, DeviceList& list);
   void close() { lists_.clear(); }
+  bool is_carrier(std::uint32_t codec) const { return carried_[codec].has_value(); }
 
   std::map<Key, DeviceList>& all() { return lists_; }
   const std::map<Key, DeviceList>& all() const { return lists_; }
@@ -81,6 +87,7 @@ class DeviceLists {
   Status collect_begun();
 
  private:
+  std::uint64_t seed_at(std::uint32_t codec, Site site) const;
   Key key_of(std::uint32_t codec, Site site, std::uint32_t first_piece) const {
     return {codec, site, device_.is_host() ? 0 : first_piece};
   }
@@ -90,6 +97,8 @@ class DeviceLists {
   ComputeDevice& device_;
   Rank rank_;
   std::map<Key, DeviceList> lists_;
+  // By codec: the codec whose sums it carries, if any
+  std::vector<std::optional<std::uint32_t>> carried_;
   // Data of the running call; the vectors keep their memory.
   PieceList pieces_;
   std::vector<std::size_t> which_;

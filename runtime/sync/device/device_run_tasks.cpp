@@ -31,6 +31,8 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
       return is_dense(plan_, task) ? decode_dense(task, memory) : decode(task, memory);
     case TaskKind::Add:
       return add_gradient(task, memory);
+    case TaskKind::Scale:
+      return scale(task);
     case TaskKind::Finish:
       return finish(task, memory);
     case TaskKind::Spread:
@@ -104,22 +106,22 @@ std::uint8_t* DeviceTasks::encoding_room(const Task& task, std::size_t index) co
   return room;
 }
 
-std::uint64_t DeviceTasks::room_bytes(const DeviceList& list, std::uint32_t piece,
-                                      std::uint32_t slot) const {
-  const Piece& of = plan_.pieces[piece];
-  const bool is_known = is_packed(slot) && has_known_sizes(plan_.tensors[of.tensor].codec);
-  return is_known ? list.bounds[list.entry_of(piece)] : of.bound_bytes;
+std::uint64_t DeviceTasks::room_bytes(const DeviceList& list, const Group& group,
+                                      std::uint32_t piece, std::uint32_t slot) const {
+  const bool is_known = is_packed(slot) && has_known_sizes(group.codec);
+  return is_known ? list.bounds[list.entry_of(piece)] : payload_room(group, plan_.pieces[piece]);
 }
 
 Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory& memory) {
   const std::uint32_t slot = task.writes[index];
-  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const Group& group = plan_.groups[task.groups[index]];
+  const PieceList& pieces = group.pieces;
   std::uint8_t* at = encoding_room(task, index);
   for (const std::uint32_t piece : pieces) {
     const auto from = tensors_->source(piece, task.from, memory);
     CINCH_TRY(from);
     inputs_.push_back(*from);
-    const std::uint64_t bytes = room_bytes(lists_.of(task, task.site, pieces[0]), piece, slot);
+    const std::uint64_t bytes = room_bytes(lists_.of(task, task.site, pieces[0]), group, piece, slot);
     payload_slots_.push_back({{at, bytes}, {}});
     at += round_up_to_arena(bytes);
   }
@@ -237,7 +239,8 @@ Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
 // For a message on a GPU whose lengths do not tell where payloads lie, the host reads them.
 Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site,
                                   PieceMemory& memory) {
-  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const Group& group = plan_.groups[task.groups[index]];
+  const PieceList& pieces = group.pieces;
   if (pieces.empty()) return Ok{};
   const std::uint32_t slot = task.reads[index];
   const auto used = memory.used_bytes(slot);
@@ -245,13 +248,13 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site
   const bool is_alone = pieces.size() == 1;
   const bool is_known = is_alone || !is_packed(slot) || has_known_sizes(codec_of(plan_, task));
   if (device_->is_host() || !stays(slot) || !is_known) {
-    return split_payloads(slot, pieces, *used, memory);
+    return split_payloads(slot, group, *used, memory);
   }
   std::uint64_t end = 0;
   for (const std::uint32_t piece : pieces) {
     const std::uint64_t begin = round_up_to_arena(end);
     const std::uint64_t bytes =
-        is_alone ? *used : room_bytes(lists_.of(task, site, pieces[0]), piece, slot);
+        is_alone ? *used : room_bytes(lists_.of(task, site, pieces[0]), group, piece, slot);
     end = begin + bytes;
     payloads_.emplace_back(memory_->slot(slot) + begin, bytes);
   }
@@ -261,14 +264,14 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site
                           describe_piece(plan_, pieces.back()), end, *used));
 }
 
-Status DeviceTasks::split_payloads(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
+Status DeviceTasks::split_payloads(std::uint32_t slot, const Group& group, std::uint64_t used,
                                    PieceMemory& memory) {
   const auto message = memory.bytes_of(slot).first(used);
   const bool is_host = device_->is_host(), is_read = !is_host && stays(slot);
   Status status = is_read ? device_->copy_out(message, memory_->slot(slot)) : Status(Ok{});
   if (status && is_read) status = device_->wait();
   const std::size_t first = payloads_.size();
-  if (status) status = split_message(plan_, pieces, message, is_packed(slot), payloads_);
+  if (status) status = split_message(plan_, group, message, is_packed(slot), payloads_);
   for (std::size_t i = first; status && !is_host && i < payloads_.size(); ++i) {
     const PayloadBytes there = payloads_[i];
     std::uint8_t* const room = memory_->slot(slot) + (there.data() - message.data());
@@ -317,6 +320,15 @@ Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
     pairs_.push_back({memory_->sum(piece), *from, tensors_->num_elems(piece)});
   }
   return device_->add(pairs_);
+}
+
+Status DeviceTasks::scale(const Task& task) {
+  pairs_.clear();
+  for (const std::uint32_t piece : listed(task)) {
+    std::uint8_t* const sum = memory_->sum(piece);
+    pairs_.push_back({sum, sum, tensors_->num_elems(piece)});
+  }
+  return device_->multiply(pairs_, task.factor);
 }
 
 Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {

@@ -60,7 +60,8 @@ Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
 
 Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
                               std::span<const std::uint32_t> slots, PieceMemory& memory) {
-  const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
+  const Group& group = plan_.groups[task.groups[0]];
+  const PieceList& pieces = group.pieces;
   sums_found_.resize(pieces.size());
   array_ends_.assign(slots.size(), 0);
   if (pieces.empty()) return Ok{};
@@ -68,7 +69,7 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
   std::uint8_t* const at = slot_at(own, memory);
   const DeviceList& list = lists_.of(task, Site::Worker, pieces[0]);
   payloads_.clear();
-  Status status = is_added_on_host(own) ? split_message(plan_, pieces, memory.bytes_of(own),
+  Status status = is_added_on_host(own) ? split_message(plan_, group, memory.bytes_of(own),
                                                         is_packed(own), payloads_)
                                         : find_payloads(task, 0, Site::Worker, memory);
   for (std::size_t i = 0; i < pieces.size() && status; ++i) {

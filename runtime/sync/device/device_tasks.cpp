@@ -122,12 +122,13 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
   protocols_.begin_step();
   tensors_->begin_step();
   for (auto& [key, list] : lists_.all()) {
-    CINCH_TRY(list.sessions->keep_states());
-    if (info_of(std::get<0>(key)).has_sync) continue;
+    const std::uint32_t codec = std::get<0>(key);
+    if (!list.only_decodes) CINCH_TRY(list.sessions->keep_states());
+    if (info_of(codec).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       const auto bound = list.sessions->payload_bound(i, step);
       CINCH_TRY(bound);
-      CINCH_TRY(check_room(plan_, list.pieces[i], *bound, step));
+      CINCH_TRY(check_room(plan_, list.pieces[i], lists_.is_carrier(codec), *bound, step));
       list.bounds[i] = static_cast<std::uint64_t>(*bound);
     }
   }
@@ -146,7 +147,7 @@ void DeviceTasks::take_back_step() {
   const auto turn = take_turn(*device_);
   (void)device_->wait();
   for (auto& [key, list] : lists_.all()) {
-    (void)list.sessions->take_back_states();
+    if (!list.only_decodes) (void)list.sessions->take_back_states();
   }
   (void)device_->wait();
 }
@@ -154,7 +155,8 @@ void DeviceTasks::take_back_step() {
 void DeviceTasks::take_back(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
   for (auto& [key, list] : lists_.all()) {
-    if (list.has(piece)) (void)list.sessions->take_back_tensor(list.entry_of(piece));
+    const bool is_kept = list.has(piece) && !list.only_decodes;
+    if (is_kept) (void)list.sessions->take_back_tensor(list.entry_of(piece));
   }
   (void)device_->wait();
 }
@@ -184,7 +186,7 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
   for (auto& [key, list] : lists_.all()) {
     const auto& [codec, site, first] = key;
-    if (!list.has(piece) || info_of(codec).states.empty()) continue;
+    if (!list.has(piece) || list.only_decodes || info_of(codec).states.empty()) continue;
     DeviceList fresh;
     fresh.pieces = {piece};
     CINCH_TRY(lists_.open(codec, site, fresh));
@@ -211,7 +213,7 @@ SyncMemory DeviceTasks::memory_use() const {
 
 void DeviceTasks::visit_states(const SiteVisitor& visit) {
   for (auto& [key, list] : lists_.all()) {
-    if (info_of(std::get<0>(key)).states.empty()) continue;
+    if (list.only_decodes || info_of(std::get<0>(key)).states.empty()) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       SiteStates states(*list.sessions, i, *device_);
       visit({list.pieces[i], std::get<1>(key)}, states);

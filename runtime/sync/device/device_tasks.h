@@ -93,7 +93,8 @@ class DeviceTasks : public RankTasks {
   std::uint8_t* encoding_room(const Task& task, std::size_t index) const;
   /// Room of a payload in a message: its largest size, or its real size if payloads are packed and
   /// sizes do not depend on contents.
-  std::uint64_t room_bytes(const DeviceList& list, std::uint32_t piece, std::uint32_t slot) const;
+  std::uint64_t room_bytes(const DeviceList& list, const Group& group, std::uint32_t piece,
+                           std::uint32_t slot) const;
   /// Do payloads follow one another without gaps, so that the message is no longer than they are?
   bool is_packed(std::uint32_t slot) const { return own_.slots[slot].length != kNoSlot; }
   bool has_known_sizes(std::uint32_t codec) const { return info_of(codec).wire.counts.empty(); }
@@ -102,10 +103,11 @@ class DeviceTasks : public RankTasks {
   /// Adds a message's payloads on the device to payloads_.
   Status find_payloads(const Task& task, std::size_t index, Site site, PieceMemory& memory);
   /// Splits a message by the payloads' headers.
-  Status split_payloads(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
+  Status split_payloads(std::uint32_t slot, const Group& group, std::uint64_t used,
                         PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
   Status add_gradient(const Task& task, PieceMemory& memory);
+  Status scale(const Task& task);
   Status finish(const Task& task, PieceMemory& memory);
   Status finish_by_list(const Task& task, PieceMemory& memory);
 
