@@ -110,6 +110,7 @@ class LibraryMaker {
       }
       auto image = make_image(from.kernels, to.target, options);
       CINCH_TRY(image);
+      CINCH_TRY(add_carrier(from, to.target, options, *image));
       part.bytes = rt::write_image(*image);
       return rt::Ok{};
     }
@@ -121,6 +122,24 @@ class LibraryMaker {
     part.bytes = std::move(*object);
     for (const std::string& symbol : source.symbols)
       part.kernels.push_back(options.symbol_prefix + symbol);
+    return rt::Ok{};
+  }
+
+  // Few calls of a step are the carrier's, so it has code for the lowest level alone.
+  rt::Result<rt::ProgramImage> image_for_cpus(const LibraryProgram& each,
+                                              const std::string& arch) const {
+    rt::ProgramImage image = image_without_code(each.kernels, "cpu:" + arch);
+    CINCH_TRY(add_carrier(each, {TargetKind::Cpu, arch}, {}, image));
+    return image;
+  }
+
+  // An image with code of its own within the program's image.
+  static rt::Status add_carrier(const LibraryProgram& of, const Target& target,
+                                const ImageOptions& options, rt::ProgramImage& to) {
+    if (!of.carrier) return rt::Ok{};
+    auto image = make_image(*of.carrier, target, options);
+    CINCH_TRY(image);
+    to.carrier = std::make_shared<const rt::ProgramImage>(std::move(*image));
     return rt::Ok{};
   }
 
@@ -206,12 +225,13 @@ class LibraryMaker {
     std::vector<NamedBytes> data, objects;
   };
 
-  Joined collect(const std::string& arch) const {
+  rt::Result<Joined> collect(const std::string& arch) const {
     Joined joined;
     for (const LibraryProgram& each : programs_) {
       const std::string symbol = own_symbol(request_.name, "image", each.name);
-      joined.data.push_back(
-          {symbol, rt::write_image(image_without_code(each.kernels, "cpu:" + arch))});
+      const auto image = image_for_cpus(each, arch);
+      CINCH_TRY(image);
+      joined.data.push_back({symbol, rt::write_image(*image)});
       joined.tables.push_back({each.name, symbol, joined.data.back().bytes.size(), {}, {}});
     }
     for (const Part& part : parts_) {
@@ -240,7 +260,9 @@ class LibraryMaker {
   }
 
   rt::Status join(const std::string& arch, std::vector<NamedBytes>& files) const {
-    Joined joined = collect(arch);
+    auto collected = collect(arch);
+    CINCH_TRY(collected);
+    Joined& joined = *collected;
     auto tables = compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch);
     CINCH_TRY(tables);
     auto data = make_data_object(arch, joined.data);

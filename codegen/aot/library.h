@@ -2,6 +2,7 @@
 // other, without a compiler where it is used.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace cinch::codegen {
 struct LibraryProgram {
   std::string name;
   kir::KernelProgram kernels;
+  std::optional<kir::KernelProgram> carrier = {};  // of its sums (rt::CarrierKind::Program)
 };
 
 /// The source of a library's compressors. Each program is prepared once, several at a time and on

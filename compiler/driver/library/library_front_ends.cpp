@@ -50,12 +50,22 @@ void LibraryFrontEnds::make(Program& program) {
   front_end.show = [&](const dsl::DiagSink& sink, const dsl::SourceSet& sources) {
     program.diagnostics += diagnostics_text(wanted_diagnostics(sink), sources);
   };
-  rt::StepLimit steps = service::step_limit(program.options);
-  const ir::Program ir = service::make_ir(front_end, program.options, true, &steps);
-  kir::KernelProgram kernels = service::make_kernels(ir, {program.options.states, &steps});
+  const auto kernels_of = [](FrontEnd& from, const ProgramOptions& options) {
+    rt::StepLimit steps = service::step_limit(options);
+    const ir::Program ir = service::make_ir(from, options, true, &steps);
+    return service::make_kernels(ir, {options.states, &steps});
+  };
+  kir::KernelProgram kernels = kernels_of(front_end, program.options);
   program.files = files_of(front_end.sources);
   std::string name = kernels.info.name;
+  const bool has_carrier = kernels.info.carrier.kind == rt::CarrierKind::Program;
   program.made = {std::move(name), std::move(kernels)};
+  if (!has_carrier) return;
+  FrontEnd of_carrier;
+  of_carrier.show = [](const dsl::DiagSink&, const dsl::SourceSet&) {};  // it was shown
+  ProgramOptions carrier = program.options;
+  carrier.is_carrier = true;
+  program.made.carrier = kernels_of(of_carrier, carrier);
 }
 
 void LibraryFrontEnds::prepare(std::size_t index) {

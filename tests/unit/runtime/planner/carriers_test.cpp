@@ -56,8 +56,9 @@ TEST(Carriers, EncodeAllSums) {
             }
           }
         }
-        const bool may_be_none = !encodes_sums(name) || name == "hierarchical";
-        EXPECT_EQ(num_carried == 0, may_be_none && num_carried == 0) << name << ", " << world;
+        if (name != "hierarchical") {
+          EXPECT_EQ(num_carried > 0, encodes_sums(name)) << name << ", " << world;
+        }
       }
     }
   }
