@@ -28,8 +28,8 @@ SyncCase model_case(const char* plan) {
   request.piece_bytes = 4096;
   for (const std::string& program : kPrograms) {
     made.programs.push_back(compiled_library(program));
-    request.codecs.push_back(rt::codec_facts(rt::image_of(made.programs.back()), kNumRanks));
   }
+  request.codecs = facts_of(made.programs, kNumRanks);
   request.tensors = {{"head", 30, 20, is_scattered ? 1U : 0U},
                      {"bias", 21, 1, rt::kDense},
                      {"large", 3001, 1, 1},

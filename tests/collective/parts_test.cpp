@@ -25,9 +25,7 @@ SyncCase model_case(std::string_view plan, std::uint32_t world) {
   request.plan = plan;
   request.world = world;
   request.piece_bytes = 16384;
-  for (const auto& program : made.programs) {
-    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world));
-  }
+  request.codecs = facts_of(made.programs, world);
   request.tensors = {
       {"head", 30, 20, 0},          {"head.bias", 20, 1, rt::kDense}, {"fc3", 3000, 1, 1},
       {"fc2", 9000, 1, 2},          {"fc2.bias", 90, 1, rt::kDense},  {"none", 0, 1, 1},

@@ -80,7 +80,7 @@ TEST(Plans, SynchroniseMatrices) {
     rt::PlanRequest request;
     request.plan = "two_shot";
     request.world = world;
-    request.codecs = {rt::codec_facts(rt::image_of(matrices.programs[0]), world)};
+    request.codecs = facts_of(matrices.programs, world);
     request.tensors = {{"a", 30, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
     matrices.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
     check_steps(matrices, "powersgd");
@@ -96,7 +96,8 @@ TEST(Plans, PayloadsThatFollowTheStep) {
     request.world = kWorld;
     request.piece_bytes = 16384;
     const auto compiled = compiled_library(program);
-    request.codecs = {rt::codec_facts(rt::image_of(compiled), kWorld)};
+    Programs programs = {compiled};
+    request.codecs = facts_of(programs, kWorld);
     request.tensors = {{"large", 9000, 1, 0}, {"small", 40, 1, 0}};
     for (const std::string_view plan : rt::plan_names()) {
       request.plan = plan;

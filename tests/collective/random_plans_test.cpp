@@ -68,9 +68,8 @@ Drawn draw(std::uint64_t seed) {
   request.lengths = below(random, 2) == 0 ? rt::LengthPolicy::Padded : rt::LengthPolicy::Exchanged;
   for (const char* program : kPrograms) {
     drawn.one_case.programs.push_back(compiled_library(program));
-    request.codecs.push_back(
-        rt::codec_facts(rt::image_of(drawn.one_case.programs.back()), request.world));
   }
+  request.codecs = facts_of(drawn.one_case.programs, request.world);
   const std::uint64_t num_tensors = 1 + below(random, 6);
   for (std::uint64_t t = 0; t < num_tensors; ++t) {
     const auto rows =

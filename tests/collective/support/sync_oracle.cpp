@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/call/joins.h"
@@ -20,12 +21,58 @@ bool SyncOracle::is_dense(std::uint32_t piece) const {
   return plan_.tensors[plan_.pieces[piece].tensor].codec == rt::kDense;
 }
 
-rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site site) {
-  auto& found = sessions_[{piece, rank, site}];
+const rt::ProgramInfo& SyncOracle::info_of(std::uint32_t piece) const {
+  return programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info();
+}
+
+rt::CarrierKind SyncOracle::carrier_of(std::uint32_t piece) const {
+  return is_dense(piece) ? rt::CarrierKind::Itself : info_of(piece).carrier.kind;
+}
+
+SyncOracle::Coder SyncOracle::coder_of_sums(std::uint32_t piece) const {
+  return carrier_of(piece) == rt::CarrierKind::Itself ? Coder::Own : Coder::OfSums;
+}
+
+float SyncOracle::share(std::uint32_t piece) const {
+  const bool adds = plan_.name == "allreduce" || plan_.name == "ring" || plan_.name == "tree";
+  if (!adds || is_dense(piece) || carrier_of(piece) != rt::CarrierKind::Itself) return 1;
+  if (plan_.name == "allreduce" && !has_summed_payloads(piece)) return 1;
+  const auto is_narrow = [](const rt::FieldInfo& field) {
+    return field.type.dtype == kF16 || (is_float(field.type.dtype) && field.type.dtype.bits == 8);
+  };
+  if (std::ranges::none_of(info_of(piece).wire.fields, is_narrow)) return 1;
+  if (!info_of(piece).takes_partial_sums()) return 1;
+  float share = 1;
+  while (share * static_cast<float>(plan_.world()) > 1) share /= 2;
+  return share;
+}
+
+SyncOracle::Values SyncOracle::shared_gradient(std::uint32_t piece, std::uint32_t rank) const {
+  Values values = gradient(piece, rank);
+  for (float& value : values) value *= share(piece);
+  return values;
+}
+
+SyncOracle::Values SyncOracle::own_part(std::uint32_t piece, std::uint32_t rank) {
+  if (carrier_of(piece) == rt::CarrierKind::Itself) return shared_gradient(piece, rank);
+  Values part(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  decode_add(piece, Site::Worker, encode(piece, rank, Site::Worker, gradient(piece, rank)), part);
+  return part;
+}
+
+rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site site, Coder coder) {
+  auto& found = sessions_[{piece, rank, site, coder}];
   if (found == nullptr) {
     const rt::Piece& of = plan_.pieces[piece];
     const rt::PlanTensor& tensor = plan_.tensors[of.tensor];
-    const auto& program = programs_[tensor.codec];
+    std::shared_ptr<const rt::LoadedProgram> program = programs_[tensor.codec];
+    const bool shares_draws = coder == Coder::OfSums && program->info().carrier.shares_draws;
+    if (coder == Coder::OfSums) {
+      const auto carries = [&](const auto& other) {
+        return other->info().name == program->info().name + ".again";
+      };
+      program = *std::ranges::find_if(programs_, carries);
+    }
     rt::SessionOptions options;
     options.rows = program->info().is_matrix ? tensor.rows : of.num_elems;
     options.cols = program->info().is_matrix ? tensor.cols : 1;
@@ -34,6 +81,7 @@ rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site s
     options.worker = rank;
     // As docs/sync_reference.md says: the site's number times this.
     options.seed = seed_ ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
+    if (shares_draws) options.seed = seed_;
     options.tensor = of.tensor;
     options.piece = of.number;
     auto opened = rt::Session::open(program, options);
@@ -50,19 +98,22 @@ SyncOracle::Values SyncOracle::gradient(std::uint32_t piece, std::uint32_t rank)
 }
 
 SyncOracle::Bytes SyncOracle::encode(std::uint32_t piece, std::uint32_t rank, Site site,
-                                     const Values& values) {
-  if (is_dense(piece)) {
+                                     const Values& values, Coder coder) {
+  if (is_dense(piece) ||
+      (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
     Bytes bytes(4 * values.size());
     if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes;
   }
-  const auto payload = session(piece, rank, site).encode(values, step_);
+  const auto payload = session(piece, rank, site, coder).encode(values, step_);
   EXPECT_TRUE(payload) << payload.error().message;
   return {payload->begin(), payload->end()};
 }
 
-void SyncOracle::decode_add(std::uint32_t piece, Site site, const Bytes& payload, Values& sum) {
-  if (is_dense(piece)) {
+void SyncOracle::decode_add(std::uint32_t piece, Site site, const Bytes& payload, Values& sum,
+                            Coder coder) {
+  if (is_dense(piece) ||
+      (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
     for (std::size_t i = 0; i < sum.size(); ++i) {
       float value;
       std::memcpy(&value, payload.data() + 4 * i, 4);
@@ -70,7 +121,7 @@ void SyncOracle::decode_add(std::uint32_t piece, Site site, const Bytes& payload
     }
     return;
   }
-  const rt::Status status = session(piece, 0, site).decode_add(payload, sum, step_);
+  const rt::Status status = session(piece, 0, site, coder).decode_add(payload, sum, step_);
   EXPECT_TRUE(status) << status.error().message;
 }
 
@@ -109,7 +160,7 @@ bool SyncOracle::has_summed_payloads(std::uint32_t piece) const {
 SyncOracle::Values SyncOracle::summed(std::uint32_t piece) {
   std::vector<Bytes> payloads;
   for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-    payloads.push_back(encode(piece, rank, Site::Worker, gradient(piece, rank)));
+    payloads.push_back(encode(piece, rank, Site::Worker, shared_gradient(piece, rank)));
   }
   rt::Session& first = session(piece, 0, Site::Worker);
   const auto header = rt::read_payload_header(payloads[0]);
@@ -123,6 +174,7 @@ SyncOracle::Values SyncOracle::summed(std::uint32_t piece) {
   Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems));
   const rt::Status status = first.decode(*joined, sum, step_);
   EXPECT_TRUE(status) << status.error().message;
+  for (float& value : sum) value *= 1 / share(piece);
   return sum;
 }
 
@@ -130,36 +182,35 @@ SyncOracle::Values SyncOracle::along_the_ring(std::uint32_t piece, std::uint32_t
   const std::uint32_t world = plan_.world();
   Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
   Site site = Site::Worker;
+  Coder coder = Coder::Own;
   Bytes payload;
   for (std::uint32_t i = 1; i <= world; ++i) {
     const std::uint32_t rank = (owner + i) % world;
-    const Values own = gradient(piece, rank);
-    if (i > 1) {
-      std::ranges::fill(sum, 0.0f);
-      decode_add(piece, site, payload, sum);
-      site = Site::Hop;
+    if (i == 1 && world > 1) {
+      payload = encode(piece, rank, Site::Worker, shared_gradient(piece, rank));
+      continue;
     }
-    const bool is_first = i == 1 && world > 1;
-    if (!is_first) {
-      for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
-    }
-    if (i < world) payload = encode(piece, rank, site, is_first ? own : sum);
+    sum = own_part(piece, rank);
+    if (i > 1) decode_add(piece, site, payload, sum, coder);
+    site = Site::Hop;
+    coder = coder_of_sums(piece);
+    if (i < world) payload = encode(piece, rank, site, sum, coder);
   }
+  for (float& value : sum) value *= 1 / share(piece);
   return sum;
 }
 
 // A rank's children are the ranks that have one of its low zero bits set.
 SyncOracle::Values SyncOracle::partial_of_tree(std::uint32_t piece, std::uint32_t rank) {
-  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
-  const Values own = gradient(piece, rank);
-  for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
+  Values sum = own_part(piece, rank);
   const auto has_children = [&](std::uint32_t of) { return of % 2 == 0 && of + 1 < plan_.world(); };
   for (std::uint32_t bit = 1; rank % (2 * bit) == 0 && rank + bit < plan_.world(); bit *= 2) {
     const std::uint32_t child = rank + bit;
     const Site site = has_children(child) ? Site::Hop : Site::Worker;
+    const Coder coder = has_children(child) ? coder_of_sums(piece) : Coder::Own;
     const Values from =
-        has_children(child) ? partial_of_tree(piece, child) : gradient(piece, child);
-    decode_add(piece, site, encode(piece, child, site, from), sum);
+        has_children(child) ? partial_of_tree(piece, child) : shared_gradient(piece, child);
+    decode_add(piece, site, encode(piece, child, site, from, coder), sum, coder);
   }
   return sum;
 }
@@ -183,10 +234,12 @@ SyncOracle::Values SyncOracle::between_machines(std::uint32_t piece, std::uint32
 
 SyncOracle::Values SyncOracle::again(std::uint32_t piece, std::uint32_t owner,
                                      const Values& result) {
-  const Bytes payload = encode(piece, owner, Site::Owner, result);
-  if (is_dense(piece)) return result;
+  if (is_dense(piece) || carrier_of(piece) == rt::CarrierKind::Exact) return result;
+  const Coder coder = coder_of_sums(piece);
+  const Bytes payload = encode(piece, owner, Site::Owner, result, coder);
   Values update(result.size());
-  const rt::Status status = session(piece, owner, Site::Owner).decode(payload, update, step_);
+  const rt::Status status =
+      session(piece, owner, Site::Owner, coder).decode(payload, update, step_);
   EXPECT_TRUE(status) << status.error().message;
   return update;
 }
@@ -198,7 +251,7 @@ SyncOracle::Values SyncOracle::synchronised(std::uint32_t piece) {
     const Values own = gradient(piece, rank);
     updates[rank].resize(own.size());
     const rt::Status status =
-        sessions_.at({piece, rank, Site::Worker})->sync(own, updates[rank], step_, ranks);
+        sessions_.at({piece, rank, Site::Worker, Coder::Own})->sync(own, updates[rank], step_, ranks);
     EXPECT_TRUE(status) << status.error().message;
   });
   return updates[0];
@@ -218,10 +271,13 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
   }
   if (plan_.name == "reduce_scatter") return finish(piece, owner, gathered(piece));
   if (plan_.name == "tree") owner = 0;
-  const Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
-                     : plan_.name == "hierarchical" ? between_machines(piece, owner)
-                     : plan_.name == "tree"         ? partial_of_tree(piece, 0)
-                                                    : gathered(piece);
+  Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
+               : plan_.name == "hierarchical" ? between_machines(piece, owner)
+               : plan_.name == "tree"         ? partial_of_tree(piece, 0)
+                                              : gathered(piece);
+  if (plan_.name == "tree") {
+    for (float& value : sum) value *= 1 / share(piece);
+  }
   return again(piece, owner, finish(piece, owner, sum));
 }
 
@@ -239,6 +295,7 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
     const bool is_owned_in_turn = plan_.name != "ps";
     const std::uint32_t owner = is_owned_in_turn ? num_owned % plan_.world() : 0;
     const std::uint32_t codec = plan_.groups[group].codec;
+    if (plan_.groups[group].carries != rt::kNoGroup) continue;
     if (codec == rt::kDense || !programs_[codec]->info().has_sync) ++num_owned;
     for (const std::uint32_t piece : plan_.groups[group].pieces) {
       const Values update = piece_update(piece, owner);

@@ -35,19 +35,33 @@ class SyncOracle {
   Values partial_of_tree(std::uint32_t piece, std::uint32_t rank);
   Values again(std::uint32_t piece, std::uint32_t owner, const Values& result);
 
+  /// Who encodes and decodes: a piece's own program, or what carries its sums.
+  enum class Coder : std::uint8_t { Own, OfSums };
   bool is_dense(std::uint32_t piece) const;
-  rt::Session& session(std::uint32_t piece, std::uint32_t rank, rt::Site site);
+  const rt::ProgramInfo& info_of(std::uint32_t piece) const;
+  rt::CarrierKind carrier_of(std::uint32_t piece) const;
+  /// Who encodes partial sums.
+  Coder coder_of_sums(std::uint32_t piece) const;
+  /// What a gradient is multiplied by before others add to it: see docs/sync_reference.md.
+  float share(std::uint32_t piece) const;
+  /// A rank's gradient as a part of a sum: as it is, or as it decodes.
+  Values own_part(std::uint32_t piece, std::uint32_t rank);
+  Values shared_gradient(std::uint32_t piece, std::uint32_t rank) const;
+  rt::Session& session(std::uint32_t piece, std::uint32_t rank, rt::Site site,
+                       Coder coder = Coder::Own);
   Values gradient(std::uint32_t piece, std::uint32_t rank) const;
-  Bytes encode(std::uint32_t piece, std::uint32_t rank, rt::Site site, const Values& values);
+  Bytes encode(std::uint32_t piece, std::uint32_t rank, rt::Site site, const Values& values,
+               Coder coder = Coder::Own);
   /// sum += decoded.
-  void decode_add(std::uint32_t piece, rt::Site site, const Bytes& payload, Values& sum);
+  void decode_add(std::uint32_t piece, rt::Site site, const Bytes& payload, Values& sum,
+                  Coder coder = Coder::Own);
   Values finish(std::uint32_t piece, std::uint32_t rank, Values sum);
 
   const rt::Plan& plan_;
   const Programs& programs_;
   std::uint64_t seed_;
   std::uint32_t on_each_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, rt::Site>, std::unique_ptr<rt::Session>>
+  std::map<std::tuple<std::uint32_t, std::uint32_t, rt::Site, Coder>, std::unique_ptr<rt::Session>>
       sessions_;
   const std::vector<Tensors>* gradients_ = nullptr;
   std::uint64_t step_ = 0;

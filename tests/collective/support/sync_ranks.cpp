@@ -22,18 +22,65 @@ ProgramFile library_file(const std::string& expression) {
           expression + "\n");
 }
 
-std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression) {
-  static std::mutex mutex;  // ranks are threads
-  static std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> made;
-  const std::lock_guard lock(mutex);
-  auto& program = made[expression];
-  if (program == nullptr) program = load(library_file(expression));
+namespace {
+
+// Programs of one process, with their texts; ranks are threads.
+struct KnownPrograms {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> by_name;
+  std::map<const rt::LoadedProgram*, ProgramFile> files;
+};
+
+KnownPrograms& known_programs() {
+  static auto* const kKnown = new KnownPrograms;
+  return *kKnown;
+}
+
+std::shared_ptr<const rt::LoadedProgram> known(const std::string& name, const ProgramFile& file) {
+  KnownPrograms& all = known_programs();
+  const std::lock_guard lock(all.mutex);
+  auto& program = all.by_name[name];
+  if (program == nullptr) {
+    program = load(file);
+    all.files[program.get()] = file;
+  }
   return program;
+}
+
+std::shared_ptr<const rt::LoadedProgram> carrier_of(const rt::LoadedProgram& program) {
+  ProgramFile file;
+  {
+    KnownPrograms& all = known_programs();
+    const std::lock_guard lock(all.mutex);
+    file = all.files.at(&program);
+  }
+  file.is_carrier = true;
+  return known("what carries " + file.text, file);
+}
+
+}  // namespace
+
+std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression) {
+  return known(expression, library_file(expression));
 }
 
 std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
                                                        const std::string& text) {
-  return load(*make_program(name, text));
+  return known(text, *make_program(name, text));
+}
+
+std::vector<rt::CodecFacts> facts_of(Programs& programs, std::uint32_t world) {
+  std::vector<rt::CodecFacts> facts;
+  const std::size_t num_given = programs.size();
+  for (std::size_t i = 0; i < num_given; ++i) {
+    facts.push_back(rt::codec_facts(rt::image_of(programs[i]), world));
+    if (facts[i].carrier.kind != rt::CarrierKind::Program) continue;
+    facts[i].carrier_codec = static_cast<std::uint32_t>(programs.size());
+    programs.push_back(carrier_of(*programs[i]));
+  }
+  for (std::size_t i = num_given; i < programs.size(); ++i)
+    facts.push_back(rt::codec_facts(rt::image_of(programs[i]), world));
+  return facts;
 }
 
 rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank) {
@@ -51,7 +98,7 @@ SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
   SyncCase made;
   if (program != nullptr) {
     made.programs = {program};
-    request.codecs = {rt::codec_facts(rt::image_of(program), request.world)};
+    request.codecs = facts_of(made.programs, request.world);
   } else {
     for (rt::PlanTensor& tensor : request.tensors) tensor.codec = rt::kDense;
   }

@@ -27,6 +27,9 @@ std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& exp
 std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
                                                        const std::string& text);
 
+/// Facts of programs of these two functions. Appends what carries their sums to `programs`.
+std::vector<rt::CodecFacts> facts_of(Programs& programs, std::uint32_t world);
+
 /// The same sizes and bits?
 bool are_same(const Tensors& a, const Tensors& b);
 

@@ -20,6 +20,7 @@ struct ProgramFile {
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
   std::uint32_t world = 1;
   std::vector<std::pair<std::string, double>> bindings;
+  bool is_carrier = false;  // what carries the program's sums is meant
 };
 
 /// Reads a file and its directives. Nothing if it cannot be read or a directive is invalid.
