@@ -12,21 +12,24 @@ namespace cinch::testing {
 namespace {
 
 // Compiled once per process.
-const rt::ProgramImage& emulated_image(const std::string& expression) {
-  static std::map<std::string, rt::ProgramImage> made;
-  const auto found = made.find(expression);
+const rt::ProgramImage& emulated_image(const std::string& expression, bool is_carrier) {
+  static std::map<std::pair<std::string, bool>, rt::ProgramImage> made;
+  const auto found = made.find({expression, is_carrier});
   if (found != made.end()) return found->second;
-  const auto compiled = compile(library_file(expression));
+  ProgramFile file = library_file(expression);
+  file.is_carrier = is_carrier;
+  const auto compiled = compile(file);
   EXPECT_TRUE(compiled) << expression << ": " << compiled.error();
   auto image =
       codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
   EXPECT_TRUE(image) << expression << ": " << image.error().message;
-  return made.emplace(expression, std::move(*image)).first->second;
+  return made.emplace(std::pair(expression, is_carrier), std::move(*image)).first->second;
 }
 
 std::shared_ptr<const rt::GpuProgram> load_on(const std::shared_ptr<const rt::GpuDevice>& device,
-                                              const std::string& expression) {
-  auto program = rt::GpuProgram::load(device, emulated_image(expression));
+                                              const std::string& expression,
+                                              bool is_carrier = false) {
+  auto program = rt::GpuProgram::load(device, emulated_image(expression, is_carrier));
   EXPECT_TRUE(program) << expression << ": " << program.error().message;
   return *program;
 }
@@ -38,6 +41,11 @@ rt::SyncDevice sync_device_on(const std::shared_ptr<const rt::GpuDevice>& device
   rt::SyncDevice made;
   for (const std::string& expression : expressions) {
     made.programs.push_back(load_on(device, expression));
+  }
+  // In the order of facts_of.
+  for (std::size_t i = 0; i < expressions.size(); ++i) {
+    if (made.programs[i]->info().carrier.kind != rt::CarrierKind::Program) continue;
+    made.programs.push_back(load_on(device, expressions[i], true));
   }
   if (expressions.empty()) made.plain = load_on(device, "signsgd");
   return made;
