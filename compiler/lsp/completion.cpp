@@ -44,7 +44,7 @@ class Completer {
         break;
       case PlaceKind::Items:
         words({"const", "size", "set", "state", "wire", "encode", "decode", "finish", "sync",
-               "claims"});
+               "claims", "again"});
         break;
       case PlaceKind::WireEntries:
         words({"count"});

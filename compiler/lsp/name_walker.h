@@ -35,6 +35,7 @@ class NameWalker {
   void walk_wire(const ast::WireItem& wire);
   void walk_method(const ast::Method& method, Span scope);
   void walk_claim(ast::ExprId id);
+  void walk_again(const ast::Again& node);
 
   // ---- expressions, statements and types (name_walker.cpp)
   void expr(ast::ExprId id);

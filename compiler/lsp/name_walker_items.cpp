@@ -185,6 +185,8 @@ void NameWalker::walk_item(const ast::Item& item) {
       walk_method(node, item.span);
     } else if constexpr (std::is_same_v<Node, ast::Claims>) {
       for (const ast::ExprId claim : tree_.list(node.claims)) walk_claim(claim);
+    } else if constexpr (std::is_same_v<Node, ast::Again>) {
+      walk_again(node);
     }
   };
   std::visit(visit, item.node);
@@ -230,6 +232,13 @@ void NameWalker::walk_claim(ast::ExprId id) {
   out_.words.push_back({name->name.span, WordKind::Claim});
   if (called == nullptr) return;
   for (const ast::ArgId arg : tree_.list(called->args)) expr(tree_[arg].value);
+}
+
+// `exact` is no name there.
+void NameWalker::walk_again(const ast::Again& node) {
+  if (!node.carrier) return;
+  const auto* name = std::get_if<ast::NameRef>(&tree_[node.carrier].node);
+  if (name == nullptr || name->name.text != "exact") expr(node.carrier);
 }
 
 }  // namespace cinch::lsp

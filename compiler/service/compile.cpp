@@ -74,6 +74,7 @@ rt::ProgramImage with_declared_defaults(rt::ProgramImage image,
       image.info.params[i].default_value = *declared;
     }
   }
+  image.info.carrier.text = checked.declared_carrier;
   return image;
 }
 
@@ -90,7 +91,8 @@ struct Compilation {
 Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
   Compilation compilation{request, find_program(request), std::nullopt, {}};
   if (request.bindings.empty()) return compilation;
-  compilation.checked = check_program(front_end, compilation.text, request.bindings);
+  compilation.checked =
+      check_program(front_end, compilation.text, request.bindings, request.is_carrier);
   compilation.bindings_of_code = bindings_of_code(request.bindings, *compilation.checked);
   return compilation;
 }
@@ -110,13 +112,15 @@ bool may_be_quick(const ProgramRequest& request, const codegen::Target& target) 
 }
 
 CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      const CodeChoice& code) {
+                      CodeChoice code) {
+  code.is_carrier = compilation.request.is_carrier;
   return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
 }
 
 // Code of a program without states is the same in both forms. It is kept as with a second buffer.
 CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      const CodeChoice& code, bool has_states) {
+                      CodeChoice code, bool has_states) {
+  code.is_carrier = compilation.request.is_carrier;
   const auto states = has_states ? compilation.request.states : codegen::StateUpdate::SecondBuffer;
   return {compilation.text, compilation.bindings_of_code, states, target, code};
 }
@@ -199,8 +203,10 @@ Effort choose_effort(const FrontEnd& front_end, const ProgramRequest& request,
 
 Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
                       codegen::ImageOptions options, bool allows_quick) {
-  if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
   const ProgramRequest& request = compilation.request;
+  if (!compilation.checked) {
+    compilation.checked = check_program(front_end, compilation.text, {}, request.is_carrier);
+  }
   rt::StepLimit steps = step_limit(request);
   ir::Program program = lower_program(front_end, *compilation.checked);
   run_passes(program, steps);
@@ -270,7 +276,10 @@ Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codege
 Made make_program(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
                   std::optional<std::uint32_t> block_warps) {
   Made made = find_or_compile(front_end, compilation, target, block_warps);
-  if (compilation.checked) made.entry.image.info.params = compilation.checked->info.params;
+  if (compilation.checked) {
+    made.entry.image.info.params = compilation.checked->info.params;
+    made.entry.image.info.carrier = compilation.checked->info.carrier;
+  }
   return made;
 }
 
@@ -282,8 +291,9 @@ rt::StepLimit step_limit(const ProgramRequest& request) {
 
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes,
                     rt::StepLimit* steps) {
-  ir::Program program =
-      lower_program(front_end, check_program(front_end, find_program(request), request.bindings));
+  ir::Program program = lower_program(
+      front_end,
+      check_program(front_end, find_program(request), request.bindings, request.is_carrier));
   rt::StepLimit own = step_limit(request);
   if (with_passes) run_passes(program, steps != nullptr ? *steps : own);
   return program;

@@ -83,7 +83,9 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
   title_ += " for " + target.arch;
   if (target.kind == codegen::TargetKind::Cuda) hasher.add(std::uint64_t{code.block_warps});
   hasher.add(static_cast<std::uint64_t>(code.effort));
+  if (code.is_carrier) hasher.add("again");
   if (code.effort == codegen::Effort::Quick) title_ += ", compiled quickly";
+  if (code.is_carrier) title_ += ", for sums";
   key_ = hasher.finish128();
 }
 

@@ -23,6 +23,7 @@ rt::CacheSettings cache_settings();
 struct CodeChoice {
   std::uint32_t block_warps = 0;  // CUDA
   codegen::Effort effort = codegen::Effort::Full;
+  bool is_carrier = false;  // of the program's sums, in its place
 };
 
 // Names the fully optimised code of a program, which is perhaps not made yet.

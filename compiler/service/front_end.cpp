@@ -132,7 +132,7 @@ std::string choose_compressor(const sema::CheckedModule& module, const ProgramTe
 }  // namespace
 
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
-                                   const std::vector<std::string>& bindings) {
+                                   const std::vector<std::string>& bindings, bool is_carrier) {
   const std::vector<sema::Binding> values = parse_bindings(bindings);
   const dsl::SourceBuffer& file = front_end.add(program);
   const sema::CheckedModule module =
@@ -141,8 +141,12 @@ sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& progr
   if (front_end.sink.has_errors()) front_end.end_if_errors();
   const std::string name = choose_compressor(module, program);
   std::optional<sema::CheckedProgram> checked =
-      sema::elaborate(module, name, values, front_end.sink);
+      is_carrier ? sema::elaborate_carrier(module, name, values, front_end.sink)
+                 : sema::elaborate(module, name, values, front_end.sink);
   front_end.end_if_errors();
+  if (!checked && is_carrier) {
+    throw ServiceError(Fault::Request, name + ": no other program carries its sums");
+  }
   if (!checked) throw ServiceError(Fault::Program, "no program");
   return std::move(*checked);
 }
@@ -151,6 +155,7 @@ std::vector<LibraryProgram> library_programs() {
   std::vector<LibraryProgram> programs;
   FrontEnd front_end;
   for (const StdlibFile& file : stdlib_files()) {
+    if (is_part(file)) continue;
     const dsl::SourceBuffer& source = front_end.load(file.path);
     const auto module = sema::check_module(front_end.sources, source.id(), load_import,
                                            front_end.sink, sema::CheckDepth::Names);

@@ -43,9 +43,11 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
 // the parameter does not take.
 double value_of(const sema::Binding& binding, const rt::ProgramInfo& info);
 
-// Checks the compressor with its parameters bound. Throws ServiceError.
+// Checks the compressor with its parameters bound, or with `is_carrier` the program that carries
+// its sums. Throws ServiceError: (Request) if that is no program.
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
-                                   const std::vector<std::string>& bindings);
+                                   const std::vector<std::string>& bindings,
+                                   bool is_carrier = false);
 
 struct LibraryProgram {
   std::string path, name;

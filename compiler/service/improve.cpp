@@ -151,6 +151,7 @@ std::string write_improvement(const Improvement& improvement) {
   json value = {{"program", request.program},
                 {"bindings", request.bindings},
                 {"in_place", request.states == codegen::StateUpdate::InPlace},
+                {"is_carrier", request.is_carrier},
                 {"include_folders", request.headers.include_folders},
                 {"compile_commands", request.headers.compile_commands},
                 {"is_gpu", improvement.target.kind == codegen::TargetKind::Cuda},
@@ -168,6 +169,7 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
     value.at("program").get_to(request.program);
     value.at("bindings").get_to(request.bindings);
     if (value.at("in_place").get<bool>()) request.states = codegen::StateUpdate::InPlace;
+    request.is_carrier = value.value("is_carrier", false);
     value.at("include_folders").get_to(request.headers.include_folders);
     value.at("compile_commands").get_to(request.headers.compile_commands);
     if (value.contains("text")) request.text = value["text"].get<std::string>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "compiler/service/carrier_text.h"
 #include "compiler/service/formula.h"
 #include "compiler/service/program_lookup.h"
 #include "compiler/service/service_error.h"
@@ -76,6 +77,8 @@ json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
           {"payload_bound", nullptr},
           {"aggregation", "as the wrapped one"},
           {"matrix", false},
+          {"carrier", nullptr},
+          {"carries_sums", nullptr},
           {"state", entry.states},
           {"claims", entry.claims},
           {"file", file.path}};
@@ -86,6 +89,8 @@ void add_program(sema::CheckedProgram& program, json& item) {
   item["payload_bits_per_element"] = payload_bits(info);
   if (!info.has_sync) item["payload_bound"] = formula_with_sizes(info, payload_bound(info));
   item["aggregation"] = aggregation_of(info);
+  item["carrier"] = carrier_json(info.carrier);
+  item["carries_sums"] = carrier_text(info);
   item["matrix"] = info.is_matrix;
   item["state"] = json::array();
   for (const rt::StateInfo& state : info.states) item["state"].push_back(state.name);
@@ -130,7 +135,9 @@ json list_library(FrontEnd& front_end) {
                        "the standard library was not found; CINCH_STDLIB names its folder");
   }
   json list = json::array();
-  for (const StdlibFile& file : files) describe(front_end, file, list);
+  for (const StdlibFile& file : files) {
+    if (!is_part(file)) describe(front_end, file, list);
+  }
   return list;
 }
 

@@ -10,10 +10,10 @@ namespace cinch::service {
 
 /// An object for each compressor: name, family, file; summary, paper, stores and choices, from its
 /// documentation; payload_bits_per_element (for a tensor of 4 MiB) and payload_bound (a formula),
-/// null if it has no payload of its own; aggregation, matrix, state, claims; parameters (name, doc,
-/// type, default, range, constant, words); example (command, python). Diagnostics of programs that
-/// fail the check go to the front end's sink. Throws ServiceError (Unavailable) if the library is
-/// not found.
+/// null if it has no payload of its own; carrier and carries_sums, null for wrappers; aggregation,
+/// matrix, state, claims; parameters (name, doc, type, default, range, constant, words); example
+/// (command, python). Diagnostics of programs that fail the check go to the front end's sink.
+/// Throws ServiceError (Unavailable) if the library is not found.
 nlohmann::json list_library(FrontEnd& front_end);
 
 /// The text after `heading` ("Paper:") in a program's documentation, up to the next heading, on one

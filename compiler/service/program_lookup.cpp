@@ -187,6 +187,10 @@ std::string stdlib_folder() {
   return "";
 }
 
+bool is_part(const StdlibFile& file) {
+  return file.family == "parts";
+}
+
 std::vector<StdlibFile> stdlib_files() {
   std::vector<StdlibFile> files;
   const std::string folder = stdlib_folder();

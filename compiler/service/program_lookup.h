@@ -56,8 +56,10 @@ std::string stdlib_folder();
 struct StdlibFile {
   std::string family, path;
 };
-// All programs of the standard library, by family and name.
+// All files of the standard library, by family and name.
 std::vector<StdlibFile> stdlib_files();
+// Does the file hold what other programs are made of, and nothing for users?
+bool is_part(const StdlibFile& file);
 
 // Loads an import: std.family, std.family.name and std.name from the standard library, paths
 // relative to the importing file.

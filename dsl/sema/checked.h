@@ -203,6 +203,8 @@ struct CheckedProgram {
   std::vector<Claim> claims;  // of the outermost compressor
   // One per ProgramInfo::params: its value if nobody binds it; none if somebody must.
   std::vector<std::optional<double>> declared_defaults;
+  // The text of info.carrier if nobody binds anything.
+  std::string declared_carrier;
   Span name_span;
 };
 

@@ -27,8 +27,9 @@ bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
 
 class SpecMaker {
  public:
-  SpecMaker(ModuleData& module, Reporter& reporter, const ast::Name& name)
-      : module_(module), reporter_(reporter), name_(name) {}
+  SpecMaker(ModuleData& module, Reporter& reporter, const ast::Name& name,
+            const ClauseScope* clause = nullptr)
+      : module_(module), reporter_(reporter), name_(name), clause_(clause) {}
 
   std::unique_ptr<Spec> of_decl(const DeclRef& decl, const ast::Name& name) {
     if (const auto* node = std::get_if<ast::Compressor>(&(*decl).node)) {
@@ -36,6 +37,7 @@ class SpecMaker {
       auto spec = std::make_unique<Spec>();
       spec->decl = decl;
       spec->node = node;
+      spec->is_of_clause = clause_ != nullptr;
       return spec;
     }
     const auto* composition = std::get_if<ast::Composition>(&(*decl).node);
@@ -95,6 +97,12 @@ class SpecMaker {
     return false;
   }
 
+  bool may_add(const Spec& spec) {
+    return may_go_on() && std::ranges::all_of(spec.inner, [&](const auto& entry) {
+             return may_add(*entry.second);
+           });
+  }
+
   // Every parameter of a composition must be passed on.
   void check_used(const DeclRef& decl, const ast::Composition& composition) {
     for (ast::ParamId id : decl.unit->tree.list(composition.params)) {
@@ -105,17 +113,26 @@ class SpecMaker {
     }
   }
 
-  // The parameter of the current composition that an argument names.
-  const ast::Param* named_param(const FileUnit& unit, ast::ExprId id) const {
-    if (open_.empty() || open_.back().unit != &unit) return nullptr;
-    const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
-    const auto& composition = std::get<ast::Composition>((*open_.back()).node);
-    for (ast::ParamId param : unit.tree.list(composition.params)) {
-      if (name != nullptr && unit.tree[param].name.text == name->name.text) {
-        return &unit.tree[param];
-      }
+  // Is this the text of the clause `again` itself?
+  bool is_in_clause() const { return clause_ != nullptr && open_.empty(); }
+
+  // The parameter of the current composition, or of the clause's compressor, with that name.
+  const ast::Param* visible_param(const FileUnit& unit, const std::string& name) const {
+    if (open_.empty() && clause_ == nullptr) return nullptr;
+    const DeclRef& decl = open_.empty() ? clause_->owner.decl : open_.back();
+    if (decl.unit != &unit) return nullptr;
+    const auto& params = open_.empty() ? clause_->owner.node->params
+                                       : std::get<ast::Composition>((*decl).node).params;
+    for (ast::ParamId param : unit.tree.list(params)) {
+      if (unit.tree[param].name.text == name) return &unit.tree[param];
     }
     return nullptr;
+  }
+
+  // The parameter that an argument names.
+  const ast::Param* named_param(const FileUnit& unit, ast::ExprId id) const {
+    const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
+    return name == nullptr ? nullptr : visible_param(unit, name->name.text);
   }
 
   // Reports an expression that computes with a parameter of the current composition.
@@ -124,8 +141,7 @@ class SpecMaker {
     if (const ast::Param* named = named_param(unit, id)) {
       used_.insert(named);
       reporter_.report<DiagKind::NotConstant>(unit.tree[id].span)
-          .note("a parameter of a composition is handed on as it is: `name: " + named->name.text +
-                "`");
+          .note("a parameter is handed on as it is: `name: " + named->name.text + "`");
       return true;
     }
     if (const auto* paren = std::get_if<ast::Paren>(&node)) return uses_named(unit, paren->inner);
@@ -143,6 +159,12 @@ class SpecMaker {
   bool hand_on(const FileUnit& unit, const ast::Arg& arg, const ast::Param& named, Spec& spec,
                const ast::Param& param) {
     used_.insert(&named);
+    const std::string& own = named.name.text;
+    if (is_in_clause() && clause_->owner.fixed.contains(own)) {
+      spec.fixed[param.name.text] = clause_->owner.fixed.at(own);
+      spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;
+      return true;
+    }
     if (named.is_const != param.is_const) {
       reporter_.report<DiagKind::BadType>(
           unit.tree[arg.value].span,
@@ -151,10 +173,26 @@ class SpecMaker {
       return false;
     }
     spec.named[param.name.text].push_back({&unit, &named});
+    if (is_in_clause()) follow_owner(own, spec, param.name.text);
     return true;
   }
 
+  // A parameter that the clause's compressor leaves open keeps the names that compositions gave it.
+  void follow_owner(const std::string& own, Spec& spec, const std::string& name) {
+    const Spec& owner = clause_->owner;
+    if (const auto outer = owner.named.find(own); outer != owner.named.end()) {
+      auto& names = spec.named[name];
+      names.insert(names.end(), outer->second.begin(), outer->second.end());
+    }
+    const auto outside = owner.outside.find(own);
+    if (outside != owner.outside.end()) spec.outside[name] = outside->second;
+  }
+
   std::unique_ptr<Spec> of_name(const FileUnit& unit, const ast::Name& name) {
+    if (is_in_clause() && clause_->owner.inner.contains(name.text)) {
+      auto carrier = clause_->carrier_of(name.text);
+      return carrier != nullptr && may_add(*carrier) ? std::move(carrier) : nullptr;
+    }
     const std::size_t errors = reporter_.num_errors();
     const auto decl = find_decl(unit, name.text, name.span, reporter_);
     if (decl) return of_decl(*decl, name);
@@ -254,6 +292,7 @@ class SpecMaker {
   ModuleData& module_;
   Reporter& reporter_;
   const ast::Name& name_;  // of the outermost composition
+  const ClauseScope* clause_;
   std::size_t num_made_ = 0;
   std::vector<DeclRef> open_;
   std::set<const ast::Param*> used_;  // of compositions
@@ -291,6 +330,12 @@ bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const 
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter) {
   const ast::Name& name = *declared_name(*decl);
   return SpecMaker(module, reporter, name).of_decl(decl, name);
+}
+
+std::unique_ptr<Spec> make_clause_spec(ModuleData& module, const ClauseScope& clause,
+                                       ast::ExprId carrier, Reporter& reporter) {
+  const Spec& owner = clause.owner;
+  return SpecMaker(module, reporter, owner.node->name, &clause).of_expr(*owner.decl.unit, carrier);
 }
 
 bool wants_inner(ModuleData& module, Spec& spec, bool fill) {

@@ -1,6 +1,7 @@
 // Compositions before elaboration: trees of Specs, and the parameters that they leave open.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,18 @@ namespace cinch::sema {
 /// Makes a tree of Specs of a composition's expression, or of a compressor's declaration. Reports
 /// mistakes and then returns nothing.
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter);
+/// What names mean in a clause `again`: parameters of the compressor that has the clause.
+struct ClauseScope {
+  const Spec& owner;
+  /// The carrier of what was passed for a compressor parameter, or nothing.
+  std::function<std::unique_ptr<Spec>(const std::string& slot)> carrier_of;
+};
+/// Makes a tree of Specs of the expression in a clause `again`. Reports mistakes and then returns
+/// nothing; without a report if `carrier_of` gave nothing.
+std::unique_ptr<Spec> make_clause_spec(ModuleData& module, const ClauseScope& clause,
+                                       ast::ExprId carrier, Reporter& reporter);
+/// Does a compressor of the tree take matrices?
+bool takes_matrix(const Spec& spec);
 /// The number of the word that an expression names, if the parameter takes it.
 std::optional<Constant> word_given(const ast::Module& declaring, const ast::Param& param,
                                    const ast::Module& tree, ast::ExprId id);

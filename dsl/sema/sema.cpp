@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/sema/carriers.h"
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/syntax/syntax.h"
@@ -27,6 +28,13 @@ void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
   data.stand_in->tree = dsl::parse(*data.stand_in->source, sink);
 }
 
+void check_carrier(ModuleData& data, Spec& spec, const ast::Name& name, Reporter& reporter) {
+  const std::size_t errors = reporter.num_errors();
+  const Carrier carrier = Carriers(data, reporter).of_program(spec);
+  if (carrier.spec == nullptr || reporter.num_errors() != errors) return;
+  Elaboration(data, reporter).run(*carrier.spec, name, {}, true);
+}
+
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
@@ -40,7 +48,9 @@ void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
     const auto spec = make_spec(data, decl, reporter);
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
-    Elaboration(data, reporter).run(*spec, *declared_name(node), {}, true);
+    if (Elaboration(data, reporter).run(*spec, *declared_name(node), {}, true)) {
+      check_carrier(data, *spec, *declared_name(node), reporter);
+    }
   }
 }
 
@@ -151,36 +161,88 @@ CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Load
   return CheckedModule(std::move(data));
 }
 
+namespace {
+
+// A compressor of the module that works alone.
+struct Found {
+  DeclRef decl;
+  std::unique_ptr<Spec> spec;
+};
+
+std::optional<DeclRef> find_compressor(const FileUnit& unit, std::string_view compressor,
+                                       Reporter& reporter) {
+  const auto at = unit.names.find(compressor);
+  if (at != unit.names.end() && is_compressor(unit.tree[at->second])) {
+    return DeclRef{&unit, at->second};
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [name, id] : unit.names) {
+    if (is_compressor(unit.tree[id])) names.push_back(name);
+  }
+  auto& diag = reporter.report<DiagKind::UnknownCompressor>(Span{unit.source->id(), 0, 0},
+                                                            std::string(compressor));
+  const std::string_view near = dsl::nearest_name(compressor, names);
+  if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
+  return std::nullopt;
+}
+
+std::optional<Found> find_spec(ModuleData& data, std::string_view compressor, Reporter& reporter) {
+  const auto decl = find_compressor(data.root(), compressor, reporter);
+  if (!decl) return std::nullopt;
+  auto spec = make_spec(data, *decl, reporter);
+  if (spec == nullptr) return std::nullopt;
+  if (wants_inner(data, *spec, false)) {
+    const ast::Name& name = *declared_name(**decl);
+    reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
+    return std::nullopt;
+  }
+  return Found{*decl, std::move(spec)};
+}
+
+std::optional<CheckedProgram> elaborate_spec(ModuleData& data, const DeclRef& decl, Spec& spec,
+                                             const std::vector<Binding>& bindings,
+                                             Reporter& reporter) {
+  Elaboration elaboration(data, reporter);
+  if (!elaboration.run(spec, *declared_name(*decl), bindings, false)) return std::nullopt;
+  CheckedProgram program = std::move(elaboration.out);
+  program.info.doc = (*decl).doc;
+  program.name_span = declared_name(*decl)->span;
+  return program;
+}
+
+}  // namespace
+
 std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string_view compressor,
                                         const std::vector<Binding>& bindings, dsl::DiagSink& sink) {
   ModuleData& data = module.data();
   Reporter reporter(sink);
-  const FileUnit& unit = data.root();
-  const auto at = unit.names.find(compressor);
-  if (at == unit.names.end() || !is_compressor(unit.tree[at->second])) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, id] : unit.names) {
-      if (is_compressor(unit.tree[id])) names.push_back(name);
-    }
-    auto& diag = reporter.report<DiagKind::UnknownCompressor>(Span{unit.source->id(), 0, 0},
-                                                              std::string(compressor));
-    const std::string_view near = dsl::nearest_name(compressor, names);
-    if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
-    return std::nullopt;
-  }
-  const DeclRef decl{&unit, at->second};
-  const auto spec = make_spec(data, decl, reporter);
-  if (spec == nullptr) return std::nullopt;
-  if (wants_inner(data, *spec, false)) {
-    const ast::Name& name = *declared_name(*decl);
-    reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
-    return std::nullopt;
-  }
-  Elaboration elaboration(data, reporter);
-  if (!elaboration.run(*spec, *declared_name(*decl), bindings, false)) return std::nullopt;
-  CheckedProgram program = std::move(elaboration.out);
-  program.info.doc = (*decl).doc;
-  program.name_span = declared_name(*decl)->span;
+  const auto found = find_spec(data, compressor, reporter);
+  if (!found) return std::nullopt;
+  auto program = elaborate_spec(data, found->decl, *found->spec, bindings, reporter);
+  if (!program) return std::nullopt;
+  const std::size_t errors = reporter.num_errors();
+  Carriers carriers(data, reporter);
+  const Carrier carrier = carriers.of_program(*found->spec);
+  program->info.carrier = carriers.describe(carrier, bindings);
+  program->declared_carrier = carriers.describe(carrier, {}).text;
+  if (reporter.num_errors() != errors) return std::nullopt;
+  return program;
+}
+
+std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
+                                                std::string_view compressor,
+                                                const std::vector<Binding>& bindings,
+                                                dsl::DiagSink& sink) {
+  ModuleData& data = module.data();
+  Reporter reporter(sink);
+  const auto found = find_spec(data, compressor, reporter);
+  if (!found) return std::nullopt;
+  const std::size_t errors = reporter.num_errors();
+  const Carrier carrier = Carriers(data, reporter).of_program(*found->spec);
+  if (carrier.spec == nullptr || reporter.num_errors() != errors) return std::nullopt;
+  auto program = elaborate_spec(data, found->decl, *carrier.spec,
+                                bindings_of_carrier(*carrier.spec, bindings), reporter);
+  if (program) program->info.name += ".again";
   return program;
 }
 

@@ -125,6 +125,15 @@ struct Binding {
 std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string_view compressor,
                                         const std::vector<Binding>& bindings, dsl::DiagSink& sink);
 
+/// Elaborates the program that carries sums of a compressor (ProgramInfo::carrier), if it is of
+/// kind Program. Its parameters have the names that they have in the compressor, or begin with
+/// "again.". Bindings that are not passed on to it are left out. Returns nothing, without a report,
+/// if the carrier is of another kind.
+std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
+                                                std::string_view compressor,
+                                                const std::vector<Binding>& bindings,
+                                                dsl::DiagSink& sink);
+
 /// The checked tree as indented text, for `--emit=checked`. Stable; ends with a newline.
 std::string dump(const CheckedProgram& program);
 

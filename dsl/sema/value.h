@@ -157,7 +157,12 @@ struct Spec {
   // By the name in the compressor: the parameters of compositions that pass it on, outermost last.
   std::map<std::string, std::vector<NamedParam>> named;
   std::map<std::string, std::unique_ptr<Spec>> inner;  // by the wrapper's parameter
+  // By the name in the compressor: the name that a parameter of the program has from outside.
+  // Carriers keep it where such a parameter is passed on to them.
+  std::map<std::string, std::string> outside;
   bool is_stand_in = false;
+  bool is_of_clause = false;  // named in a clause `again`
+  bool is_carrier = false;    // known to carry sums of its own
 };
 
 /// One field of a wire. Its sizes use the placeholders of counts.
@@ -201,6 +206,8 @@ struct Instance {
   const ast::Method* methods[4] = {};
   Span method_spans[4];
   const ast::WireItem* wire_item = nullptr;
+  Span again_span;
+  bool has_again = false;
   bool is_matrix = false;  // its gradient is [f32; r, c]
   Span gradient_span;
   std::vector<WireField> fields;

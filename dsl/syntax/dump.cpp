@@ -129,6 +129,9 @@ class Dumper {
     });
   }
   void item(const ast::Claims& node) { line("claims" + exprs(node.claims)); }
+  void item(const ast::Again& node) {
+    line((node.is_shared ? "again shared " : "again ") + expr(node.carrier));
+  }
 
   void entry(const ast::WireCount& node) {
     line("count " + node.name.text + " <= " + expr(node.bound));

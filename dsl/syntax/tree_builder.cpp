@@ -285,8 +285,9 @@ void TreeBuilder::check_error_limit() {
 void TreeBuilder::report_expected(const Token& found, std::string_view expected) {
   static const std::vector<std::string_view> kDeclarations{"import", "const", "fn", "extern",
                                                            "compressor"};
-  static const std::vector<std::string_view> kItems{
-      "const", "size", "set", "state", "wire", "encode", "decode", "finish", "sync", "claims"};
+  static const std::vector<std::string_view> kItems{"const", "size",   "set",    "state",
+                                                    "wire",  "encode", "decode", "finish",
+                                                    "sync",  "claims", "again"};
   if (found.is_reported) return;
   if (found.kind == TokenKind::RBrace && found.starts_line && &found != stream_begin()) {
     // A token that is missing before a `}` on the next line is reported at the end of this line.

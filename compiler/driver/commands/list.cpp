@@ -112,6 +112,8 @@ class Card {
                fmt::format("{}", fmt::join(item["claims"].get<std::vector<std::string>>(), ", ")));
     print_part("payload", payload_text(item));
     print_part("adds up", item["aggregation"]);
+    if (!item["carries_sums"].is_null())
+      print_part("sums", "carries sums by " + item["carries_sums"].get<std::string>());
     print_part("source", item["file"]);
     print_example(item["example"]);
   }

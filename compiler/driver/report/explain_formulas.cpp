@@ -219,6 +219,7 @@ std::string formulas_text(const json& report, bool with_fusion, std::size_t widt
       add(out, "plans     those that decode every rank's payload: finish is not linear\n");
     }
   }
+  add(out, "sums      carries sums by {}\n", report["carries_sums"].get<std::string>());
   for (const json& fact : report["safety"]) {
     add(out, "safe      {}: {} {}: {}\n", fact["in"].get<std::string>(),
         fact["what"].get<std::string>(), fact["property"].get<std::string>(),

@@ -16,6 +16,7 @@
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/text/text.h"
+#include "compiler/service/carrier_text.h"
 #include "compiler/service/formula.h"
 #include "compiler/service/library_list.h"
 #include "runtime/call/joins.h"
@@ -91,6 +92,8 @@ class Report {
     report["summary"] = service::doc_section(info_.doc, "");
     report["claims"] = json::array();
     for (const sema::Claim& claim : inputs_.checked.claims) report["claims"].push_back(claim.text);
+    report["carrier"] = service::carrier_json(info_.carrier);
+    report["carries_sums"] = service::carrier_text(info_);
     if (info_.is_matrix) report["columns"] = env_.cols;
     report["parameters"] = parameters();
     report["sizes"] = sizes();

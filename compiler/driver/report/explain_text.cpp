@@ -40,6 +40,7 @@ class Explanation {
     text_ += "\n";
     add_memory();
     add_aggregation();
+    add("sums", "carries sums by " + report_["carries_sums"].get<std::string>());
     add_safety();
     if (with_places_) {
       add("steps", fmt::format("{} rewrites and fusion steps (--pass-limit)",

@@ -93,7 +93,7 @@ module.exports = grammar({
     // ---- items of compressors
 
     compressor_body: $ => seq('{', lines($._item), '}'),
-    _item: $ => choice($.constant, $.size, $.set, $.state, $.wire, $.method, $.claims),
+    _item: $ => choice($.constant, $.size, $.set, $.state, $.wire, $.method, $.claims, $.again),
 
     size: $ => seq('size', field('name', $.identifier), '=', field('value', $._expression)),
     set: $ => seq('set', field('target', $.path), '=', field('value', $._expression)),
@@ -119,6 +119,7 @@ module.exports = grammar({
       seq(field('name', choice('encode', 'decode', 'finish', 'sync')), field('parameters', $.parameters),
         field('body', $.block)),
     claims: $ => seq('claims', $._expression, repeat(seq(',', $._expression))),
+    again: $ => seq('again', optional('shared'), field('carrier', $._expression)),
 
     // ---- types
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
@@ -15,6 +16,8 @@ const char* keyword_of(ast::MethodKind kind) {
   constexpr const char* kWords[] = {"encode", "decode", "finish", "sync"};
   return kWords[static_cast<std::size_t>(kind)];
 }
+
+}  // namespace
 
 bool takes_matrix(const Spec& spec) {
   const ast::Module& tree = spec.decl.unit->tree;
@@ -30,8 +33,6 @@ bool takes_matrix(const Spec& spec) {
     return entry.second != nullptr && takes_matrix(*entry.second);
   });
 }
-
-}  // namespace
 
 void Instances::restart_draws() {
   for (auto& each : instances_) each->own_draws = 0;
@@ -102,6 +103,16 @@ void Instances::add_method(Instance& instance, const ast::Method& method) {
   }
 }
 
+void Instances::add_again(Instance& instance, Span span) {
+  if (instance.has_again) {
+    reporter_.report<DiagKind::DuplicateName>(span, "again")
+        .note(instance.again_span, "first here");
+    return;
+  }
+  instance.has_again = true;
+  instance.again_span = span;
+}
+
 void Instances::collect_items(Instance& instance) {
   for (ast::ItemId id : instance.tree().list(instance.spec->node->items)) {
     const ast::Item& item = instance.tree()[id];
@@ -112,6 +123,8 @@ void Instances::collect_items(Instance& instance) {
         reporter_.report<DiagKind::DuplicateName>(item.span, "wire");
       }
       instance.wire_item = wire;
+    } else if (std::holds_alternative<ast::Again>(item.node)) {
+      add_again(instance, item.span);
     }
   }
 }
@@ -167,6 +180,9 @@ void Instances::check_items(Instance& instance) {
     }
     if (instance.wire_item != nullptr) {
       reporter_.report<DiagKind::ItemNotAllowed>(name.span, "wire", "sync");
+    }
+    if (instance.has_again) {
+      reporter_.report<DiagKind::ItemNotAllowed>(instance.again_span, "again", "sync");
     }
     return;
   }

@@ -27,6 +27,7 @@ class Instances : Part {
 
  private:
   void add_method(Instance& instance, const ast::Method& method);
+  void add_again(Instance& instance, Span span);
   void collect_items(Instance& instance);
   void find_shape(Instance& instance);
   void check_items(Instance& instance);

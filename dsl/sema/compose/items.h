@@ -62,6 +62,20 @@ class ClaimItems : Part {
   void elaborate_claim(Instance& instance, ast::ExprId id);
 };
 
+/// What wrappers that keep the loss of another compressor may wrap.
+class Residuals : Part {
+ public:
+  using Part::Part;
+
+  /// Reports states under a residual, which would count what is sent again twice, and warns of
+  /// unbiased compressors under one, whose loss can be larger than what they got.
+  void check(const Instance& instance, Span span);
+
+ private:
+  void find_states(const Instance& instance, std::vector<std::string>& found) const;
+  bool loses_too_much(const Instance& inner) const;
+};
+
 // `set inner.ratio = e`: a wrapper sets a run-time parameter of the compressor that it wraps. The
 // host computes the value before each call. In `e`, `inner.ratio` is the value that the parameter
 // has without the `set`.

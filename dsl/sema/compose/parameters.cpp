@@ -48,9 +48,13 @@ std::string whole_text(const Constant& number) {
 
 }  // namespace
 
-void Parameters::open(Spec& spec) {
+void Parameters::open(Spec& spec, bool is_carrier) {
+  is_carrier_ = is_carrier;
   for (const OpenParam& open : open_params(spec)) {
-    open_names_.push_back({open.param, {open.spec, open.name}});
+    const auto outside = open.spec->outside.find(open.param->name.text);
+    const bool is_passed_on = outside != open.spec->outside.end();
+    const std::string carried = is_passed_on ? outside->second : "again." + open.name;
+    open_names_.push_back({open.param, {open.spec, is_carrier ? carried : open.name}});
   }
 }
 
@@ -231,9 +235,8 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   for (const NamedParam& name : named) {
     if (!take_named(name, param, type)) return fail();
   }
-  if (!named.empty() && named_params_.contains(named.back().declared)) {
-    return share_param(instance, param, named.back(), type);
-  }
+  const SharedName shared = shared_name(instance, param);
+  if (named_params_.contains(shared)) return share_param(instance, param, shared, type);
   const auto fixed = instance.spec->fixed.find(param.name.text);
   if (fixed != instance.spec->fixed.end()) {
     const Span span = instance.spec->fixed_spans.at(param.name.text);
@@ -271,7 +274,20 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   if (param.is_const) return bind_constant(instance, param, *dtype, *value);
   add_param(instance, param, type, value->to_double(),
             initial ? std::optional(initial->to_double()) : std::nullopt);
-  if (!named.empty()) named_params_[named.back().declared] = instance.names.at(param.name.text);
+  if (shared.first != nullptr || !shared.second.empty()) {
+    named_params_[shared] = instance.names.at(param.name.text);
+  }
+}
+
+// Parameters with equal names are one: those that a composition passes on, and in a carrier those
+// that the program passes on.
+Parameters::SharedName Parameters::shared_name(const Instance& instance,
+                                               const ast::Param& param) const {
+  const std::vector<NamedParam>& named = names_of(instance, param);
+  const auto& outside = instance.spec->outside;
+  const auto at = outside.find(param.name.text);
+  if (is_carrier_ && at != outside.end()) return {nullptr, at->second};
+  return {named.empty() ? nullptr : named.back().declared, ""};
 }
 
 const std::vector<NamedParam>& Parameters::names_of(const Instance& instance,
@@ -282,13 +298,13 @@ const std::vector<NamedParam>& Parameters::names_of(const Instance& instance,
 }
 
 // Another compressor already uses this parameter: it must suit both.
-void Parameters::share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
+void Parameters::share_param(Instance& instance, const ast::Param& param, const SharedName& shared,
                              const ParamType& type) {
-  const Symbol& symbol = named_params_.at(named.declared);
+  const Symbol& symbol = named_params_.at(shared);
   rt::ParamInfo& info = out_.info.params[symbol.index];
   info.range = rt::intersection(info.range, type.range);
   prover_.set_param_range(symbol.index, info.range);
-  const Span span = named.declared->name.span;
+  const Span span = shared.first != nullptr ? shared.first->name.span : param.name.span;
   check_range(info.name, info.dtype, info.default_value, info.range, span, span);
   all_.instances.declare_item(instance, param.name, symbol);
 }

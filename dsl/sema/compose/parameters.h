@@ -23,7 +23,9 @@ class Parameters : Part {
   using Part::Part;
 
   /// Collects the parameters that callers may bind, by the names that callers see.
-  void open(Spec& spec);
+  /// Parameters of a carrier have the names that they have in its
+  /// program, or begin with "again.".
+  void open(Spec& spec, bool is_carrier);
   /// Keeps the values from outside. Reports names that are not parameters.
   void check_bindings(const std::vector<Binding>& bindings, Span span);
   void bind_params(Instance& instance);
@@ -33,6 +35,10 @@ class Parameters : Part {
   static std::string takes_text(const ParamType& type);
 
  private:
+  /// A composition's parameter, or the name from outside of a carrier's.
+  using SharedName = std::pair<const ast::Param*, std::string>;
+
+  SharedName shared_name(const Instance& instance, const ast::Param& param) const;
   std::string open_name(const Instance& instance, const ast::Param& param) const;
   std::optional<rt::ParamRange> param_range(const ast::Param& param, DType type);
   bool check_range(const std::string& name, DType dtype, double value,
@@ -47,7 +53,7 @@ class Parameters : Part {
   std::optional<Constant> default_of(const ast::Param& param, DType dtype);
   void bind_param(Instance& instance, const ast::Param& param);
   static const std::vector<NamedParam>& names_of(const Instance& instance, const ast::Param& param);
-  void share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
+  void share_param(Instance& instance, const ast::Param& param, const SharedName& shared,
                    const ParamType& type);
   bool take_named(const NamedParam& named, const ast::Param& param, ParamType& type);
   void bind_constant(Instance& instance, const ast::Param& param, DType dtype, Constant value);
@@ -55,7 +61,8 @@ class Parameters : Part {
                  std::optional<double> declared_default);
 
   std::map<std::string, Binding> bindings_;
-  std::map<const ast::Param*, Symbol> named_params_;  // by a composition's parameter, once made
+  std::map<SharedName, Symbol> named_params_;  // once made
+  bool is_carrier_ = false;
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
 };
 

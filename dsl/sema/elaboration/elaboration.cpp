@@ -25,11 +25,12 @@ bool Elaboration::run(Spec& spec, const ast::Name& name, const std::vector<Bindi
   out.info.name = name.text;
   out.info.source = spec.decl.unit->source->name();
   out.name_span = spec.node->name.span;
-  params.open(spec);
+  params.open(spec, spec.is_carrier);
   params.check_bindings(bindings, name.span);
   Instance* root = instances.add_root(spec);
   instances.elaborate_items(*root);
   out.claims = root->claims;
+  if (reporter.num_errors() == errors) residuals.check(*root, name.span);
   if (reporter.num_errors() == errors) methods.elaborate_bodies(*root);
   return reporter.num_errors() == errors;
 }

@@ -94,6 +94,7 @@ struct Elaboration {
   SetItems sets{*this};
   RowForms rows{*this};
   ClaimItems claims{*this};
+  Residuals residuals{*this};
   WireItems wires{*this};
   Methods methods{*this};
   Payloads payloads{*this};

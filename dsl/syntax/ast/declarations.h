@@ -99,10 +99,17 @@ struct Claims {
   IdRange<ExprId> claims;
 };
 
+/// `again inner`, `again shared randomk(ratio: ratio)`, `again exact`: the compressor that carries
+/// sums in place of this one. It is written like the value of a composition.
+struct Again {
+  bool is_shared = false;  // it draws what ranks drew for their own gradients
+  ExprId carrier;
+};
+
 struct Item {
   Span span;
   std::string doc;
-  std::variant<Const, SizeItem, SetItem, StateItem, WireItem, Method, Claims> node;
+  std::variant<Const, SizeItem, SetItem, StateItem, WireItem, Method, Claims, Again> node;
 };
 
 /// `import std.sparsify` (`path` holds `std` and `sparsify`) or `import "mine.cinch"` (`file` holds

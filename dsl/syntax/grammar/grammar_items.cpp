@@ -1,5 +1,5 @@
-// Grammar of a compressor's items: const, size, set, state, wire, encode, decode, finish, sync and
-// claims. Each item recovers from its own mistakes.
+// Grammar of a compressor's items: const, size, set, state, wire, encode, decode, finish, sync,
+// claims and again. Each item recovers from its own mistakes.
 #include "dsl/syntax/grammar/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -28,6 +28,7 @@ constexpr x3::rule<struct SetClass, ast::SetItem> set_value{"`set`"};
 constexpr x3::rule<struct StateClass, ast::StateItem> state{"`state`"};
 constexpr x3::rule<struct MethodClass, ast::Method> method{"a method"};
 constexpr x3::rule<struct ClaimsClass, ast::Claims> claims{"`claims`"};
+constexpr x3::rule<struct AgainClass, ast::Again> again{"`again`"};
 constexpr x3::rule<struct ItemClass, ast::Item> item{kItemRule};
 struct ItemLineClass : LineRecovering {};
 constexpr x3::rule<ItemLineClass, ast::ItemId> item_line{kItemRule};
@@ -49,17 +50,21 @@ const auto method_word = word("encode")[set_kind<ast::MethodKind::Encode>] |
 const auto method_def =
     method_word > method_params[set_list<&ast::Method::params>] > block[set<&ast::Method::body>];
 const auto claims_def = word("claims") > expr_list[set_list<&ast::Claims::claims>];
+// Before a name, `shared` is a word. Otherwise it is the name of a compressor.
+const auto shared_word = word("shared") >> &tok::Name;
+const auto again_def = word("again") > -x3::omit[shared_word][set_true<&ast::Again::is_shared>] >
+                       expr[set<&ast::Again::carrier>];
 const auto item_def =
     node[const_decl[set_item_node] | size[set_item_node] | set_value[set_item_node] |
          state[set_item_node] | wire_item[set_item_node] | method[set_item_node] |
-         claims[set_item_node]];
+         claims[set_item_node] | again[set_item_node]];
 
 const auto end_of_item = named("the end of the item")[tok::End | &tok::RBrace];
 const auto item_line_def = !tok::RBrace >> !tok::EndOfFile >> (x3::eps > item[add] > end_of_item);
 const auto items_def = tok::LBrace >> *tok::End >>
                        *(item_line[push_item] >> *tok::End) > tok::RBrace;
 
-BOOST_SPIRIT_DEFINE(size, set_value, state, method, claims, item, item_line)
+BOOST_SPIRIT_DEFINE(size, set_value, state, method, claims, again, item, item_line)
 
 }  // namespace
 

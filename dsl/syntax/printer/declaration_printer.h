@@ -38,6 +38,7 @@ class DeclarationPrinter : BodyPrinter {
   void item(const ast::WireItem& node);
   void item(const ast::Method& node);
   void item(const ast::Claims& node);
+  void item(const ast::Again& node);
   void entry(const ast::WireCount& node);
   void entry(const ast::WireField& node);
   void packing(const ast::WireField& node);

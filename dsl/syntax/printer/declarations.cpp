@@ -187,6 +187,16 @@ void DeclarationPrinter::item(const ast::Claims& node) {
   group([&] { commas(node.claims, [&](ast::ExprId id) { expr(id); }); });
 }
 
+void DeclarationPrinter::item(const ast::Again& node) {
+  take("again");
+  space();
+  if (node.is_shared) {
+    take("shared");
+    space();
+  }
+  group([&] { expr(node.carrier); });
+}
+
 void DeclarationPrinter::entry(const ast::WireCount& node) {
   take("count");
   space();
