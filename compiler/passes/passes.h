@@ -34,6 +34,8 @@ void expand_column_sums(ir::Program& program, PassContext& context);
 
 /// Packs integers that ranks add up into words of fields, each as wide as the sum over all ranks.
 void pack_rank_sums(ir::Program& program, PassContext& context);
+/// Packs bool and integers of fewer than 8 bits that ranks exchange.
+void pack_exchanges(ir::Program& program, PassContext& context);
 
 /// Sets ProgramInfo::aggregation: may payloads be added up field by field?
 void prove_aggregation(ir::Program& program, PassContext& context);

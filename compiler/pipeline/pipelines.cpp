@@ -19,6 +19,8 @@ constexpr Pass kPasses[] = {
      "finds out whether payloads add up field by field"},
     {"pack_rank_sums", passes::pack_rank_sums,
      "packs what ranks add up into words of fields that hold the sums"},
+    {"pack_exchanges", passes::pack_exchanges,
+     "packs bool and integers of fewer than 8 bits that ranks exchange"},
     {"expand_selection", passes::expand_selection,
      "turns top_k and kth_largest into histograms of digits"},
     {"expand_scatter_reduce", passes::expand_scatter_reduce,
@@ -43,6 +45,7 @@ constexpr std::string_view kStandardOrder[] = {
     "prove_aggregation",       // before expansion: whole operators are easier to analyse
     "eliminate_dead_values",   // before expansion: no work on unread values
     "pack_rank_sums",          // after folding: constants tell how large values are
+    "pack_exchanges",          // after the sums: ranges of what was exchanged are then known
     "expand_lane_reductions",  // after folding: tables are then constants
     "expand_matrix_ops",
     "expand_thin_products",

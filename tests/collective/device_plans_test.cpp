@@ -52,8 +52,9 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
 // In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
 // with one rank's gradient not finite.
 TEST(DevicePlans, RunProtocolsBesideRanksOnCpus) {
-  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)",
-                                    "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {
+  for (const std::string program :
+       {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)", "onebit_adam(freeze: 1)",
+        "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {
     for (const std::uint32_t each : {1U, 2U}) {
       EmulatedRanks ranks({.schedule_seed = each});
       rt::PlanRequest request;
