@@ -23,6 +23,7 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr int kByteBits = 8;
+constexpr DType kBit{DTypeKind::UInt, 1};
 
 // The fewest elements that fill whole bytes.
 int group_size(int bits) {
@@ -57,7 +58,7 @@ ValueId pack_all(Builder& b, ValueId x) {
   const ir::Type type = b.type(x);
   const ir::Type flat = ir::vector_type(type.dtype, ir::element_count(b.exprs(), type));
   const ValueId row = b.reshape(x, flat, true);
-  const ValueId codes = is_bool(type.dtype) ? b.convert(row, *make_uint(1)) : row;
+  const ValueId codes = is_bool(type.dtype) ? b.convert(row, kBit) : row;
   return b.pack(codes, type.dtype.bits);
 }
 
