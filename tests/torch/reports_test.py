@@ -32,8 +32,7 @@ def test_take_momentum():
     weights = [torch.nn.Parameter(torch.zeros(3)) for _ in range(2)]
     optimizer = torch.optim.SGD(weights, lr=0.1, momentum=0.875)
     assert cinch.torch.take_momentum(optimizer) == 0.875
-    assert optimizer.param_groups[0]["momentum"] == 0.0
-    assert cinch.torch.take_momentum(optimizer) == 0.0
+    assert optimizer.param_groups[0]["momentum"] == 0.875
     for named in ({"nesterov": True}, {"dampening": 0.5}):
         optimizer = torch.optim.SGD(weights, lr=0.1, momentum=0.9, **named)
         with pytest.raises(cinch.InvalidArgumentError):

@@ -53,7 +53,8 @@ class Synchronizer:
     Args:
         transport: not used by anything else during a step.
         tensors: the same list on all ranks.
-        plan: "two_shot", "allreduce", "allgather", "ring", "tree", "ps", "hierarchical", "reduce_scatter", or "auto", which measures first.
+        plan: "two_shot", "allreduce", "allgather", "ring", "tree", "ps", "hierarchical", "reduce_scatter", or "auto", which measures first. None:
+            "allreduce" where the payloads of all programs add up, else "two_shot" where all programs take it, else "allgather".
             Under "reduce_scatter" each rank gets the update of its part of each tensor alone: see SyncTensor.part_ends.
         piece_bytes: of the gradient, encoded and sent at a time; 0: a default.
         first_step: payloads are given room as of this step.
@@ -73,7 +74,7 @@ class Synchronizer:
         transport: Transport,
         tensors: Sequence[SyncTensor],
         *,
-        plan: str = "two_shot",
+        plan: Optional[str] = None,
         piece_bytes: int = 0,
         first_step: int = 0,
         seed: int = 0,
@@ -93,7 +94,7 @@ class Synchronizer:
         self._has_parts = plan == "reduce_scatter"
         options = _abi.sized(
             sync_abi.SyncOptions,
-            plan=_library.c_text(plan),
+            plan=None if plan is None else _library.c_text(plan),
             piece_bytes=unsigned(piece_bytes, 64, "piece_bytes"),
             first_step=unsigned(first_step, 64, "first_step"),
             seed=unsigned(seed, 64, "seed"),
@@ -115,13 +116,14 @@ class Synchronizer:
         self._release = weakref.finalize(self, _library.loaded().cinch_sync_release, handle)
         self._release.atexit = False
 
-    def _ends(self, tensor: SyncTensor, plan: str) -> Any:
+    def _ends(self, tensor: SyncTensor, plan: Optional[str]) -> Any:
         """The tensor's `part_ends` as the C API reads them, or None."""
         ends, world = tensor.part_ends, self.transport.world
         if ends is None:
             return None
         if plan != "reduce_scatter":
-            raise InvalidArgumentError(f'{tensor.name} has part_ends, which plan "{plan}" does not take; "reduce_scatter" does')
+            named = "the usual plan" if plan is None else f'plan "{plan}"'
+            raise InvalidArgumentError(f'{tensor.name} has part_ends, which {named} does not take; "reduce_scatter" does')
         if len(ends) != world or list(ends) != sorted(ends) or ends[0] < 0 or ends[-1] != math.prod(tensor.shape):
             raise InvalidArgumentError(f"{tensor.name}: part_ends {tuple(ends)} do not cut {math.prod(tensor.shape)} elements into parts of {world} ranks")
         return (ctypes.c_int64 * world)(*ends)

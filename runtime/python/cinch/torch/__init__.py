@@ -8,9 +8,10 @@ docs/pytorch.md is a tour.
 from ..errors import SyncError
 from . import _ops
 from ._averager import Averager
-from ._ddp import Compression, compress, take_momentum
+from ._ddp import Compression, compress
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
+from ._momentum import take_momentum
 from ._replicas import ReplicaAverage, compress_replicas
 
 __all__ = [

@@ -8,6 +8,7 @@ from ..program import Program
 from . import _tensors
 from ._ddp import Compression
 from ._hook import Hook
+from ._momentum import fit
 
 
 class Averager(Compression):
@@ -18,13 +19,22 @@ class Averager(Compression):
         averager.average()
         optimizer.step()
 
-    Arguments and errors are those of `compress`; `group` is a process group, by default that of all ranks.
+    Arguments, `optimizer` among them, and errors are those of `compress`; `group` is a process group, by default that of all ranks.
     """
 
-    def __init__(self, named_parameters: Iterable[Tuple[str, "torch.Tensor"]], program: Union[str, Program], *, group: Optional[Any] = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        named_parameters: Iterable[Tuple[str, "torch.Tensor"]],
+        program: Union[str, Program],
+        *,
+        group: Optional[Any] = None,
+        optimizer: Optional["torch.optim.Optimizer"] = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(Hook(program, group=group, **settings))
         self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
         self.hook.bind(self._parameters, check=self._check)
+        fit(self.engine, [parameter for _, parameter in self._parameters], optimizer, is_permuted=True)
 
     def _check(self) -> None:
         names: Dict[int, str] = {}

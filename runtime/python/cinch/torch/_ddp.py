@@ -1,5 +1,4 @@
 """`compress`: two lines in a training script over DistributedDataParallel."""
-import warnings
 from typing import Any, Collection, Optional, Union
 
 import torch
@@ -9,6 +8,8 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
 from ._hook import Hook, run_hook
+from ._momentum import fit
+from ._phases import agree_on_pause
 
 
 class Compression:
@@ -43,6 +44,15 @@ class Compression:
         """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
         return self.engine.load_state_dict(saved)
 
+    def pause(self) -> None:
+        """Steps are exact from now on, and programs keep their states. All ranks call it between the same steps. Errors, on all ranks: see
+        docs/pytorch.md, Exact steps."""
+        agree_on_pause([self.engine], True)
+
+    def resume(self) -> None:
+        """Steps are compressed again, unless dense_steps or dense_after say otherwise. All ranks call it as `pause`."""
+        agree_on_pause([self.engine], False)
+
     def close(self) -> None:
         """Gives up: other ranks that wait for this one get an error."""
         self.engine.close()
@@ -61,13 +71,19 @@ def compress(
         model: in DistributedDataParallel, without a communication hook.
         program: a name of the library ("dgc"), a file ("mine.cinch"), an expression ("error_feedback(onebit)"), or what
             `cinch.compile` gave.
-        optimizer: looked at for momentum that the program has, too; `take_momentum` takes it out.
+        optimizer: one that does not suit the program, such as one with momentum that the program has, too, is warned of;
+            `momentum=take_momentum(optimizer)` moves it.
         rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
             elements are exact. JSON or a list, as docs/sync_reference.md has it under Policies; a function of name and shape in
             the list returns "exact", a program, {"use": …, "set": {…}}, or None.
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first. Under two_shot the rank
-            that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent.
-        dense_steps: the first so many steps are exact.
+            that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
+            that of `cinch.Synchronizer`.
+        dense_steps: the first so many steps are exact. None: 0 for programs without states, else a tenth of `total_steps`, or 50.
+        total_steps: of the training.
+        dense_after: the step from which on steps are exact again.
+        clip: before compression a rank's gradient, of all tensors, is shortened to a norm of clip / sqrt(ranks). Nothing is
+            sent before the backward pass ends.
         schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
             Payloads have room for the value that the call binds (ratio=0.2), else for the schedule's first.
         scale: a function that gives the loss scale, such as `scaler.get_scale`: states then hold unscaled values.
@@ -97,7 +113,7 @@ def compress(
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
         check=lambda: _check_model(model),
     )
-    _warn_of_momentum(hook.opened(), optimizer)
+    fit(hook.opened(), [parameter for name, parameter in named if name not in ignored], optimizer)
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 
@@ -111,26 +127,3 @@ def _check_model(model: DistributedDataParallel) -> None:
     dynamo = getattr(torch, "_dynamo", None)
     if dynamo is not None and getattr(dynamo.config, "optimize_ddp", None) == "python_reducer":
         raise InvalidArgumentError('torch._dynamo.config.optimize_ddp is "python_reducer", which runs no communication hooks of Python\'s own: set it to True')
-
-
-def _warn_of_momentum(engine: Engine, optimizer: Optional["torch.optim.Optimizer"]) -> None:
-    carries = [program.name for program in engine.compressed.programs if "momentum" in program.states or "momentum" in program.parameters]
-    if carries and optimizer is not None and any(group.get("momentum", 0) for group in optimizer.param_groups):
-        warnings.warn(f"{carries[0]} has momentum of its own, and the optimizer, too: cinch.torch.take_momentum takes it out of the optimizer", stacklevel=3)
-
-
-def take_momentum(optimizer: "torch.optim.Optimizer") -> float:
-    """Takes momentum out of an SGD optimizer, for a program that has it, and returns it: compress(model, "dgc",
-    momentum=take_momentum(optimizer)). Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov,
-    dampening)."""
-    if not all("momentum" in group for group in optimizer.param_groups):
-        raise InvalidArgumentError(f"{type(optimizer).__name__} has no momentum that could be taken out of it; SGD has")
-    found = {group.get("momentum", 0.0) for group in optimizer.param_groups}
-    if len(found) != 1:
-        raise InvalidArgumentError(f"the optimizer's groups have different momentum: {sorted(found)}")
-    for group in optimizer.param_groups:
-        if group.get("nesterov") or group.get("dampening"):
-            raise InvalidArgumentError("momentum with Nesterov's step or dampening is not what programs have")
-    for group in optimizer.param_groups:
-        group["momentum"] = 0.0
-    return float(found.pop())

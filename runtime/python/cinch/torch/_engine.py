@@ -12,12 +12,15 @@ from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program, compile
 from ..synchronizer import Synchronizer, SyncTensor
 from ..transport import Transport
-from . import _states, _tensors
+from . import _rules, _states, _tensors
 from ._group import Meeting, check_transport, group_of, open_transport
-from ._policy import Named, choose, default_of
+from ._momentum import Handover
+from ._phases import Clip, Phases
+from ._policy import Named, choose, default_of, idle_rules
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
+start_log = logging.getLogger("cinch.torch")
 _STEPS_TO_COMPARE = 5
 
 
@@ -56,12 +59,21 @@ class Engine:
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._tell_choice()
+        self._tell_start()
         self._dense: Optional[Synchronizer] = None
-        if settings.dense_steps > 0:
-            self._dense = self._opened([replace(each, program=None) for each in tensors])
+        if self.phases.has_dense_steps:
+            self._open_dense()
         self.step = settings.first_step
+        self.was_dense = True  # the last step, and training before this run
+        self._has_states = False  # of a step
+        self.handover: Optional[Handover] = None
+        self._clip = None if settings.clip is None else Clip(settings.clip, self.transport.world)
+        self.direction = _rules.direction_of(self.compressed.programs)
+        self._allocate_exact_states()
+        self._updates: Dict[int, "torch.Tensor"] = {}
         self.failure: Optional[SyncError] = None
-        self._is_under_way = False
+        self._is_under_way, self._carries, self._scale = False, False, 1.0
+        self._last = self.compressed if self._dense is None or not self.is_dense_step else self._dense
         self.times, self._has_warned = StepTimes(), False
         self._bytes = {name: t.numel() * t.element_size() for name, t in named}
 
@@ -71,7 +83,9 @@ class Engine:
 
     def _alike(self, tensors: Sequence[SyncTensor]) -> Dict[str, Any]:
         """What ranks compare before they are connected. The other settings may differ, or are compared when synchronizers open."""
-        alike = {name: getattr(self.settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors", "transport")}
+        names = ("dense_after", "clip", "first_step", "skips_non_finite", "measures_errors", "transport")
+        alike = {name: getattr(self.settings, name) for name in names}
+        alike["dense_steps"] = self.phases.dense_steps
         if all(tensor.program is None for tensor in tensors):
             default = self._default.program
             alike["program"] = "none" if default is None else f"{default.name} {default.fingerprint}"
@@ -90,19 +104,26 @@ class Engine:
                 raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
         settings = self.settings
         check_transport(settings.transport, self.device)
-        first = settings.first_step + settings.dense_steps
-        starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
-        # Checked even if no tensor uses the program: its name may be wrong.
-        self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
-        tensors = choose(shapes, self._default, settings.rules, self._gpu, starts)
+        tensors = self._choice(shapes, settings.dense_steps or 0)
+        self.phases = Phases.of(settings, [each.program for each in tensors if each.program is not None])
+        if self.phases.dense_steps > 0 and settings.dense_steps is None and settings.schedule:
+            tensors = self._choice(shapes, self.phases.dense_steps)  # payloads have room for what the schedule begins with
+        self._idle_rules = idle_rules(shapes, settings.rules)
         # Programs on matrices get dimensions in memory order, since that is the array that is passed.
         tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
-        for parameter in starts:
+        for parameter in settings.schedule:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
                 raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
         self._plain = self._plain_of(tensors)
         return tensors
+
+    def _choice(self, shapes: Sequence[Named], dense_steps: int) -> List[SyncTensor]:
+        settings = self.settings
+        starts = {parameter: float(value_at(settings.first_step + dense_steps)) for parameter, value_at in settings.schedule.items()}
+        # Checked even if no tensor uses the program: its name may be wrong.
+        self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+        return choose(shapes, self._default, settings.rules, self._gpu, starts)
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
         """Any program for the GPU. Its image also has the code that adds exact tensors there, so that steps which compress
@@ -129,11 +150,38 @@ class Engine:
             plain=self._plain,
         )
 
+    def _open_dense(self) -> None:
+        self._dense = self._opened([replace(each, program=None) for each in self.compressed.tensors])
+
+    def _allocate_exact_states(self) -> None:
+        """Before the first step: checkpoints are read into them."""
+        for place, tensor in enumerate(self.compressed.tensors):
+            if self.direction is not None and self.direction.kinds and tensor.program is None:
+                elements = tensor.shape if tensor.part_ends is None else (self._part(tensor.part_ends),)
+                self.direction.states_of(place, elements, self.device)
+
+    def _part(self, ends: Sequence[int]) -> int:
+        rank = self.transport.rank
+        return ends[rank] - (ends[rank - 1] if rank > 0 else 0)
+
     # ---- a step ----
 
     @property
     def is_dense_step(self) -> bool:
-        return self._dense is not None and self.step < self.settings.first_step + self.settings.dense_steps
+        return self._dense is not None and self.phases.is_dense(self.step)
+
+    def check_pause(self) -> None:
+        """Errors: InvalidArgumentError (a step is under way, or programs that exact steps would break)."""
+        if self._is_under_way:
+            raise InvalidArgumentError("a step is under way: compression pauses between steps")
+        if self.direction is not None and self.direction.begins_alone:
+            raise InvalidArgumentError(f"{self.compressed.programs[0].name} cannot pause: exact steps would leave its states behind")
+
+    def set_pause(self, is_paused: bool) -> None:
+        """All ranks call it between the same steps, which `pause` sees to."""
+        if is_paused and self._dense is None:
+            self._open_dense()
+        self.phases.is_paused = is_paused
 
     @property
     def sync(self) -> Synchronizer:
@@ -151,8 +199,18 @@ class Engine:
             except Exception:
                 self.close()  # the others need not wait
                 raise
+            self._scale = scale
+            self._carries = self.handover is not None and self.was_dense and not self.is_dense_step
+            if self._carries and self._has_states:
+                self._reset_states()
             self.sync.begin(self.step, scale=scale, skips_non_finite=self.settings.skips_non_finite, measures_errors=self.settings.measures_errors)
         self._is_under_way = True
+
+    def _reset_states(self) -> None:
+        """Of programs that get the optimizer's velocity: theirs is of the time before exact steps."""
+        for place, tensor in enumerate(self.compressed.tensors):
+            if tensor.program is not None:
+                self.compressed.states_reset(place)
 
     def _follow_schedule(self) -> None:
         for parameter, value_at in self.settings.schedule.items():
@@ -179,11 +237,21 @@ class Engine:
         """The gradient is there, dense. Its mean over ranks is in `update`, or in its place, when `finish` returns. Errors:
         SyncError, by `finish`, too."""
         with self._failing():
-            if self._stream is not None:
-                self._stream.wait_stream(torch.cuda.current_stream(self.device))
-            read = self._described(tensor, gradient)
-            written = read if update is None else self._described(tensor, update, is_update=True)
-            self.sync.ready_at(tensor, read, written, is_used=is_used)
+            if self._clip is not None:
+                self._clip.add(tensor, gradient, update, is_used)
+            else:
+                self._give(tensor, gradient, update, is_used)
+
+    def _give(self, tensor: int, gradient: "torch.Tensor", update: Optional["torch.Tensor"], is_used: bool) -> None:
+        if self._carries and self.handover is not None:
+            is_used = self.handover.add(tensor, gradient, self._scale) or is_used
+        if self.direction is not None and (self.is_dense_step or self.compressed.tensors[tensor].program is None):
+            self._updates[tensor] = gradient if update is None else update
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
+        read = self._described(tensor, gradient)
+        written = read if update is None else self._described(tensor, update, is_update=True)
+        self.sync.ready_at(tensor, read, written, is_used=is_used)
 
     def _described(self, tensor: int, memory: "torch.Tensor", *, is_update: bool = False) -> Any:
         described = self.sync.descriptor(tensor, memory.data_ptr(), _tensors.dtype_of(memory), is_update=is_update)
@@ -198,14 +266,31 @@ class Engine:
             raise self.failure
         self._is_under_way = False
         begun = time.perf_counter()
+        is_dense = self.is_dense_step
         with self._failing():
+            if self._clip is not None:
+                for given in self._clip.clipped(self._scale):
+                    self._give(*given)
             is_skipped = self.sync.finish()
+            self._turn_exact_ones(is_skipped)
         self._note_time((time.perf_counter() - begun) * 1e3)
         self.step += 1
+        self._last = self.compressed if not is_dense or self._dense is None else self._dense
+        if not is_skipped:
+            self.was_dense = is_dense
+            self._has_states = self._has_states or not is_dense
         every = self.settings.report_every
         if every > 0 and self.step % every == 0 and self.transport.rank == 0:
             log.warning(self.line())
         return is_skipped
+
+    def _turn_exact_ones(self, is_skipped: bool) -> None:
+        """Exact tensors beside a program whose update is a direction get one, too."""
+        updates, self._updates = self._updates, {}
+        if self.direction is None or is_skipped:
+            return
+        for place, update in updates.items():
+            self.direction.apply(self.step, place, update, self._scale)
 
     def _failing(self) -> "_Failing":
         return _Failing(self)
@@ -222,6 +307,21 @@ class Engine:
         else:
             log.info("cinch: %s", choice)
 
+    def _tell_start(self) -> None:
+        if self.transport.rank != 0:
+            return
+        if self._idle_rules:
+            warnings.warn(f"rules that fit no parameter: {', '.join(self._idle_rules)}", stacklevel=5)
+        counts: Dict[str, int] = {}
+        for tensor in self.compressed.tensors:
+            name = "" if tensor.program is None else tensor.program.name
+            counts[name] = counts.get(name, 0) + 1
+        exact = counts.pop("", 0)
+        said = [*(f"{count} {'tensor' if count == 1 else 'tensors'} by {name}" for name, count in counts.items()), f"{exact} exact"]
+        states = self.compressed.report()["memory_bytes"]["states"]
+        dense = f", the first {self.phases.dense_steps} steps exact" if self.phases.dense_steps > 0 else ""
+        start_log.info("%s, plan %s, states %.3g MB%s", ", ".join(said), self.settings.plan or "as usual", states / 1e6, dense)
+
     def _note_time(self, milliseconds: float) -> None:
         kept = self.times.dense if self.is_dense_step else self.times.compressed
         kept.append(milliseconds)
@@ -236,10 +336,12 @@ class Engine:
 
     def report(self) -> Dict[str, Any]:
         """Of the last step on this rank: what `Synchronizer.report` says, with bytes before compression and exposed times."""
-        was_dense = self.step <= self.settings.first_step + self.settings.dense_steps and self._dense is not None
-        found = (self._dense if was_dense and self._dense is not None else self.compressed).report()
+        found = self._last.report()
+        was_dense = self._last is self._dense
+        programs = {each.name: "exact" if each.program is None or was_dense else each.program.name for each in self.compressed.tensors}
         for tensor in found["tensors"]:
             tensor["gradient_bytes"] = self._bytes[tensor["name"]]
+            tensor["program"] = programs[tensor["name"]]
         found["gradient_bytes"] = sum(self._bytes.values())
         found["is_dense"] = was_dense
         times = self.times.dense if was_dense else self.times.compressed
@@ -263,7 +365,11 @@ class Engine:
         """This rank's states, under keys that no other rank has."""
         rank, world = self.transport.rank, self.transport.world
         states = _states.to_tensor(self.compressed.states_save())
-        return {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
+        told = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
+        for place, tensor in enumerate(self.compressed.tensors):
+            if self.direction is not None and self.direction.kinds and tensor.program is None:
+                told.update({f"rank{rank}.exact.{kind}.{tensor.name}": state for kind, state in zip(self.direction.kinds, self.direction.states[place])})
+        return told
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
@@ -274,7 +380,25 @@ class Engine:
         step, states = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
         restored = self.compressed.states_load(states) if states else None
         self.step = step
-        return restored.notes if restored is not None else ""
+        self.was_dense = self.phases.is_dense(step - 1) if step > self.settings.first_step else self.was_dense
+        self._has_states = True
+        notes = [*([restored.notes] if restored is not None and restored.notes else []), *self._load_exact_states(saved)]
+        return "\n".join(notes)
+
+    def _load_exact_states(self, saved: Mapping[str, Any]) -> List[str]:
+        """Of this rank, or of rank 0, which has the same unless ranks own parts of tensors. Returns what begins anew."""
+        if self.direction is None or not self.direction.kinds:
+            return []
+        notes = []
+        found = _rules.states_in(saved, f"rank{self.transport.rank}.exact.") or _rules.states_in(saved, "rank0.exact.")
+        for place, tensor in enumerate(self.compressed.tensors):
+            for kind, state in zip(self.direction.kinds, self.direction.states.get(place, []) if tensor.program is None else []):
+                given = found.get(f"{kind}.{tensor.name}")
+                if given is not None and given.numel() == state.numel():
+                    state.copy_(given.reshape(state.shape))
+                else:
+                    notes.append(f"{tensor.name}: {kind} of the exact tensor begins anew")
+        return notes
 
     def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes]]:
         """The step of the states, and those of all ranks; none where this rank has taken its own already."""

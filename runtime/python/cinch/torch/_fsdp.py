@@ -10,8 +10,10 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
+from ._momentum import fit
+from ._phases import agree_on_pause
 from ._settings import settings_of
-from ._shards import Unit, trainable, units_of
+from ._shards import Unit, plain_name, trainable, units_of
 
 log = logging.getLogger("cinch")
 
@@ -182,13 +184,28 @@ class ShardedCompression:
             notes.append(engine.load_state_dict(of))
         return "\n".join(each for each in notes if each)
 
+    def pause(self) -> None:
+        """As `Compression.pause`."""
+        agree_on_pause(list(self.engines.values()), True)
+
+    def resume(self) -> None:
+        """As `Compression.resume`."""
+        agree_on_pause(list(self.engines.values()), False)
+
     def close(self) -> None:
         """Gives up: other ranks that wait for this one get an error."""
         for engine in self.engines.values():
             engine.close()
 
 
-def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, divide_factor: Optional[float] = None, **settings: Any) -> ShardedCompression:
+def compress_fsdp(
+    model: "torch.nn.Module",
+    program: Union[str, Program],
+    *,
+    divide_factor: Optional[float] = None,
+    optimizer: Optional["torch.optim.Optimizer"] = None,
+    **settings: Any,
+) -> ShardedCompression:
     """Has the gradients of `model` reduced by Cinch, FSDP module by FSDP module. All ranks call it alike, after all calls of
     `fully_shard` and before the first step.
 
@@ -205,8 +222,9 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
 
     Args:
         model: with FSDP2 modules over meshes of one dimension. HSDP is not taken: `compress_replicas` is in its place.
-        program, rules, dense_steps, schedule, scale, skips_non_finite, measures_errors, report_every, first_step, seed,
-            piece_bytes, threads, timeout, interface, secret: as of `compress`. A step is a call of a module's reduce-scatter.
+        program, optimizer, rules, dense_steps, total_steps, dense_after, clip, schedule, scale, skips_non_finite, measures_errors, report_every, first_step, seed,
+            piece_bytes, threads, timeout, interface, secret: as of `compress`. A step is a call of a module's reduce-scatter,
+            and `clip` is of the module's gradient.
         divide_factor: gradients are sums over ranks divided by it. None: what `set_gradient_divide_factor` has set, else the
             number of ranks.
         **settings: all others are parameters of the program: ratio=0.001.
@@ -236,8 +254,15 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
     compression = ShardedCompression({unit.name: comm.engine for unit, comm in made}, report_every)
     for unit, comm in made:
         comm.after_step = compression.note_step
+        fit_module(model, comm.engine, optimizer)
         _install(unit.module, comm)
     return compression
+
+
+def fit_module(model: "torch.nn.Module", engine: Engine, optimizer: Optional["torch.optim.Optimizer"]) -> None:
+    """Velocities are not handed over: a rank has the optimizer's for its shards alone."""
+    named = {plain_name(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
+    fit(engine, [named[tensor.name] for tensor in engine.compressed.tensors], optimizer, carries=False)
 
 
 def _install(module: Any, comm: ReduceScatter) -> None:

@@ -62,6 +62,29 @@ def choose(tensors: Sequence[Named], default: Default, rules: Rules, device: Opt
         _library.loaded().cinch_policy_release(policy)
 
 
+def idle_rules(tensors: Sequence[Named], rules: Rules) -> List[str]:
+    """The rules that would fit none of the tensors even if they came first, as they are given; functions are left out."""
+    given = json.loads(rules) if isinstance(rules, str) else rules
+    listed = given.get("rules", []) if isinstance(given, Mapping) else given or []
+    return [f"{number} ({json.dumps(rule)})" for number, rule in enumerate(listed, 1) if isinstance(rule, Mapping) and not _fits_any(tensors, rule)]
+
+
+def _fits_any(tensors: Sequence[Named], rule: Mapping[str, Any]) -> bool:
+    # "off" is what no tensor has without a rule that says it.
+    asked = {**{key: value for key, value in rule.items() if key not in ("use", "set")}, "use": "off"}
+    policy = _apply(tensors, json.dumps({"rules": [asked]}))
+    try:
+        return any(_choice(policy, place).program == sync_abi.OFF for place in range(len(tensors)))
+    finally:
+        _library.loaded().cinch_policy_release(policy)
+
+
+def _choice(policy: ctypes.c_void_p, place: int) -> sync_abi.PolicyChoice:
+    choice = _abi.sized(sync_abi.PolicyChoice)
+    _library.call("cinch_policy_get_choice", policy, place, ctypes.byref(choice))
+    return choice
+
+
 def _as_json(tensors: Sequence[Named], rules: Rules) -> Optional[str]:
     if rules is None or isinstance(rules, str):
         return rules
@@ -149,8 +172,7 @@ def _started(text: str, bound: Mapping[str, Value], device: Optional[int], start
 
 
 def _chosen(policy: ctypes.c_void_p, i: int, tensor: Named, programs: Sequence[Optional[Program]]) -> SyncTensor:
-    choice = _abi.sized(sync_abi.PolicyChoice)
-    _library.call("cinch_policy_get_choice", policy, i, ctypes.byref(choice))
+    choice = _choice(policy, i)
     if choice.program == sync_abi.OFF:
         raise InvalidArgumentError(f"{tensor.name}: a rule says \"off\", and ranks would drift apart; freeze the parameter (requires_grad=False) instead")
     return SyncTensor(tensor.name, tensor.shape, None if choice.program < 0 else programs[choice.program], choice.priority)

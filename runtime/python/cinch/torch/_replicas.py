@@ -8,7 +8,7 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
-from ._fsdp import ShardedCompression, warn_of_misfit
+from ._fsdp import ShardedCompression, fit_module, warn_of_misfit
 from ._group import Meeting, group_of
 from ._settings import settings_of
 from ._shards import Shard, Unit, trainable
@@ -45,7 +45,9 @@ class ReplicaAverage:
         reduce_output.div_(dist.get_world_size(self._group))
 
 
-def compress_replicas(model: "torch.nn.Module", program: Union[str, Program], group: Any, **settings: Any) -> ShardedCompression:
+def compress_replicas(
+    model: "torch.nn.Module", program: Union[str, Program], group: Any, *, optimizer: Optional["torch.optim.Optimizer"] = None, **settings: Any
+) -> ShardedCompression:
     """Has gradients averaged over replicas of shards by Cinch, behind FSDP's reduce-scatter. Ranks of a machine share a model,
     machines are replicas of each other, and what travels between machines is compressed:
 
@@ -61,7 +63,7 @@ def compress_replicas(model: "torch.nn.Module", program: Union[str, Program], gr
     Args:
         model: with FSDP2 modules over meshes of one dimension. Native HSDP, which is a mesh of two dimensions, is not taken:
             PyTorch calls the hook behind its own all-reduce there, when nothing is left to compress.
-        program, plan and other settings: as of `compress`; rules see the shapes of shards. A step is a call of a module's
+        program, optimizer, plan and other settings: as of `compress`; rules see the shapes of shards. A step is a call of a module's
             hook.
         group: a process group of the ranks that have the same shard as this one.
 
@@ -91,5 +93,6 @@ def compress_replicas(model: "torch.nn.Module", program: Union[str, Program], gr
     compression = ShardedCompression({name: hook.engine for name, hook in hooks.items()}, report_every)
     for hook in hooks.values():
         hook.after_step = compression.note_step
+        fit_module(model, hook.engine, optimizer)
         hook.unit.module.set_all_reduce_hook(hook)
     return compression

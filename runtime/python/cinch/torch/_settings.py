@@ -23,8 +23,11 @@ class Settings:
     program: Union[str, Program] = "none"
     bindings: Dict[str, Value] = field(default_factory=dict)
     rules: Rules = None
-    plan: str = "two_shot"
-    dense_steps: int = 0
+    plan: Optional[str] = None
+    dense_steps: Optional[int] = None
+    total_steps: Optional[int] = None
+    dense_after: Optional[int] = None
+    clip: Optional[float] = None
     schedule: Schedule = field(default_factory=dict)
     scale: Optional[Callable[[], float]] = None
     skips_non_finite: bool = False
@@ -50,12 +53,16 @@ class Settings:
             raise InvalidArgumentError(f'program is {self.program!r}: a name, a file, an expression or a cinch.Program is taken, and "none" averages exactly')
         if not _is_time(self.timeout):
             raise InvalidArgumentError(f"timeout is {self.timeout!r}: seconds above 0 are taken, at most {_MOST_SECONDS:g}")
-        for name in ("dense_steps", "first_step", "report_every", "piece_bytes", "seed", "threads"):
-            _check_count(name, getattr(self, name), may_be_none=name == "threads")
+        for name in ("first_step", "report_every", "piece_bytes", "seed"):
+            _check_count(name, getattr(self, name), may_be_none=False)
+        for name in ("dense_steps", "total_steps", "dense_after", "threads"):
+            _check_count(name, getattr(self, name), may_be_none=True)
+        if self.clip is not None and not (isinstance(self.clip, (int, float)) and 0 < self.clip < math.inf):
+            raise InvalidArgumentError(f"clip is {self.clip!r}: a norm above 0 is taken")
         if self.first_step > _MOST_STEP:
             raise InvalidArgumentError(f"first_step is {self.first_step}: at most {_MOST_STEP} is taken")
         plans = ("reduce_scatter",) if is_reduced else PLANS
-        if self.plan not in plans:
+        if self.plan not in plans and (is_reduced or self.plan is not None):
             raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
             if act is not None and not callable(act):

@@ -84,7 +84,7 @@ def units_of(model: "torch.nn.Module") -> List[Unit]:
     """
     found: List[Unit] = []
     seen = set()
-    names = {id(module): _plain(name) for name, module in model.named_modules()}
+    names = {id(module): plain_name(name) for name, module in model.named_modules()}
     modules = [module for module in model.modules() if hasattr(module, "_get_fsdp_state")]
     if not modules:
         raise InvalidArgumentError("the model has no FSDP2 module: call torch.distributed.fsdp.fully_shard first")
@@ -161,6 +161,6 @@ def _shard(name: str, shape: Shape, dim: int, world: int, begin: int) -> Shard:
     return Shard(name, shape, begin, rows * row, ends)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Without what wrappers put into names, so that states are found again without the wrapper."""
     return ".".join(part for part in name.split(".") if part not in ("_checkpoint_wrapped_module", "_orig_mod"))

@@ -1,0 +1,94 @@
+"""Momentum that moves from an SGD optimizer into programs, and back."""
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+
+from ..errors import InvalidArgumentError
+from . import _tensors
+from ._rules import warn_of_misfit
+
+if TYPE_CHECKING:
+    from ._engine import Engine
+
+
+class Taken(float):
+    """Momentum that a program gets from `optimizer`; a number everywhere else."""
+
+    optimizer: "torch.optim.Optimizer"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return float, (float(self),)
+
+
+def take_momentum(optimizer: "torch.optim.Optimizer") -> Taken:
+    """Gives a program the momentum of an SGD optimizer: compress(model, "dgc", momentum=take_momentum(optimizer)). Parameters that
+    the program compresses have it from the program, in steps that compress; all others, and all of them in exact steps, keep
+    the optimizer's. Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov, dampening)."""
+    if not all("momentum" in group and "betas" not in group for group in optimizer.param_groups):
+        raise InvalidArgumentError(f"{type(optimizer).__name__} has no momentum that could be taken out of it; SGD has")
+    found = {group["momentum"] for group in optimizer.param_groups}
+    if len(found) != 1:
+        raise InvalidArgumentError(f"the optimizer's groups have different momentum: {sorted(found)}")
+    if any(group.get("nesterov") or group.get("dampening") for group in optimizer.param_groups):
+        raise InvalidArgumentError("momentum with Nesterov's step or dampening is not what programs have")
+    taken = Taken(found.pop())
+    taken.optimizer = optimizer
+    return taken
+
+
+def taken_in(bindings: Mapping[str, Any]) -> Optional[Taken]:
+    return next((value for value in bindings.values() if isinstance(value, Taken)), None)
+
+
+class Handover:
+    """Keeps the optimizer's momentum out of what a step has compressed, and hands it to the program when compression begins.
+
+    SGD's buffer of a parameter is set to 0 before and after a compressed step, which so ends with the update alone. Groups of
+    the optimizer stay as they are: learning-rate schedules and checkpoints know them.
+    """
+
+    def __init__(self, engine: "Engine", parameters: Sequence["torch.Tensor"], taken: Taken, *, carries: bool = True, is_permuted: bool = False) -> None:
+        """`parameters`: of each tensor. `carries`: gradients are whole, so that velocities are handed over through them.
+        `is_permuted`: gradients come with their dimensions as they lie in memory."""
+        self._engine, self._taken, self._is_permuted = engine, taken, is_permuted
+        self._parameters = {place: parameters[place] for place, tensor in enumerate(engine.compressed.tensors) if tensor.program is not None}
+        if carries:
+            engine.handover = self
+        taken.optimizer.register_step_pre_hook(self._around_step)
+        taken.optimizer.register_step_post_hook(self._around_step)
+
+    def _buffer(self, place: int) -> Optional["torch.Tensor"]:
+        state = self._taken.optimizer.state.get(self._parameters[place], {})
+        return state.get("momentum_buffer")
+
+    def _around_step(self, *_: Any) -> None:
+        if self._engine.was_dense:
+            return
+        buffers: List[Optional["torch.Tensor"]] = [self._buffer(place) for place in self._parameters]
+        for buffer in buffers:
+            if buffer is not None:
+                buffer.zero_()
+
+    def add(self, place: int, gradient: "torch.Tensor", scale: float) -> bool:
+        """Adds what the optimizer's velocity makes of this step to the gradient, so that the program's, which is 0, becomes
+        the sum: the same on all ranks. Returns whether there was one."""
+        buffer = self._buffer(place) if place in self._parameters else None
+        if buffer is None:
+            return False
+        if self._is_permuted:
+            buffer = buffer.permute(_tensors.memory_order(self._parameters[place]))
+        gradient.add_(buffer.to(gradient.dtype), alpha=float(self._taken) * scale)
+        return True
+
+
+def fit(
+    engine: "Engine", parameters: Sequence["torch.Tensor"], optimizer: Optional["torch.optim.Optimizer"], *, carries: bool = True, is_permuted: bool = False
+) -> None:
+    """Moves momentum that the engine's programs were bound to, and warns on rank 0 where `optimizer`, or the one that it is of, does
+    not suit them."""
+    taken = taken_in(engine.settings.bindings)
+    if taken is not None:
+        Handover(engine, parameters, taken, carries=carries, is_permuted=is_permuted)
+        optimizer = taken.optimizer if optimizer is None else optimizer
+    if engine.transport.rank == 0:
+        warn_of_misfit(engine.compressed.programs, optimizer, taken is not None)

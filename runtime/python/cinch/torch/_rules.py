@@ -1,0 +1,128 @@
+"""What programs want of the optimizer, and what exact tensors get beside programs whose update is a direction.
+
+The table is of names, since nothing in a compiled program says it: an update of `signsgd` is 1 or -1 whatever the gradient is, so under
+its learning rate a mean gradient would not move a bias at all.
+"""
+import warnings
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+
+from ..program import Program
+
+_VELOCITIES = ("velocity", "momentum")
+
+
+class Direction:
+    """What exact tensors get in the place of their mean gradient. Tensors are elements of gradients, by place.
+
+    Attributes:
+        kinds: states of each tensor, float32.
+        begins_alone: steps without the program would leave its states behind, so that there are none.
+    """
+
+    kinds: Tuple[str, ...] = ()
+    begins_alone = False
+
+    def __init__(self, program: Program) -> None:
+        self.states: Dict[int, List["torch.Tensor"]] = {}
+        self._program = program
+
+    def _value(self, parameter: str, otherwise: float) -> float:
+        """Of a run-time parameter, as it was bound."""
+        found = self._program.parameters.get(parameter)
+        return otherwise if found is None else found.default
+
+    def states_of(self, place: int, shape: Sequence[int], device: "torch.device") -> List["torch.Tensor"]:
+        if place not in self.states:
+            self.states[place] = [torch.zeros(tuple(shape), device=device) for _ in self.kinds]
+        return self.states[place]
+
+    def apply(self, step: int, place: int, update: "torch.Tensor", scale: float) -> None:
+        """In place; `update` is a mean of gradients, times `scale`, and so is what it becomes."""
+        states = [state.view(update.shape) for state in self.states_of(place, update.shape, update.device)]
+        update.copy_(self._direction(step, update.float() / scale, states) * scale)
+
+    def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
+        raise NotImplementedError
+
+
+class _Sign(Direction):
+    """Of the mean gradient; 0 stays 0."""
+
+    def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
+        return mean.sign()
+
+
+class _SignOfMomentum(Direction):
+    kinds = ("momentum",)
+
+    def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
+        beta = self._value("beta", 0.9)
+        return states[0].mul_(beta).add_(mean, alpha=1 - beta).sign()
+
+
+class _Adam(Direction):
+    """As `onebit_adam` has it: no correction of the bias, and a variance that is frozen."""
+
+    kinds = ("momentum", "variance")
+    begins_alone = True
+
+    def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
+        momentum, variance = states
+        beta1, beta2 = self._value("beta1", 0.9), self._value("beta2", 0.999)
+        momentum.mul_(beta1).add_(mean, alpha=1 - beta1)
+        if step < self._value("freeze", 1000):
+            variance.mul_(beta2).addcmul_(mean, mean, value=1 - beta2)
+        return torch.where(variance > 0, momentum / (variance.sqrt() + self._value("epsilon", 1e-8)), 0.0)
+
+
+DIRECTIONS: Mapping[str, Callable[[Program], Direction]] = {"signsgd": _Sign, "signum": _SignOfMomentum, "demo": _Sign, "onebit_adam": _Adam}
+
+
+def _direction_name(program: Program) -> Optional[str]:
+    """Also of a program within wrappers, whose names come first."""
+    return next((name for name in DIRECTIONS if program.name == name or program.name.endswith(f"_{name}")), None)
+
+
+def direction_of(programs: Sequence[Program]) -> Optional[Direction]:
+    """What exact tensors get beside these programs; None: their mean gradient, also where programs differ in this."""
+    names = {_direction_name(program) for program in programs}
+    name = names.pop() if len(names) == 1 else None
+    return None if name is None else DIRECTIONS[name](programs[0])
+
+
+def begins_late(program: Program) -> bool:
+    """Do its states, such as residuals, do harm in the first steps, when gradients change fast?"""
+    return bool(program.states) and _direction_name(program) is None
+
+
+def has_momentum(program: Program) -> bool:
+    return any(name in program.states for name in _VELOCITIES) or "momentum" in program.parameters
+
+
+def warn_of_misfit(programs: Sequence[Program], optimizer: Optional["torch.optim.Optimizer"], is_taken: bool) -> None:
+    """One warning, where the optimizer is not what a program wants. `is_taken`: the program has the optimizer's momentum."""
+    said = None if optimizer is None else next((text for text in (_misfit(program, optimizer, is_taken) for program in programs) if text), None)
+    if said is not None:
+        warnings.warn(said, stacklevel=4)
+
+
+def _misfit(program: Program, optimizer: "torch.optim.Optimizer", is_taken: bool) -> Optional[str]:
+    kind = type(optimizer).__name__
+    is_adaptive = any("betas" in group or "momentum" not in group for group in optimizer.param_groups)
+    momentum = next((group["momentum"] for group in optimizer.param_groups if group.get("momentum")), 0)
+    has = kind if is_adaptive else f"{kind} with momentum {momentum}"
+    if not is_adaptive and (not momentum or is_taken):
+        return None
+    if _direction_name(program) is not None:
+        return f"the update of {program.name} is a direction already: it wants SGD without momentum behind it, and the optimizer is {has}"
+    if not has_momentum(program):
+        return None
+    way = f"SGD is what {program.name} wants" if is_adaptive else "cinch.torch.take_momentum moves the optimizer's into the program"
+    return f"{program.name} has momentum of its own, and the optimizer ({has}), too: {way}"
+
+
+def states_in(saved: Mapping[str, Any], prefix: str) -> Dict[str, "torch.Tensor"]:
+    """Of exact tensors, by the rest of the key."""
+    return {key[len(prefix) :]: value for key, value in saved.items() if key.startswith(prefix)}

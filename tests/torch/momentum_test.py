@@ -1,0 +1,237 @@
+"""Momentum in the program and in the optimizer, exact steps, directions and clipping, against recurrences of the tests' own."""
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from support import TIMEOUT, assert_all_same, flat, gradients_of, loss_of, small_model, train, wrapped
+
+import cinch
+import cinch.torch
+
+RATE, MOMENTUM = 0.05, 0.9
+WHOLE = {"ratio": 1.0, "masking": False, "plan": "allgather"}  # dgc is momentum SGD
+
+
+def mean_gradients(model, world, step):
+    """Of the ranks' batches, by one process."""
+    found = []
+    for rank in range(world):
+        model.zero_grad()
+        loss_of(model, rank, step).backward()
+        found.append([gradient.double().numpy() for gradient in gradients_of(model)])
+    return [sum(of_rank) / world for of_rank in zip(*found)]
+
+
+def by_recurrence(steps, direction, world=2):
+    """Parameters after steps of p -= RATE * direction(step, place, mean gradient)."""
+    model = small_model()
+    values = [parameter.detach().double().numpy().copy() for parameter in model.parameters()]
+    for step in range(steps):
+        for place, gradient in enumerate(mean_gradients(model, world, step)):
+            values[place] -= RATE * direction(step, place, gradient)
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), values):
+                parameter.copy_(torch.from_numpy(value))
+    return flat(model)
+
+
+def momentum_sgd(*cuts):
+    """In steps `cuts` the velocity of the matrix, parameter 0, begins anew."""
+    velocity = [0.0] * 4
+
+    def direction(step, place, gradient):
+        velocity[place] = MOMENTUM * (0.0 if step in cuts and place == 0 else velocity[place]) + gradient
+        return velocity[place]
+
+    return direction
+
+
+def with_momentum_moved(rank, world, settings, is_averager, paused):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
+    moved = {"momentum": cinch.torch.take_momentum(optimizer), **WHOLE, **settings}
+    ddp = model if is_averager else wrapped(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if is_averager:
+            compression = cinch.torch.Averager(model.named_parameters(), "dgc", optimizer=optimizer, **moved)
+        else:
+            compression = cinch.torch.compress(ddp, "dgc", optimizer=optimizer, **moved)
+    kinds = []
+    for step in range(30):
+        if step in paused:
+            compression.pause()
+        if step - 1 in paused and step not in paused:
+            compression.resume()
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        if is_averager:
+            compression.average()
+        optimizer.step()
+        kinds.append(compression.report()["is_dense"])
+    return flat(model), kinds
+
+
+@pytest.mark.parametrize(
+    "settings, is_averager, paused",
+    [
+        ({"dense_steps": 0}, False, []),
+        ({"dense_steps": 10}, False, []),
+        ({"total_steps": 100}, True, []),
+        ({"dense_steps": 5, "dense_after": 27}, False, range(12, 18)),
+    ],
+)
+def test_moved_momentum_is_that_of_sgd(ranks, settings, is_averager, paused):
+    (first, kinds), (second, _) = ranks.run(2, with_momentum_moved, settings, is_averager, paused)
+    assert_all_same([first, second])
+    dense_steps = settings.get("dense_steps", 10)
+    assert kinds == [step < dense_steps or step in paused or step >= settings.get("dense_after", 30) for step in range(30)]
+    # Exact steps behind compressed ones begin with no velocity of what was compressed: the program has kept it.
+    torch.testing.assert_close(first, by_recurrence(30, momentum_sgd(*[12, 27] if paused else [])), rtol=2e-5, atol=2e-6)
+
+
+def signs(gradients):
+    return [np.sign(gradient) for gradient in gradients]
+
+
+def signs_of_momentum(gradients):
+    momentum, found = 0.0, []
+    for gradient in gradients:
+        momentum = 0.9 * momentum + 0.1 * gradient
+        found.append(np.sign(momentum))
+    return found
+
+
+def uncorrected_adam(gradients, freeze=4):
+    first, second, found = 0.0, 0.0, []
+    for step, gradient in enumerate(gradients):
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * gradient**2 if step < freeze else second
+        found.append(first / (np.sqrt(second) + 1e-8))
+    return found
+
+
+SHAPES = {"w": (64, 72), "b": (72,)}
+
+
+def given_gradients(rank, step):
+    random = np.random.default_rng([rank, step])
+    return {name: random.standard_normal(shape).astype(np.float32) for name, shape in SHAPES.items()}
+
+
+def directions(rank, world, program, settings, steps):
+    """Updates of gradients that do not depend on what is updated; states are saved and restored on the way."""
+    parameters = {name: torch.nn.Parameter(torch.zeros(shape)) for name, shape in SHAPES.items()}
+    told, saved = [], None
+    for first, last in ((0, steps // 2), (steps // 2, steps)):
+        averager = cinch.torch.Averager(parameters.items(), program, scale=lambda: 8.0, **settings)
+        if saved is not None:
+            assert averager.load_state_dict(saved) == ""
+        for step in range(first, last):
+            for name, gradient in given_gradients(rank, step).items():
+                parameters[name].grad = 8.0 * torch.from_numpy(gradient)
+            averager.average()
+            told.append({name: parameter.grad.numpy() / 8.0 for name, parameter in parameters.items()})
+        saved = averager.state_dict()
+    return told
+
+
+@pytest.mark.parametrize(
+    "program, settings, wanted, exact_steps",
+    [
+        ("signsgd", {}, signs, 0),
+        ("demo", {}, signs, 0),
+        ("signum", {}, signs_of_momentum, 0),
+        ("onebit_adam", {"freeze": 4, "beta2": 0.99}, uncorrected_adam, 4),
+    ],
+)
+def test_exact_tensors_get_the_direction_of_the_program(ranks, program, settings, wanted, exact_steps):
+    told = ranks.run(2, directions, program, settings, 6)[0]
+    for name in SHAPES:
+        means = [sum(given_gradients(rank, step)[name].astype(np.float64) for rank in range(2)) / 2 for step in range(6)]
+        for step, update in enumerate(wanted(means)):
+            if name == "b" or step < exact_steps:
+                np.testing.assert_allclose(told[step][name], update, rtol=1e-4, atol=1e-5)
+            else:
+                assert set(np.unique(np.abs(told[step][name]))) <= {0.0, 1.0} or exact_steps
+
+
+def clipped(rank, world, limit):
+    model = small_model()
+    ddp = wrapped(model)
+    cinch.torch.compress(ddp, "none", clip=limit, scale=lambda: 4.0)
+    (4.0 * loss_of(ddp, rank, 0)).backward()
+    return torch.cat([gradient.flatten() for gradient in gradients_of(model)]) / 4.0
+
+
+def test_clipping_is_of_each_rank_before_the_mean(ranks):
+    wanted = []
+    for rank in range(2):
+        model = small_model()
+        loss_of(model, rank, 0).backward()
+        own = torch.cat([gradient.flatten() for gradient in gradients_of(model)])
+        wanted.append(own * (0.3 / math.sqrt(2) / own.norm()))
+        assert own.norm() > 0.3
+    for told in ranks.run(2, clipped, 0.3):
+        torch.testing.assert_close(told, (wanted[0] + wanted[1]) / 2)
+
+
+def pauses_alone(rank, world, action):
+    ddp = wrapped(small_model())
+    compression = cinch.torch.compress(ddp, "error_feedback(onebit)", timeout=TIMEOUT)
+    for step in range(2):  # DDP itself exchanges something in the second one
+        loss_of(ddp, rank, step).backward()
+    if rank == 0:
+        compression.pause()
+    elif action == "resume":
+        compression.resume()
+    loss_of(ddp, rank, 2).backward()
+
+
+@pytest.mark.parametrize("action, words", [("resume", "what is asked for is pause on rank 0 and resume on rank 1"), ("step", "rank 1 had not come")])
+def test_ranks_that_do_not_pause_together_fail(ranks, action, words):
+    own, other = ranks.fail(2, pauses_alone, action)
+    assert words in own.text
+    assert other.kind == ("InvalidArgumentError" if action == "resume" else "SyncError"), other
+
+
+def mistaken(rank, world, program, settings, words):
+    with pytest.raises(cinch.InvalidArgumentError, match=words):
+        cinch.torch.compress(wrapped(small_model()), program, **settings)
+
+
+@pytest.mark.parametrize(
+    "program, settings, words",
+    [
+        ("onebit_adam", {"dense_steps": 5}, "exact steps of its own"),
+        ("qsgd", {"clip": 0.0}, "a norm above 0"),
+        ("qsgd", {"total_steps": -1}, "total_steps is -1"),
+    ],
+)
+def test_settings_that_are_refused(ranks, program, settings, words):
+    ranks.run(2, mistaken, program, settings, words)
+
+
+def loss_after(rank, world, program, settings):
+    """On data that no rank has trained with."""
+    model = small_model()
+    ddp = wrapped(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=MOMENTUM)
+    if program == "dgc":
+        settings = {"momentum": cinch.torch.take_momentum(optimizer), **settings}
+    cinch.torch.compress(ddp, program, **settings)
+    train(ddp, optimizer, rank, 60)
+    return loss_of(model, 99, 99).item()
+
+
+def test_small_trainings_end_near_dense_ones(ranks):
+    start, dense = loss_of(small_model(), 99, 99).item(), ranks.run(2, loss_after, "none", {})[0]
+    assert dense < 0.5 * start
+    found = [
+        ranks.run(2, loss_after, "dgc", {"ratio": 0.1, "plan": "allgather", "total_steps": 60})[0],
+        ranks.run(2, loss_after, "error_feedback(topk(ratio: 0.1))", {"plan": "allgather", "total_steps": 60})[0],
+    ]
+    print(start, dense, found)
+    assert all(0.7 * dense < loss < 1.3 * dense for loss in found), (start, dense, found)
