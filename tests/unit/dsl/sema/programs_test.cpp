@@ -67,7 +67,7 @@ TEST(SemaPrograms, StandardLibrary) {
 std::vector<std::string> encoders_of_the_library() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(CINCH_STDLIB)) {
-    if (entry.path().extension() != ".cinch") continue;
+    if (entry.path().extension() != ".cinch" || is_of_parts(entry.path())) continue;
     const std::string text = read_file(entry.path());
     const bool is_wrapper = contains(text, "inner: compressor");
     const bool is_encoder = contains(text, "\n  encode(");
@@ -77,13 +77,13 @@ std::vector<std::string> encoders_of_the_library() {
   return names;
 }
 
-TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
+TEST(SemaPrograms, MomentumTwiceAroundEveryCompressorOfTheLibrary) {
   const std::vector<std::string> encoders = encoders_of_the_library();
   EXPECT_GE(encoders.size(), 16u);
   for (const std::string& inner : encoders) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
-        "compressor both = clip(error_feedback(" +
+        "compressor both = momentum(momentum(" +
         inner + "))\n");
     ASSERT_EQ(checked.all_lines(), "") << inner;
     const CheckedProgram program = checked.program("both");
