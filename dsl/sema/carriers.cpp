@@ -71,6 +71,32 @@ bool is_conserved(const Spec& spec, const std::string& state) {
   });
 }
 
+bool claims(const Spec& spec, std::string_view claim) {
+  const ast::Module& tree = spec.decl.unit->tree;
+  const auto is_it = [&](ast::ExprId id) {
+    const auto* call = std::get_if<ast::Call>(&tree[id].node);
+    const auto* name = std::get_if<ast::NameRef>(&tree[call == nullptr ? id : call->callee].node);
+    return name != nullptr && name->name.text == claim;
+  };
+  return std::ranges::any_of(tree.list(spec.node->items), [&](ast::ItemId id) {
+    const auto* item = std::get_if<ast::Claims>(&tree[id].node);
+    return item != nullptr && std::ranges::any_of(tree.list(item->claims), is_it);
+  });
+}
+
+bool is_free_of_states(const Spec& spec) {
+  return states_of(spec).empty() && std::ranges::all_of(spec.inner, [](const auto& entry) {
+           return is_free_of_states(*entry.second);
+         });
+}
+
+// Under a residual, an unbiased compressor that is no contraction diverges. What has made a
+// contraction of it (`scaled`) stays around it there: the residual makes up for what it takes away.
+bool stays_under_residual(const Spec& inner, const Carrier& carrier) {
+  return carrier.kind == CarrierKind::Program && claims(*carrier.spec, "unbiased") &&
+         !claims(*carrier.spec, "contraction") && is_free_of_states(inner);
+}
+
 // A state that `finish` assigns, or "".
 std::string state_of_finish(const Spec& spec, const std::vector<std::string>& states) {
   const ast::Method* finish = method_of(spec, ast::MethodKind::Finish);
@@ -194,6 +220,8 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
     return none_because(mistake);
   }
   bool shares_draws = clause.is_shared;
+  const bool is_wrapped =
+      !std::holds_alternative<ast::NameRef>(spec.decl.unit->tree[clause.carrier].node);
   std::optional<Carrier> missing;  // of what the clause names
   const auto carrier_of = [&](const std::string& slot) -> std::unique_ptr<Spec> {
     // What a program's text wraps ends somewhere. What clauses wrap may lead back to them.
@@ -202,6 +230,7 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
     Spec& inner = *spec.inner.at(slot);
     Carrier found = of(inner);
     if (!spec.is_of_clause) std::swap(outer, open_);
+    if (is_wrapped && stays_under_residual(inner, found)) found = {};
     shares_draws |= found.shares_draws;
     if (found.kind == CarrierKind::Program) return std::move(found.spec);
     if (found.kind != CarrierKind::Itself) {
@@ -249,6 +278,7 @@ Carrier Carriers::derived(Spec& spec) {
   for (const auto& [slot, each] : spec.inner) {
     Carrier found = of(*each);
     if (found.kind == CarrierKind::Exact || found.kind == CarrierKind::None) return found;
+    if (!states_of(spec).empty() && stays_under_residual(*each, found)) found = {};
     is_same_program &= found.kind == CarrierKind::Itself;
     shares_draws |= found.shares_draws;
     if (found.spec != nullptr) inner[slot] = std::move(found.spec);

@@ -60,7 +60,7 @@ TEST(CApiPrograms, OfTheLibraryTakeBindings) {
 TEST(CApiPrograms, TextsMayHoldSeveralAndImportTheLibrary) {
   const char* const text =
       "import std.wrap\nimport std.sign\n"
-      "compressor kept = error_feedback(onebit)\ncompressor other = error_feedback(ef_sign)\n";
+      "compressor kept = error_feedback(onebit)\ncompressor other = momentum(ef_sign)\n";
   auto error = sized<cinch_error>();
   EXPECT_FALSE(compile("two.cinch", text, {}, &error));
   EXPECT_EQ(CINCH_PROGRAM, error.status);

@@ -30,7 +30,7 @@ bool Elaboration::run(Spec& spec, const ast::Name& name, const std::vector<Bindi
   Instance* root = instances.add_root(spec);
   instances.elaborate_items(*root);
   out.claims = root->claims;
-  if (reporter.num_errors() == errors) residuals.check(*root, name.span);
+  if (reporter.num_errors() == errors && !spec.is_carrier) residuals.check(*root, name.span);
   if (reporter.num_errors() == errors) methods.elaborate_bodies(*root);
   return reporter.num_errors() == errors;
 }

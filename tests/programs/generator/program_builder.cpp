@@ -391,8 +391,14 @@ std::string ProgramBuilder::text(const std::string& name) {
   out += "  }\n" + bodies + "}\n";
   if (wrappers_.empty()) return out;
   std::string whole = own_name;
-  for (const std::string& wrapper : wrappers_) {
-    whole = std::string(wrapper).replace(wrapper.find('$'), 1, whole);
+  bool has_states = std::ranges::any_of(
+      items_, [](const std::string& item) { return item.starts_with("state "); });
+  for (std::string wrapper : wrappers_) {
+    // A residual around states is an error.
+    const bool is_residual = wrapper.starts_with("error_feedback");
+    if (is_residual && has_states) wrapper = "clip($)";
+    has_states |= is_residual || wrapper.starts_with("momentum");
+    whole = wrapper.replace(wrapper.find('$'), 1, whole);
   }
   return out + "\ncompressor " + name + " = " + whole + "\n";
 }

@@ -91,6 +91,8 @@ bool is_protocol(const ProgramFile& program) {
 std::vector<ProgramFile> library_compositions() {
   std::vector<ProgramFile> programs;
   for (const ProgramFile& inner : compressors_of(CINCH_STDLIB_DIR)) {
+    // A residual around states of the gradient's size is an error.
+    if (inner.text.find("\n  state ") != std::string::npos) continue;
     const std::string name = "ef_of_" + inner.name;
     const std::string family = std::filesystem::path(inner.path).parent_path().filename();
     auto program = make_program(

@@ -35,8 +35,8 @@ bool is_wrapper(const ProgramFile& program);
 /// A file whose compressor has a `sync` body: it runs over ranks.
 bool is_protocol(const ProgramFile& program);
 
-/// error_feedback around every compressor of the standard library and momentum around some, as
-/// programs of their own.
+/// error_feedback around every compressor of the standard library without states and momentum
+/// around some, as programs of their own.
 std::vector<ProgramFile> library_compositions();
 
 /// Programs of a folder that can be read and are neither wrappers nor protocols.
