@@ -130,7 +130,7 @@ def warn_of_misfit(programs: Sequence[Program], optimizer: Optional["torch.optim
     """One warning, where the optimizer is not what a program wants. `is_taken`: the program has the optimizer's momentum."""
     said = None if optimizer is None else next((text for text in (_misfit(program, optimizer, is_taken) for program in programs) if text), None)
     if said is not None:
-        warnings.warn(said, stacklevel=4)
+        warnings.warn(said, stacklevel=5)
 
 
 def _misfit(program: Program, optimizer: "torch.optim.Optimizer", is_taken: bool) -> Optional[str]:
