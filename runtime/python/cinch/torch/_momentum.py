@@ -63,8 +63,8 @@ class Handover:
         taken.optimizer.register_step_post_hook(self._around_step)
 
     def _buffer(self, place: int) -> Optional["torch.Tensor"]:
-        state = self._taken.optimizer.state.get(self._parameters[place], {})
-        return state.get("momentum_buffer")
+        found: Optional["torch.Tensor"] = self._taken.optimizer.state.get(self._parameters[place], {}).get("momentum_buffer")
+        return found
 
     def _around_step(self, *_: Any) -> None:
         if self._engine.was_dense:
