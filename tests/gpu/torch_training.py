@@ -138,7 +138,7 @@ class Rank:
         return self.cinch.load(str(self.options.folder / f"{PROGRAMS[0] if name == 'none' else name}.{kind}.image"))
 
     def settings(self, name, device):
-        over = {"transport": None if device.type == "cpu" else self.options.transport, "timeout": SECONDS}
+        over = {"transport": None if device.type == "cpu" else self.options.transport, "timeout": SECONDS, "dense_steps": 0}
         return {**over, "rules": [{"use": "exact"}]} if name == "none" else over
 
     def names(self):

@@ -70,6 +70,30 @@ def trained(rank, world, program, settings=None, policy=None):
     return whole(model), losses
 
 
+def with_momentum(rank, world, is_compressed):
+    """Momentum of the optimizer, or of dgc, which sends all of it."""
+    model = sharded()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    if is_compressed:
+        moved = {"momentum": cinch.torch.take_momentum(optimizer), "ratio": 1.0, "masking": False}
+        compression = cinch.torch.compress_fsdp(model, "dgc", dense_steps=0, rules=[{"min_dims": 2}], **moved)
+    for step in range(12):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        optimizer.step()
+    if not is_compressed:
+        return whole(model), []
+    compression.pause()
+    loss_of(model, rank, 12).backward()
+    return whole(model), [report["is_dense"] for report in compression.report().values()]
+
+
+def test_moved_momentum_is_that_of_sgd(ranks):
+    (wanted, _), (found, is_dense) = ranks.run(2, with_momentum, False)[0], ranks.run(2, with_momentum, True)[0]
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert is_dense == [True] * 3
+
+
 @pytest.mark.parametrize("world", [2, 3])
 @pytest.mark.parametrize("policy", [None, {"param_dtype": torch.bfloat16}, {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}])
 def test_without_compression_parameters_are_those_of_fsdp(ranks, world, policy):

@@ -142,7 +142,7 @@ def directions(rank, world, program, settings, steps):
     "program, settings, wanted, exact_steps",
     [
         ("signsgd", {}, signs, 0),
-        ("demo", {}, signs, 0),
+        ("demo", {"plan": "allgather"}, signs, 0),
         ("signum", {}, signs_of_momentum, 0),
         ("onebit_adam", {"freeze": 4, "beta2": 0.99}, uncorrected_adam, 4),
     ],
@@ -228,10 +228,9 @@ def loss_after(rank, world, program, settings):
 
 def test_small_trainings_end_near_dense_ones(ranks):
     start, dense = loss_of(small_model(), 99, 99).item(), ranks.run(2, loss_after, "none", {})[0]
-    assert dense < 0.5 * start
+    assert dense < 0.05 * start
     found = [
         ranks.run(2, loss_after, "dgc", {"ratio": 0.1, "plan": "allgather", "total_steps": 60})[0],
         ranks.run(2, loss_after, "error_feedback(topk(ratio: 0.1))", {"plan": "allgather", "total_steps": 60})[0],
     ]
-    print(start, dense, found)
-    assert all(0.7 * dense < loss < 1.3 * dense for loss in found), (start, dense, found)
+    assert all(0.5 * dense < loss < 1.5 * dense for loss in found), (start, dense, found)

@@ -12,20 +12,61 @@ import cinch
 import cinch.torch
 
 
-def warnings_of(rank, world, program, momentum):
+def warnings_of(rank, world, program, kind, momentum, is_moved, settings):
     model = small_model()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=momentum)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=momentum) if kind == "SGD" else torch.optim.AdamW(model.parameters())
+    if is_moved:
+        settings = {**settings, "momentum": cinch.torch.take_momentum(optimizer)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        cinch.torch.compress(wrapped(model), program, optimizer=optimizer)
-    return [str(each.message) for each in caught if "momentum" in str(each.message)]
+        cinch.torch.compress(wrapped(model), program, optimizer=optimizer, **settings)
+    return [str(each.message) for each in caught if each.filename == __file__]
 
 
-def test_momentum_in_both_is_warned_of(ranks):
-    (said,) = ranks.run(2, warnings_of, "dgc", 0.9)[0]
-    assert "take_momentum" in said
-    assert ranks.run(2, warnings_of, "dgc", 0.0)[0] == []
-    assert ranks.run(2, warnings_of, "qsgd", 0.9)[0] == []
+@pytest.mark.parametrize(
+    "program, kind, momentum, is_moved, words",
+    [
+        ("dgc", "SGD", 0.9, False, "dgc has momentum of its own, and the optimizer (SGD with momentum 0.9), too: cinch.torch.take_momentum moves"),
+        ("dgc", "SGD", 0.9, True, None),
+        ("dgc", "SGD", 0.0, False, None),
+        ("momentum(fp16)", "SGD", 0.9, False, "momentum_fp16 has momentum of its own"),
+        ("dist_ef_sgdm", "AdamW", 0.0, False, "SGD is what dist_ef_sgdm wants"),
+        ("onebit_adam", "AdamW", 0.0, False, "is a direction already: it wants SGD without momentum behind it, and the optimizer is AdamW"),
+        ("signum", "SGD", 0.9, False, "the optimizer is SGD with momentum 0.9"),
+        ("signsgd", "SGD", 0.0, False, None),
+        ("qsgd", "AdamW", 0.0, False, None),
+    ],
+)
+def test_optimizers_that_do_not_fit_are_warned_of(ranks, program, kind, momentum, is_moved, words):
+    said, elsewhere = ranks.run(2, warnings_of, program, kind, momentum, is_moved, {})
+    assert elsewhere == []
+    assert (said == []) if words is None else (len(said) == 1 and words in said[0]), said
+
+
+def test_rules_that_fit_nothing_are_warned_of(ranks):
+    rules = [{"name": "*.bias", "use": "exact"}, {"name": "encoder.*", "use": "dgc"}, {"min_dims": 3}, {}]
+    said, _ = ranks.run(2, warnings_of, "qsgd", "SGD", 0.0, False, {"rules": rules})
+    assert said == ['rules that fit no parameter: 2 ({"name": "encoder.*", "use": "dgc"}), 3 ({"min_dims": 3})']
+
+
+def started(rank, world, settings):
+    lines = Lines()
+    log = logging.getLogger("cinch.torch")
+    log.addHandler(lines)
+    log.setLevel(logging.INFO)
+    compression = cinch.torch.compress(wrapped(small_model()), "dgc", plan="allgather", **settings)
+    log.removeHandler(lines)
+    log.setLevel(logging.NOTSET)
+    return lines.lines, {tensor["name"]: tensor["program"] for tensor in compression.report()["tensors"]}
+
+
+def test_the_start_is_logged(ranks):
+    (lines, programs), (nothing, _) = ranks.run(2, started, {})
+    assert nothing == [] and len(lines) == 1
+    assert lines[0].startswith("1 tensor by dgc, 3 exact, plan allgather, states 0.0"), lines
+    assert programs == {"0.weight": "dgc", "0.bias": "exact", "2.weight": "exact", "2.bias": "exact"}
+    (lines, programs), _ = ranks.run(2, started, {"total_steps": 70})
+    assert lines[0].endswith("the first 7 steps exact") and set(programs.values()) == {"exact"}
 
 
 def test_take_momentum():

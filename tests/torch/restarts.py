@@ -31,7 +31,7 @@ def train_on(rank, folder, lost_step=None):
     folder = Path(folder)
     ddp = wrapped(small_model())
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05, momentum=0.9)
-    compression = cinch.torch.compress(ddp, "error_feedback(onebit)", timeout=10)
+    compression = cinch.torch.compress(ddp, "error_feedback(onebit)", dense_steps=0, timeout=10)
     first = last_saved(folder)
     if first > 0:
         states = everything(ddp, optimizer, compression)

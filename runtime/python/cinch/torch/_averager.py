@@ -8,7 +8,6 @@ from ..program import Program
 from . import _tensors
 from ._ddp import Compression
 from ._hook import Hook
-from ._momentum import fit
 
 
 class Averager(Compression):
@@ -33,8 +32,7 @@ class Averager(Compression):
     ) -> None:
         super().__init__(Hook(program, group=group, **settings))
         self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
-        self.hook.bind(self._parameters, check=self._check)
-        fit(self.engine, [parameter for _, parameter in self._parameters], optimizer, is_permuted=True)
+        self.hook.bind(self._parameters, check=self._check, optimizer=optimizer, is_permuted=True)
 
     def _check(self) -> None:
         names: Dict[int, str] = {}

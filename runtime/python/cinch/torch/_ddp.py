@@ -8,7 +8,6 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
 from ._hook import Hook, run_hook
-from ._momentum import fit
 from ._phases import agree_on_pause
 
 
@@ -112,8 +111,8 @@ def compress(
         [(name, parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
         check=lambda: _check_model(model),
+        optimizer=optimizer,
     )
-    fit(hook.opened(), [parameter for name, parameter in named if name not in ignored], optimizer)
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 

@@ -13,6 +13,7 @@ from ..program import Program, compile
 from ..synchronizer import Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _rules, _states, _tensors
+from . import _told as told
 from ._group import Meeting, check_transport, group_of, open_transport
 from ._momentum import Handover
 from ._phases import Clip, Phases
@@ -20,7 +21,6 @@ from ._policy import Named, choose, default_of, idle_rules
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
-start_log = logging.getLogger("cinch.torch")
 _STEPS_TO_COMPARE = 5
 
 
@@ -59,7 +59,8 @@ class Engine:
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._tell_choice()
-        self._tell_start()
+        if self.transport.rank == 0:
+            told.tell_start(self.compressed, self.phases.dense_steps, self._idle_rules)
         self._dense: Optional[Synchronizer] = None
         if self.phases.has_dense_steps:
             self._open_dense()
@@ -69,7 +70,8 @@ class Engine:
         self.handover: Optional[Handover] = None
         self._clip = None if settings.clip is None else Clip(settings.clip, self.transport.world)
         self.direction = _rules.direction_of(self.compressed.programs)
-        self._allocate_exact_states()
+        if self.direction is not None:
+            self.direction.open(self.compressed.tensors, self.transport.rank, self.device)
         self._updates: Dict[int, "torch.Tensor"] = {}
         self.failure: Optional[SyncError] = None
         self._is_under_way, self._carries, self._scale = False, False, 1.0
@@ -152,17 +154,6 @@ class Engine:
 
     def _open_dense(self) -> None:
         self._dense = self._opened([replace(each, program=None) for each in self.compressed.tensors])
-
-    def _allocate_exact_states(self) -> None:
-        """Before the first step: checkpoints are read into them."""
-        for place, tensor in enumerate(self.compressed.tensors):
-            if self.direction is not None and self.direction.kinds and tensor.program is None:
-                elements = tensor.shape if tensor.part_ends is None else (self._part(tensor.part_ends),)
-                self.direction.states_of(place, elements, self.device)
-
-    def _part(self, ends: Sequence[int]) -> int:
-        rank = self.transport.rank
-        return ends[rank] - (ends[rank - 1] if rank > 0 else 0)
 
     # ---- a step ----
 
@@ -307,21 +298,6 @@ class Engine:
         else:
             log.info("cinch: %s", choice)
 
-    def _tell_start(self) -> None:
-        if self.transport.rank != 0:
-            return
-        if self._idle_rules:
-            warnings.warn(f"rules that fit no parameter: {', '.join(self._idle_rules)}", stacklevel=5)
-        counts: Dict[str, int] = {}
-        for tensor in self.compressed.tensors:
-            name = "" if tensor.program is None else tensor.program.name
-            counts[name] = counts.get(name, 0) + 1
-        exact = counts.pop("", 0)
-        said = [*(f"{count} {'tensor' if count == 1 else 'tensors'} by {name}" for name, count in counts.items()), f"{exact} exact"]
-        states = self.compressed.report()["memory_bytes"]["states"]
-        dense = f", the first {self.phases.dense_steps} steps exact" if self.phases.dense_steps > 0 else ""
-        start_log.info("%s, plan %s, states %.3g MB%s", ", ".join(said), self.settings.plan or "as usual", states / 1e6, dense)
-
     def _note_time(self, milliseconds: float) -> None:
         kept = self.times.dense if self.is_dense_step else self.times.compressed
         kept.append(milliseconds)
@@ -350,14 +326,7 @@ class Engine:
 
     def line(self) -> str:
         """A step in one line."""
-        told = self.report()
-        sent, before = told["sent_bytes"], told["gradient_bytes"]
-        phases = ", ".join(f"{phase['phase']} {phase['ms']:.1f}" for phase in told["phases"])
-        memory = sum(told["memory_bytes"].values())
-        return (
-            f"cinch step {self.step - 1}: gradients {before / 1e6:.3f} MB, sent {sent / 1e6:.3f} MB ({sent / max(1, before):.2%}), "
-            f"exposed {told['exposed_ms']:.1f} ms, ms by phase: {phases}; memory {memory / 1e6:.1f} MB"
-        )
+        return told.line_of(self.step - 1, self.report())
 
     # ---- states ----
 
@@ -365,11 +334,10 @@ class Engine:
         """This rank's states, under keys that no other rank has."""
         rank, world = self.transport.rank, self.transport.world
         states = _states.to_tensor(self.compressed.states_save())
-        told = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
-        for place, tensor in enumerate(self.compressed.tensors):
-            if self.direction is not None and self.direction.kinds and tensor.program is None:
-                told.update({f"rank{rank}.exact.{kind}.{tensor.name}": state for kind, state in zip(self.direction.kinds, self.direction.states[place])})
-        return told
+        saved = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
+        if self.direction is not None:
+            saved.update({f"rank{rank}.exact.{name}": state for name, state in self.direction.named_states().items()})
+        return saved
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
@@ -382,23 +350,12 @@ class Engine:
         self.step = step
         self.was_dense = self.phases.is_dense(step - 1) if step > self.settings.first_step else self.was_dense
         self._has_states = True
-        notes = [*([restored.notes] if restored is not None and restored.notes else []), *self._load_exact_states(saved)]
+        notes = [restored.notes] if restored is not None and restored.notes else []
+        if self.direction is not None:
+            # Of this rank, or of rank 0, which has the same unless ranks own parts of tensors.
+            found = [_rules.states_in(saved, f"rank{rank}.exact.") for rank in (self.transport.rank, 0)]
+            notes += self.direction.load(found[0] or found[1])
         return "\n".join(notes)
-
-    def _load_exact_states(self, saved: Mapping[str, Any]) -> List[str]:
-        """Of this rank, or of rank 0, which has the same unless ranks own parts of tensors. Returns what begins anew."""
-        if self.direction is None or not self.direction.kinds:
-            return []
-        notes = []
-        found = _rules.states_in(saved, f"rank{self.transport.rank}.exact.") or _rules.states_in(saved, "rank0.exact.")
-        for place, tensor in enumerate(self.compressed.tensors):
-            for kind, state in zip(self.direction.kinds, self.direction.states.get(place, []) if tensor.program is None else []):
-                given = found.get(f"{kind}.{tensor.name}")
-                if given is not None and given.numel() == state.numel():
-                    state.copy_(given.reshape(state.shape))
-                else:
-                    notes.append(f"{tensor.name}: {kind} of the exact tensor begins anew")
-        return notes
 
     def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes]]:
         """The step of the states, and those of all ranks; none where this rank has taken its own already."""

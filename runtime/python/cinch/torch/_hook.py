@@ -10,6 +10,7 @@ from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
 from ._engine import Engine
 from ._group import group_of
+from ._momentum import fit, taken_in
 from ._settings import settings_of
 
 
@@ -48,21 +49,32 @@ class Hook:
             raise TypeError("a hook over a process group of its own is not pickled: groups are not")
         if isinstance(self.settings.program, Program):
             raise TypeError("a hook with a compiled program is not pickled: give the program's name or file")
+        if taken_in(self.settings) is not None:
+            raise TypeError("a hook with an optimizer's momentum is not pickled: the optimizer is not")
         return {"settings": self.settings}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.settings, self.engine, self._group = state["settings"], None, None
         self._forget()
 
-    def bind(self, named: Sequence[Tuple[str, "torch.Tensor"]], *, watches_use: bool = False, check: Callable[[], None] = lambda: None) -> None:
+    def bind(
+        self,
+        named: Sequence[Tuple[str, "torch.Tensor"]],
+        *,
+        watches_use: bool = False,
+        check: Callable[[], None] = lambda: None,
+        optimizer: Optional["torch.optim.Optimizer"] = None,
+        is_permuted: bool = False,
+    ) -> None:
         """Opens it for these parameters. All ranks call it. `watches_use`: some may be left out by the model; a parameter
-        that no rank has used keeps its states. What `check` raises on one rank is an error on all. Errors: those of
-        `compress`."""
+        that no rank has used keeps its states. What `check` raises on one rank is an error on all. `optimizer`: as of
+        `compress`. `is_permuted`: gradients come with their dimensions as they lie in memory. Errors: those of `compress`."""
         self.engine = Engine(named, self.settings, self._group, check)
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:
             warnings.warn("no parameter is compressed: all are exact, as those of one dimension or under 4096 elements are without other rules", stacklevel=4)
+        fit(self.engine, self._parameters, optimizer, is_permuted=is_permuted)
         if watches_use:
             self._used = set()
             for place, parameter in enumerate(self._parameters):

@@ -6,6 +6,7 @@ import torch
 from ..errors import InvalidArgumentError
 from . import _tensors
 from ._rules import warn_of_misfit
+from ._settings import Settings
 
 if TYPE_CHECKING:
     from ._engine import Engine
@@ -23,7 +24,8 @@ class Taken(float):
 def take_momentum(optimizer: "torch.optim.Optimizer") -> Taken:
     """Gives a program the momentum of an SGD optimizer: compress(model, "dgc", momentum=take_momentum(optimizer)). Parameters that
     the program compresses have it from the program, in steps that compress; all others, and all of them in exact steps, keep
-    the optimizer's. Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov, dampening)."""
+    the optimizer's. The number has no effect elsewhere: `compress`, `Hook`, `Averager`, `compress_fsdp` and `compress_replicas` take it, or
+    `set` of a rule. Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov, dampening)."""
     if not all("momentum" in group and "betas" not in group for group in optimizer.param_groups):
         raise InvalidArgumentError(f"{type(optimizer).__name__} has no momentum that could be taken out of it; SGD has")
     found = {group["momentum"] for group in optimizer.param_groups}
@@ -36,8 +38,11 @@ def take_momentum(optimizer: "torch.optim.Optimizer") -> Taken:
     return taken
 
 
-def taken_in(bindings: Mapping[str, Any]) -> Optional[Taken]:
-    return next((value for value in bindings.values() if isinstance(value, Taken)), None)
+def taken_in(settings: Settings) -> Optional[Taken]:
+    """What the program of the call, or that of a rule, was bound to."""
+    rules = settings.rules if isinstance(settings.rules, Sequence) else []
+    bound = [settings.bindings, *(rule.get("set") or {} for rule in rules if isinstance(rule, Mapping))]
+    return next((value for each in bound for value in each.values() if isinstance(value, Taken)), None)
 
 
 class Handover:
@@ -58,8 +63,8 @@ class Handover:
         taken.optimizer.register_step_post_hook(self._around_step)
 
     def _buffer(self, place: int) -> Optional["torch.Tensor"]:
-        state = self._taken.optimizer.state.get(self._parameters[place], {})
-        return state.get("momentum_buffer")
+        found: Optional["torch.Tensor"] = self._taken.optimizer.state.get(self._parameters[place], {}).get("momentum_buffer")
+        return found
 
     def _around_step(self, *_: Any) -> None:
         if self._engine.was_dense:
@@ -86,7 +91,7 @@ def fit(
 ) -> None:
     """Moves momentum that the engine's programs were bound to, and warns on rank 0 where `optimizer`, or the one that it is of, does
     not suit them."""
-    taken = taken_in(engine.settings.bindings)
+    taken = taken_in(engine.settings)
     if taken is not None:
         Handover(engine, parameters, taken, carries=carries, is_permuted=is_permuted)
         optimizer = taken.optimizer if optimizer is None else optimizer

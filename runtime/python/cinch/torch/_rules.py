@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import torch
 
 from ..program import Program
+from ..synchronizer import SyncTensor
 
 _VELOCITIES = ("velocity", "momentum")
 
@@ -27,6 +28,30 @@ class Direction:
     def __init__(self, program: Program) -> None:
         self.states: Dict[int, List["torch.Tensor"]] = {}
         self._program = program
+        self._names: Dict[int, str] = {}  # of exact tensors; in exact steps others have states, too, which are not saved
+
+    def open(self, tensors: Sequence[SyncTensor], rank: int, device: "torch.device") -> None:
+        """Before the first step: checkpoints are read into states."""
+        for place, tensor in enumerate(tensors):
+            if self.kinds and tensor.program is None:
+                ends = tensor.part_ends
+                own = tensor.shape if ends is None else (ends[rank] - (ends[rank - 1] if rank > 0 else 0),)
+                self.states_of(place, own, device)
+                self._names[place] = tensor.name
+
+    def named_states(self) -> Dict[str, "torch.Tensor"]:
+        return {f"{kind}.{name}": state for place, name in self._names.items() for kind, state in zip(self.kinds, self.states[place])}
+
+    def load(self, found: Mapping[str, Any]) -> List[str]:
+        """Takes over `named_states` of an earlier run. Returns what begins anew."""
+        notes = []
+        for name, state in self.named_states().items():
+            given = found.get(name)
+            if given is not None and given.numel() == state.numel():
+                state.copy_(given.reshape(state.shape))
+            else:
+                notes.append(f"the {name.replace('.', ' of ', 1)}, which is exact, begins anew")
+        return notes
 
     def _value(self, parameter: str, otherwise: float) -> float:
         """Of a run-time parameter, as it was bound."""
@@ -105,7 +130,7 @@ def warn_of_misfit(programs: Sequence[Program], optimizer: Optional["torch.optim
     """One warning, where the optimizer is not what a program wants. `is_taken`: the program has the optimizer's momentum."""
     said = None if optimizer is None else next((text for text in (_misfit(program, optimizer, is_taken) for program in programs) if text), None)
     if said is not None:
-        warnings.warn(said, stacklevel=4)
+        warnings.warn(said, stacklevel=5)
 
 
 def _misfit(program: Program, optimizer: "torch.optim.Optimizer", is_taken: bool) -> Optional[str]:
