@@ -242,9 +242,9 @@ TEST(SemaPrograms, WrapperOfAMatrixCompressorAndFinish) {
       "  encode(g: [f32; r, c]) { wire { top: max(g, axis: 1) } }\n"
       "  decode(w) { w.top + fill(0.0, r * c)[0] + 0 * reshape(iota(r * c) as f32, r, c) }\n"
       "  finish(sum) {\n    last = 0.5 * last + sum\n    last\n  }\n}\n"
-      "compressor ef = error_feedback(rows)\n");
+      "compressor heavy = momentum(rows)\n");
   ASSERT_EQ(checked.all_lines(), "");
-  const CheckedProgram program = checked.program("ef");
+  const CheckedProgram program = checked.program("heavy");
   EXPECT_TRUE(program.info.is_matrix);
   EXPECT_TRUE(program.info.has_finish);
   ASSERT_TRUE(program.finish.has_value());
