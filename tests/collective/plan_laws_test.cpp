@@ -8,7 +8,7 @@
 
 #include "runtime/core/numbers/floats.h"
 #include "tests/collective/support/sync_ranks.h"
-#include "tests/programs/harness/compile.h"
+#include "tests/environment.h"
 
 namespace cinch::testing {
 namespace {
