@@ -199,9 +199,9 @@ typedef struct cinch_sync_options {
    * or "auto". NULL: "allreduce" if a transport can add up the payloads of all programs, else
    * "two_shot" if all programs take it, else "allgather". A program whose finish is not linear
    * takes neither "ring" nor "tree", and one without a carrier of sums (cinch_program_info) no
-   * plan that encodes sums again: INVALID_ARGUMENT. "reduce_scatter" gives each rank the update of its part alone, in
-   * a tensor of that size. "auto" picks the fastest plan on these ranks, which takes some
-   * seconds to measure and to try (docs/sync_reference.md). */
+   * plan that encodes sums again: INVALID_ARGUMENT. "reduce_scatter" gives each rank the update of
+   * its part alone, in a tensor of that size. "auto" picks the fastest plan on these ranks, which
+   * takes some seconds to measure and to try (docs/sync_reference.md). */
   const char* plan;
   uint64_t
       piece_bytes; /* bytes of gradient to encode and send at a time; 0: 4 MiB, or auto's choice */
@@ -240,9 +240,10 @@ CINCH_API cinch_status cinch_sync_open(cinch_transport* transport,
                                        cinch_error* error);
 CINCH_API void cinch_sync_release(cinch_sync* sync);
 
-/* Binds a run-time parameter, also of what carries the program's sums. The values of rank 0 hold on all ranks from the next step on.
- * Errors: INVALID_ARGUMENT (no such program or name), OUT_OF_RANGE (also if payloads could
- * become longer than the room in the plan, which is made for the values at opening). */
+/* Binds a run-time parameter, also of what carries the program's sums. The values of rank 0 hold on
+ * all ranks from the next step on. Errors: INVALID_ARGUMENT (no such program or name), OUT_OF_RANGE
+ * (also if payloads could become longer than the room in the plan, which is made for the values at
+ * opening). */
 CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter,
                                       double value, cinch_error* error);
 

@@ -84,8 +84,7 @@ CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget targe
   if (options.text != nullptr) text_.emplace(options.text, options.text_size);
 }
 
-CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time,
-                                                  bool is_carrier) const {
+CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is_carrier) const {
   const auto entry = open_compiler(pointer_to(compiler_));
   CINCH_TRY(entry);
   const std::vector<const char*> bindings = pointers_to(bindings_);

@@ -251,8 +251,7 @@ class RefusalSearch {
     if (task.kind == TaskKind::Add && rules.carrier != CarrierKind::Itself && !task.is_dense) {
       return PlanRefusal{codec, PlanRefusal::Why::Carrier};
     }
-    const bool encodes_itself =
-        task.kind == TaskKind::Encode && !task.is_dense && group == values;
+    const bool encodes_itself = task.kind == TaskKind::Encode && !task.is_dense && group == values;
     const bool is_of_sum = task.site == Site::Owner || task.site == Site::Return ||
                            (task.site == Site::Hop && is_decoded_[values]);
     if (encodes_itself && is_of_sum && rules.carrier != CarrierKind::Itself) {

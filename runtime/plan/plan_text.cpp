@@ -137,8 +137,10 @@ void read(const json& from, PlanTensor& to) {
 }
 
 void read(const json& from, Piece& to) {
-  to = {whole_number<std::uint32_t>(from, "tensor"), whole_number<std::uint32_t>(from, "number"),
-        whole_number<std::int64_t>(from, "first"), whole_number<std::int64_t>(from, "num_elems"),
+  to = {whole_number<std::uint32_t>(from, "tensor"),
+        whole_number<std::uint32_t>(from, "number"),
+        whole_number<std::int64_t>(from, "first"),
+        whole_number<std::int64_t>(from, "num_elems"),
         whole_number<std::uint64_t>(from, "bound_bytes"),
         whole_number<std::uint64_t>(from, "carried_bytes")};
 }

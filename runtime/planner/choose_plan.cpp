@@ -141,8 +141,9 @@ class Choice {
            });
   }
 
-  // Does a narrow field carry the sum of several ranks, not shares of the mean? Under other plans it
-  // carries a gradient or the mean, and two_shot sends no more bytes than plans that add on the way.
+  // Does a narrow field carry the sum of several ranks, not shares of the mean? Under other plans
+  // it carries a gradient or the mean, and two_shot sends no more bytes than plans that add on the
+  // way.
   bool may_overflow(const Plan& plan) const {
     std::vector<SumRules> rules;
     rules.reserve(request_.codecs.size());

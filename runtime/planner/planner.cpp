@@ -169,12 +169,12 @@ class Planner {
     for (const PlanTensor& tensor : request_.tensors) {
       if (tensor.codec == kDense) continue;
       const CodecFacts& codec = request_.codecs[tensor.codec];
-      const bool is_there =
-          codec.carrier.kind != CarrierKind::Program || codec.carrier_codec < request_.codecs.size();
+      const bool is_there = codec.carrier.kind != CarrierKind::Program ||
+                            codec.carrier_codec < request_.codecs.size();
       if (is_there) continue;
       return fail(ErrorKind::InvalidArgument,
-                  fmt::format("{} carries sums by {}, which is not among the programs",
-                              codec.name, codec.carrier.text));
+                  fmt::format("{} carries sums by {}, which is not among the programs", codec.name,
+                              codec.carrier.text));
     }
     return Ok{};
   }
@@ -257,9 +257,8 @@ class Planner {
     if (request_.lengths != LengthPolicy::Auto) {
       return request_.lengths == LengthPolicy::Exchanged;
     }
-    return std::ranges::any_of(groups, [this](std::uint32_t group) {
-      return message_bytes(plan_, group) > kPaddedBytes;
-    });
+    return std::ranges::any_of(
+        groups, [this](std::uint32_t group) { return message_bytes(plan_, group) > kPaddedBytes; });
   }
 
   const PlanRequest& request_;
@@ -309,8 +308,8 @@ tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
     if (other && !refusal_of(request, *other)) taken.push_back(name);
   }
   return fail(ErrorKind::InvalidArgument,
-              fmt::format("{} does not take the plan {}: {}; it takes {}", codec.name, refused,
-                          why, fmt::join(taken, ", ")));
+              fmt::format("{} does not take the plan {}: {}; it takes {}", codec.name, refused, why,
+                          fmt::join(taken, ", ")));
 }
 
 }  // namespace

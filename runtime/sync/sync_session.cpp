@@ -90,9 +90,9 @@ Status SyncSession::Impl::check_carriers() const {
                        images[group.codec]->info.name == carrier_name(images[carried]->info) &&
                        images[group.codec]->info.is_matrix == images[carried]->info.is_matrix;
     if (is_it) continue;
-    return fail(ErrorKind::InvalidArgument, fmt::format("{} does not carry the sums of {}",
-                                                        images[group.codec]->info.name,
-                                                        images[carried]->info.name));
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{} does not carry the sums of {}", images[group.codec]->info.name,
+                            images[carried]->info.name));
   }
   return Ok{};
 }
@@ -233,8 +233,9 @@ std::optional<std::uint32_t> SyncSession::Impl::carrier_with(std::uint32_t codec
                                                              std::string_view parameter) const {
   for (std::uint32_t other = 0; other < images.size(); ++other) {
     if (codec_carried_by(plan(), other) != codec) continue;
-    const bool has_it = std::ranges::any_of(
-        images[other]->info.params, [&](const ParamInfo& param) { return param.name == parameter; });
+    const bool has_it =
+        std::ranges::any_of(images[other]->info.params,
+                            [&](const ParamInfo& param) { return param.name == parameter; });
     if (has_it) return other;
   }
   return std::nullopt;

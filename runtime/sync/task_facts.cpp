@@ -138,9 +138,8 @@ std::size_t round_up_to_arena(std::size_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
-Status split_message(const Plan& plan, const Group& group,
-                     std::span<const std::uint8_t> message, bool is_packed,
-                     std::vector<PayloadBytes>& to) {
+Status split_message(const Plan& plan, const Group& group, std::span<const std::uint8_t> message,
+                     bool is_packed, std::vector<PayloadBytes>& to) {
   std::size_t begin = 0;
   for (const std::uint32_t piece : group.pieces) {
     begin = round_up_to_arena(begin);

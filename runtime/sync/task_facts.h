@@ -36,8 +36,8 @@ PieceList summed_pieces(const Plan& plan, std::uint32_t rank);
 /// Sites at which this task needs sessions of a program.
 std::vector<Site> sites_of(const Task& task, const ProgramInfo& info);
 
-/// Does a payload of at most `bound` bytes, perhaps of the carrier of sums, fit into its room in the
-/// plan? Errors: InvalidArgument.
+/// Does a payload of at most `bound` bytes, perhaps of the carrier of sums, fit into its room in
+/// the plan? Errors: InvalidArgument.
 Status check_room(const Plan& plan, std::uint32_t piece, bool is_of_carrier, std::int64_t bound,
                   std::uint64_t step);
 /// Do all payloads of a codec fit with these parameters? Errors: OutOfRange.
@@ -48,8 +48,7 @@ Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info
 std::size_t round_up_to_arena(std::size_t bytes);
 /// Appends the payloads of an untrusted message to `to`. If packed, they follow one another;
 /// otherwise each begins where the largest payloads before it would end. Errors: CorruptPayload.
-Status split_message(const Plan& plan, const Group& group,
-                     std::span<const std::uint8_t> message, bool is_packed,
-                     std::vector<PayloadBytes>& to);
+Status split_message(const Plan& plan, const Group& group, std::span<const std::uint8_t> message,
+                     bool is_packed, std::vector<PayloadBytes>& to);
 
 }  // namespace cinch::rt

@@ -1,5 +1,5 @@
-// A plan never changes the algorithm: over many steps the updates of every plan add up to what those
-// of allgather add up to, where no sum is encoded again.
+// A plan never changes the algorithm: over many steps the updates of every plan add up to what
+// those of allgather add up to, where no sum is encoded again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -68,8 +68,7 @@ double gain(const char* program, const std::string& plan, std::uint32_t world) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += step.updates[0][0][i];
   }
   const double along = std::inner_product(sum.begin(), sum.end(), gradient.begin(), 0.0);
-  const double length =
-      std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0);
+  const double length = std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0);
   return along / (static_cast<double>(kSteps) * length);
 }
 

@@ -187,7 +187,8 @@ class RanksCheck {
     request.world = world;
     request.codecs = {rt::codec_facts(rt::image_of(cpu_), world)};
     // What carries sums of other programs is compared on emulated GPUs (tests/collective).
-    if (request.codecs[0].carrier.kind == rt::CarrierKind::Program && rt::encodes_sums(plan)) return;
+    if (request.codecs[0].carrier.kind == rt::CarrierKind::Program && rt::encodes_sums(plan))
+      return;
     request.tensors = {
         {"large", num_elems_, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
     request.piece_bytes = static_cast<std::uint64_t>(2 * num_elems_);

@@ -116,8 +116,8 @@ StepPrediction StepPredictor::with_program(
   const Shape shape = shape_of(largest->array, true);
   rt::CostInputs costs = costs_;
   for (std::uint32_t codec = 0; codec < asked.codecs.size(); ++codec) {
-    costs.codecs.push_back(value_or_throw(rt::measure_codec(codec, view_of(largest->array),
-                                                            shape.rows, shape.cols, speed)));
+    costs.codecs.push_back(value_or_throw(
+        rt::measure_codec(codec, view_of(largest->array), shape.rows, shape.cols, speed)));
   }
   return best(asked, costs);
 }

@@ -121,7 +121,8 @@ Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory&
     const auto from = tensors_->source(piece, task.from, memory);
     CINCH_TRY(from);
     inputs_.push_back(*from);
-    const std::uint64_t bytes = room_bytes(lists_.of(task, task.site, pieces[0]), group, piece, slot);
+    const std::uint64_t bytes =
+        room_bytes(lists_.of(task, task.site, pieces[0]), group, piece, slot);
     payload_slots_.push_back({{at, bytes}, {}});
     at += round_up_to_arena(bytes);
   }

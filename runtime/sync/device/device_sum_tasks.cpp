@@ -69,9 +69,9 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
   std::uint8_t* const at = slot_at(own, memory);
   const DeviceList& list = lists_.of(task, Site::Worker, pieces[0]);
   payloads_.clear();
-  Status status = is_added_on_host(own) ? split_message(plan_, group, memory.bytes_of(own),
-                                                        is_packed(own), payloads_)
-                                        : find_payloads(task, 0, Site::Worker, memory);
+  Status status = is_added_on_host(own)
+                      ? split_message(plan_, group, memory.bytes_of(own), is_packed(own), payloads_)
+                      : find_payloads(task, 0, Site::Worker, memory);
   for (std::size_t i = 0; i < pieces.size() && status; ++i) {
     DeviceSum& sum = sums_found_[i];
     const std::size_t entry = list.entry_of(pieces[i]);

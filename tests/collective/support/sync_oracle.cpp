@@ -99,8 +99,7 @@ SyncOracle::Values SyncOracle::gradient(std::uint32_t piece, std::uint32_t rank)
 
 SyncOracle::Bytes SyncOracle::encode(std::uint32_t piece, std::uint32_t rank, Site site,
                                      const Values& values, Coder coder) {
-  if (is_dense(piece) ||
-      (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
+  if (is_dense(piece) || (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
     Bytes bytes(4 * values.size());
     if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes;
@@ -112,8 +111,7 @@ SyncOracle::Bytes SyncOracle::encode(std::uint32_t piece, std::uint32_t rank, Si
 
 void SyncOracle::decode_add(std::uint32_t piece, Site site, const Bytes& payload, Values& sum,
                             Coder coder) {
-  if (is_dense(piece) ||
-      (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
+  if (is_dense(piece) || (coder == Coder::OfSums && carrier_of(piece) == rt::CarrierKind::Exact)) {
     for (std::size_t i = 0; i < sum.size(); ++i) {
       float value;
       std::memcpy(&value, payload.data() + 4 * i, 4);
@@ -250,8 +248,8 @@ SyncOracle::Values SyncOracle::synchronised(std::uint32_t piece) {
   rt::run_rank_threads(plan_.world(), nullptr, [&](std::uint32_t rank, rt::RankExchange& ranks) {
     const Values own = gradient(piece, rank);
     updates[rank].resize(own.size());
-    const rt::Status status =
-        sessions_.at({piece, rank, Site::Worker, Coder::Own})->sync(own, updates[rank], step_, ranks);
+    const rt::Status status = sessions_.at({piece, rank, Site::Worker, Coder::Own})
+                                  ->sync(own, updates[rank], step_, ranks);
     EXPECT_TRUE(status) << status.error().message;
   });
   return updates[0];

@@ -93,9 +93,8 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
     if (!sink.has_errors()) {
       std::vector<sema::Binding> bindings;
       for (const auto& [name, value] : program.bindings) bindings.push_back({name, value});
-      checked = program.is_carrier
-                    ? sema::elaborate_carrier(module, program.name, bindings, sink)
-                    : sema::elaborate(module, program.name, bindings, sink);
+      checked = program.is_carrier ? sema::elaborate_carrier(module, program.name, bindings, sink)
+                                   : sema::elaborate(module, program.name, bindings, sink);
     }
     if (!checked) return tl::make_unexpected(dsl::render_text(sink.all(), sources));
     ir::Program lowered = lower::lower(*checked);
