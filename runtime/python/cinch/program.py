@@ -49,6 +49,8 @@ class Program:
         states: by name.
         aggregation: "gather" where every rank's payload must be decoded; "sum_proved" or "sum_to_test" where payloads
             add up field by field, as the compiler proved or as the program claims.
+        carrier: what carries sums where a plan encodes them again: "itself", "exact" (as f32), a compressor such as
+            "error_feedback(topk(ratio: 0.001))", perhaps with ", shared draws", or "none: " and why no such plan takes the program.
         is_matrix: the program works on matrices; a tensor's first dimension is the rows, the others are columns.
         has_finish: `Session.finish` runs code of the program.
         fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
