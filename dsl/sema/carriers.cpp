@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
@@ -165,6 +166,7 @@ bool is_exact(const ast::Module& tree, ast::ExprId id) {
 
 std::string names_of(const Spec& spec) {
   std::vector<std::string> inner;
+  inner.reserve(spec.inner.size());
   for (const auto& [slot, each] : spec.inner) inner.push_back(names_of(*each));
   const std::string& name = spec.node->name.text;
   return inner.empty() ? name : fmt::format("{}({})", name, fmt::join(inner, ", "));
@@ -305,10 +307,10 @@ std::string Carriers::text_of(const Spec& spec, const std::vector<Binding>& bind
     const ast::Param& param = tree[id];
     const std::string& name = param.name.text;
     if (const auto inner = spec.inner.find(name); inner != spec.inner.end()) {
-      const bool is_first = args.empty();
-      args.push_back((is_first ? "" : name + ": ") + text_of(*inner->second, bindings));
+      const std::string label = args.empty() ? "" : name + ": ";
+      args.push_back(fmt::format("{}{}", label, text_of(*inner->second, bindings)));
     } else if (const std::string value = value_text(spec, param, bindings); !value.empty()) {
-      args.push_back(name + ": " + value);
+      args.push_back(fmt::format("{}: {}", name, value));
     }
   }
   const std::string& name = spec.node->name.text;
@@ -341,9 +343,9 @@ std::string Carriers::value_text(const Spec& spec, const ast::Param& param,
   }
   const auto outside = spec.outside.find(name);
   if (outside == spec.outside.end()) return "";
-  for (auto binding = bindings.rbegin(); binding != bindings.rend(); ++binding) {
-    if (binding->name != outside->second) continue;
-    return binding->word.empty() ? shown_value(unit, param, binding->value) : binding->word;
+  for (const Binding& binding : std::views::reverse(bindings)) {
+    if (binding.name != outside->second) continue;
+    return binding.word.empty() ? shown_value(unit, param, binding.value) : binding.word;
   }
   NamedParam at{&unit, &param};
   if (const auto named = spec.named.find(name); named != spec.named.end()) {

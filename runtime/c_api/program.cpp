@@ -85,9 +85,10 @@ CallStatus save(const cinch_program& program, const char* path) {
     better = program.find_better();
   }
   if (better) better->info.params = program.image().info.params;  // the values that were bound
-  rt::ProgramImage image = better ? std::move(*better) : program.image();
   const auto carrier = carrier_to_save(program);
   CINCH_TRY(carrier);
+  rt::ProgramImage image = program.image();
+  if (better) image = std::move(*better);
   image.carrier = *carrier;
   return done(rt::save_image(image, path));
 }

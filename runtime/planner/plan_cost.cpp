@@ -31,7 +31,6 @@ class TaskCosts {
       case TaskKind::DecodeAdd:
         return add_up(task, speed_of(task).decode_add);
       case TaskKind::Add:
-        return add_up(task, inputs_.dense.decode_add);
       case TaskKind::Scale:
         return add_up(task, inputs_.dense.decode_add);
       case TaskKind::Finish:

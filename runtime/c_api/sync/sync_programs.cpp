@@ -24,13 +24,14 @@ CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
   return rt::Ok{};
 }
 
-CallStatus add_on_gpu(const cinch_program& program, std::int32_t device_number, RankPrograms& to) {
+CallStatus add_on_gpu(const cinch_program& program, std::int32_t device_number,
+                      rt::SyncDevice& device, RankPrograms& to) {
   std::unique_lock<std::mutex> turn;
-  if (to.device->turns != nullptr) turn = std::unique_lock(*to.device->turns);
+  if (device.turns != nullptr) turn = std::unique_lock(*device.turns);
   auto loaded = load_on_gpu(program, device_number);
   CINCH_TRY(loaded);
   to.images.emplace_back(*loaded, &(*loaded)->image());
-  to.device->programs.push_back(std::move(*loaded));
+  device.programs.push_back(std::move(*loaded));
   return rt::Ok{};
 }
 
@@ -44,7 +45,7 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   made.has_tensors = true;
   if ((*device)->driver().allocates_apart) made.turns = &emulated_turns();
   for (std::size_t i = 0; i < count; ++i) {
-    CINCH_TRY(add_on_gpu(*given[i], options.device_number, programs));
+    CINCH_TRY(add_on_gpu(*given[i], options.device_number, made, programs));
   }
   if (count > 0) made.plain = made.programs[0];
   if (count > 0 || options.plain == nullptr) return programs;
@@ -79,7 +80,7 @@ CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& o
                        RankPrograms& to) {
   const auto carrier = carrier_of(program);
   CINCH_TRY(carrier);
-  if (to.device) return add_on_gpu(**carrier, options.device_number, to);
+  if (to.device) return add_on_gpu(**carrier, options.device_number, *to.device, to);
   return add_on_cpu(**carrier, to);
 }
 
