@@ -340,6 +340,11 @@ rt::Aggregation find_aggregation(const ir::Program& program) {
   return is_proved ? rt::Aggregation::SumProved : rt::Aggregation::SumToTest;
 }
 
+bool is_linear(const ir::Program& program) {
+  const rt::WireInfo& wire = program.info.wire;
+  return adds_up(wire) && is_sum(wire) && is_decode_linear(program) && is_encode_linear(program);
+}
+
 bool is_finish_linear(const ir::Program& program) {
   const ir::Function* finish = program.find(ir::FunctionKind::Finish);
   if (!finish) return false;

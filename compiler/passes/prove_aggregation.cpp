@@ -13,6 +13,7 @@ void prove_aggregation(ir::Program& program, PassContext& context) {
   if (is_linear != program.info.is_finish_linear && context.may_rewrite()) {
     program.info.is_finish_linear = is_linear;
   }
+  program.info.is_linear = analysis::is_linear(program);
   const rt::Aggregation found = analysis::find_aggregation(program);
   if (found == program.info.aggregation || !context.may_rewrite()) return;
   program.info.aggregation = found;

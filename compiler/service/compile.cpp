@@ -1,6 +1,7 @@
 // From text to image; see compile.h.
 #include "compiler/service/compile.h"
 
+#include <algorithm>
 #include <map>
 
 #include "codegen/jit/compile_program.h"
@@ -95,6 +96,25 @@ Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
       check_program(front_end, compilation.text, request.bindings, request.is_carrier);
   compilation.bindings_of_code = bindings_of_code(request.bindings, *compilation.checked);
   return compilation;
+}
+
+// The text of what carries sums has values of parameters, and the cache holds it with those in the
+// program's text.
+void declare_carrier(const Compilation& compilation, rt::ProgramImage& image) {
+  if (image.info.carrier.kind != rt::CarrierKind::Program) return;
+  const sema::CheckedProgram& checked = *compilation.checked;
+  std::vector<std::string> fixed;
+  for (const std::string& word : compilation.request.bindings) {
+    const std::string name = word.substr(0, word.find('='));
+    const auto at = std::ranges::find(checked.info.params, name, &rt::ParamInfo::name);
+    const auto place = static_cast<std::size_t>(at - checked.info.params.begin());
+    const bool is_default = at != checked.info.params.end() && checked.declared_defaults[place];
+    if (!is_default) fixed.push_back(word);
+  }
+  if (fixed.size() == compilation.request.bindings.size()) return;
+  FrontEnd declared;
+  declared.show = [](const dsl::DiagSink&, const dsl::SourceSet&) {};  // it was shown
+  image.info.carrier = check_program(declared, compilation.text, fixed).info.carrier;
 }
 
 using codegen::Effort;
@@ -219,7 +239,9 @@ Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codeg
              value_or_throw(codegen::make_image(kernels, target_of_code(target), options))},
             options.effort};
   if (!request.pass_limit && front_end.sink.all().empty()) {
-    cache.put(with_declared_defaults(made.entry.image, *compilation.checked), made.entry.imports);
+    rt::ProgramImage kept = with_declared_defaults(made.entry.image, *compilation.checked);
+    declare_carrier(compilation, kept);
+    cache.put(kept, made.entry.imports);
   }
   return made;
 }

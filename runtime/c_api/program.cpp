@@ -88,7 +88,10 @@ CallStatus save(const cinch_program& program, const char* path) {
   const auto carrier = carrier_to_save(program);
   CINCH_TRY(carrier);
   rt::ProgramImage image = program.image();
-  if (better) image = std::move(*better);
+  if (better) {
+    better->info.carrier = image.info.carrier;  // its text has the values that were bound
+    image = std::move(*better);
+  }
   image.carrier = *carrier;
   return done(rt::save_image(image, path));
 }

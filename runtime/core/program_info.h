@@ -128,6 +128,8 @@ struct ProgramInfo {
                                   // in the sum and in the states before
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;
+  bool is_linear = false;  // proved: all fields add up, and encode and decode are linear but for
+                           // rounding
   SumCarrier carrier;
 
   /// May partial sums be encoded and decoded again on the way to the whole sum? A finish that is

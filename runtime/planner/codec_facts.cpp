@@ -25,6 +25,7 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
   facts.takes_partial_sums = info.takes_partial_sums();
   facts.has_narrow_fields = has_narrow_fields(info);
   facts.carrier = info.carrier;
+  facts.is_linear = info.is_linear;
   facts.has_fixed_size = info.wire.counts.empty() && has_steady_wire(info);
   facts.bound = [program, world, step](std::int64_t rows,
                                        std::int64_t cols) -> Result<std::uint64_t> {

@@ -42,12 +42,15 @@ struct CodecFacts {
   bool has_narrow_fields = false;
   /// ProgramInfo::carrier. For CarrierKind::Program `carrier_codec` is the codec that encodes sums;
   /// kDense: the request does not have it.
+  /// ProgramInfo::is_linear.
+  bool is_linear = false;
   SumCarrier carrier = {};
   std::uint32_t carrier_codec = kDense;
   SumRules sum_rules() const { return {takes_partial_sums, carrier.kind}; }
   /// Do ranks send shares of the mean where they would else send sums, which may be too large?
   bool sends_shares() const {
-    return has_narrow_fields && takes_partial_sums && carrier.kind == CarrierKind::Itself;
+    return has_narrow_fields && is_linear && takes_partial_sums &&
+           carrier.kind == CarrierKind::Itself;
   }
 };
 

@@ -36,6 +36,7 @@ compressor faulty {
     before = update
     update
   }
+  again exact
 }
 )";
 }

@@ -223,6 +223,14 @@ compressor rough {
 }
 )";
 
+constexpr const char* kRoughLarge = R"(
+compressor rough {
+  wire { value: [f8e4m3; n] by sum }
+  encode(g: [f32; n]) { wire { value: select(abs(g) > 1, g, 0.0) as f8e4m3 } }
+  decode(w) { w.value as f32 }
+}
+)";
+
 // The update of four ranks that all have this gradient; empty: an error.
 std::vector<float> update_of(const std::shared_ptr<const rt::LoadedProgram>& program,
                              std::string_view plan, float value) {
@@ -239,23 +247,44 @@ std::vector<float> update_of(const std::shared_ptr<const rt::LoadedProgram>& pro
   return result.errors[0].empty() ? result.updates[0][0] : std::vector<float>();
 }
 
-// Only if the transport adds may a sum exceed f16 on the way, and then it shows.
+// Where ranks add to payloads they send quarters, so that sums fit: the smallest values lose two
+// bits.
 TEST(Plans, OfHalvesHoldTheMean) {
   const auto half = compiled_library("fp16");
-  constexpr float kInfinite = std::numeric_limits<float>::infinity(), kSubnormal = 0x1.8p-22f;
+  constexpr float kSubnormal = 0x1.8p-22f, kRounded = 0x1p-21f;
   for (const std::string_view plan : rt::plan_names()) {
-    const float large = plan == "allreduce" ? kInfinite : 20000.0f;
-    EXPECT_EQ(update_of(half, plan, 20000), std::vector<float>(300, large)) << plan;
-    EXPECT_EQ(update_of(half, plan, kSubnormal), std::vector<float>(300, kSubnormal)) << plan;
+    const bool adds = plan == "allreduce" || plan == "ring" || plan == "tree";
+    EXPECT_EQ(update_of(half, plan, 20000), std::vector<float>(300, 20000)) << plan;
+    EXPECT_EQ(update_of(half, plan, kSubnormal),
+              std::vector<float>(300, adds ? kRounded : kSubnormal))
+        << plan;
+  }
+}
+
+constexpr const char* kLarge = R"(
+compressor large_ones {
+  wire { value: [f16; n] by sum }
+  encode(g: [f32; n]) { wire { value: select(abs(g) > 1, g, 0.0) as f16 } }
+  decode(w) { w.value as f32 }
+}
+)";
+
+// A program that is not linear sends its gradient as it is: a quarter would be below its threshold.
+TEST(Plans, OfHalvesThatDependOnTheSizeSendNoShares) {
+  const auto large = compiled_text("large_ones", kLarge);
+  for (const std::string_view plan : rt::plan_names()) {
+    EXPECT_EQ(update_of(large, plan, 2), std::vector<float>(300, 2)) << plan;
   }
 }
 
 // f8 has no infinity: a value that exceeds it is an error, as for integers.
 TEST(Plans, SumsOfNarrowFloatsThatDoNotFitAreFound) {
   const auto rough = compiled_text("rough", kRough);
-  EXPECT_EQ(update_of(rough, "allreduce", 112), std::vector<float>(300, 112));
-  EXPECT_EQ(update_of(rough, "allreduce", 208), std::vector<float>());
-  EXPECT_EQ(update_of(rough, "allgather", 208), std::vector<float>(300, 208));
+  EXPECT_EQ(update_of(rough, "allreduce", 208), std::vector<float>(300, 208));
+  const auto large = compiled_text("rough", kRoughLarge);
+  EXPECT_EQ(update_of(large, "allreduce", 112), std::vector<float>(300, 112));
+  EXPECT_EQ(update_of(large, "allreduce", 208), std::vector<float>());
+  EXPECT_EQ(update_of(large, "allgather", 208), std::vector<float>(300, 208));
 }
 
 // Sixteen votes exceed i5: every rank gets the error, and none has an update.

@@ -41,7 +41,7 @@ float SyncOracle::share(std::uint32_t piece) const {
     return field.type.dtype == kF16 || (is_float(field.type.dtype) && field.type.dtype.bits == 8);
   };
   if (std::ranges::none_of(info_of(piece).wire.fields, is_narrow)) return 1;
-  if (!info_of(piece).takes_partial_sums()) return 1;
+  if (!info_of(piece).takes_partial_sums() || !info_of(piece).is_linear) return 1;
   float share = 1;
   while (share * static_cast<float>(plan_.world()) > 1) share /= 2;
   return share;

@@ -156,7 +156,7 @@ TEST(Carriers, OfOtherPiecesAreRefused) {
 TEST(Carriers, NarrowFieldsHoldSharesOfTheMean) {
   for (const std::string_view name : {"ring", "tree"}) {
     PlanRequest request = carried_request(std::string(name), 3, CarrierKind::Itself);
-    request.codecs[0].has_narrow_fields = true;
+    request.codecs[0].has_narrow_fields = request.codecs[0].is_linear = true;
     const Plan plan = plan_of(request);
     const Status checked = check_plan(plan);
     ASSERT_TRUE(checked) << checked.error().message;

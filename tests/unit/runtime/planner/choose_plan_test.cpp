@@ -166,10 +166,10 @@ TEST(ChoosePlan, AddsNoPayloadsWhoseSumMayOverflow) {
   };
   const std::set<std::string> all = {"allreduce", "allgather", "two_shot", "ring", "ps", "tree"};
   EXPECT_EQ(compressed(), all);
-  // Ranks send shares of the mean, which fit, unless a vote needs every rank's own payload.
-  request.codecs[0].has_narrow_fields = true;
+  // Ranks send shares of the mean, which fit, if the program is linear.
+  request.codecs[0].has_narrow_fields = request.codecs[0].is_linear = true;
   EXPECT_EQ(compressed(), all);
-  request.codecs[0].takes_partial_sums = false;
+  request.codecs[0].is_linear = false;
   EXPECT_EQ(compressed(), (std::set<std::string>{"allgather", "two_shot", "ps"}));
 }
 
