@@ -32,7 +32,7 @@ compressor largest(ratio: f32 = 0.01 in (0, 1], const scaled: bool = true) {
   claims scale_equivariant
 }
 
-compressor twice = error_feedback(largest(ratio: 0.5))
+compressor twice = momentum(largest(ratio: 0.5))
 """
 URI = "file:///nowhere/largest.cinch"
 
@@ -191,7 +191,7 @@ class Hover(Session):
         for piece in ["Keeps the largest.", "claims `scale_equivariant`", "payload, in bytes, at most", "4 * k, where k = ",
                       "encode moves at least", "written per element"]:
             self.assertIn(piece, text)
-        self.assertIn("error_feedback(inner: compressor", await self.hovered("error_fee|dback"))
+        self.assertIn("momentum(inner: compressor", await self.hovered("mome|ntum"))
 
     async def test_tells_what_a_line_costs(self):
         await self.opened()
@@ -217,24 +217,24 @@ class Navigation(Session):
         self.assertEqual(await self.definition("residual[ind|ex]"), [(URI, 11, 8)])
         self.assertEqual(await self.definition("w.val|ue"), [(URI, 7, 26)])
         self.assertEqual(await self.definition("largest(rat|io: 0.5"), [(URI, 3, 19)])
-        self.assertEqual(await self.definition("error_feedback(lar|gest"), [(URI, 3, 11)])
+        self.assertEqual(await self.definition("momentum(lar|gest"), [(URI, 3, 11)])
         self.assertEqual(await self.definition("abs(x), |k"), [(URI, 4, 7)])
         # A field of the payload, and what it is filled with.
         self.assertEqual(sorted(await self.definition("wire { ind|ex, value }")), [(URI, 7, 9), (URI, 11, 8)])
 
     async def test_leads_into_the_library(self):
         await self.opened()
-        (uri, line, _), = await self.definition("error_|feedback")
-        self.assertTrue(uri.endswith("/stdlib/wrap/error_feedback.cinch"))
-        self.assertIn("compressor error_feedback", read(uri.removeprefix("file://")).split("\n")[line])
+        (uri, line, _), = await self.definition("mome|ntum")
+        self.assertTrue(uri.endswith("/stdlib/wrap/momentum.cinch"))
+        self.assertIn("compressor momentum", read(uri.removeprefix("file://")).split("\n")[line])
         self.assertGreater(len(await self.definition("std.wr|ap")), 5)
 
     async def test_knows_names_while_the_text_has_syntax_errors(self):
         await self.opened()
         broken = TOPK.replace("let value = x[index]", "let value = x[index] +* 2")
         await self.editor.change(URI, broken)
-        (uri, _, _), = await self.definition("error_|feedback", broken)
-        self.assertTrue(uri.endswith("/stdlib/wrap/error_feedback.cinch"))
+        (uri, _, _), = await self.definition("mome|ntum", broken)
+        self.assertTrue(uri.endswith("/stdlib/wrap/momentum.cinch"))
         self.assertEqual(await self.definition("residual[ind|ex]", broken), [(URI, 11, 8)])
 
     async def test_lists_references_and_highlights(self):
