@@ -43,8 +43,12 @@ Dependence chosen(Dependence by, Dependence value) {
 
 class Walk {
  public:
-  Walk(const ir::Program& program, const ir::Function& function)
-      : program_(program), function_(function), known_(function.values.size()) {}
+  /// `permits_narrow`: a narrow float is taken to hold every value.
+  Walk(const ir::Program& program, const ir::Function& function, bool permits_narrow = false)
+      : program_(program),
+        function_(function),
+        permits_narrow_(permits_narrow),
+        known_(function.values.size()) {}
 
   std::vector<Dependence> run() {
     visit(function_.body);
@@ -218,7 +222,8 @@ class Walk {
   // of f32.
   Dependence convert(const Op& op) const {
     const DType from = dtype(op.operands[0]), to = dtype(op.results[0]);
-    const bool reaches_far = to == kF32 || to == kF64 || to == kBF16;
+    const bool reaches_far = to == kF32 || to == kF64 || to == kBF16 ||
+                             (permits_narrow_ && is_float(from) && is_float(to));
     return reaches_far || widens_losslessly(from, to) ? in(op, 0) : all_constant(op);
   }
 
@@ -299,6 +304,7 @@ class Walk {
 
   const ir::Program& program_;
   const ir::Function& function_;
+  const bool permits_narrow_;
   std::vector<Dependence> known_;
 };
 
@@ -319,10 +325,10 @@ bool is_decode_linear(const ir::Program& program) {
   return find_dependences(program, *decode)[decode->results.output.index()].is_linear;
 }
 
-bool is_encode_linear(const ir::Program& program) {
+bool is_encode_linear(const ir::Program& program, bool permits_narrow = false) {
   const ir::Function* encode = program.find(ir::FunctionKind::Encode);
   if (!encode) return false;
-  const std::vector<Dependence> known = find_dependences(program, *encode);
+  const std::vector<Dependence> known = Walk(program, *encode, permits_narrow).run();
   return std::all_of(encode->results.fields.begin(), encode->results.fields.end(),
                      [&](ir::ValueId field) { return known[field.index()].is_linear; });
 }
@@ -342,7 +348,8 @@ rt::Aggregation find_aggregation(const ir::Program& program) {
 
 bool is_linear(const ir::Program& program) {
   const rt::WireInfo& wire = program.info.wire;
-  return adds_up(wire) && is_sum(wire) && is_decode_linear(program) && is_encode_linear(program);
+  return adds_up(wire) && is_sum(wire) && is_decode_linear(program) &&
+         is_encode_linear(program, true);
 }
 
 bool is_finish_linear(const ir::Program& program) {

@@ -25,7 +25,8 @@ rt::Aggregation find_aggregation(const ir::Program& program);
 /// Does the program have a `finish` whose update and new states are linear in the sum and in the
 /// old states, except for saturation near the ends of f32?
 bool is_finish_linear(const ir::Program& program);
-/// Do all fields add up, and are encode and decode linear but for rounding?
+/// Do all fields add up, and are encode and decode linear, except for rounding and for values that
+/// exceed a narrow float?
 bool is_linear(const ir::Program& program);
 
 // Why a program is safe: for each access, store and loop, whether it is proved at compile time, or

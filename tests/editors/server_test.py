@@ -320,7 +320,7 @@ class Edits(Session):
     async def test_refuses_names_that_would_change_the_program(self):
         await self.opened()
         for marked, name in [("let ind|ex", "value"), ("let ind|ex", "n"), ("let ind|ex", "let"), ("let ind|ex", "2x"),
-                             ("error_|feedback", "feedback"), ("top|_k(", "best"), ("let ind|ex", "clip")]:
+                             ("mome|ntum", "feedback"), ("top|_k(", "best"), ("let ind|ex", "clip")]:
             with self.assertRaises(JsonRpcException, msg=name):
                 await self.renamed(marked, name)
 
