@@ -100,9 +100,9 @@ Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
 
 // The text of what carries sums has values of parameters, and the cache holds it with those in the
 // program's text.
-void declare_carrier(const Compilation& compilation, rt::ProgramImage& image) {
+void declare_carrier(const Compilation& compilation, const sema::CheckedProgram& checked,
+                     rt::ProgramImage& image) {
   if (image.info.carrier.kind != rt::CarrierKind::Program) return;
-  const sema::CheckedProgram& checked = *compilation.checked;
   std::vector<std::string> fixed;
   for (const std::string& word : compilation.request.bindings) {
     const std::string name = word.substr(0, word.find('='));
@@ -240,7 +240,7 @@ Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codeg
             options.effort};
   if (!request.pass_limit && front_end.sink.all().empty()) {
     rt::ProgramImage kept = with_declared_defaults(made.entry.image, *compilation.checked);
-    declare_carrier(compilation, kept);
+    declare_carrier(compilation, *compilation.checked, kept);
     cache.put(kept, made.entry.imports);
   }
   return made;

@@ -119,7 +119,7 @@ std::string describe_task(const Plan& plan, const Task& task) {
   if (task.kind == TaskKind::Encode) {
     text += fmt::format(" {}", value_name(task.from));
     if (!task.is_dense) text += fmt::format(" as {}", site_name(task.site));
-    const bool is_carried = plan.groups[task.groups[0]].carries != kNoGroup;
+    const bool is_carried = !task.groups.empty() && plan.groups[task.groups[0]].carries != kNoGroup;
     if (is_carried) text += " by the carrier";
   }
   return text + " of " + of;
