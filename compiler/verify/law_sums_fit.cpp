@@ -117,7 +117,8 @@ std::string described(const Trial& trial, const Sum& sum, const Input& input, st
 Counterexample shown(const Trial& trial, const Input& input, std::uint32_t world) {
   Counterexample example = shown_by(trial, {input}, "a sum over ranks does not fit its field");
   example.order.assign(world, 0);
-  example.are_ranks = example.adds_payloads = true;
+  example.are_ranks = true;
+  example.plan = "allreduce";
   return example;
 }
 

@@ -36,6 +36,11 @@ Finding idempotent(const Trial& trial, const sema::Claim& claim);
 Finding linear(const Trial& trial);
 // law_sums_fit.cpp: for the same programs.
 Finding sums_fit(const Trial& trial);
+// law_sums.cpp: for programs whose sums are encoded again, by themselves or by another program,
+// which claims how near it comes.
+Finding sums(const Trial& trial, const sema::Claim& claim);
+/// The strongest such claim; null: none.
+const sema::Claim* claim_about_sums(const Subject& subject);
 // law_density.cpp
 Finding density(const Trial& trial, const sema::Claim& claim);
 

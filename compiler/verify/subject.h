@@ -78,7 +78,15 @@ struct Subject {
   std::unique_ptr<const Target> main;       // where all laws run
   Targets threads, vector_widths, devices;  // targets that must produce the same bits as `main`
 
+  // What carries sums of the program (rt::SumCarrier), where that is another program; else null.
+  const sema::CheckedProgram* carrier = nullptr;
+  std::unique_ptr<const Target> carrier_target;
+
   const rt::ProgramInfo& info() const { return checked->info; }
+  /// Where sums are encoded again.
+  const Target& target_of_sums() const { return carrier_target ? *carrier_target : *main; }
+  /// A claim of what carries sums.
+  const sema::Claim* find_claim_of_sums(sema::ClaimKind kind) const;
   const sema::Claim* find_claim(sema::ClaimKind kind) const;
 };
 

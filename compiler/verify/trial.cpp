@@ -2,17 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 
+static const sema::Claim* claim_of(const sema::CheckedProgram& program, sema::ClaimKind kind) {
+  const auto found = std::ranges::find(program.claims, kind, &sema::Claim::kind);
+  return found == program.claims.end() ? nullptr : &*found;
+}
+
 const sema::Claim* Subject::find_claim(sema::ClaimKind kind) const {
-  for (const sema::Claim& claim : checked->claims) {
-    if (claim.kind == kind) return &claim;
-  }
-  return nullptr;
+  return claim_of(*checked, kind);
+}
+
+const sema::Claim* Subject::find_claim_of_sums(sema::ClaimKind kind) const {
+  return claim_of(carrier != nullptr ? *carrier : *checked, kind);
 }
 
 std::vector<Input> Trial::inputs(std::span<const Shape> shapes) const {
@@ -28,12 +35,21 @@ std::vector<Input> Trial::usual_inputs() const {
   return inputs(shapes);
 }
 
-rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
-  const rt::ParameterValues parameters(subject.info());
-  const rt::Result<HostValue> value =
-      subject.info().exprs.eval(number, env_of(shape, 1, parameters));
+static rt::Result<double> value_of(const rt::ProgramInfo& info, HostExprId number,
+                                   const Shape& shape) {
+  const rt::ParameterValues parameters(info);
+  const rt::Result<HostValue> value = info.exprs.eval(number, env_of(shape, 1, parameters));
   CINCH_TRY(value);
   return value->to_double();
+}
+
+rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
+  return value_of(subject.info(), number, shape);
+}
+
+rt::Result<double> Trial::claimed_of_sums(HostExprId number, const Shape& shape) const {
+  const sema::CheckedProgram* carrier = subject.carrier;
+  return value_of(carrier != nullptr ? carrier->info : subject.info(), number, shape);
 }
 
 bool Sweep::goes_on() {

@@ -26,6 +26,8 @@ struct Trial {
   /// The value of a claim's expression for a tensor. Throws nothing; errors are those of the
   /// expression.
   rt::Result<double> claimed(HostExprId number, const Shape& shape) const;
+  /// The same of a claim of what carries sums.
+  rt::Result<double> claimed_of_sums(HostExprId number, const Shape& shape) const;
 };
 
 /// Goes through inputs while there is time, at least through the first, and reports what was left

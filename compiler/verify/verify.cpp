@@ -47,6 +47,12 @@ bool adds_integers(const rt::ProgramInfo& info) {
   });
 }
 
+// Exact sums are the means.
+bool has_sums_again(const rt::ProgramInfo& info) {
+  return !info.has_sync && (info.carrier.kind == rt::CarrierKind::Itself ||
+                            info.carrier.kind == rt::CarrierKind::Program);
+}
+
 std::vector<Law> laws_of(const Subject& subject, Report& report) {
   std::vector<Law> laws = {
       {"threads", 2, threads}, {"vector_widths", 2, vector_widths}, {"devices", 4, devices}};
@@ -73,6 +79,11 @@ std::vector<Law> laws_of(const Subject& subject, Report& report) {
     } else {
       report.not_claimed.push_back(name);
     }
+  }
+  // Behind the claims: one that is false breaks this law, too.
+  const Claim* of_sums = has_sums_again(subject.info()) ? claim_about_sums(subject) : nullptr;
+  if (of_sums != nullptr) {
+    laws.push_back({"sums", 2, [of_sums](const Trial& t) { return sums(t, *of_sums); }});
   }
   return laws;
 }

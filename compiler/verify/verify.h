@@ -15,7 +15,7 @@
 
 namespace cinch::verify {
 
-/// How `cinch run` shows the finding (or `cinch sync`, if payloads are added).
+/// How `cinch run` shows the finding (or `cinch sync`, if it names a plan).
 struct Counterexample {
   std::vector<Input> inputs;       // steps, or ranks, in order
   std::vector<std::size_t> order;  // the input of each step; empty: each once
@@ -23,8 +23,8 @@ struct Counterexample {
   std::uint64_t seed = 0, step = 0;
   // Arguments of the runs that differ; one entry for a single run
   std::vector<std::string> arguments;
-  std::string shows;           // what to look at in their output
-  bool adds_payloads = false;  // for ranks: the transport adds their payloads
+  std::string shows;  // what to look at in their output
+  std::string plan;   // for ranks: the plan of `cinch sync`; empty: they only decode
 };
 
 /// The result of a law: whether it held, by which figure and bound, and if not, an input that shows

@@ -5,6 +5,7 @@
 
 #include "tests/collective/support/step_faults.h"
 #include "tests/collective/support/thread_worlds.h"
+#include "tests/environment.h"
 #include "tests/time_bound.h"
 
 namespace cinch::testing {
@@ -16,9 +17,12 @@ TEST_P(EachTransport, EndsTheStepOnAllRanks) {
   const auto& [world, kind] = GetParam();
   const bool is_found_out = kind == FaultKind::OtherSize || kind == FaultKind::Dies;
   const bool is_silent = kind == FaultKind::Hangs || (is_found_out && !world.finds_faults);
+  // Each kind of fault in every second exchange, in turns; a long run takes all.
+  auto number = static_cast<std::size_t>(kind);
   for (const rt::ExchangeKind exchange : kExchangeKinds) {
     const StepFault fault{kind, exchange};
     if (!is_found(fault)) continue;
+    if (!is_long_run() && number++ % 2 == 1) continue;
     const TimeBound bound(120, std::string(world.name) + ", " + fault.text());
     SyncCase one_case = case_with(exchange, 3);
     if (is_silent) one_case.timeout = std::chrono::milliseconds(1000);

@@ -3,6 +3,7 @@
 
     tidy.py BUILD             everything
     tidy.py BUILD FILE…       these files: sources, and those that include them
+    tidy.py BUILD --last N    the sources that the last N commits changed, and for each changed header one that includes it
     tidy.py BUILD --test      tries itself on a planted finding
 
 BUILD is a configured build folder (its compile_commands.json is read) with the targets own_declarations and
@@ -94,6 +95,26 @@ def keep_touched(groups, files, included):
         if touched:
             kept[key] = touched
     return kept
+
+
+def changed_by_last(num_commits):
+    """Files that the last commits changed and that still exist; in a checkout without that history, all that it has."""
+    names = subprocess.run(["git", "log", f"-{num_commits}", "--first-parent", "-m", "--name-only", "--format="], cwd=ROOT,
+                           capture_output=True, text=True, check=True).stdout.split("\n")
+    return {ROOT / name for name in names if name.endswith((".cpp", ".h")) and (ROOT / name).is_file()}
+
+
+def keep_one_for_each(groups, files, included):
+    """The groups with the sources in `files`, and for each header in `files` that they do not include one source that does."""
+    sources = [(key, source) for key, all_of_key in groups.items() for source in all_of_key]
+    kept = {source for _, source in sources if source in files}
+    met = {header for source in kept for header in included.of(source)}
+    for header in sorted(files - met):
+        includer = next((s for _, s in sources if header in included.of(s)), None)
+        if includer and header not in met:
+            kept.add(includer)
+            met |= included.of(includer)
+    return {key: [s for s in all_of_key if s in kept] for key, all_of_key in groups.items() if kept & set(all_of_key)}
 
 
 class Unit:
@@ -247,6 +268,7 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--test", action="store_true")
+    parser.add_argument("--last", type=int, metavar="N")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_intermixed_args()
     start = time.monotonic()
@@ -261,9 +283,11 @@ def main():
     included = IncludedFiles(build, [source for sources in groups.values() for source in sources])
     if options.files:
         groups = keep_touched(groups, {f.resolve() for f in options.files}, included)
+    if options.last is not None:
+        groups = keep_one_for_each(groups, changed_by_last(options.last), included)
     run = Run(build, included)
     run.check_all(make_units(groups), options.jobs)
-    if not options.files:
+    if not options.files and options.last is None:
         run.forget_unused()
     checked = sum(map(len, groups.values()))
     print(f"clang-tidy: {len(run.shown)} findings in {checked} of {total} sources, {run.num_units} units "

@@ -1,6 +1,6 @@
 """Runs the lit tests: run.py BUILD_FOLDER [lit's own arguments]. lit comes with llvm-19-tools, or as a wheel.
 
-Where CINCH_SAMPLE is set, every fourth one of them, by name."""
+Where CINCH_SAMPLE is set, every eighth one of them, by name."""
 import glob
 import os
 import subprocess
@@ -12,7 +12,7 @@ CANDIDATES = glob.glob("/usr/lib/llvm-19/build/utils/lit/lit.py")
 
 def main():
     build, extra = sys.argv[1], sys.argv[2:]
-    sample = ["--order=lexical", "--num-shards=4", "--run-shard=1"] if os.environ.get("CINCH_SAMPLE") else []
+    sample = ["--order=lexical", "--num-shards=8", "--run-shard=1"] if os.environ.get("CINCH_SAMPLE") else []
     lit = [sys.executable, CANDIDATES[0]] if CANDIDATES else ["lit"]
     command = [*lit, "-q" if not extra else "-v", *sample, *extra, "--param", f"build={build}", "--param", f"python={sys.executable}", HERE]
     if "-q" in command:

@@ -50,9 +50,11 @@ class ProtocolCheck : public ::testing::Test {
   std::vector<Ranks> cases_of(bool is_matrix) const {
     std::vector<Ranks> all;
     const std::uint32_t worlds[] = {1, 2, 3, 4, 5, 8};
-    std::size_t next = 0;
+    std::size_t next = 0, number = 0;
     for (const Case& one : cases_for(program_, is_matrix, is_long_run())) {
       if (one.rows * one.cols == 0) continue;
+      // The interpreter's ranks take seconds: every second shape, all kinds of data.
+      if (!is_long_run() && one.data == DataKind::Normal && number++ % 2 == 1) continue;
       all.push_back({one.rows, one.cols, worlds[next++ % std::size(worlds)], one.data});
     }
     return all;

@@ -15,7 +15,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("cinch")
 parser.add_argument("--only", nargs="*")
 # Seconds a program.
-parser.add_argument("--budget", default="3" if os.environ.get("CINCH_LONG", "0") not in ("", "0") else "0.8")
+parser.add_argument("--budget", default="3" if os.environ.get("CINCH_LONG", "0") not in ("", "0") else "0.5")
 options = parser.parse_args()
 options.cinch = os.path.abspath(options.cinch)
 listed = json.loads(subprocess.run([options.cinch, "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)

@@ -47,14 +47,14 @@ std::vector<std::string> write_inputs(const std::string& path,
 std::vector<std::string> commands_of(const std::string& path, const VerifyOptions& options,
                                      const verify::Counterexample& counterexample,
                                      const std::vector<std::string>& inputs) {
-  const bool adds = counterexample.adds_payloads;
-  std::string start = (adds ? "cinch sync " : "cinch run ") + quoted(options.program.program);
+  const std::string& plan = counterexample.plan;
+  std::string start = (plan.empty() ? "cinch run " : "cinch sync ") + quoted(options.program.program);
   for (const std::string& binding : options.program.bindings) {
     start += " --set " + quoted(binding);
   }
   if (options.program.states == codegen::StateUpdate::InPlace) start += " --states in-place";
-  if (adds) start += " --plan allreduce";
-  if (counterexample.are_ranks && !adds) start += " --ranks";
+  if (!plan.empty()) start += " --plan " + plan;
+  if (counterexample.are_ranks && plan.empty()) start += " --ranks";
   start += " --input";
   if (counterexample.order.empty()) {
     for (const std::string& input : inputs) start += " " + quoted(input);

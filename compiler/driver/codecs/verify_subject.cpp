@@ -221,7 +221,8 @@ void add_devices(const VerifyOptions& options, verify::Subject& subject) {
 
 sema::CheckedProgram check(const ProgramOptions& program) {
   FrontEnd front_end;
-  return service::check_program(front_end, service::find_program(program), program.bindings);
+  return service::check_program(front_end, service::find_program(program), program.bindings,
+                                program.is_carrier);
 }
 
 }  // namespace
@@ -246,6 +247,16 @@ VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
     add_cpu_targets(options, main, arch, threads, subject);
   }
   add_devices(options, subject);
+  if (checked.info.carrier.kind == rt::CarrierKind::Program) add_carrier(options);
+}
+
+void VerifiedProgram::add_carrier(VerifyOptions options) {
+  options.program.is_carrier = true;
+  carrier = check(options.program);
+  subject.carrier = &*carrier;
+  subject.carrier_target =
+      make_target(make_machine(options, options.execution), std::max(options.execution.threads, 1u),
+                  subject.main->name, "");
 }
 
 }  // namespace cinch::driver

@@ -1,6 +1,7 @@
 // The two ends of `cinch verify`: a program as `compiler/verify` sees it, and the files of a
 // counterexample.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,11 @@ struct VerifiedProgram {
   service::FrontEnd silent;  // shows nothing: diagnostics were shown before
   sema::CheckedProgram checked;
   ir::Program ir;
+  std::optional<sema::CheckedProgram> carrier;
   verify::Subject subject;
+
+ private:
+  void add_carrier(VerifyOptions options);
 };
 
 struct CounterexampleFiles {

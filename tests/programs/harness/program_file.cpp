@@ -136,11 +136,18 @@ std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder) {
   return readable_programs(folder, true);
 }
 
+std::vector<ProgramFile> every_nth(std::vector<ProgramFile> programs, std::size_t n) {
+  std::vector<ProgramFile> kept;
+  for (std::size_t i = 0; i < programs.size(); i += n) kept.push_back(std::move(programs[i]));
+  return kept;
+}
+
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs) {
-  if (!is_sample_run()) return programs;
-  std::vector<ProgramFile> sample;
-  for (std::size_t i = 0; i < programs.size(); i += 3) sample.push_back(std::move(programs[i]));
-  return sample;
+  return is_sample_run() ? every_nth(std::move(programs), 3) : programs;
+}
+
+std::vector<ProgramFile> everyday_part_of(std::vector<ProgramFile> programs, std::size_t n) {
+  return is_long_run() ? programs : sample_of(every_nth(std::move(programs), n));
 }
 
 std::vector<ProgramFile> programs_for_cuda(bool is_long) {

@@ -45,6 +45,9 @@ std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder);
 
 /// All of them; in a sample run the first, the fourth and so on.
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
+/// Every n-th of them, in a long run all, in a sample run a sample_of these. For tests that take
+/// seconds a program and whose subject another test meets in every program.
+std::vector<ProgramFile> everyday_part_of(std::vector<ProgramFile> programs, std::size_t n);
 
 /// Programs for tests of CUDA text: the standard library including protocols, and each wrapper
 /// around one of its compressors; in a long run also all library_compositions and the programs of

@@ -5,6 +5,7 @@ command, what is offered for `-` is what --help shows."""
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 
@@ -36,14 +37,17 @@ def typed(shell, cinch, line):
     return found[-1].rstrip() if found else "never run: " + repr(shown)
 
 
-def offered_by_bash(cinch, line):
-    words = [word for part in re.split(r"\s+", line) for word in (re.split("(=)", part) if "=" in part else [part])]
-    if words[-1] == "" and words[-2:-1] == ["="]:
-        words.pop()
-    script = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cinch; '
-              '((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "-c", script, "bash", cinch] + words, check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout.split("\n")[:-1]
+def offered_by_bash(cinch, lines):
+    """What is offered for each line; one shell for all, since reading what completes takes it a while."""
+    script = 'source <("$1" completion bash)\n'
+    for line in lines:
+        words = [word for part in re.split(r"\s+", line) for word in (re.split("(=)", part) if "=" in part else [part])]
+        if words[-1] == "" and words[-2:-1] == ["="]:
+            words.pop()
+        script += "COMP_WORDS=(%s); COMP_CWORD=%d; COMPREPLY=(); _cinch\n" % (" ".join(map(shlex.quote, words)), len(words) - 1)
+        script += 'printf "%s\\n" "${COMPREPLY[@]}" --end--\n'
+    done = subprocess.run(["bash", "-c", script, "bash", cinch], check=True, stdout=subprocess.PIPE, text=True)
+    return [[word for word in part.split("\n") if word] for part in done.stdout.split("--end--\n")[:-1]]
 
 
 def offered_by_fish(cinch, line):
@@ -59,25 +63,31 @@ def shown_by_help(cinch, path):
     return sorted(name for group in options for name in group.split(",")), commands
 
 
-def check_agreement(cinch, path):
-    options, commands = shown_by_help(cinch, path)
-    line = " ".join(["cinch"] + path)
-    offered = sorted(offered_by_bash(cinch, line + " -"))
-    assert offered == options, (line, offered, options)
-    if commands:
-        assert offered_by_bash(cinch, line + " ") == commands, (line, commands)
-    return 1 + sum(check_agreement(cinch, path + [command]) for command in commands)
+def check_agreement(cinch):
+    shown, paths = {}, [[]]
+    for path in paths:  # grows by the commands of each
+        options, commands = shown_by_help(cinch, path)
+        line = " ".join(["cinch"] + path)
+        shown[line + " -"] = options
+        if commands:
+            shown[line + " "] = commands
+        paths += [path + [command] for command in commands]
+    for (line, wanted), offered in zip(shown.items(), offered_by_bash(cinch, list(shown))):
+        found = sorted(offered) if line.endswith("-") else offered
+        assert found == wanted, (line, found, wanted)
+    return len(paths)
 
 
 def main():
     what, cinch, lines = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3:]
     if what == "agrees":
-        print(check_agreement(cinch, []), "commands agree")
+        print(check_agreement(cinch), "commands agree")
+    if what == "words":
+        for offered in offered_by_bash(cinch, lines):
+            print(" ".join(offered) or "nothing")
+        return
     for line in lines:
-        if what in SHELLS:
-            print(typed(what, cinch, line))
-        else:
-            print(" ".join((offered_by_bash if what == "words" else offered_by_fish)(cinch, line)) or "nothing")
+        print(typed(what, cinch, line) if what in SHELLS else " ".join(offered_by_fish(cinch, line)) or "nothing")
 
 
 main()

@@ -182,7 +182,7 @@ TEST_F(VerifyTest, NaNIsCountedByInputsAndIsFarFromAnything) {
   claim.numbers[0] = program.info.exprs.const_int(1);
   program.claims = {claim};
   const Report report = report_of(Defect::DecodesToNan);
-  ASSERT_EQ(report.findings.size(), 9u);
+  ASSERT_EQ(report.findings.size(), 10u);
   EXPECT_FALSE(report.findings[0].holds);
   EXPECT_EQ(report.findings[0].figure, 14);  // seven families at two sizes
   EXPECT_EQ(report.findings[8].law, "absolute_error");
