@@ -68,12 +68,13 @@ class Text:
     """The next byte. Told: bits per byte on held-out files."""
 
     unit = "bits per byte"
+    num_held_out = 64
 
     def __init__(self, seed):
         training, held_out = split(source_files())
         self.training = torch.frombuffer(bytearray(b"\n".join(text for _, text in training)), dtype=torch.uint8)
         held = torch.frombuffer(bytearray(b"\n".join(text for _, text in held_out)), dtype=torch.uint8)
-        places = torch.linspace(0, len(held) - CONTEXT - 2, 64).long()
+        places = torch.linspace(0, len(held) - CONTEXT - 2, self.num_held_out).long()
         self.held_out = torch.stack([held[p : p + CONTEXT + 1] for p in places]).long()
         self.random = torch.Generator().manual_seed(seed)
         self.batch = 4

@@ -234,3 +234,31 @@ def test_small_trainings_end_near_dense_ones(ranks):
         ranks.run(2, loss_after, "error_feedback(topk(ratio: 0.1))", {"plan": "allgather", "total_steps": 60})[0],
     ]
     assert all(0.5 * dense < loss < 1.5 * dense for loss in found), (start, dense, found)
+
+
+def losses_by_plan(rank, world, program, settings, plans):
+    """Without exact steps, which plans share."""
+    told = {}
+    for plan in plans:
+        model = small_model()
+        ddp = wrapped(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=MOMENTUM)
+        moved = {"momentum": cinch.torch.take_momentum(optimizer)} if program == "dgc" else {}
+        compression = cinch.torch.compress(ddp, program, plan=plan, dense_steps=0, **moved, **settings)
+        train(ddp, optimizer, rank, 60)
+        compression.close()
+        told[plan] = loss_of(model, 99, 99).item()
+    return told
+
+
+@pytest.mark.parametrize(
+    "program, settings, plans",
+    [
+        ("dgc", {"ratio": 0.25}, ("allgather", "two_shot")),
+        ("error_feedback(topk(ratio: 0.25))", {}, ("allgather", "two_shot", "ring", "tree")),
+        ("ef21(topk(ratio: 0.25))", {}, ("allgather", "two_shot")),  # its finish takes whole sums
+    ],
+)
+def test_plans_train_alike(ranks, program, settings, plans):
+    told = ranks.run(3, losses_by_plan, program, settings, plans)[0]
+    assert all(0.85 * told["allgather"] < loss < 1.15 * told["allgather"] for loss in told.values()), told

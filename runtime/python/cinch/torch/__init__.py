@@ -12,12 +12,15 @@ from ._ddp import Compression, compress
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
 from ._momentum import take_momentum
+from ._recipes import RECIPES, Recipe, recipe
 from ._replicas import ReplicaAverage, compress_replicas
 
 __all__ = [
     "Averager",
     "Compression",
     "Hook",
+    "RECIPES",
+    "Recipe",
     "ReduceScatter",
     "ReplicaAverage",
     "ShardedCompression",
@@ -25,6 +28,7 @@ __all__ = [
     "compress",
     "compress_fsdp",
     "compress_replicas",
+    "recipe",
     "run_hook",
     "take_momentum",
 ]

@@ -9,6 +9,7 @@ from ..program import Program
 from ._engine import Engine
 from ._hook import Hook, run_hook
 from ._phases import agree_on_pause
+from ._recipes import AUTO, chosen_settings
 
 
 class Compression:
@@ -69,7 +70,8 @@ def compress(
     Args:
         model: in DistributedDataParallel, without a communication hook.
         program: a name of the library ("dgc"), a file ("mine.cinch"), an expression ("error_feedback(onebit)"), or what
-            `cinch.compile` gave.
+            `cinch.compile` gave. "auto": what `recipe` chooses for the model and its `optimizer`, which must be given, with `link` and
+            `budget` as there.
         optimizer: one that does not suit the program, such as one with momentum that the program has, too, is warned of;
             `momentum=take_momentum(optimizer)` moves it.
         rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
@@ -104,6 +106,8 @@ def compress(
     """
     if not isinstance(model, DistributedDataParallel):
         raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
+    if program == AUTO:
+        program, settings = chosen_settings(model, optimizer, settings)
     hook = Hook(program, group=model.process_group, **settings)
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
