@@ -7,7 +7,7 @@ import numpy
 from facts import BENCH_ELEMENTS, GPU, GRADIENT, ROOT
 
 # Tried for every program; other laws were claimed.
-COMMON_LAWS = {"round_trip", "size_bound", "threads", "vector_widths", "devices", "ranks", "non_finite", "hostile_payloads", "sums_fit"}
+COMMON_LAWS = {"round_trip", "size_bound", "threads", "vector_widths", "devices", "ranks", "non_finite", "hostile_payloads", "sums_fit", "sums"}
 
 
 def laws_of(command, program, budget):
