@@ -48,7 +48,8 @@ std::vector<std::string> commands_of(const std::string& path, const VerifyOption
                                      const verify::Counterexample& counterexample,
                                      const std::vector<std::string>& inputs) {
   const std::string& plan = counterexample.plan;
-  std::string start = (plan.empty() ? "cinch run " : "cinch sync ") + quoted(options.program.program);
+  std::string start =
+      (plan.empty() ? "cinch run " : "cinch sync ") + quoted(options.program.program);
   for (const std::string& binding : options.program.bindings) {
     start += " --set " + quoted(binding);
   }
