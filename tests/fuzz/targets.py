@@ -15,7 +15,7 @@ def has_decoder(path):
 
 # Programs whose decoder is a target: the library's compressors (None: by name) and wrappers around one of them, which
 # tests/programs/harness/program_file.cpp composes in the same way.
-PROGRAMS = {path.stem: None for path in sorted((ROOT / "stdlib").glob("*/*.cinch")) if has_decoder(path)}
+PROGRAMS = {path.stem: None for path in sorted((ROOT / "stdlib").glob("*/*.cinch")) if path.parent.name != "parts" and has_decoder(path)}
 PROGRAMS["ef_of_onebit"] = "import std.wrap\nimport std.sign\ncompressor ef_of_onebit = error_feedback(onebit)\n"
 PROGRAMS["momentum_of_qsgd"] = "import std.wrap\nimport std.quantize\ncompressor momentum_of_qsgd = momentum(qsgd, nesterov: true)\n"
 
