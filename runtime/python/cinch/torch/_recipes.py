@@ -144,7 +144,7 @@ def _chosen(measured: Measured, kind: str, ranks: int, total_steps: Optional[int
     excess = measured.excess[kind]
     why = (
         f"{before}{measured.name} by {measured.plan} sends 1/{1 / part:.3g} of dense's bytes over {ranks} ranks; after 200 steps of {_RANKS} ranks "
-        f"under {'SGD' if kind == 'sgd' else 'AdamW'} its loss was {excess:+.1f} % of dense's"
+        f"under {'SGD' if kind == 'sgd' else 'AdamW'} its loss was {excess:+.1f} % off dense's"
     )
     return Recipe(measured.program, measured.plan, steps, part, why, parameters=measured.parameters)
 
