@@ -81,7 +81,7 @@ class LoopPeer(Peer):
         self._workspace = arrays.floats(2 * elements) if selects else None
         self._job = Job(gradient=arrays.address(gradient), out=arrays.address(self.out), payload=arrays.address(self._payload),
                         workspace=arrays.address(self._workspace) if selects else None, n=elements, capacity=elements,
-                        **measured.settings)
+                        **{name: value for name, value in measured.settings.items() if name != "bucket"})
         half = len(self._states) // 2
         for i in range(half):
             self._job.state[i] = arrays.address(self._states[i])

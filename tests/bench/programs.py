@@ -37,7 +37,7 @@ LOOP_GOAL = 0.95
 PROGRAMS = [
     Measured("fp16", {}, 0.8, 0.8, 1), Measured("bf16", {}, 0.8, 0.8, 1), Measured("onebit", {}, 0.8, 0.8, 4),
     Measured("tbq", {"tau": 0.01}, 0.8, 0.8, 4), Measured("minmax", {}, 0.8, 0.8, 4), Measured("ef_sign", {}, 0.8, 0.8, 4),
-    Measured("qsgd", {}, 0.6, 0.8, 8), Measured("terngrad", {}, 0.6, 0.8, 4), Measured("natural", {}, 0.6, 0.8, 4),
+    Measured("qsgd", {"bucket": 512}, 0.6, 0.8, 8), Measured("terngrad", {}, 0.6, 0.8, 4), Measured("natural", {}, 0.6, 0.8, 4),
     Measured("threshold", {"tau": 0.0329}, 0.5, 0.8, 4), Measured("topk", {"ratio": 0.001}, 0.5, 0.8, 8),
     Measured("graddrop", {"ratio": 0.001, "sample": 0.01}, 0.5, 0.8, 4),
     Measured("dgc", {"ratio": 0.001, "momentum": 0.9}, 0.5, 0.8, 8),

@@ -93,10 +93,13 @@ class EfSign:
 
 
 class Qsgd:
-    BUCKET, LEVELS = 512, 7
+    LEVELS = 7
+
+    def __init__(self, bucket):
+        self.bucket = bucket
 
     def encode(self, g):
-        x = torch.nn.functional.pad(g, (0, -g.numel() % self.BUCKET)).view(-1, self.BUCKET)
+        x = torch.nn.functional.pad(g, (0, -g.numel() % self.bucket)).view(-1, self.bucket)
         norm = x.norm(dim=1, keepdim=True)
         level = round_at_random(x.abs() * (self.LEVELS / norm.clamp(min=1e-30)), self.LEVELS)
         codes = (x.sign() * level).to(torch.int8).view(torch.uint8) & 15
@@ -106,10 +109,10 @@ class Qsgd:
         norm, packed, elements = w
         codes = unpack(packed, 4, 2 * packed.numel()).view(torch.int8)
         signed = (codes << 4) >> 4
-        return (signed.view(-1, self.BUCKET) * (norm / self.LEVELS)).view(-1)[:elements]
+        return (signed.view(-1, self.bucket) * (norm / self.LEVELS)).view(-1)[:elements]
 
     def gap(self, w):
-        return (w[0] / self.LEVELS).expand(-1, self.BUCKET).reshape(-1)[:w[2]]
+        return (w[0] / self.LEVELS).expand(-1, self.bucket).reshape(-1)[:w[2]]
 
 
 class Terngrad:

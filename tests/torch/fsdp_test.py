@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 from support import assert_all_same, assert_same, data_of
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard
 
 import cinch
 import cinch.torch
@@ -70,13 +71,15 @@ def trained(rank, world, program, settings=None, policy=None):
     return whole(model), losses
 
 
-def with_momentum(rank, world, is_compressed):
+def with_momentum(rank, world, is_compressed, settings, by_columns):
     """Momentum of the optimizer, or of dgc, which sends all of it."""
-    model = sharded()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    model = sharded(shard_placement_fn=lambda parameter: Shard(1) if parameter.shape == (73, 64) else None) if by_columns else sharded()
+    # gloo has no divide factors.
+    rate = 0.05 if is_compressed or "divide_factor" not in settings else 0.05 * world / settings["divide_factor"]
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     if is_compressed:
         moved = {"momentum": cinch.torch.take_momentum(optimizer), "ratio": 1.0, "masking": False}
-        compression = cinch.torch.compress_fsdp(model, "dgc", dense_steps=0, rules=[{"min_dims": 2}], **moved)
+        compression = cinch.torch.compress_fsdp(model, "dgc", rules=[{"min_dims": 2}], **moved, **settings)
     for step in range(12):
         optimizer.zero_grad()
         loss_of(model, rank, step).backward()
@@ -88,8 +91,11 @@ def with_momentum(rank, world, is_compressed):
     return whole(model), [report["is_dense"] for report in compression.report().values()]
 
 
-def test_moved_momentum_is_that_of_sgd(ranks):
-    (wanted, _), (found, is_dense) = ranks.run(2, with_momentum, False)[0], ranks.run(2, with_momentum, True)[0]
+@pytest.mark.parametrize(
+    ("settings", "by_columns"), [({"dense_steps": 0}, False), ({"dense_steps": 4, "divide_factor": 1.0}, False), ({"dense_steps": 4}, True)]
+)
+def test_moved_momentum_is_that_of_sgd(ranks, settings, by_columns):
+    (wanted, _), (found, is_dense) = (ranks.run(2, with_momentum, is_compressed, settings, by_columns)[0] for is_compressed in (False, True))
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
     assert is_dense == [True] * 3
 
@@ -266,7 +272,7 @@ def by_columns(rank, world, is_compressed):
     """Weights whose columns are sharded."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 71), torch.nn.Linear(71, 3))
-    fully_shard(model, shard_placement_fn=lambda parameter: torch.distributed.tensor.Shard(1) if parameter.shape == (71, 64) else None)
+    fully_shard(model, shard_placement_fn=lambda parameter: Shard(1) if parameter.shape == (71, 64) else None)
     if is_compressed:
         cinch.torch.compress_fsdp(model, "none")
     train(model, rank, 3)

@@ -48,6 +48,26 @@ def test_compressed_runs_agree_and_learn(ranks, program):
         assert sum(losses[-2:]) < sum(losses[:2])
 
 
+def with_momentum(rank, world, is_compressed):
+    """Momentum of the optimizer, or, behind four exact steps, of dgc, which sends all of it."""
+    mesh = meshes(world)
+    model = sharded(mesh=mesh["ranks"] if is_compressed else mesh)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    if is_compressed:
+        moved = {"momentum": cinch.torch.take_momentum(optimizer), "ratio": 1.0, "masking": False}
+        cinch.torch.compress_replicas(model, "dgc", mesh["machines"].get_group(), rules=[{"min_dims": 2}], dense_steps=4, **moved)
+    for step in range(12):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        optimizer.step()
+    return whole(model)
+
+
+def test_moved_momentum_is_that_of_sgd(ranks):
+    wanted, found = (ranks.run(4, with_momentum, is_compressed)[0] for is_compressed in (False, True))
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_states_are_of_shards_alone(ranks):
     settings = {"rules": [{"name": "first.weight"}], "plan": "allgather"}
     # 73 rows of 64 elements: 37 of them on the first rank of a machine. A state has two buffers.

@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
-from ._momentum import fit
+from ._momentum import Velocity, fit
 from ._phases import agree_on_pause
 from ._settings import settings_of
 from ._shards import Unit, plain_name, trainable, units_of
@@ -75,6 +75,21 @@ class ReduceScatter:
         if self._factor is not None and self._factor != world and op == dist.ReduceOp.SUM:
             output_tensor.mul_(world / self._factor)
         return _Done() if async_op else None
+
+    @property
+    def mean_factor(self) -> float:
+        """The mean over ranks, over what the optimizer gets."""
+        return 1.0 if self._factor is None else self._factor / self.engine.transport.world
+
+    @staticmethod
+    def whole_velocity(buffer: "torch.Tensor", parameter: "torch.Tensor") -> "torch.Tensor":
+        """Of the whole parameter, as its gradient comes: ranks gather it, once for each time that compression begins."""
+        sharded: Any = buffer
+        whole: "torch.Tensor" = sharded.full_tensor()
+        dim = sharded.placements[0].dim
+        if dim != 0:  # FSDP sends the ranks' chunks one below the other
+            whole = torch.cat(whole.chunk(sharded.device_mesh.size(), dim))
+        return whole.reshape(-1)
 
     def _fits(self, output: "torch.Tensor", given: "torch.Tensor") -> bool:
         row, world = self.unit.row, self.engine.transport.world
@@ -254,15 +269,17 @@ def compress_fsdp(
     compression = ShardedCompression({unit.name: comm.engine for unit, comm in made}, report_every)
     for unit, comm in made:
         comm.after_step = compression.note_step
-        fit_module(model, comm.engine, optimizer)
+        fit_module(model, comm.engine, optimizer, comm.whole_velocity, comm.mean_factor)
         _install(unit.module, comm)
     return compression
 
 
-def fit_module(model: "torch.nn.Module", engine: Engine, optimizer: Optional["torch.optim.Optimizer"]) -> None:
-    """Velocities are not handed over: a rank has the optimizer's for its shards alone."""
+def fit_module(
+    model: "torch.nn.Module", engine: Engine, optimizer: Optional["torch.optim.Optimizer"], velocity_of: Velocity, factor: float = 1.0
+) -> None:
+    """`fit` for parameters whose optimizer has shards."""
     named = {plain_name(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
-    fit(engine, [named[tensor.name] for tensor in engine.compressed.tensors], optimizer, carries=False)
+    fit(engine, [named[tensor.name] for tensor in engine.compressed.tensors], optimizer, velocity_of=velocity_of, factor=factor)
 
 
 def _install(module: Any, comm: ReduceScatter) -> None:

@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
 from ._engine import Engine
 from ._group import group_of
-from ._momentum import fit, taken_in
+from ._momentum import as_in_memory, as_it_is, fit, taken_in
 from ._settings import settings_of
 
 
@@ -74,7 +74,7 @@ class Hook:
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:
             warnings.warn("no parameter is compressed: all are exact, as those of one dimension or under 4096 elements are without other rules", stacklevel=4)
-        fit(self.engine, self._parameters, optimizer, is_permuted=is_permuted)
+        fit(self.engine, self._parameters, optimizer, velocity_of=as_in_memory if is_permuted else as_it_is)
         if watches_use:
             self._used = set()
             for place, parameter in enumerate(self._parameters):

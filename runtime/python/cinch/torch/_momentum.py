@@ -1,5 +1,5 @@
 """Momentum that moves from an SGD optimizer into programs, and back."""
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
@@ -10,6 +10,9 @@ from ._settings import Settings
 
 if TYPE_CHECKING:
     from ._engine import Engine
+
+# A parameter's velocity as its gradient comes, made of the optimizer's buffer and the parameter.
+Velocity = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 class Taken(float):
@@ -52,13 +55,12 @@ class Handover:
     the optimizer stay as they are: learning-rate schedules and checkpoints know them.
     """
 
-    def __init__(self, engine: "Engine", parameters: Sequence["torch.Tensor"], taken: Taken, *, carries: bool = True, is_permuted: bool = False) -> None:
-        """`parameters`: of each tensor. `carries`: gradients are whole, so that velocities are handed over through them.
-        `is_permuted`: gradients come with their dimensions as they lie in memory."""
-        self._engine, self._taken, self._is_permuted = engine, taken, is_permuted
+    def __init__(self, engine: "Engine", parameters: Sequence["torch.Tensor"], taken: Taken, velocity_of: Velocity, factor: float = 1.0) -> None:
+        """`parameters`: of each tensor. `velocity_of`: as gradients come, made of the optimizer's buffer and the parameter. `factor`: a
+        mean gradient over what the optimizer gets of it."""
+        self._engine, self._taken, self._velocity_of, self._factor = engine, taken, velocity_of, factor
         self._parameters = {place: parameters[place] for place, tensor in enumerate(engine.compressed.tensors) if tensor.program is not None}
-        if carries:
-            engine.handover = self
+        engine.handover = self
         taken.optimizer.register_step_pre_hook(self._around_step)
         taken.optimizer.register_step_post_hook(self._around_step)
 
@@ -80,20 +82,33 @@ class Handover:
         buffer = self._buffer(place) if place in self._parameters else None
         if buffer is None:
             return False
-        if self._is_permuted:
-            buffer = buffer.permute(_tensors.memory_order(self._parameters[place]))
-        gradient.add_(buffer.to(gradient.dtype), alpha=float(self._taken) * scale)
+        velocity = self._velocity_of(buffer, self._parameters[place])
+        gradient.add_(velocity.to(gradient.dtype), alpha=float(self._taken) * scale * self._factor)
         return True
 
 
+def as_it_is(buffer: "torch.Tensor", parameter: "torch.Tensor") -> "torch.Tensor":
+    return buffer
+
+
+def as_in_memory(buffer: "torch.Tensor", parameter: "torch.Tensor") -> "torch.Tensor":
+    """For gradients that come with their dimensions as they lie in memory."""
+    return buffer.permute(_tensors.memory_order(parameter))
+
+
 def fit(
-    engine: "Engine", parameters: Sequence["torch.Tensor"], optimizer: Optional["torch.optim.Optimizer"], *, carries: bool = True, is_permuted: bool = False
+    engine: "Engine",
+    parameters: Sequence["torch.Tensor"],
+    optimizer: Optional["torch.optim.Optimizer"],
+    *,
+    velocity_of: Velocity = as_it_is,
+    factor: float = 1.0,
 ) -> None:
     """Moves momentum that the engine's programs were bound to, and warns on rank 0 where `optimizer`, or the one that it is of, does
-    not suit them."""
+    not suit them. `velocity_of`, `factor`: as of `Handover`."""
     taken = taken_in(engine.settings)
     if taken is not None:
-        Handover(engine, parameters, taken, carries=carries, is_permuted=is_permuted)
+        Handover(engine, parameters, taken, velocity_of, factor)
         optimizer = taken.optimizer if optimizer is None else optimizer
     if engine.transport.rank == 0:
         warn_of_misfit(engine.compressed.programs, optimizer, taken is not None)

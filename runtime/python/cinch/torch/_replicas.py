@@ -45,6 +45,13 @@ class ReplicaAverage:
         reduce_output.div_(dist.get_world_size(self._group))
 
 
+def shard_velocity(buffer: "torch.Tensor", parameter: "torch.Tensor") -> "torch.Tensor":
+    """Of this rank's shard, which its replicas have alike."""
+    sharded: Any = buffer
+    local: "torch.Tensor" = sharded.to_local()
+    return local.reshape(-1)
+
+
 def compress_replicas(
     model: "torch.nn.Module", program: Union[str, Program], group: Any, *, optimizer: Optional["torch.optim.Optimizer"] = None, **settings: Any
 ) -> ShardedCompression:
@@ -93,6 +100,6 @@ def compress_replicas(
     compression = ShardedCompression({name: hook.engine for name, hook in hooks.items()}, report_every)
     for hook in hooks.values():
         hook.after_step = compression.note_step
-        fit_module(model, hook.engine, optimizer)
+        fit_module(model, hook.engine, optimizer, shard_velocity)
         hook.unit.module.set_all_reduce_hook(hook)
     return compression
