@@ -148,7 +148,7 @@ class Choice {
     std::vector<SumRules> rules;
     rules.reserve(request_.codecs.size());
     for (const CodecFacts& codec : request_.codecs)
-      rules.push_back({.takes_partial_sums = !codec.has_narrow_fields || codec.sends_shares()});
+      rules.push_back({.takes_partial_sums = codec.do_sums_fit()});
     if (request_.world == 1) return false;
     if (find_refusal(plan, rules)) return true;
     return std::ranges::any_of(plan.ranks[0].tasks, [&](const Task& task) {

@@ -343,8 +343,9 @@ std::string_view usual_plan(const PlanRequest& request) {
     return std::ranges::all_of(used,
                                [&](std::uint32_t codec) { return is_so(request.codecs[codec]); });
   };
-  const bool are_summed =
-      !used.empty() && all([](const CodecFacts& c) { return c.sum_arrays != nullptr; });
+  const bool are_summed = !used.empty() && all([&request](const CodecFacts& c) {
+    return c.sum_arrays != nullptr && (c.do_sums_fit() || request.world == 1);
+  });
   if (are_summed) return "allreduce";
   const bool are_carried =
       all([](const CodecFacts& c) { return c.carrier.kind != CarrierKind::None; });

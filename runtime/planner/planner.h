@@ -52,6 +52,8 @@ struct CodecFacts {
     return has_narrow_fields && is_linear && takes_partial_sums &&
            carrier.kind == CarrierKind::Itself;
   }
+  /// Does the sum over ranks fit wherever their mean does, if payloads are added?
+  bool do_sums_fit() const { return !has_narrow_fields || sends_shares(); }
 };
 
 /// How to send payloads whose length is known only after encoding.
@@ -113,7 +115,7 @@ Result<Plan> build_plan(const PlanRequest& request);
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request);
 
 /// The plan of a request that names none: "allreduce" if a transport can add up the payloads of all
-/// codecs that tensors have, else "two_shot" if all of them take it, else "allgather".
+/// codecs that tensors have, and their sums fit, else "two_shot" if all of them take it, else "allgather".
 std::string_view usual_plan(const PlanRequest& request);
 
 /// Does the plan encode sums again, so that codecs need their carriers?

@@ -52,7 +52,7 @@ class Carriers(unittest.TestCase):
             self.assertEqual(cinch.compile(expression).carrier, carrier)
 
     def test_decide_the_usual_plan(self):
-        for expression, plan in [("dgc", "plan two_shot"), ("randomk", "plan allreduce"), ("qsgd", "plan two_shot")]:
+        for expression, plan in [("dgc", "plan two_shot"), ("randomk", "plan allreduce"), ("qsgd", "plan two_shot"), ("fp16", "plan allreduce")]:
             self.assertEqual(updates_of(cinch.compile(expression), None)[1], plan)
         velocity = cinch.compile("velocity", text=VELOCITY)
         self.assertTrue(velocity.carrier.startswith("none: the state `v`"), velocity.carrier)

@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from support import TIMEOUT, assert_all_same, flat, gradients_of, loss_of, small_model, train, wrapped
+from support import TIMEOUT, USUAL_DENSE_STEPS, assert_all_same, flat, gradients_of, loss_of, small_model, train, wrapped
 
 import cinch
 import cinch.torch
+from cinch.torch import _phases
 
 RATE, MOMENTUM = 0.05, 0.9
 WHOLE = {"ratio": 1.0, "masking": False, "plan": "allgather"}  # dgc is momentum SGD
@@ -90,6 +91,40 @@ def test_moved_momentum_is_that_of_sgd(ranks, settings, is_averager, paused):
     assert kinds == [step < dense_steps or step in paused or step >= settings.get("dense_after", 30) for step in range(30)]
     # Exact steps behind compressed ones begin with no velocity of what was compressed: the program has kept it.
     torch.testing.assert_close(first, by_recurrence(30, momentum_sgd(*[12, 27] if paused else [])), rtol=2e-5, atol=2e-6)
+
+
+def of_the_usual_steps(rank, world, program, steps):
+    """Parameters and which steps were exact, with nothing said of exact steps."""
+    _phases._USUAL_DENSE_STEPS = USUAL_DENSE_STEPS
+    try:
+        model = small_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
+        ddp = wrapped(model)
+        moved = {"momentum": cinch.torch.take_momentum(optimizer), **WHOLE} if program == "dgc" else {}
+        compression = cinch.torch.compress(ddp, program, **moved)
+        kinds = []
+        for step in range(steps):
+            optimizer.zero_grad()
+            loss_of(ddp, rank, step).backward()
+            optimizer.step()
+            kinds.append(compression.report()["is_dense"])
+        return flat(model), kinds
+    finally:
+        _phases._USUAL_DENSE_STEPS = 0
+
+
+@pytest.mark.parametrize("program", ["dgc", "error_feedback(onebit)", "powersgd"])
+def test_what_has_states_begins_after_fifty_steps(ranks, program):
+    (first, kinds), (second, _) = ranks.run(2, of_the_usual_steps, program, 54)
+    assert_all_same([first, second])
+    assert kinds == [step < 50 for step in range(54)]
+    if program == "dgc":
+        torch.testing.assert_close(first, by_recurrence(54, momentum_sgd()), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("program", ["qsgd", "drive", "fp16"])
+def test_quantisers_begin_at_once(ranks, program):
+    assert ranks.run(2, of_the_usual_steps, program, 2)[0][1] == [False, False]
 
 
 def signs(gradients):

@@ -14,7 +14,9 @@ import torch.distributed as dist
 
 from cinch.torch import _phases
 
-_phases._USUAL_DENSE_STEPS = 0  # tests compress from the first step on, unless they say otherwise
+# Tests compress from the first step on, unless they say otherwise, or restore what is usual.
+USUAL_DENSE_STEPS = _phases._USUAL_DENSE_STEPS
+_phases._USUAL_DENSE_STEPS = 0
 SECONDS = 60.0  # that a case may take
 TIMEOUT = 3.0  # seconds without progress before a failure, for cases about missing ranks
 

@@ -125,6 +125,18 @@ TEST(Carriers, DecideTheUsualPlan) {
   EXPECT_EQ(usual_plan(request), "allgather");  // codec 1 has none
   request.codecs[1].sum_arrays = arrays;
   EXPECT_EQ(usual_plan(request), "allreduce");
+  // A sum of f16 may exceed the type unless ranks can send shares of the mean.
+  for (const bool is_linear : {false, true}) {
+    PlanRequest narrow = carried_request("", 4, CarrierKind::Itself);
+    for (CodecFacts& codec : narrow.codecs) {
+      codec.sum_arrays = arrays;
+      codec.has_narrow_fields = true;
+      codec.is_linear = is_linear;
+    }
+    EXPECT_EQ(usual_plan(narrow), is_linear ? "allreduce" : "two_shot");
+    narrow.world = 1;
+    EXPECT_EQ(usual_plan(narrow), "allreduce");
+  }
   request.tensors = {{"bias", 10, 1, kDense}};
   EXPECT_EQ(usual_plan(request), "two_shot");
 }
