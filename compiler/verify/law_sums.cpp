@@ -166,6 +166,8 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
     const double errors = is_rounding ? 0 : std::abs(standard_errors(gains, 1, rare));
     return Distance{errors, kStandardErrors, "standard errors between updates and means"};
   }
+  if (claim.kind == ClaimKind::Idempotent)
+    return Distance{losses.mean(), kRounding, "of the means' lengths lost"};
   const auto claimed = trial.claimed_of_sums(claim.numbers[0], input.shape);
   CINCH_TRY(claimed);
   if (claim.kind == ClaimKind::AbsoluteError) {
@@ -178,12 +180,16 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
 
 }  // namespace
 
+// An idempotent carrier loses nothing of what is of its form already: the elements that all ranks have
+// drawn, or what `finish` has made.
 const sema::Claim* claim_about_sums(const Subject& subject) {
+  const sema::Claim* const idempotent = subject.find_claim_of_sums(ClaimKind::Idempotent);
+  if (subject.info().carrier.shares_draws && idempotent != nullptr) return idempotent;
   for (const ClaimKind kind : {ClaimKind::Conserves, ClaimKind::Unbiased, ClaimKind::Contraction,
                                ClaimKind::Variance, ClaimKind::AbsoluteError}) {
     if (const sema::Claim* claim = subject.find_claim_of_sums(kind)) return claim;
   }
-  return nullptr;
+  return subject.info().has_finish ? idempotent : nullptr;
 }
 
 Finding sums(const Trial& trial, const sema::Claim& claim) {

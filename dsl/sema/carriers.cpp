@@ -24,6 +24,7 @@ std::unique_ptr<Spec> copy_spec(const Spec& spec) {
   copy->fixed_spans = spec.fixed_spans;
   copy->named = spec.named;
   copy->outside = spec.outside;
+  copy->number = spec.number;
   copy->is_stand_in = spec.is_stand_in;
   copy->is_of_clause = spec.is_of_clause;
   copy->is_carrier = spec.is_carrier;
@@ -120,13 +121,12 @@ std::string own_obstacle(const Spec& spec) {
   for (const std::string& state : states) {
     if (is_conserved(spec, state)) continue;
     return fmt::format(
-        "the state `{}` of `{}` is no residual that a claim `conserves({})` covers: "
-        "say `again …`",
-        state, name, state);
+        "the state `{}` of `{}` is no residual that a claim `conserves({})` covers", state, name,
+        state);
   }
   const std::string assigned = state_of_finish(spec, states);
   if (assigned.empty()) return "";
-  return fmt::format("`finish` of `{}` changes the state `{}`: say `again …`", name, assigned);
+  return fmt::format("`finish` of `{}` changes the state `{}`", name, assigned);
 }
 
 bool is_same(const Spec& a, const Spec& b) {
@@ -189,6 +189,7 @@ std::string carried_by(const Carrier& carrier) {
 }  // namespace
 
 Carrier Carriers::of_program(Spec& spec) {
+  number_compressors(spec);
   for (const OpenParam& open : open_params(spec)) {
     open.spec->outside[open.param->name.text] = open.name;
   }
@@ -250,28 +251,40 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
     reporter_.report<DiagKind::NeedsInner>(item.span, made->node->name.text, "inner");
     return none_because(mistake);
   }
-  const bool is_own_name = made->decl == spec.decl;
+  if (!made->number) made->number = spec.number;
   open_.push_back(spec.node);
-  const bool is_good = is_own_name || carries_itself(*made, item.span, shares_draws);
+  const bool is_good = made->decl == spec.decl ? may_carry_itself(spec, item.span)
+                                               : carries_itself(made, item.span, shares_draws);
   open_.pop_back();
   return is_good ? program_carrier(std::move(made), shares_draws) : none_because(mistake);
 }
 
-bool Carriers::carries_itself(Spec& made, const Span& span, bool& shares_draws) {
-  if (method_of(made, ast::MethodKind::Sync) != nullptr) {
-    reporter_.report<DiagKind::NoProtocol>(span, made.node->name.text);
+bool Carriers::may_carry_itself(const Spec& spec, const Span& span) {
+  const std::string obstacle = own_obstacle(spec);
+  if (obstacle.empty()) return true;
+  reporter_.report<DiagKind::NotItsOwnCarrier>(span, names_of(spec), "nothing: " + obstacle);
+  return false;
+}
+
+// What has no states has no other meaning on sums: its own carrier takes its place.
+bool Carriers::carries_itself(std::unique_ptr<Spec>& made, const Span& span, bool& shares_draws) {
+  if (method_of(*made, ast::MethodKind::Sync) != nullptr) {
+    reporter_.report<DiagKind::NoProtocol>(span, made->node->name.text);
     return false;
   }
   const std::size_t errors = reporter_.num_errors();
-  const Carrier carrier = of(made);
+  Carrier carrier = of(*made);
   if (reporter_.num_errors() != errors) return false;
   shares_draws |= carrier.shares_draws;
-  const bool is_it = carrier.kind == CarrierKind::Itself ||
-                     (carrier.kind == CarrierKind::Program && is_same(*carrier.spec, made));
-  if (!is_it) {
-    reporter_.report<DiagKind::NotItsOwnCarrier>(span, names_of(made), carried_by(carrier));
+  const bool is_program = carrier.kind == CarrierKind::Program;
+  if (carrier.kind == CarrierKind::Itself || (is_program && is_same(*carrier.spec, *made)))
+    return true;
+  if (is_program && is_free_of_states(*made) && is_free_of_states(*carrier.spec)) {
+    made = std::move(carrier.spec);
+    return true;
   }
-  return is_it;
+  reporter_.report<DiagKind::NotItsOwnCarrier>(span, names_of(*made), carried_by(carrier));
+  return false;
 }
 
 Carrier Carriers::derived(Spec& spec) {
@@ -286,7 +299,7 @@ Carrier Carriers::derived(Spec& spec) {
     if (found.spec != nullptr) inner[slot] = std::move(found.spec);
   }
   if (const std::string obstacle = own_obstacle(spec); !obstacle.empty()) {
-    return none_because(obstacle);
+    return none_because(obstacle + ": say `again …`");
   }
   if (is_same_program) return {};
   auto made = copy_spec(spec);

@@ -30,7 +30,8 @@ class Carriers {
  private:
   Carrier of(Spec& spec);
   Carrier of_clause(Spec& spec, const ast::Item& item, const ast::Again& clause);
-  bool carries_itself(Spec& made, const Span& span, bool& shares_draws);
+  bool may_carry_itself(const Spec& spec, const Span& span);
+  bool carries_itself(std::unique_ptr<Spec>& made, const Span& span, bool& shares_draws);
   Carrier derived(Spec& spec);
   std::string text_of(const Spec& spec, const std::vector<Binding>& bindings);
   std::string value_text(const Spec& spec, const ast::Param& param,

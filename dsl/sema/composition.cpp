@@ -359,6 +359,32 @@ bool wants_inner(ModuleData& module, Spec& spec, bool fill) {
   return wants;
 }
 
+namespace {
+
+std::uint32_t first_free_number(const Spec& spec) {
+  std::uint32_t first = spec.number ? *spec.number + 1 : 0;
+  for (const auto& [slot, inner] : spec.inner) {
+    if (inner != nullptr) first = std::max(first, first_free_number(*inner));
+  }
+  return first;
+}
+
+// A clause may have named one compressor twice.
+void number_from(Spec& spec, std::uint32_t& next, std::set<std::uint32_t>& used) {
+  if (!spec.number || !used.insert(*spec.number).second) spec.number = next++;
+  for (auto& [slot, inner] : spec.inner) {
+    if (inner != nullptr) number_from(*inner, next, used);
+  }
+}
+
+}  // namespace
+
+void number_compressors(Spec& spec) {
+  std::uint32_t next = first_free_number(spec);
+  std::set<std::uint32_t> used;
+  number_from(spec, next, used);
+}
+
 std::vector<OpenParam> open_params(Spec& spec) {
   std::vector<OpenParam> open;
   const ast::Module& tree = spec.decl.unit->tree;

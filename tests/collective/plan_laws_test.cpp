@@ -43,8 +43,17 @@ constexpr LawCase kLawCases[] = {
     {"warmup(dgc(ratio: 0.25), epoch: 2)", 0.1},
     {"clip(dgc(ratio: 0.25), norm: 1000)", 0.1},
     {"local_steps(topk(ratio: 0.25), every: 3)", 0.1},
+    {"local_steps(randomk(ratio: 0.25), every: 3)", 0.1},
+    {"ef14(topk(ratio: 0.25))", 0.1},
+    {"momentum(randomk(ratio: 0.25))", 0.02},
+    {"nesterov(randomk_block(ratio: 0.25))", 0.02},
+    {"two_way(randomk(ratio: 0.25))", 0.05},
+    {"scaled(randomk_unbiased(ratio: 0.25), factor: 0.25)", 0.02},
+    {"clip(momentum(randomk(ratio: 0.25)), norm: 1000)", 0.02},
     {"error_feedback(onebit)", 0.1},
     {"signum", 0.05},
+    {"signsgd(tie_is_zero: true)", 1e-6},
+    {"demo", 1e-6},
 };
 
 // ⟨sum of all updates, g⟩ / (steps ⟨g, g⟩): 1 for the mean, 10 for momentum of 0.9 in the long run.

@@ -198,7 +198,7 @@ void expect_conserved(const std::string& composition, double tolerance) {
 }
 
 TEST(Conservation, OfErrorFeedback) {
-  for (const char* inner : {"topk(ratio: 0.05)", "onebit", "qsgd(bits: 8)", "threshold(tau: 2)"}) {
+  for (const char* inner : {"topk(ratio: 0.05)", "onebit", "qsgd(bits: 6)", "threshold(tau: 2)"}) {
     expect_conserved(std::string("error_feedback(") + inner + ")", 1e-5);
   }
   expect_conserved("ef_sign", 1e-5);

@@ -41,6 +41,7 @@ void Instances::restart_draws() {
 Instance* Instances::add_root(Spec& spec) {
   out_.info.is_matrix = takes_matrix(spec);
   prover_.set_matrix(out_.info.is_matrix);
+  number_compressors(spec);
   return add_instance(spec, "");
 }
 
@@ -49,7 +50,7 @@ Instance* Instances::add_instance(Spec& spec, const std::string& prefix) {
   Instance& instance = *instances_.back();
   instance.spec = &spec;
   instance.prefix = prefix;
-  instance.number = static_cast<std::uint32_t>(instances_.size() - 1);
+  instance.number = *spec.number;
   instance.elements = pool().n();
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;
