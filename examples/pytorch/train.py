@@ -103,6 +103,7 @@ def table(runs, options):
 
 def train_all(place, options):
     runs, port = [], 29600
+    options.output.mkdir(parents=True, exist_ok=True)
     for seed in range(options.seeds):
         for compressor in options.compressor:
             port += 1
@@ -110,10 +111,9 @@ def train_all(place, options):
             print(f"{compressor}, seed {seed}: {runs[-1]['step_ms']:.0f} ms a step, {score_at(runs[-1]['curve'], options.steps):.3f} {UNITS[options.task]}", file=sys.stderr, flush=True)
             if runs[-1]["choice"]:
                 print(f"plan auto: {runs[-1]['choice']}", file=sys.stderr, flush=True)
-    options.output.mkdir(parents=True, exist_ok=True)
+            (options.output / "runs.json").write_text(json.dumps(runs))
     text = table(runs, options)
     (options.output / "table.md").write_text(text + "\n")
-    (options.output / "runs.json").write_text(json.dumps(runs))
     (options.output / "loss.svg").write_text(svg(runs, UNITS[options.task]))
     print(text)
     print(f"\n{options.output}/table.md, runs.json, loss.svg")

@@ -6,9 +6,10 @@
 
 namespace cinch::rt {
 
-/// The value of a variable; empty if it is not set. Valid until the environment changes.
+/// The value of a variable; empty if it is not set, or if the process has more rights than its user
+/// (a set-user-ID program): variables name code that we load. Valid until the environment changes.
 inline std::string_view environment_variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 

@@ -243,6 +243,7 @@ std::optional<std::uint32_t> SyncSession::Impl::carrier_with(std::uint32_t codec
 
 Result<std::vector<std::uint8_t>> SyncSession::save_states() {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
     RankCheckpoint checkpoint{impl_->plan().name,
                               impl_->transport.world(),
                               impl_->transport.rank(),
@@ -393,6 +394,7 @@ Result<std::string> SyncSession::trace() const {
 
 Status SyncSession::visit_states(const SiteVisitor& visit) {
   return guarded_use(impl_->in_use, [&]() -> Status {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
     impl_->compute->visit_states(visit);
     return Ok{};
   });

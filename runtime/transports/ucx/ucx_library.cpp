@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/core/environment.h"
 #include "runtime/module/shared_object.h"
 #include "runtime/transports/ucx/ucx_abi.h"
 
@@ -40,9 +41,9 @@ constexpr const char* kWhereItIs =
 
 // The module then finds the library, which is open already.
 std::string open_named_library() {
-  const char* const file = std::getenv("CINCH_UCX_LIBRARY");
-  if (file == nullptr || *file == '\0') return {};
-  if (::dlopen(file, RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const std::string file(environment_variable("CINCH_UCX_LIBRARY"));
+  if (file.empty()) return {};
+  if (::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
   return ::dlerror();
 }
 
