@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Velocity = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
+def check_optimizer(optimizer: Any, *, may_be_none: bool = True) -> None:
+    """Errors: InvalidArgumentError (it is not one)."""
+    if not (optimizer is None and may_be_none) and not isinstance(getattr(optimizer, "param_groups", None), list):
+        raise InvalidArgumentError(f"optimizer is of type {type(optimizer).__name__}: a torch.optim.Optimizer is taken")
+
+
 class Taken(float):
     """Momentum that a program gets from `optimizer`; a number everywhere else."""
 
@@ -31,6 +37,7 @@ def take_momentum(optimizer: "torch.optim.Optimizer") -> Taken:
     program compresses which was bound to it have it from the program, in steps that compress; all others, and all of them in
     exact steps, keep the optimizer's. The number has no effect elsewhere: `compress`, `Hook`, `Averager`, `compress_fsdp` and `compress_replicas` take it, or
     `set` of a rule. Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov, dampening)."""
+    check_optimizer(optimizer, may_be_none=False)
     if not all("momentum" in group and "betas" not in group for group in optimizer.param_groups):
         raise InvalidArgumentError(f"{type(optimizer).__name__} has no momentum that could be taken out of it; SGD has")
     found = {group["momentum"] for group in optimizer.param_groups}
