@@ -234,23 +234,26 @@ def test_all_ranks_are_told_why_one_has_no_recipe(ranks, program, settings, word
     assert seconds < 10
 
 
-def alone_by(rank, world, which):
-    with pytest.raises(cinch.InvalidArgumentError, match='"auto" is taken by compress and Averager alone'):
+def alone_by(rank, world, which, program, optimizer, words):
+    with pytest.raises(cinch.InvalidArgumentError, match=words):
         make = cinch.torch.compress_fsdp if which == "fsdp" else cinch.torch.compress_replicas
         model = matrices()
         if which == "fsdp":
             fully_shard(model)
-            make(model, "auto", optimizer=sgd(model))
+            make(model, program, optimizer=optimizer)
         else:
             mesh = init_device_mesh("cpu", (world, 1), mesh_dim_names=("machines", "ranks"))
             fully_shard(model, mesh=mesh["ranks"])
-            make(model, "auto", mesh["machines"].get_group(), optimizer=sgd(model))
-    return True
+            make(model, program, mesh["machines"].get_group(), optimizer=optimizer)
 
 
 @pytest.mark.parametrize("which", ["fsdp", "replicas"])
-def test_shards_have_no_recipes(ranks, which):
-    ranks.run(2, alone_by, which)
+@pytest.mark.parametrize(
+    "program, optimizer, words",
+    [("auto", None, '"auto" is taken by compress and Averager alone'), ("topk", "sgd", "optimizer is of type str: a torch.optim.Optimizer is taken")],
+)
+def test_shards_have_no_recipes_and_check_optimizers(ranks, which, program, optimizer, words):
+    ranks.run(2, alone_by, which, program, optimizer, words)
 
 
 def with_a_plan(rank, world):
