@@ -9,7 +9,7 @@ from support import TIMEOUT, USUAL_DENSE_STEPS, assert_all_same, flat, gradients
 
 import cinch
 import cinch.torch
-from cinch.torch import _phases
+from cinch.torch import _phases, _rules
 
 RATE, MOMENTUM = 0.05, 0.9
 WHOLE = {"ratio": 1.0, "masking": False, "plan": "allgather"}  # dgc is momentum SGD
@@ -91,6 +91,41 @@ def test_moved_momentum_is_that_of_sgd(ranks, settings, is_averager, paused):
     assert kinds == [step < dense_steps or step in paused or step >= settings.get("dense_after", 30) for step in range(30)]
     # Exact steps behind compressed ones begin with no velocity of what was compressed: the program has kept it.
     torch.testing.assert_close(first, by_recurrence(30, momentum_sgd(*[12, 27] if paused else [])), rtol=2e-5, atol=2e-6)
+
+
+# The first matrix, which dgc compresses, has momentum from it; the other one is sent whole, by a program without momentum.
+MIXED = [{"name": "2.weight", "use": "topk(ratio: 1)"}, {"min_elements": 4096, "min_dims": 2}]
+
+
+def with_momentum_of_some(rank, world, by_rule, dense_steps):
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
+    taken = cinch.torch.take_momentum(optimizer)
+    ddp = wrapped(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if by_rule:
+            rules = [{"name": "0.weight", "use": "momentum(none)", "set": {"factor": taken}}, {"name": "2.weight"}]
+            cinch.torch.compress(ddp, "topk", ratio=1.0, rules=rules, plan="allgather", dense_steps=dense_steps, optimizer=optimizer)
+        else:
+            cinch.torch.compress(ddp, "dgc", momentum=taken, rules=MIXED, dense_steps=dense_steps, optimizer=optimizer, **WHOLE)
+    train(ddp, optimizer, rank, 15)
+    return flat(model)
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+@pytest.mark.parametrize("dense_steps", [0, 4])
+def test_only_programs_that_are_bound_to_it_take_momentum(ranks, by_rule, dense_steps):
+    told = ranks.run(2, with_momentum_of_some, by_rule, dense_steps)
+    assert_all_same(told)
+    torch.testing.assert_close(told[0], by_recurrence(15, momentum_sgd()), rtol=2e-5, atol=2e-6)
+
+
+def test_momentum_that_is_not_taken():
+    parameters = list(small_model().parameters())
+    for settings, words in (({"nesterov": True}, r"as in nesterov\(topk\) and dgc\(nesterov: true\)"), ({"dampening": 0.5}, "momentum with dampening")):
+        with pytest.raises(cinch.InvalidArgumentError, match=words):
+            cinch.torch.take_momentum(torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM, **settings))
 
 
 def of_the_usual_steps(rank, world, program, steps):
@@ -180,6 +215,12 @@ def directions(rank, world, program, settings, steps):
         ("demo", {"plan": "allgather"}, signs, 0),
         ("signum", {}, signs_of_momentum, 0),
         ("onebit_adam", {"freeze": 4, "beta2": 0.99}, uncorrected_adam, 4),
+        ("signsgd(tie_is_zero: true)", {}, signs, 0),
+        ("demo(kept: 4)", {"plan": "allgather"}, signs, 0),
+        ("signum(beta: 0.9)", {}, signs_of_momentum, 0),
+        ("onebit_adam(freeze: 4, beta2: 0.99)", {}, uncorrected_adam, 4),
+        ("scaled(signsgd, factor: 0.5)", {}, signs, 0),
+        ("chunked(signsgd)", {}, signs, 0),
     ],
 )
 def test_exact_tensors_get_the_direction_of_the_program(ranks, program, settings, wanted, exact_steps):
@@ -191,6 +232,54 @@ def test_exact_tensors_get_the_direction_of_the_program(ranks, program, settings
                 np.testing.assert_allclose(told[step][name], update, rtol=1e-4, atol=1e-5)
             else:
                 assert set(np.unique(np.abs(told[step][name]))) <= {0.0, 1.0} or exact_steps
+
+
+DIRECTIONS_IN_A_FILE = """
+import std.sign  // compressor faster = topk
+import std.wrap
+
+compressor halved(inner: compressor, part: f32 = 0.5 in (0, 1]) {
+  wire inner.wire
+  encode(g: [f32; n]) { inner.encode(part * g) }
+}
+
+compressor slow(b: f32 = 0.5 in [0, 1)) = signum(beta: b)
+compressor faster(b: f32 = 0.75 in [0, 1)) = halved(slow(b: b), part: 0.25)
+compressor usual = halved(signum)
+compressor ties = signsgd(tie_is_zero: true)
+compressor adam(late: u32 = 7 in 1..=100) = onebit_adam(freeze: late, beta2: 0.5)
+compressor none_of_them = error_feedback(topk(ratio: 0.5))
+import std.topk
+"""
+
+
+@pytest.mark.parametrize(
+    "name, bound, kind, values",
+    [
+        ("slow", {}, _rules._SignOfMomentum, {"beta": 0.5}),
+        ("faster", {}, _rules._SignOfMomentum, {"beta": 0.75}),
+        ("faster", {"b": 0.25}, _rules._SignOfMomentum, {"beta": 0.25}),
+        ("usual", {"beta": 0.125}, _rules._SignOfMomentum, {"beta": 0.125}),
+        ("ties", {}, _rules._Sign, {}),
+        ("adam", {}, _rules._Adam, {"freeze": 7, "beta1": 0.9, "beta2": 0.5}),
+        ("adam", {"late": 9}, _rules._Adam, {"freeze": 9}),
+        ("none_of_them", {}, type(None), {}),
+    ],
+)
+def test_directions_are_found_in_files(tmp_path, name, bound, kind, values):
+    file = tmp_path / "mine.cinch"
+    file.write_text(DIRECTIONS_IN_A_FILE)
+    for program in (cinch.compile(f"{file}:{name}", bindings=bound), cinch.compile(f"mine:{name}", text=DIRECTIONS_IN_A_FILE, bindings=bound)):
+        direction = _rules.direction_of([program])
+        assert type(direction) is kind
+        for parameter, value in values.items():
+            assert direction._value(parameter, None) == pytest.approx(value)
+
+
+def test_directions_without_a_text_are_found_by_what_they_keep(tmp_path):
+    for name, kind in (("signum(beta: 0.9)", _rules._SignOfMomentum), ("onebit_adam", _rules._Adam), ("demo(kept: 4)", _rules._Sign)):
+        cinch.compile(name).save(tmp_path / "image")
+        assert type(_rules.direction_of([cinch.load(tmp_path / "image")])) is kind, name
 
 
 def clipped(rank, world, limit):
@@ -232,6 +321,20 @@ def test_ranks_that_do_not_pause_together_fail(ranks, action, words):
     assert other.kind == ("InvalidArgumentError" if action == "resume" else "SyncError"), other
 
 
+# The program of the call comes first, and keeps a tensor.
+WITH_ADAM = [{"name": "0.*", "min_dims": 2}, {"name": "2.weight", "use": "onebit_adam(freeze: 4)"}]
+
+
+def cannot_pause(rank, world):
+    compression = cinch.torch.compress(wrapped(small_model()), "topk", rules=WITH_ADAM)
+    with pytest.raises(cinch.InvalidArgumentError, match="onebit_adam_freeze_4 cannot pause"):
+        compression.pause()
+
+
+def test_every_program_says_whether_it_can_pause(ranks):
+    ranks.run(2, cannot_pause)
+
+
 def mistaken(rank, world, program, settings, words):
     with pytest.raises(cinch.InvalidArgumentError, match=words):
         cinch.torch.compress(wrapped(small_model()), program, **settings)
@@ -241,6 +344,11 @@ def mistaken(rank, world, program, settings, words):
     "program, settings, words",
     [
         ("onebit_adam", {"dense_steps": 5}, "exact steps of its own"),
+        ("onebit_adam(freeze: 4)", {"dense_steps": 5}, "exact steps of its own"),
+        ("onebit_adam", {"dense_after": 5}, "dense_after is 5, and exact steps leave the states of onebit_adam behind"),
+        ("topk", {"dense_steps": 5, "rules": WITH_ADAM}, "onebit_adam_freeze_4 has exact steps of its own"),
+        ("dgc", {"total_steps": 100, "rules": WITH_ADAM}, "dense_steps is 10, as is usual beside a program with states, and onebit"),
+        ("topk", {"dense_after": 5, "rules": WITH_ADAM}, "leave the states of onebit_adam_freeze_4 behind"),
         ("qsgd", {"clip": 0.0}, "a norm above 0"),
         ("qsgd", {"total_steps": -1}, "total_steps is -1"),
     ],

@@ -53,6 +53,8 @@ class Program:
             "error_feedback(topk(ratio: 0.001))", perhaps with ", shared draws", or "none: " and why no such plan takes the program.
         is_matrix: the program works on matrices; a tensor's first dimension is the rows, the others are columns.
         has_finish: `Session.finish` runs code of the program.
+        source: what was compiled, and its text where one was given: ("dgc", ""), ("", "compressor …"). Of an image both are empty.
+        bindings: parameters that were bound when it was compiled, by name.
         fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
     """
 
@@ -64,6 +66,8 @@ class Program:
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
+        self.source: Tuple[str, str] = ("", "")
+        self.bindings: Mapping[str, Value] = {}
         # At exit other threads may still be in calls; the process frees its memory anyway.
         weakref.finalize(self, _library.loaded().cinch_program_release, handle).atexit = False
         info = _abi.sized(_abi.ProgramInfo)
@@ -185,7 +189,10 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         options.text_size = len(encoded)
     handle = ctypes.c_void_p()
     _library.call("cinch_program_compile", ctypes.byref(options), ctypes.byref(handle))
-    return Program(handle)
+    made = Program(handle)
+    made.source = ("" if program is None else os.fsdecode(program), text or "")
+    made.bindings = {**(bindings or {}), **parameters}
+    return made
 
 
 def _binding(name: str, value: Any) -> bytes:

@@ -8,6 +8,7 @@ from ..program import Program
 from . import _tensors
 from ._ddp import Compression
 from ._hook import Hook
+from ._recipes import chosen
 
 
 class Averager(Compression):
@@ -18,7 +19,8 @@ class Averager(Compression):
         averager.average()
         optimizer.step()
 
-    Arguments, `optimizer` among them, and errors are those of `compress`; `group` is a process group, by default that of all ranks.
+    Arguments, `optimizer` and the program "auto" among them, and errors are those of `compress`; `group` is a process group, by default
+    that of all ranks.
     """
 
     def __init__(
@@ -30,11 +32,15 @@ class Averager(Compression):
         optimizer: Optional["torch.optim.Optimizer"] = None,
         **settings: Any,
     ) -> None:
-        super().__init__(Hook(program, group=group, **settings))
         self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
+        found = chosen(program, [parameter for _, parameter in self._parameters], optimizer, settings, group)
+        super().__init__(Hook(found.program, group=group, **found.settings))
+        self._failure = found.failure
         self.hook.bind(self._parameters, check=self._check, optimizer=optimizer, is_permuted=True)
 
     def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
         names: Dict[int, str] = {}
         for name, parameter in self._parameters:
             if id(parameter) in names:

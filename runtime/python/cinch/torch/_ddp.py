@@ -9,7 +9,7 @@ from ..program import Program
 from ._engine import Engine
 from ._hook import Hook, run_hook
 from ._phases import agree_on_pause
-from ._recipes import AUTO, chosen_settings
+from ._recipes import chosen
 
 
 class Compression:
@@ -106,22 +106,24 @@ def compress(
     """
     if not isinstance(model, DistributedDataParallel):
         raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
-    if program == AUTO:
-        program, settings = chosen_settings(model, optimizer, settings)
-    hook = Hook(program, group=model.process_group, **settings)
+    found = chosen(program, model.module.parameters(), optimizer, settings, model.process_group)
+    hook = Hook(found.program, group=model.process_group, **found.settings)
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
     hook.bind(
         [(name, parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
-        check=lambda: _check_model(model),
+        check=lambda: _check_model(model, found.failure),
         optimizer=optimizer,
     )
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 
 
-def _check_model(model: DistributedDataParallel) -> None:
+def _check_model(model: DistributedDataParallel, failure: Optional[Exception]) -> None:
+    """`failure`: of what came before."""
+    if failure is not None:
+        raise failure
     if getattr(model, "_comm_hooks", None):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
     for name, module in model.module.named_modules():

@@ -4,7 +4,7 @@ import time
 import warnings
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -165,8 +165,9 @@ class Engine:
         """Errors: InvalidArgumentError (a step is under way, or programs that exact steps would break)."""
         if self._is_under_way:
             raise InvalidArgumentError("a step is under way: compression pauses between steps")
-        if self.direction is not None and self.direction.begins_alone:
-            raise InvalidArgumentError(f"{self.compressed.programs[0].name} cannot pause: exact steps would leave its states behind")
+        alone = _rules.begins_alone(self.compressed.programs)
+        if alone is not None:
+            raise InvalidArgumentError(f"{alone.name} cannot pause: exact steps would leave its states behind")
 
     def set_pause(self, is_paused: bool) -> None:
         """All ranks call it between the same steps, which `pause` sees to."""
@@ -192,16 +193,15 @@ class Engine:
                 raise
             self._scale = scale
             self._carries = self.handover is not None and self.was_dense and not self.is_dense_step
-            if self._carries and self._has_states:
-                self._reset_states()
+            if self.handover is not None and self._carries and self._has_states:
+                self._reset_states(self.handover.places)
             self.sync.begin(self.step, scale=scale, skips_non_finite=self.settings.skips_non_finite, measures_errors=self.settings.measures_errors)
         self._is_under_way = True
 
-    def _reset_states(self) -> None:
+    def _reset_states(self, places: Iterable[int]) -> None:
         """Of programs that get the optimizer's velocity: theirs is of the time before exact steps."""
-        for place, tensor in enumerate(self.compressed.tensors):
-            if tensor.program is not None:
-                self.compressed.states_reset(place)
+        for place in places:
+            self.compressed.states_reset(place)
 
     def _follow_schedule(self) -> None:
         for parameter, value_at in self.settings.schedule.items():

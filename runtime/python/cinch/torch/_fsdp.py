@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
-from ._momentum import Velocity, fit
+from ._momentum import Velocity, check_optimizer, fit
 from ._phases import agree_on_pause
 from ._settings import settings_of
 from ._shards import Unit, plain_name, trainable, units_of
@@ -32,6 +32,7 @@ class ReduceScatter:
         transport: one between the ranks of the mesh that is open already; None: a new one. Modules that share it take
             steps one after the other, as FSDP calls them.
         divide_factor: gradients are sums over ranks divided by it; None: by the number of ranks.
+        check: what it raises on one rank is an error on all.
         **settings: as of `compress_fsdp`.
 
     All ranks of the mesh make it, in the same order. Errors of making: those of `compress_fsdp`. Calls raise SyncError,
@@ -45,6 +46,7 @@ class ReduceScatter:
         *,
         transport: Optional[Transport] = None,
         divide_factor: Optional[float] = None,
+        check: Callable[[], None] = lambda: None,
         **settings: Any,
     ) -> None:
         self.unit = module if isinstance(module, Unit) else _only_unit(module)  # compress_fsdp gives units
@@ -52,6 +54,7 @@ class ReduceScatter:
             self.unit.stand_ins(),
             settings_of(program, {**settings, "plan": _plan_of(settings)}),
             self.unit.mesh.get_group(),
+            check,
             transport=transport,
             part_ends=[shard.part_ends for shard in self.unit.shards],
         )
@@ -237,7 +240,8 @@ def compress_fsdp(
 
     Args:
         model: with FSDP2 modules over meshes of one dimension. HSDP is not taken: `compress_replicas` is in its place.
-        program, optimizer, rules, dense_steps, total_steps, dense_after, clip, schedule, scale, skips_non_finite, measures_errors, report_every, first_step, seed,
+        program: as of `compress`, but for "auto".
+        optimizer, rules, dense_steps, total_steps, dense_after, clip, schedule, scale, skips_non_finite, measures_errors, report_every, first_step, seed,
             piece_bytes, threads, timeout, interface, secret: as of `compress`. A step is a call of a module's reduce-scatter,
             and `clip` is of the module's gradient.
         divide_factor: gradients are sums over ranks divided by it. None: what `set_gradient_divide_factor` has set, else the
@@ -263,7 +267,8 @@ def compress_fsdp(
     for unit in units:
         factor = getattr(unit.group, "gradient_divide_factor", None) if divide_factor is None else divide_factor
         group = unit.mesh.get_group()
-        comm = ReduceScatter(unit, program, transport=transports.get(group), divide_factor=factor, **settings)
+        comm = ReduceScatter(
+            unit, program, transport=transports.get(group), divide_factor=factor, check=lambda: check_optimizer(optimizer), **settings)
         transports[group] = comm.engine.transport
         made.append((unit, comm))
     compression = ShardedCompression({unit.name: comm.engine for unit, comm in made}, report_every)

@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
 from ._engine import Engine
 from ._group import group_of
-from ._momentum import as_in_memory, as_it_is, fit, taken_in
+from ._momentum import as_in_memory, as_it_is, check_optimizer, fit, taken_in
 from ._settings import settings_of
 
 
@@ -69,7 +69,11 @@ class Hook:
         """Opens it for these parameters. All ranks call it. `watches_use`: some may be left out by the model; a parameter
         that no rank has used keeps its states. What `check` raises on one rank is an error on all. `optimizer`: as of
         `compress`. `is_permuted`: gradients come with their dimensions as they lie in memory. Errors: those of `compress`."""
-        self.engine = Engine(named, self.settings, self._group, check)
+        def check_all() -> None:
+            check_optimizer(optimizer)
+            check()
+
+        self.engine = Engine(named, self.settings, self._group, check_all)
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:

@@ -8,7 +8,7 @@ import torch
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ._group import Meeting
-from ._rules import begins_late, direction_of
+from ._rules import begins_alone, begins_late
 from ._settings import Settings
 
 if TYPE_CHECKING:
@@ -34,9 +34,12 @@ class Phases:
         if dense_steps is None:
             usual = _USUAL_DENSE_STEPS if settings.total_steps is None else settings.total_steps // _PART_OF_ALL
             dense_steps = usual if any(begins_late(program) for program in programs) else 0
-        direction = direction_of(programs)
-        if direction is not None and direction.begins_alone and dense_steps > 0:
-            raise InvalidArgumentError(f"dense_steps is {dense_steps}, and {programs[0].name} has exact steps of its own, which fill its states: 0 is taken")
+        alone = begins_alone(programs)
+        if alone is not None and dense_steps > 0:
+            why = "" if settings.dense_steps is not None else ", as is usual beside a program with states"
+            raise InvalidArgumentError(f"dense_steps is {dense_steps}{why}, and {alone.name} has exact steps of its own, which fill its states: 0 is taken")
+        if alone is not None and settings.dense_after is not None:
+            raise InvalidArgumentError(f"dense_after is {settings.dense_after}, and exact steps leave the states of {alone.name} behind: None is taken")
         return Phases(settings.first_step, dense_steps, settings.dense_after)
 
     @property

@@ -10,6 +10,7 @@ from ..transport import Transport
 from ._engine import Engine
 from ._fsdp import ShardedCompression, fit_module, warn_of_misfit
 from ._group import Meeting, group_of
+from ._momentum import check_optimizer
 from ._settings import settings_of
 from ._shards import Shard, Unit, trainable
 
@@ -70,7 +71,8 @@ def compress_replicas(
     Args:
         model: with FSDP2 modules over meshes of one dimension. Native HSDP, which is a mesh of two dimensions, is not taken:
             PyTorch calls the hook behind its own all-reduce there, when nothing is left to compress.
-        program, optimizer, plan and other settings: as of `compress`; rules see the shapes of shards. A step is a call of a module's
+        program: as of `compress`, but for "auto".
+        optimizer, plan and other settings: as of `compress`; rules see the shapes of shards. A step is a call of a module's
             hook.
         group: a process group of the ranks that have the same shard as this one.
 
@@ -85,7 +87,7 @@ def compress_replicas(
             raise InvalidArgumentError(f"{unit.name or 'the model'} has an all-reduce hook already")
     report_every = settings.pop("report_every", 0)
     chosen = settings_of(program, settings)
-    Meeting(group, chosen.time_to_meet).agree(lambda: None, lambda _: {"the shard's number": units[0].mesh.get_local_rank()})
+    Meeting(group, chosen.time_to_meet).agree(lambda: check_optimizer(optimizer), lambda _: {"the shard's number": units[0].mesh.get_local_rank()})
     hooks: Dict[str, ReplicaAverage] = {}
     transport: Optional[Transport] = None
     for unit in units:

@@ -1,7 +1,7 @@
 """What programs want of the optimizer, and what exact tensors get beside programs whose update is a direction.
 
 The table is of names, since nothing in a compiled program says it: an update of `signsgd` is 1 or -1 whatever the gradient is, so under
-its learning rate a mean gradient would not move a bias at all.
+its learning rate a mean gradient would not move a bias at all. Names are those of the compressor within all wrappers.
 """
 import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -10,8 +10,10 @@ import torch
 
 from ..program import Program
 from ..synchronizer import SyncTensor
+from ._compositions import innermost
 
 _VELOCITIES = ("velocity", "momentum")
+_ADAM_STATES = ("momentum", "variance", "residual", "owed")
 
 
 class Direction:
@@ -19,15 +21,13 @@ class Direction:
 
     Attributes:
         kinds: states of each tensor, float32.
-        begins_alone: steps without the program would leave its states behind, so that there are none.
     """
 
     kinds: Tuple[str, ...] = ()
-    begins_alone = False
 
     def __init__(self, program: Program) -> None:
         self.states: Dict[int, List["torch.Tensor"]] = {}
-        self._program = program
+        self._program, self._fixed = program, innermost(program).fixed
         self._names: Dict[int, str] = {}  # of exact tensors; in exact steps others have states, too, which are not saved
 
     def open(self, tensors: Sequence[SyncTensor], rank: int, device: "torch.device") -> None:
@@ -54,9 +54,12 @@ class Direction:
         return notes
 
     def _value(self, parameter: str, otherwise: float) -> float:
-        """Of a run-time parameter, as it was bound."""
-        found = self._program.parameters.get(parameter)
-        return otherwise if found is None else found.default
+        """As the program's text fixes it, or as it was bound."""
+        if parameter in self._fixed:
+            return self._fixed[parameter]
+        found = [name for name in self._program.parameters if name.rpartition(".")[2] == parameter]
+        # Of several, the longest is that of the compressor within the others: inner.beta.
+        return self._program.parameters[max(found, key=len)].default if found else otherwise
 
     def states_of(self, place: int, shape: Sequence[int], device: "torch.device") -> List["torch.Tensor"]:
         if place not in self.states:
@@ -91,7 +94,6 @@ class _Adam(Direction):
     """As `onebit_adam` has it: no correction of the bias, and a variance that is frozen."""
 
     kinds = ("momentum", "variance")
-    begins_alone = True
 
     def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
         momentum, variance = states
@@ -106,8 +108,17 @@ DIRECTIONS: Mapping[str, Callable[[Program], Direction]] = {"signsgd": _Sign, "s
 
 
 def _direction_name(program: Program) -> Optional[str]:
-    """Also of a program within wrappers, whose names come first."""
-    return next((name for name in DIRECTIONS if program.name == name or program.name.endswith(f"_{name}")), None)
+    """Of the program, of what it wraps, or, where its text is not known, of what has the same states and signs as sums."""
+    name = innermost(program).name
+    if name in DIRECTIONS:
+        return name
+    if tuple(program.states) == _ADAM_STATES:
+        return "onebit_adam"
+    if program.carrier == "signs":
+        return "demo"
+    if program.carrier.startswith("signsgd"):
+        return "signum" if "momentum" in program.states else "signsgd"
+    return next((each for each in DIRECTIONS if program.name.endswith(f"_{each}")), None)
 
 
 def direction_of(programs: Sequence[Program]) -> Optional[Direction]:
@@ -115,6 +126,11 @@ def direction_of(programs: Sequence[Program]) -> Optional[Direction]:
     names = {_direction_name(program) for program in programs}
     name = names.pop() if len(names) == 1 else None
     return None if name is None else DIRECTIONS[name](programs[0])
+
+
+def begins_alone(programs: Sequence[Program]) -> Optional[Program]:
+    """The first of them whose states exact steps of all tensors would leave behind."""
+    return next((each for each in programs if _direction_name(each) == "onebit_adam"), None)
 
 
 def begins_late(program: Program) -> bool:
@@ -126,9 +142,9 @@ def has_momentum(program: Program) -> bool:
     return any(name in program.states for name in _VELOCITIES) or "momentum" in program.parameters
 
 
-def warn_of_misfit(programs: Sequence[Program], optimizer: Optional["torch.optim.Optimizer"], is_taken: bool) -> None:
-    """One warning, where the optimizer is not what a program wants. `is_taken`: the program has the optimizer's momentum."""
-    said = None if optimizer is None else next((text for text in (_misfit(program, optimizer, is_taken) for program in programs) if text), None)
+def warn_of_misfit(programs: Sequence[Program], optimizer: Optional["torch.optim.Optimizer"], has_taken: Callable[[Program], bool]) -> None:
+    """One warning, where the optimizer is not what a program wants. `has_taken`: does the program have the optimizer's momentum?"""
+    said = None if optimizer is None else next((text for text in (_misfit(each, optimizer, has_taken(each)) for each in programs) if text), None)
     if said is not None:
         warnings.warn(said, stacklevel=5)
 

@@ -10,6 +10,7 @@ from ..program import Program, Value
 from ._policy import Rules
 
 Schedule = Mapping[str, Callable[[int], float]]
+AUTO = "auto"  # the program that a recipe chooses
 PLANS = ("two_shot", "allreduce", "allgather", "ring", "tree", "auto")
 _USUAL_TIMEOUT = 30.0
 _MOST_SECONDS = 1e6
@@ -51,6 +52,8 @@ class Settings:
         """`is_reduced`: each rank gets its part alone. Errors: InvalidArgumentError, which names the setting."""
         if not isinstance(self.program, (str, os.PathLike, Program)):
             raise InvalidArgumentError(f'program is {self.program!r}: a name, a file, an expression or a cinch.Program is taken, and "none" averages exactly')
+        if self.program == AUTO:
+            raise InvalidArgumentError('"auto" is taken by compress and Averager alone: pass a program, such as cinch.torch.recipe(model, optimizer) has')
         if not _is_time(self.timeout):
             raise InvalidArgumentError(f"timeout is {self.timeout!r}: seconds above 0 are taken, at most {_MOST_SECONDS:g}")
         for name in ("first_step", "report_every", "piece_bytes", "seed"):

@@ -26,7 +26,7 @@ def start_line(compressed: Synchronizer, dense_steps: int) -> str:
     words = compressed.plan.split()  # "plan two_shot, rank 0 of 2: …"
     plan = words[1].rstrip(",") if len(words) > 1 else "none"
     states = compressed.report()["memory_bytes"]["states"]
-    steps = f", the first {dense_steps} steps exact" if dense_steps > 0 else ""
+    steps = "" if dense_steps == 0 else ", the first step exact" if dense_steps == 1 else f", the first {dense_steps} steps exact"
     return f"{', '.join([*said, f'{exact} exact'])}, plan {plan}, states {states / 1e6:.3g} MB{steps}"
 
 
