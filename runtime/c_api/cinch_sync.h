@@ -360,6 +360,10 @@ CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* cons
  * VERSION_MISMATCH. */
 CINCH_API cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size_t size,
                                                   cinch_error* error);
+/* The same, and says what it did. `restored` may be NULL. Errors also: INVALID_ARGUMENT (a struct size that is none). */
+CINCH_API cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data,
+                                                     size_t size, cinch_sync_restored* restored,
+                                                     cinch_error* error);
 /* Resets the states of one tensor to those before the first step. All ranks call it between the
  * same steps. Errors: INVALID_ARGUMENT. */
 CINCH_API cinch_status cinch_sync_states_reset(cinch_sync* sync, size_t tensor, cinch_error* error);

@@ -306,8 +306,8 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
   if (!is_own) {
     return fail(
         ErrorKind::InvalidArgument,
-        fmt::format("saved by rank {} of {} under the plan {}, by other pieces or not: this "
-                    "rank needs the states of all ranks",
+        fmt::format("saved by rank {} of {} under the plan {}, of other pieces or by programs with "
+                    "other states: this rank needs the states of all ranks",
                     checkpoint->rank, checkpoint->world, checkpoint->plan));
   }
   auto report =

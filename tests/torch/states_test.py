@@ -100,6 +100,15 @@ def test_another_number_of_ranks(ranks, tmp_path, before, after):
     assert any(wanted in notes for notes, _, _ in results), results
 
 
+@pytest.mark.parametrize(
+    "before, after", [("dgc", "error_feedback(topk)"), ("error_feedback(topk)", "dgc"), ("error_feedback(topk)", "error_feedback(onebit)")]
+)
+def test_states_of_another_program_are_told(ranks, before, after):
+    told = ranks.run(2, saved_at, before, {})
+    for rank, (notes, _, _) in enumerate(ranks.run(2, resumed, after, {}, told)):
+        assert "0.weight" in notes and "saved by another program" in notes, (rank, notes)
+
+
 def test_another_plan(ranks):
     told = ranks.run(2, saved_at, "error_feedback(onebit)", {"plan": "allgather"})
     results = ranks.run(2, resumed, "error_feedback(onebit)", {"plan": "two_shot"}, told, merged_from(told))

@@ -221,11 +221,7 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   if (num_ranks > 0 && (data == nullptr || sizes == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "data or sizes is null");
   }
-  cinch_sync_restored told{};
-  if (restored != nullptr) {
-    const auto given = read_struct(restored, sizeof(std::size_t), "restored");
-    CINCH_TRY(given);
-  }
+  CINCH_TRY(check_restored(restored));
   std::vector<std::vector<std::uint8_t>> saved;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     const auto* const bytes = static_cast<const std::uint8_t*>(data[rank]);
@@ -234,12 +230,7 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   }
   const auto report = sync.session->restore_states(saved);
   if (!report) return fail(report.error());
-  sync.notes.clear();
-  for (const std::string& note : report->notes) sync.notes += note + "\n";
-  if (restored == nullptr) return rt::Ok{};
-  told = {sizeof told,        report->next_step, report->num_kept,
-          report->num_joined, report->num_reset, sync.notes.c_str()};
-  return write_struct(told, restored, "restored");
+  return tell_restored(sync, *report, restored);
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ struct cinch_sync {
 
 namespace cinch::c_api {
 
+/// Errors: INVALID_ARGUMENT (no size of a struct). null: none is wanted.
+CallStatus check_restored(const cinch_sync_restored* restored);
+/// Writes what restoring did, unless `restored` is null, and keeps its notes.
+CallStatus tell_restored(cinch_sync& sync, const rt::RestoreReport& report,
+                         cinch_sync_restored* restored);
+
 /// Runs `body` for a session, unless another call uses its transport.
 template <typename Body>
 cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {

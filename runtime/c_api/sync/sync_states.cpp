@@ -14,11 +14,13 @@ std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
   return {static_cast<const std::uint8_t*>(data), size};
 }
 
-CallStatus load_own(cinch_sync& sync, const void* data, std::size_t size) {
+CallStatus load_own(cinch_sync& sync, const void* data, std::size_t size,
+                    cinch_sync_restored* restored) {
   CINCH_TRY(check_data(data, size));
+  CINCH_TRY(check_restored(restored));
   const auto report = sync.session->restore_own_states(bytes_at(data, size));
   if (!report) return fail(report.error());
-  return rt::Ok{};
+  return tell_restored(sync, *report, restored);
 }
 
 CallStatus reset(cinch_sync& sync, std::size_t tensor) {
@@ -60,13 +62,37 @@ CallStatus set(cinch_sync& sync, std::size_t place, const void* data, std::size_
 }
 
 }  // namespace
+
+CallStatus check_restored(const cinch_sync_restored* restored) {
+  if (restored == nullptr) return rt::Ok{};
+  const auto given = read_struct(restored, sizeof(std::size_t), "restored");
+  CINCH_TRY(given);
+  return rt::Ok{};
+}
+
+CallStatus tell_restored(cinch_sync& sync, const rt::RestoreReport& report,
+                         cinch_sync_restored* restored) {
+  sync.notes.clear();
+  for (const std::string& note : report.notes) sync.notes += note + "\n";
+  if (restored == nullptr) return rt::Ok{};
+  const cinch_sync_restored told{sizeof told,       report.next_step, report.num_kept,
+                                 report.num_joined, report.num_reset, sync.notes.c_str()};
+  return write_struct(told, restored, "restored");
+}
+
 }  // namespace cinch::c_api
 
 using namespace cinch::c_api;
 
 cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size_t size,
                                         cinch_error* error) {
-  return guarded_on(sync, error, [&](cinch_sync& of) { return load_own(of, data, size); });
+  return cinch_sync_states_restore_own(sync, data, size, nullptr, error);
+}
+
+cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data, size_t size,
+                                           cinch_sync_restored* restored, cinch_error* error) {
+  return guarded_on(sync, error,
+                    [&](cinch_sync& of) { return load_own(of, data, size, restored); });
 }
 
 cinch_status cinch_sync_states_reset(cinch_sync* sync, size_t tensor, cinch_error* error) {

@@ -139,7 +139,7 @@ STATUS_FUNCTIONS: Dict[str, List[Any]] = {
     "cinch_sync_trace": _TEXT,
     "cinch_sync_states_save": _TEXT,
     "cinch_sync_states_load": [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t, POINTER(SyncRestored)],
-    "cinch_sync_states_load_own": [c_void_p, c_char_p, c_size_t],
+    "cinch_sync_states_restore_own": [c_void_p, c_char_p, c_size_t, POINTER(SyncRestored)],
     "cinch_sync_states_reset": [c_void_p, c_size_t],
 }
 RELEASES = ("cinch_transport_release", "cinch_loopback_release", "cinch_policy_release", "cinch_sync_release")

@@ -281,18 +281,18 @@ class Synchronizer:
         _library.call(function, self._alive(), room, ctypes.byref(size))
         return room.raw[: size.value]
 
-    def states_load(self, saved: Union[bytes, Sequence[bytes]]) -> Optional[Restored]:
+    def states_load(self, saved: Union[bytes, Sequence[bytes]]) -> Restored:
         """Takes over saved states. Bytes: this rank's, of the same plan and number of ranks, by itself. A list: what the
         ranks of an earlier run saved, whatever its plan and number were; all ranks call it with the same, before the first
         step. Errors: InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError; states are then as
         before."""
-        if isinstance(saved, bytes):
-            _library.call("cinch_sync_states_load_own", self._alive(), saved, len(saved))
-            return None
-        data = (ctypes.c_char_p * len(saved))(*saved)
-        sizes = (ctypes.c_size_t * len(saved))(*map(len, saved))
         told = _abi.sized(sync_abi.SyncRestored)
-        _library.call("cinch_sync_states_load", self._alive(), data, sizes, len(saved), ctypes.byref(told))
+        if isinstance(saved, bytes):
+            _library.call("cinch_sync_states_restore_own", self._alive(), saved, len(saved), ctypes.byref(told))
+        else:
+            data = (ctypes.c_char_p * len(saved))(*saved)
+            sizes = (ctypes.c_size_t * len(saved))(*map(len, saved))
+            _library.call("cinch_sync_states_load", self._alive(), data, sizes, len(saved), ctypes.byref(told))
         return Restored(told.next_step, told.num_kept, told.num_joined, told.num_reset, _library.text_of(told.notes))
 
     def states_reset(self, tensor: int) -> None:

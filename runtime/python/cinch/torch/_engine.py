@@ -10,7 +10,7 @@ import torch
 
 from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program, compile
-from ..synchronizer import Synchronizer, SyncTensor
+from ..synchronizer import Restored, Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _rules, _states, _tensors
 from . import _told as told
@@ -345,8 +345,9 @@ class Engine:
         InvalidArgumentError, FileError, VersionError, on the rank whose states are at fault; CancelledError on the others,
         TimedOutError."""
         meeting = Meeting(self.group, self.settings.time_to_meet)
-        step, states = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
-        restored = self.compressed.states_load(states) if states else None
+        step, states, restored = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
+        if states:
+            restored = self.compressed.states_load(states)
         self.step = step
         self.was_dense = self.phases.is_dense(step - 1) if step > self.settings.first_step else self.was_dense
         self._has_states = True
@@ -357,8 +358,8 @@ class Engine:
             notes += self.direction.load(found[0] or found[1])
         return "\n".join(notes)
 
-    def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes]]:
-        """The step of the states, and those of all ranks; none where this rank has taken its own already."""
+    def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes], Optional[Restored]]:
+        """The step of the states, and those of all ranks; none where this rank has taken its own already, and what that did."""
         rank, world = self.transport.rank, self.transport.world
         if not isinstance(saved, Mapping):
             raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
@@ -367,12 +368,12 @@ class Engine:
             raise InvalidArgumentError("there are no states of Cinch in it")
         of = int(saved[f"rank{ranks[0]}.world"])
         states = [_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks]
+        restored: Optional[Restored] = None
         if ranks == [rank] and of == world:
-            self.compressed.states_load(states[0])
-            states = []
+            restored, states = self.compressed.states_load(states[0]), []
         elif ranks != list(range(of)):
             raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
-        return int(saved[f"rank{ranks[0]}.step"]), states
+        return int(saved[f"rank{ranks[0]}.step"]), states, restored
 
     def close(self) -> None:
         """Gives up: ranks that wait for this one get an error."""
