@@ -479,6 +479,10 @@ TEST(CApiSync, FaultsOfAStepInPartsAreNamedOnAllRanks) {
     ASSERT_EQ(CINCH_OK, cinch_sync_begin(sync.get(), 0, nullptr, &error));
     EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_begin(second.get(), 0, nullptr, &error));
     EXPECT_THAT(error.message, HasSubstr("another step is under way over this transport"));
+    std::size_t size = 0, count = 0;
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_states_save(sync.get(), nullptr, &size, &error));
+    EXPECT_THAT(error.message, HasSubstr("a step is under way"));
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_states_count(sync.get(), &count, &error));
     const std::size_t number = rank == 1 ? 7 : 0;
     const cinch_status status = cinch_sync_ready(sync.get(), number, &view, &view, 1, &error);
     EXPECT_EQ(status == CINCH_OK, rank == 0) << error.message;

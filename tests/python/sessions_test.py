@@ -2,6 +2,8 @@
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -25,6 +27,30 @@ class Copies(TestCase):
             for copied in (copy.copy, copy.deepcopy, pickle.dumps):
                 with self.assertRaises(TypeError):
                     copied(session)
+
+
+# Closes the library while its threads wait for work; python's own handle and those of the package are more than one.
+UNLOADS = """
+import _ctypes, ctypes, time
+import numpy as np
+import cinch
+from cinch import _library
+with cinch.compile("onebit").session(1 << 20, threads=2) as session:
+    session.encode(0, np.ones(1 << 20, np.float32))
+close = ctypes.CDLL(None).dlclose
+for _ in range(10):
+    close(ctypes.c_void_p(_library.loaded()._handle))
+time.sleep(0.3)
+with cinch.compile("onebit").session(1 << 20, threads=2) as session:
+    session.encode(0, np.ones(1 << 20, np.float32))
+print("alive")
+"""
+
+
+class Unloading(TestCase):
+    def test_the_process_outlives_it(self):
+        done = subprocess.run([sys.executable, "-c", UNLOADS], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "alive\n"), done.stderr)
 
 
 class AgainstTheCommand(TestCase):
