@@ -4,7 +4,7 @@
     recipes.py [--recipes NAME…] [--tasks text pictures] [--optimizers sgd adamw] [--seeds 3] [--steps 200] [--ranks 4] [--output runs.json]
 
 Ranks are processes of this machine; every rank has batches of its own. A recipe's loss is compared with dense training of the same seed, whose batches are
-the same. The table of docs/recipes.md, from which cinch.torch.recipe chooses, was made by this script."""
+the same. Recipes for one optimizer are left out under the other. The table of docs/recipes.md, from which cinch.torch.recipe chooses, was made by this script."""
 import argparse
 import json
 import os
@@ -21,21 +21,51 @@ def recipes():
     """By name: what cinch.torch.compress takes. Those of the table, and what was tried beside them."""
     from cinch.torch import RECIPES
 
-    # What it sends depends on the shapes of matrices, so it is not in the table.
-    tried = {"powersgd, rank 4": {"program": "powersgd(rank: 4)", "part_dense": 0.1}}
+    folded = str(HERE / "programs" / "folded.cinch") + ":folded_momentum"
+    frozen = str(HERE / "programs" / "frozen_adam.cinch")
+    # SGD's momentum is moved into the program, and `clip` of compress takes the place of the task's own clipping.
+    moved = {"needs": "momentum", "plan": "allgather", "part_dense": 0.25, "clip": 3.0}
+    # The program makes Adam's direction: an SGD applies it to what is compressed, and an AdamW trains the rest. Its own first steps are exact.
+    direction = {"needs": "direction", "part_frozen": 0.25}
+    tried = {
+        # What it sends depends on the shapes of matrices, so it is not in the table.
+        "powersgd, rank 4": {"program": "powersgd(rank: 4)", "part_dense": 0.1},
+        "eden of 4 bits, a quarter exact": {"needs": "adamw", "program": "eden(bits: 4)", "plan": "two_shot", "part_dense": 0.25},
+        "eden of 1 bit, half exact": {"needs": "adamw", "program": "eden(bits: 1)", "plan": "two_shot", "part_dense": 0.5},
+        "momentum(none)": {**moved, "program": "momentum(none)"},
+        "momentum(folded), part 384": {**moved, "program": folded, "part": 384},
+        "momentum(folded), part 64": {**moved, "program": folded, "part": 64},
+        "frozen_adam, part 384": {**direction, "program": frozen, "part": 384},
+        "frozen_adam, part 64": {**direction, "program": frozen, "part": 64},
+    }
     return {**{recipe.name: recipe.settings for recipe in RECIPES}, **tried}
 
 
+def fits(name, optimizer):
+    """Is it one for this optimizer?"""
+    from cinch.torch import RECIPES
+
+    measured = {recipe.name: recipe.excess for recipe in RECIPES}
+    if name in measured:
+        return optimizer in measured[name]
+    needs = recipes().get(name, {}).get("needs")
+    return needs is None or optimizer == ("sgd" if needs == "momentum" else "adamw")
+
+
 def settings_of(name, steps):
+    """What the recipe needs beside compress, the program, and settings of compress."""
     settings = dict(recipes()[name])
-    return settings.pop("program"), {"dense_steps": round(steps * settings.pop("part_dense", 0.0)), **settings}
+    needs, program = settings.pop("needs", None), settings.pop("program")
+    if "part_frozen" in settings:
+        settings["freeze"] = round(steps * settings.pop("part_frozen"))
+    return needs, program, {"dense_steps": round(steps * settings.pop("part_dense", 0.0)), **settings}
 
 
 def train(task_name, optimizer_name, name, seed, steps):
     """The loss at the end, and the part of dense's bytes that compressed tensors took in the last step."""
     import torch
     import torch.distributed as dist
-    from small_tasks import TASKS, optimizer_of
+    from small_tasks import TASKS, optimizer_of, optimizers_of_directions
     from torch.nn.parallel import DistributedDataParallel
 
     import cinch.torch
@@ -44,18 +74,23 @@ def train(task_name, optimizer_name, name, seed, steps):
     torch.manual_seed(seed)
     net = task.model()
     model = DistributedDataParallel(net)
-    optimizer, schedule = optimizer_of(task, optimizer_name, net, steps)
-    compression = None
+    made = [optimizer_of(task, optimizer_name, net, steps)]
+    needs = compression = None
     if name != "dense":
-        program, settings = settings_of(name, steps)
+        needs, program, settings = settings_of(name, steps)
+        if needs == "momentum":
+            settings["factor"] = cinch.torch.take_momentum(made[0][0])
+        elif needs == "direction":
+            made = optimizers_of_directions(task, net, steps)
         compression = cinch.torch.compress(model, program, seed=seed, timeout=120, **settings)
     for _ in range(steps):
-        optimizer.zero_grad()
+        net.zero_grad()
         task.loss(model).backward()
-        if optimizer_name == "sgd":
+        if optimizer_name == "sgd" and needs != "momentum":
             torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        for optimizer, schedule in made:
+            optimizer.step()
+            schedule.step()
     net.eval()
     with torch.no_grad():
         loss = task.score(net) if dist.get_rank() == 0 else 0.0
@@ -144,7 +179,7 @@ def main():
     if unknown:
         parser.error(f"no recipe {unknown[0]!r}: one of {', '.join(recipes())}")
     jobs = [(task, optimizer, name, seed) for seed in range(options.seeds) for task in options.tasks for optimizer in options.optimizers
-            for name in ["dense", *wanted]]
+            for name in ["dense", *wanted] if name == "dense" or fits(name, optimizer)]
     runs = []
     for run in launch(options, jobs):
         runs.append(run)

@@ -79,10 +79,26 @@ OPTIMIZERS = {
 }
 
 
+EXACT_UNDER = 4096  # elements, and tensors of one dimension: the usual rules of cinch.torch
+WEIGHT_DECAY = 0.01  # what AdamW has if nothing is said
+
+
 def optimizer_of(task, name, model, steps):
     """The optimizer and its schedule."""
-    optimizer = OPTIMIZERS[name](model.parameters(), task.rates[name])
+    return scheduled(OPTIMIZERS[name](model.parameters(), task.rates[name]), steps)
 
+
+def optimizers_of_directions(task, model, steps):
+    """For programs that make Adam's direction: SGD for what is compressed, AdamW for the rest, with one rate and one decay; each with its schedule."""
+    compressed = [parameter for parameter in model.parameters() if parameter.dim() > 1 and parameter.numel() >= EXACT_UNDER]
+    chosen = {id(parameter) for parameter in compressed}
+    exact = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
+    rate = task.rates["adamw"]
+    return [scheduled(torch.optim.AdamW(exact, lr=rate, weight_decay=WEIGHT_DECAY), steps),
+            scheduled(torch.optim.SGD(compressed, lr=rate, weight_decay=WEIGHT_DECAY), steps)]
+
+
+def scheduled(optimizer, steps):
     def share(step):
         return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 

@@ -31,24 +31,39 @@ def adamw(model):
 @pytest.mark.parametrize("kind, make", [("sgd", sgd), ("adamw", adamw)])
 @pytest.mark.parametrize("world", [2, 4, 64])
 @pytest.mark.parametrize("budget", [0.26, 1 / 8, 1 / 12])
-def test_it_is_the_best_within_the_budget(kind, make, world, budget):
+@pytest.mark.parametrize("total_steps", [None, 1000])
+def test_it_is_the_best_within_the_budget(kind, make, world, budget, total_steps):
     model = matrices()
-    found = recipe(model, make(model), budget=budget, world=world)
-    fitting = [each for each in RECIPES if each.part(SIZES, world) <= budget]
+    found = recipe(model, make(model), budget=budget, world=world, total_steps=total_steps)
+    fitting = [each for each in RECIPES if each.fits(kind, total_steps) and each.part(SIZES, world) <= budget]
     best = min(fitting, key=lambda each: each.excess[kind])
     assert (found.program, found.plan, found.part) == (best.program, best.plan, best.part(SIZES, world))
     assert found.part <= budget
     assert best.name in found.why and f"{best.excess[kind]:+.1f} %" in found.why
 
 
-def test_a_part_of_the_steps_is_exact():
-    late = [each for each in RECIPES if each.part_dense > 0]
-    assert late
-    for each in late:  # the best that sends as little
-        model = matrices()
-        found = recipe(model, sgd(model), budget=each.part(SIZES, 4), total_steps=1000)
-        assert (found.program, found.dense_steps) == (each.program, 1000 * each.part_dense)
-        assert recipe(model, sgd(model), budget=each.part(SIZES, 4)).dense_steps is None
+@pytest.mark.parametrize("measured", [each for each in RECIPES if each.part_dense > 0], ids=lambda each: each.name)
+def test_a_part_of_the_steps_is_exact(measured):
+    """Of the best that sends as little."""
+    model = matrices()
+    optimizer = sgd(model) if "sgd" in measured.excess else adamw(model)
+    budget = measured.part(SIZES, 4)
+    found = recipe(model, optimizer, budget=budget, total_steps=1000)
+    assert (found.program, found.dense_steps) == (measured.program, 1000 * measured.part_dense)
+    assert f"; the first {100 * measured.part_dense:.0f} % of the steps are exact, so that all steps together send 1/" in found.why
+    unknown = recipe(model, optimizer, budget=budget)
+    assert unknown.dense_steps == (None if cinch.compile(measured.program).states else 0) and "are exact" not in unknown.why
+
+
+def test_half_exact_steps_are_for_adamw_and_known_lengths():
+    model = matrices()
+    found = recipe(model, adamw(model), total_steps=200, world=4)
+    assert (found.program, found.dense_steps) == ("eden(bits: 3)", 100)
+    assert "all steps together send 1/1.8" in found.why and "+0.4 %" in found.why
+    found = recipe(model, adamw(model), world=4)
+    assert (found.program, found.dense_steps) == ("eden(bits: 3)", 0) and "+5.4 %" in found.why
+    found = recipe(model, sgd(model), total_steps=200, world=4)
+    assert (found.program, found.dense_steps) == ("eden(bits: 3)", 0) and "+1.0 %" in found.why
 
 
 def test_a_budget_that_nothing_keeps_gives_the_smallest():
@@ -184,6 +199,23 @@ def averaged_automatically(rank, world):
         parameter.grad = torch.ones_like(parameter)
     averager.average()
     return {tensor["name"]: tensor["program"] for tensor in averager.report()["tensors"]}, averager.engine.settings.plan
+
+
+def averaged_with_half(rank, world):
+    """Whether the first step is exact."""
+    model, are_exact = matrices(), []
+    for settings in ({"total_steps": 10}, {"total_steps": 10, "dense_steps": 0}, {}):
+        averager = cinch.torch.Averager(model.named_parameters(), "auto", optimizer=adamw(model), **settings)
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        averager.average()
+        are_exact.append(averager.engine.was_dense)
+        averager.close()
+    return are_exact
+
+
+def test_auto_takes_half_exact_steps_where_the_call_does_not_say_how_many(ranks):
+    assert ranks.run(2, averaged_with_half) == [[True, False, False]] * 2
 
 
 def test_averagers_take_auto(ranks):

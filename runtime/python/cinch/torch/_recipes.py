@@ -10,6 +10,7 @@ import torch.distributed as dist
 from ..errors import InvalidArgumentError
 from ..program import Program, compile
 from ._momentum import check_optimizer
+from ._rules import begins_late
 from ._settings import AUTO
 from ._told import log
 
@@ -29,7 +30,8 @@ class Measured:
         bits: that an element of a very large tensor takes, on the average of both ways.
         plan: "two_shot", where a rank sends 2 (P - 1) / P payloads, or "allgather", where it sends P - 1.
         part_dense: of all steps, that are exact at first.
-        excess: percent of loss above dense training after 200 steps of 4 ranks, by optimizer: the larger of two tasks' means over seeds.
+        excess: percent of loss above dense training after 200 steps of 4 ranks, by optimizer: the larger of two tasks' means over seeds. A
+            recipe is for the optimizers that it names.
     """
 
     name: str
@@ -43,6 +45,10 @@ class Measured:
     @property
     def settings(self) -> Dict[str, Any]:
         return {"program": self.program, "plan": self.plan, "part_dense": self.part_dense, **self.parameters}
+
+    def fits(self, kind: str, total_steps: Optional[int]) -> bool:
+        """Is it one for such an optimizer, with its exact steps? Without `total_steps` programs with states have some exact steps, others none."""
+        return kind in self.excess and (self.part_dense == 0 or total_steps is not None or begins_late(compile(self.program, bindings=self.parameters)))
 
     def part(self, sizes: Sequence[int], world: int) -> float:
         """Of the bytes that ranks send in a dense all-reduce of f32, for tensors of so many elements."""
@@ -72,6 +78,7 @@ RECIPES = (
     Measured("int8_block", "int8_block", 8.25, "two_shot", {"sgd": 0.8, "adamw": 0.2}),
     Measured("int4_block", "int4_block", 4.25, "two_shot", {"sgd": 2.2, "adamw": 2.6}),
     Measured("eden of 3 bits", "eden(bits: 3)", 3.03, "two_shot", {"sgd": 1.0, "adamw": 5.4}),
+    Measured("eden of 3 bits, half exact", "eden(bits: 3)", 3.03, "two_shot", {"adamw": 0.4}, part_dense=0.5),
     Measured("unbiased drive", "drive(unbiased: true)", 1.03, "allgather", {"sgd": 3.9, "adamw": 10.5}),
     Measured("drive", "drive", 1.53, "two_shot", {"sgd": 2.7, "adamw": 13.2}),
     Measured("topk 1 % with feedback", "error_feedback(topk(ratio: 0.01))", 0.41, "allgather", {"sgd": 21.8, "adamw": 45.3}, part_dense=0.25),
@@ -121,8 +128,9 @@ def recipe(
         model: in DistributedDataParallel or not.
         optimizer: SGD, Adam or AdamW, or one derived from them.
         link: Mbit/s of a rank. Without a budget, exchanges may take a tenth of a second over it.
-        budget: what compressed tensors may send, as a part of what they send in a dense all-reduce: 1/8. Without a link, too: 1/8.
-        total_steps: of the training, of which some recipes take a part as exact ones.
+        budget: what compressed tensors may send in a compressed step, as a part of what they send in a dense all-reduce: 1/8. Without a link, too: 1/8.
+        total_steps: of the training, of which some recipes take a part as exact ones. Without it, recipes are left out whose programs have no states
+            and which want exact steps.
         world: ranks; None: of the process group, or 4.
 
     Errors: InvalidArgumentError (nothing to compress, another optimizer, a link, budget or number that is not above 0).
@@ -158,7 +166,7 @@ def _recipe_of(
     if wanted >= 1:
         return Recipe("none", None, 0, 1.0, f"a dense exchange of {4 * elements / 1e6:.3g} MB keeps within the budget: nothing is compressed")
     parts: Dict[float, Measured] = {}
-    for measured in sorted((each for each in RECIPES if kind in each.excess), key=lambda each: each.excess[kind]):
+    for measured in sorted((each for each in RECIPES if each.fits(kind, total_steps)), key=lambda each: each.excess[kind]):
         part = measured.part(sizes, ranks)
         if part <= wanted * (1 + 1e-9):
             return _chosen(measured, part, kind, ranks, total_steps, "")
@@ -190,11 +198,14 @@ def _budget_of(link: float, elements: int, ranks: int) -> float:
 
 def _chosen(measured: Measured, part: float, kind: str, ranks: int, total_steps: Optional[int], before: str) -> Recipe:
     steps: Optional[int] = 0
+    exact = ""
     if measured.part_dense > 0:
         steps = None if total_steps is None else round(measured.part_dense * total_steps)
+        in_all = measured.part_dense + (1 - measured.part_dense) * part
+        exact = f"; the first {100 * measured.part_dense:.0f} % of the steps are exact, so that all steps together send 1/{1 / in_all:.3g}" if steps else ""
     excess = measured.excess[kind]
     why = (
-        f"{before}{measured.name} by {measured.plan} sends 1/{1 / part:.3g} of dense's bytes over {ranks} {'rank' if ranks == 1 else 'ranks'}; after 200 steps of {_RANKS} ranks "
+        f"{before}{measured.name} by {measured.plan} sends 1/{1 / part:.3g} of dense's bytes over {ranks} {'rank' if ranks == 1 else 'ranks'}{exact}; after 200 steps of {_RANKS} ranks "
         f"under {'SGD' if kind == 'sgd' else 'AdamW'} its loss was {excess:+.1f} % off dense's"
     )
     return Recipe(measured.program, measured.plan, steps, part, why, parameters=measured.parameters)
@@ -231,7 +242,9 @@ def _automatic(
         raise InvalidArgumentError('"auto" chooses by the optimizer: pass optimizer=')
     settings = {name: value for name, value in given.items() if value is not None}
     link, budget = settings.pop("link", None), settings.pop("budget", None)
-    found = _recipe_of(parameters, optimizer, link=link, budget=budget, total_steps=settings.get("total_steps"), world=world)
+    # Exact steps of the call are not those that a recipe was measured with.
+    total_steps = settings.get("total_steps") if "dense_steps" not in settings else None
+    found = _recipe_of(parameters, optimizer, link=link, budget=budget, total_steps=total_steps, world=world)
     plan = settings.get("plan", found.plan)
     log.info("auto: %s%s", found.why, "" if plan == found.plan else f". The call says plan {plan}, with which nothing was measured")
     return Chosen(found.program, {**found.settings, **settings}, None)
