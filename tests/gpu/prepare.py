@@ -44,18 +44,31 @@ def libraries(program):
     return found
 
 
+def sets(settings):
+    return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+
+
+def explained_of(cinch, measured, elements):
+    command = [cinch, "explain", measured.name, "--elements", str(elements), "--json", *sets(measured.settings)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def constants_of(cinch, measured):
+    """Those settings that an image is compiled with."""
+    constants = {each["name"] for each in explained_of(cinch, measured, 1024)["parameters"] if each["constant"]}
+    return {name: value for name, value in measured.settings.items() if name in constants}
+
+
 def bench_lines(cinch, measured, elements):
     """As gpu_bench reads them: what a call has to move at least, and what its kernels move, in bytes."""
-    settings = [f"{name}={value}" for name, value in measured.settings.items()]
-    command = [cinch, "explain", measured.name, "--elements", str(elements), "--json"]
-    for setting in settings:
-        command += ["--set", setting]
-    explained = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    explained = explained_of(cinch, measured, elements)
+    constants = constants_of(cinch, measured)
+    bound = [f"{name}={value}" for name, value in measured.settings.items() if name not in constants]
     for call in ("encode", "decode"):
         cost = explained[call]
         floor = [cost["floor_sweeps"], *(round(cost[f"floor_{kind}_per_element"] * elements) for kind in ("read", "written"))]
         moved = [cost["bytes_read_least"], cost["bytes_written_least"]]
-        yield "\t".join(map(str, [measured.name, ",".join(settings) or "-", elements, call, *floor, *moved])) + "\n"
+        yield "\t".join(map(str, [measured.name, ",".join(bound) or "-", elements, call, *floor, *moved])) + "\n"
 
 
 def take_benchmarks(build, cinch, options, wanted):
@@ -117,10 +130,11 @@ def main():
     (options.folder / FALLBACK).mkdir(parents=True)
     wanted = [name for name in options.only.split(",") if name] or names(cinch)
     target = options.arch if options.arch == "emulated" else f"cuda:{options.arch}"
+    constants = {measured.name: constants_of(cinch, measured) for measured in MEASURED if measured.name in wanted}
     for name in wanted:
         for kind, made_for in (("gpu", target), ("cpu", f"cpu:{options.cpu}")):
             image = options.folder / f"{name}.{kind}.image"
-            subprocess.run([cinch, "build", name, "--emit=image", "--target", made_for, "--output", image], check=True)
+            subprocess.run([cinch, "build", name, *sets(constants.get(name, {})), "--emit=image", "--target", made_for, "--output", image], check=True)
     for program in PROGRAMS:
         take(build / "tests" / program, options.folder, options.folder / FALLBACK)
     # Opened where the machine has an MPI of its own.
