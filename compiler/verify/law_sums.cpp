@@ -180,8 +180,8 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
 
 }  // namespace
 
-// An idempotent carrier loses nothing of what is of its form already: the elements that all ranks have
-// drawn, or what `finish` has made.
+// An idempotent carrier loses nothing of what is of its form already: the elements that all ranks
+// have drawn, or what `finish` has made.
 const sema::Claim* claim_about_sums(const Subject& subject) {
   const sema::Claim* const idempotent = subject.find_claim_of_sums(ClaimKind::Idempotent);
   if (subject.info().carrier.shares_draws && idempotent != nullptr) return idempotent;

@@ -120,9 +120,8 @@ std::string own_obstacle(const Spec& spec) {
   const std::string& name = spec.node->name.text;
   for (const std::string& state : states) {
     if (is_conserved(spec, state)) continue;
-    return fmt::format(
-        "the state `{}` of `{}` is no residual that a claim `conserves({})` covers", state, name,
-        state);
+    return fmt::format("the state `{}` of `{}` is no residual that a claim `conserves({})` covers",
+                       state, name, state);
   }
   const std::string assigned = state_of_finish(spec, states);
   if (assigned.empty()) return "";

@@ -24,8 +24,8 @@ struct ClauseScope {
 /// nothing; without a report if `carrier_of` gave nothing.
 std::unique_ptr<Spec> make_clause_spec(ModuleData& module, const ClauseScope& clause,
                                        ast::ExprId carrier, Reporter& reporter);
-/// Numbers those compressors of the tree, outermost first, that have no number, from the lowest that
-/// is above all others.
+/// Numbers those compressors of the tree, outermost first, that have no number, from the lowest
+/// that is above all others.
 void number_compressors(Spec& spec);
 /// Does a compressor of the tree take matrices?
 bool takes_matrix(const Spec& spec);

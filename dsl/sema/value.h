@@ -160,8 +160,8 @@ struct Spec {
   // By the name in the compressor: the name that a parameter of the program has from outside.
   // Carriers keep it where such a parameter is passed on to them.
   std::map<std::string, std::string> outside;
-  // Tells the compressor's draws from those of the others. A carrier has the number of the compressor
-  // for which it stands, so that shared draws are the same in both.
+  // Tells the compressor's draws from those of the others. A carrier has the number of the
+  // compressor for which it stands, so that shared draws are the same in both.
   std::optional<std::uint32_t> number;
   bool is_stand_in = false;
   bool is_of_clause = false;  // named in a clause `again`

@@ -360,7 +360,8 @@ CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* cons
  * VERSION_MISMATCH. */
 CINCH_API cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size_t size,
                                                   cinch_error* error);
-/* The same, and says what it did. `restored` may be NULL. Errors also: INVALID_ARGUMENT (a struct size that is none). */
+/* The same, and says what it did. `restored` may be NULL. Errors also: INVALID_ARGUMENT (a struct
+ * size that is none). */
 CINCH_API cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data,
                                                      size_t size, cinch_sync_restored* restored,
                                                      cinch_error* error);

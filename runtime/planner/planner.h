@@ -115,7 +115,8 @@ Result<Plan> build_plan(const PlanRequest& request);
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request);
 
 /// The plan of a request that names none: "allreduce" if a transport can add up the payloads of all
-/// codecs that tensors have, and their sums fit, else "two_shot" if all of them take it, else "allgather".
+/// codecs that tensors have, and their sums fit, else "two_shot" if all of them take it, else
+/// "allgather".
 std::string_view usual_plan(const PlanRequest& request);
 
 /// Does the plan encode sums again, so that codecs need their carriers?
