@@ -116,7 +116,7 @@ def _direction_name(program: Program) -> Optional[str]:
         return "onebit_adam"
     if program.carrier == "signs":
         return "demo"
-    if program.carrier.startswith("signsgd"):
+    if program.carrier.startswith("signs("):
         return "signum" if "momentum" in program.states else "signsgd"
     return next((each for each in DIRECTIONS if program.name.endswith(f"_{each}")), None)
 
