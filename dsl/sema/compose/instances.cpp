@@ -50,7 +50,7 @@ Instance* Instances::add_instance(Spec& spec, const std::string& prefix) {
   Instance& instance = *instances_.back();
   instance.spec = &spec;
   instance.prefix = prefix;
-  instance.number = *spec.number;
+  instance.number = spec.number.value_or(0);  // number_compressors gave it one
   instance.elements = pool().n();
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;

@@ -31,14 +31,14 @@ Value Indexing::index_expr(const ast::Index& node, Span span) {
     const bool is_range = std::holds_alternative<ast::Range>(tree()[index].node);
     if (is_matrix && (is_range || indices.size() > 1))
       return all_.rows.not_by_rows("a slice", span);
-    const Value next = index_value(base, index, span);
+    Value next = index_value(base, index, span);
     if (next.is_error()) return next;
     // numpy would take columns with the next index, not rows of what was selected.
     if (index != indices.back() && types_.value_type(next).rank >= types_.value_type(base).rank) {
       reporter_.report<DiagKind::IndexOfRows>(tree()[index].span);
       return error_value(span);
     }
-    base = next;
+    base = std::move(next);
   }
   return base;
 }
