@@ -95,6 +95,8 @@ TEST(Carriers, Mistakes) {
   const std::string imports = kImports;
   EXPECT_TRUE(contains(code_of(with_state("  again exact\n  again exact\n")), "`again`"));
   EXPECT_TRUE(contains(code_of(imports + with_state("  again signum\n")), "S092"));
+  EXPECT_TRUE(contains(code_of(with_state("  again t\n")), "S092"));
+  EXPECT_EQ(code_of(imports + with_state("  again signsgd\n")), "");
   EXPECT_TRUE(contains(code_of(imports + with_state("  again topk(ratio: 2 * ratio)\n")), "S0"));
   EXPECT_TRUE(contains(code_of(imports + with_state("  again momentum(t)\n")), "S091"));
   EXPECT_TRUE(
