@@ -31,7 +31,7 @@ class Copies(TestCase):
 
 # Closes the library while its threads wait for work; python's own handle and those of the package are more than one.
 UNLOADS = """
-import _ctypes, ctypes, time
+import ctypes, time
 import numpy as np
 import cinch
 from cinch import _library

@@ -109,7 +109,7 @@ float largest_of(const std::vector<float>& values) {
 }
 
 // No power of two makes the reciprocal of a block's size overflow: what decodes grows with what was
-// encoded, alone and beside blocks of other sizes.
+// encoded, alone and beside blocks of other sizes, whose largest element it does not exceed.
 TEST_P(Extremes, DecodeNoMoreThanWasEncoded) {
   constexpr std::size_t kNumElems = 4096;
   const Loaded loaded = load(GetParam());
