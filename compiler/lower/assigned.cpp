@@ -28,9 +28,9 @@ class Walk {
     if (!id) return;
     const Expr& e = program_.exprs[id.index()];
     arrays_ = arrays_ || e.type.rank > 0 || e.kind == ExprKind::Lambda;
-    for (StmtId stmt : e.stmts) visit(program_.stmts[stmt.index()]);
+    for (StmtId stmt : e.stmts) visit(stmt);
     for (ExprId arg : e.args) visit(arg);
-    if (is_draw(e)) result_.draws.push_back({id, loop_depth_ > 0});
+    if (is_draw(e)) result_.draws.push_back({id, loops_});
   }
 
   Assigned take() {
@@ -42,7 +42,8 @@ class Walk {
   bool arrays() const { return arrays_; }
 
  private:
-  void visit(const Stmt& s) {
+  void visit(StmtId id) {
+    const Stmt& s = program_.stmts[id.index()];
     if (s.kind == StmtKind::Let) declared_.insert(s.var);
     if (s.kind == StmtKind::Assign || (s.kind == StmtKind::AssignIndexed && !s.is_state)) {
       result_.vars.push_back(s.var);
@@ -50,11 +51,12 @@ class Walk {
     if (s.kind == StmtKind::AssignState || (s.kind == StmtKind::AssignIndexed && s.is_state)) {
       result_.states.push_back(s.index);
     }
-    const int deeper = s.kind == StmtKind::For || s.kind == StmtKind::While ? 1 : 0;
-    loop_depth_ += deeper;
+    const bool is_loop = s.kind == StmtKind::For || s.kind == StmtKind::While;
+    if (is_loop) loops_.push_back({id, true});
     visit(s.expr2);
+    if (is_loop) loops_.back().is_condition = false;
     visit(s.expr);
-    loop_depth_ -= deeper;
+    if (is_loop) loops_.pop_back();
   }
 
   template <typename T>
@@ -66,7 +68,7 @@ class Walk {
   const sema::CheckedProgram& program_;
   std::unordered_set<sema::VarId> declared_;
   Assigned result_;
-  int loop_depth_ = 0;
+  std::vector<Draw::Loop> loops_;
   bool arrays_ = false;
 };
 

@@ -147,6 +147,15 @@ std::vector<Input> variants_of(const Input& input, std::uint32_t count) {
   return variants;
 }
 
+std::vector<Input> opposed_to(const Input& input, std::uint32_t count) {
+  std::vector<Input> opposed(count, input);
+  constexpr float kFactors[] = {1, -1, 0};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (float& value : opposed[i].values) value *= kFactors[i % 3];
+  }
+  return opposed;
+}
+
 std::vector<Shape> edge_shapes(bool is_matrix) {
   if (is_matrix) return {{1, 1}, {7, 3}, {1, 33}, {33, 1}, {32, 16}, {40, 25}, {65, 63}};
   return {{1}, {2}, {7}, {33}, {513}, {1000}, {4099}};

@@ -42,6 +42,9 @@ Input variant_of(const Input& input, std::uint32_t variant);
 
 /// Variants 0, 1 … of an input.
 std::vector<Input> variants_of(const Input& input, std::uint32_t count);
+/// The input for one rank, its negative for the next, zeros for the third, and so on: a condition
+/// that differs between ranks goes both ways.
+std::vector<Input> opposed_to(const Input& input, std::uint32_t count);
 
 /// Small shapes that are not multiples of anything, and some that are.
 std::vector<Shape> edge_shapes(bool is_matrix);

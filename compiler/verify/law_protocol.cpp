@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "compiler/verify/laws.h"
 #include "runtime/core/numbers/floats.h"
@@ -75,11 +76,14 @@ Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::stri
 Finding protocol_ranks(const Trial& trial) {
   Finding finding{.law = "ranks"};
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
+  std::vector<std::pair<std::uint32_t, bool>> runs{{3, true}};
+  for (const std::uint32_t world : kProtocolWorlds) runs.emplace_back(world, false);
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    for (const std::uint32_t world : kProtocolWorlds) {
-      const std::vector<Input> gradients = variants_of(input, world);
+    for (const auto& [world, is_opposed] : runs) {
+      const std::vector<Input> gradients =
+          is_opposed ? opposed_to(input, world) : variants_of(input, world);
       auto ranks = open_ranks(trial, input.shape, world);
       if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
       const auto found = differing_step(**ranks, values_of(gradients));

@@ -57,11 +57,11 @@ std::vector<Law> laws_of(const Subject& subject, Report& report) {
   std::vector<Law> laws = {
       {"threads", 2, threads}, {"vector_widths", 2, vector_widths}, {"devices", 4, devices}};
   if (subject.info().has_sync) {
-    laws.push_back({"ranks", 3, protocol_ranks});
+    if (!subject.info().is_local) laws.push_back({"ranks", 3, protocol_ranks});
     laws.push_back({"non_finite", 1, protocol_non_finite});
   } else {
     laws.insert(laws.begin(), {{"round_trip", 1, round_trip}, {"size_bound", 1, size_bound}});
-    laws.push_back({"ranks", 1, ranks});
+    if (!subject.info().is_local) laws.push_back({"ranks", 1, ranks});
     laws.push_back({"non_finite", 1, non_finite});
     laws.push_back({"hostile_payloads", 4, hostile_payloads});
   }

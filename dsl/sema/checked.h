@@ -69,10 +69,11 @@ struct Expr {
   std::vector<VarId> params;  // Lambda
   ScalarOp scalar_op = ScalarOp::add;
   BuiltinId builtin{};
-  std::uint64_t bits = 0;   // Literal
-  std::uint32_t index = 0;  // Param, State, Field, CallExtern; Builtin nonzero/filter: entry of
-                            // ProgramInfo::counts that its result has
-  VarId var;                // Var, Field
+  std::uint64_t bits = 0;  // Literal
+  // Param, State, Field, CallExtern. Builtin nonzero/filter: entry of ProgramInfo::counts that its
+  // result has. A shared draw: the inlined method that numbers it, from 1.
+  std::uint32_t index = 0;
+  VarId var;  // Var, Field
   // HostSize, Slice. Builtin: its size argument (k of top_k, m of random, size of scatter, limit,
   // bins, bits of pack). random_index: its `size:`. unpack takes the width from the result type.
   HostExprId size, size2;
@@ -85,9 +86,8 @@ struct Expr {
   std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i; replaces site
   // Identifies a random draw: instance << 16 | number of the call site. Call sites count in source
   // order per compressor instance, separately for shared draws, and start again in each inlined
-  // method. Lowering adds the number of draws in earlier loop iterations. finish counts from
-  // 0x8000, state inits from 0xc000. An encode inlined in finish counts the draws that it shares
-  // only there from kOwnerSites.
+  // method. Lowering adds the draws of loops. finish counts from 0x8000, state inits from 0xc000.
+  // An encode inlined in finish counts the draws that it shares only there from kOwnerSites.
   std::uint32_t site = 0;
   // Facts that make checks of stores and gathers unnecessary
   bool proved_unique = false;     // Builtin scatter, scatter_add etc.: indices do not repeat
@@ -141,7 +141,9 @@ struct Stmt {
   StmtKind kind;
   Span span;
   VarId var;
-  std::uint32_t index = 0;  // AssignState, AssignIndexed with is_state
+  // AssignState, AssignIndexed with is_state. For, While: how many methods were inlined before;
+  // those with larger numbers are inlined within the loop.
+  std::uint32_t index = 0;
   bool is_state = false;
   ExprId expr, expr2;
   HostExprId size, size2;

@@ -351,6 +351,7 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
         break;
     }
     value.carrier = program->carrier_text.c_str();
+    value.is_local = image.info.is_local ? 1 : 0;
     return write_struct(value, info, "info");
   });
 }

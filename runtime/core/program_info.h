@@ -127,6 +127,7 @@ struct ProgramInfo {
   bool is_finish_linear = false;  // proved: the update and the states that finish leaves are linear
                                   // in the sum and in the states before
   bool has_sync = false;
+  bool is_local = false;  // claimed: each rank has an update of its own
   Aggregation aggregation = Aggregation::Gather;
   bool is_linear = false;  // proved: all fields add up, and encode and decode are linear but for
                            // rounding

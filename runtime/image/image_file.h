@@ -18,7 +18,7 @@
 
 namespace cinch::rt {
 
-inline constexpr std::uint32_t kImageFormatVersion = 10;
+inline constexpr std::uint32_t kImageFormatVersion = 11;
 
 /// The whole file as bytes. The same image gives the same bytes.
 std::vector<std::uint8_t> write_image(const ProgramImage& image);

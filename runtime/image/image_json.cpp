@@ -68,6 +68,7 @@ void describe(A& a, ProgramInfo& x) {
   a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws);
   a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
   a("is_finish_linear", x.is_finish_linear)("has_sync", x.has_sync);
+  a("is_local", x.is_local);
   a("aggregation", x.aggregation)("is_linear", x.is_linear)("carrier", x.carrier);
   a.if_any("externs", x.externs);
 }

@@ -76,12 +76,25 @@ CINCH_CALL LaneArray<lang::Element<V>> lane_array(V x) {
   return __builtin_bit_cast(LaneArray<lang::Element<V>>, x);
 }
 
+// The same value, of which the compiler knows nothing. Where LLVM 19 knows which bits of a chosen
+// vector (select) can be set, it drops the mask that parts two lanes: `h[min(i, 63)]` read at both
+// lanes as one place.
+template <class V>
+CINCH_CALL V unknown(V x) {
+#if defined(__x86_64__)
+  asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
+#endif
+  return x;
+}
+
 // The lanes of an index as scalars. One instruction takes two lanes of 32 bits out of a vector.
 template <class I>
 CINCH_CALL LaneArray<lang::Element<I>> lane_places(I index) {
   using E = lang::Element<I>;
   if constexpr (sizeof(E) == 4) {
-    const auto pairs = __builtin_bit_cast(lang::Vec<u64, W / 2>, index);
+    const auto pairs = unknown(__builtin_bit_cast(lang::Vec<u64, W / 2>, index));
     LaneArray<E> places;
 #pragma unroll
     for (int i = 0; i < W / 2; ++i) {

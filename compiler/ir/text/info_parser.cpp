@@ -151,6 +151,8 @@ class InfoParser {
       info_.has_finish = true;
     else if (name == "linear_finish")
       info_.is_finish_linear = true;
+    else if (name == "is_local")
+      info_.is_local = true;
     else if (name == "has_sync")
       info_.has_sync = true;
     else

@@ -57,6 +57,7 @@ std::string flag_lines(const rt::ProgramInfo& info) {
   if (info.decode_step) text += "flag decode_step\n";
   if (info.has_finish) text += "flag has_finish\n";
   if (info.is_finish_linear) text += "flag linear_finish\n";
+  if (info.is_local) text += "flag is_local\n";
   if (info.has_sync) text += "flag has_sync\n";
   constexpr const char* kNames[] = {"gather", "sum_proved", "sum_to_test"};
   return text + fmt::format("aggregation {}\n", kNames[static_cast<int>(info.aggregation)]);

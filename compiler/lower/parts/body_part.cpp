@@ -37,6 +37,19 @@ ValueId BodyPart::host_scalar(HostExprId size, DType dtype) {
   });
 }
 
+// A count of the payload is known everywhere; one that a branch or loop found only within.
+ValueId BodyPart::num_draws(HostExprId draws) {
+  for (const std::uint32_t count : emit().exprs().counts_of(draws)) {
+    const bool is_known = count < cx().out.info.wire.counts.size() || cx().counts.contains(count);
+    if (is_known) continue;
+    CINCH_LIMITATION(
+        located(emit().span(), "a random draw in or behind a loop whose bounds have the count `" +
+                                   cx().out.info.counts[count].name +
+                                   "`, which another branch or loop finds"));
+  }
+  return host_scalar(draws, kI64);
+}
+
 std::int8_t BodyPart::axis_of(const Expr& e, const Type& type) {
   return type.rank == 2 ? e.axis : ir::kAll;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/lower/draw_numbers.h"
 #include "compiler/lower/emitter.h"
 #include "dsl/sema/checked.h"
 
@@ -68,8 +69,11 @@ struct BodyContext {
   std::unordered_map<VarId, std::vector<ValueId>> payloads;
   ValueId gradient;
   std::unordered_map<std::uint32_t, ValueId> counts;  // second results of nonzero in open regions
-  // Additional draws of loops, by draw space: i64, added to the sites of later draws.
-  std::map<std::uint32_t, ValueId> draw_offsets;
+  // What loops add to the numbers of draws: those before, and the rounds so far of those around
+  // (i64).
+  std::map<DrawSpace, HostExprId> draws_of_loops;
+  std::map<DrawSpace, ValueId> draws_of_rounds;
+  ValueId round;  // of the innermost `while` that counts its rounds
   Lanes lanes;
   bool in_combiner = false;
 };
@@ -88,6 +92,7 @@ class BodyPart {
   ValueId uniform(ExprId id);  // a value that must be the same for all elements
   bool gives_value(ExprId id) const;
   ValueId host_scalar(HostExprId size, DType dtype);  // also of expressions with counts
+  ValueId num_draws(HostExprId draws);                // of loops, as an i64
   // The axis of an operator on this array; a vector has only one.
   static std::int8_t axis_of(const Expr& e, const Type& type);
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "compiler/lower/assigned.h"
+#include "compiler/lower/draw_numbers.h"
 #include "compiler/lower/parts/reductions.h"
 #include "runtime/core/check.h"
 
@@ -30,8 +30,16 @@ ir::Attrs BuiltinLowering::draw_attrs(const Expr& e) const {
 
 // Draws after or inside a loop also count the draws of its iterations.
 std::vector<ValueId> BuiltinLowering::draw_operands(const Expr& e, std::vector<ValueId> operands) {
-  const auto offset = cx().draw_offsets.find(draw_space(e));
-  if (offset != cx().draw_offsets.end() && !e.stream) operands.push_back(offset->second);
+  if (e.stream) return operands;
+  const auto before = cx().draws_of_loops.find(draw_space(e));
+  const auto around = cx().draws_of_rounds.find(draw_space(e));
+  ValueId offset;
+  if (before != cx().draws_of_loops.end()) offset = num_draws(before->second);
+  if (around != cx().draws_of_rounds.end()) {
+    const ValueId rounds = around->second;
+    offset = offset.is_valid() ? emit().map(ScalarOp::add, rounds, offset) : rounds;
+  }
+  if (offset.is_valid()) operands.push_back(offset);
   return operands;
 }
 

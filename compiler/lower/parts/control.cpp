@@ -6,15 +6,15 @@
 
 namespace cinch::lower {
 
-// A branch carries a draw space only if a loop inside it draws: otherwise only its sites count.
-ControlLowering::Carried ControlLowering::carried_of(const std::vector<ExprId>& roots,
-                                                     bool is_loop) {
+ControlLowering::Carried ControlLowering::carried_of(const std::vector<ExprId>& roots) {
   Assigned assigned = find_assigned(cx().checked, roots);
-  Carried carried{std::move(assigned.vars), std::move(assigned.states), {}};
-  for (const Draw& draw : assigned.draws) {
-    const Expr& e = expr(draw.expr);
-    if ((is_loop || draw.in_loop) && !e.stream) ++carried.draws[draw_space(e)];
-  }
+  return {std::move(assigned.vars), std::move(assigned.states), {}};
+}
+
+ControlLowering::Carried ControlLowering::carried_of_while(const Stmt& s) {
+  Carried carried = carried_of({s.expr2, s.expr});
+  carried.draws = loop_draws(cx().checked, s, emit().exprs());
+  if (!carried.draws.empty()) cx().round = emit().constant_int(kI64, 0);
   return carried;
 }
 
@@ -26,11 +26,7 @@ std::vector<ValueId> ControlLowering::current(const Carried& carried) {
     values.push_back(cx().lanes.rank == 0 ? v.id : full(v, type, cx().lanes.rank));
   }
   for (std::uint32_t state : carried.states) values.push_back(cx().states[state]);
-  for (const auto& [space, num_sites] : carried.draws) {
-    const auto found = cx().draw_offsets.find(space);
-    values.push_back(found != cx().draw_offsets.end() ? found->second
-                                                      : emit().constant_int(kI64, 0));
-  }
+  if (!carried.draws.empty()) values.push_back(cx().round);
   return values;
 }
 
@@ -41,7 +37,26 @@ void ControlLowering::set_current(const Carried& carried, const std::vector<Valu
     emit().name(values[next++], cx().checked.vars[var.index()].name);
   }
   for (std::uint32_t state : carried.states) cx().states[state] = values[next++];
-  for (const auto& [space, num_sites] : carried.draws) cx().draw_offsets[space] = values[next++];
+  if (!carried.draws.empty()) cx().round = values[next++];
+}
+
+void ControlLowering::number_round(const std::map<DrawSpace, LoopDraws>& draws, ValueId round) {
+  for (const auto& [space, counts] : draws) {
+    const ValueId before = emit().map(ScalarOp::mul, round, num_draws(counts.of_round));
+    const auto [at, is_first] = cx().draws_of_rounds.try_emplace(space, before);
+    if (!is_first) at->second = emit().map(ScalarOp::add, at->second, before);
+  }
+}
+
+void ControlLowering::number_after(const std::map<DrawSpace, LoopDraws>& draws,
+                                   const std::map<DrawSpace, HostExprId>& before) {
+  HostExprPool& pool = emit().exprs();
+  for (const auto& [space, counts] : draws) {
+    const auto earlier = before.find(space);
+    cx().draws_of_loops[space] = earlier == before.end()
+                                     ? counts.beyond_sites
+                                     : pool.add(earlier->second, counts.beyond_sites);
+  }
 }
 
 RegionId ControlLowering::lower_region(const Carried& carried,
@@ -51,13 +66,15 @@ RegionId ControlLowering::lower_region(const Carried& carried,
   for (VarId var : carried.vars) vars.push_back(cx().vars[var.index()]);
   const std::vector<ValueId> states = cx().states;
   const auto counts = cx().counts;
-  const auto draw_offsets = cx().draw_offsets;
+  const auto draws_of_rounds = cx().draws_of_rounds;
+  const ValueId round = cx().round;
   const RegionId region = emit().open_region();
   emit().close_region(body());
   for (std::size_t i = 0; i < vars.size(); ++i) cx().vars[carried.vars[i].index()] = vars[i];
   cx().states = states;
   cx().counts = counts;
-  cx().draw_offsets = draw_offsets;
+  cx().draws_of_rounds = draws_of_rounds;
+  cx().round = round;
   return region;
 }
 
@@ -88,7 +105,7 @@ Lowered ControlLowering::lower_if(const Expr& e) {
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
   const Type* type = has_value ? &e.type : nullptr;
-  const Carried carried = carried_of({e.args[1], otherwise}, false);
+  const Carried carried = carried_of({e.args[1], otherwise});
   std::vector<Type> types = types_of(emit(), current(carried));
   if (has_value) types.insert(types.begin(), e.type);
   const auto lower_branch = [&](ExprId branch) {
@@ -113,56 +130,47 @@ std::vector<ValueId> ControlLowering::enter_args(const Carried& carried,
   args.reserve(inits.size());
   for (ValueId init : inits) args.push_back(emit().add_arg(emit().region(), emit().type(init)));
   set_current(carried, args);
+  number_round(carried.draws, cx().round);
   return args;
 }
 
 std::vector<ValueId> ControlLowering::loop_body_results(ExprId body, const Carried& carried) {
   ExpressionLowering(cx()).lower(expr(body));
-  for (const auto& [space, num_sites] : carried.draws) {
-    cx().draw_offsets[space] =
-        emit().map(ScalarOp::add, cx().draw_offsets[space], emit().constant_int(kI64, num_sites));
+  if (!carried.draws.empty()) {
+    cx().round = emit().map(ScalarOp::add, cx().round, emit().constant_int(kI64, 1));
   }
   return current(carried);
 }
 
-// Sites after the loop already count its own sites once. If the condition draws, it drew once more
-// than the body.
-void ControlLowering::leave_loop(const Carried& carried, const std::vector<ValueId>& results,
-                                 const std::vector<ExprId>& drawn_again) {
-  set_current(carried, results);
-  const Assigned again = find_assigned(cx().checked, drawn_again);
-  for (const auto& [space, num_sites] : carried.draws) {
-    std::int64_t counted = num_sites;
-    for (const Draw& draw : again.draws) {
-      if (draw_space(expr(draw.expr)) == space && !expr(draw.expr).stream) --counted;
-    }
-    cx().draw_offsets[space] =
-        emit().map(ScalarOp::sub, cx().draw_offsets[space], emit().constant_int(kI64, counted));
-  }
-}
-
 void ControlLowering::lower_for(const Stmt& s) {
-  const Carried carried = carried_of({s.expr}, true);
+  const Carried carried = carried_of({s.expr});
   const std::vector<ValueId> inits = current(carried);
+  const auto draws = loop_draws(cx().checked, s, emit().exprs());
+  const auto draws_before = cx().draws_of_loops;
   const RegionId body = lower_region(carried, [&] {
     const ValueId i = emit().add_arg(emit().region(), scalar_type(kI64));
     cx().vars[s.var.index()] = {i};
     emit().name(i, cx().checked.vars[s.var.index()].name);
     enter_args(carried, inits);
+    if (!draws.empty()) {
+      number_round(draws, emit().map(ScalarOp::sub, i, host_scalar(s.size, kI64)));
+    }
     return loop_body_results(s.expr, carried);
   });
   ir::Attrs attrs;
   attrs.size = s.size;
   attrs.size2 = s.size2;
-  leave_loop(carried,
-             emit().emit_multi(OpKind::for_loop, inits, types_of(emit(), inits), attrs, {body}),
-             {});
+  set_current(carried,
+              emit().emit_multi(OpKind::for_loop, inits, types_of(emit(), inits), attrs, {body}));
+  number_after(draws, draws_before);
 }
 
 void ControlLowering::lower_while(const Stmt& s) {
   if (cx().lanes.rank != 0) return lower_lane_while(s);
-  const Carried carried = carried_of({s.expr2, s.expr}, true);
+  const ValueId outer_round = cx().round;
+  const Carried carried = carried_of_while(s);
   const std::vector<ValueId> inits = current(carried);
+  const auto draws_before = cx().draws_of_loops;
   const RegionId condition = lower_region(carried, [&] {
     enter_args(carried, inits);
     return std::vector<ValueId>{uniform(s.expr2)};
@@ -173,10 +181,10 @@ void ControlLowering::lower_while(const Stmt& s) {
   });
   ir::Attrs attrs;
   attrs.size = s.size;
-  leave_loop(carried,
-             emit().emit_multi(OpKind::while_loop, inits, types_of(emit(), inits), attrs,
-                               {condition, body}),
-             {s.expr2});
+  set_current(carried, emit().emit_multi(OpKind::while_loop, inits, types_of(emit(), inits), attrs,
+                                         {condition, body}));
+  cx().round = outer_round;
+  number_after(carried.draws, draws_before);
 }
 
 }  // namespace cinch::lower

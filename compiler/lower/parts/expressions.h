@@ -52,14 +52,17 @@ class ControlLowering : public BodyPart {
   struct Carried {
     std::vector<VarId> vars;
     std::vector<std::uint32_t> states;
-    std::map<std::uint32_t, std::int64_t> draws;  // number of sites inside, by draw space
+    std::map<DrawSpace, LoopDraws> draws;  // of a `while`, which then counts its rounds
   };
-  Carried carried_of(const std::vector<ExprId>& roots, bool is_loop);
+  Carried carried_of(const std::vector<ExprId>& roots);
+  Carried carried_of_while(const Stmt& s);
   std::vector<ValueId> current(const Carried& carried);
   void set_current(const Carried& carried, const std::vector<ValueId>& values);
   std::vector<ValueId> enter_args(const Carried& carried, const std::vector<ValueId>& inits);
-  void leave_loop(const Carried& carried, const std::vector<ValueId>& results,
-                  const std::vector<ExprId>& drawn_again);
+  // Every round has draws of its own.
+  void number_round(const std::map<DrawSpace, LoopDraws>& draws, ValueId round);
+  void number_after(const std::map<DrawSpace, LoopDraws>& draws,
+                    const std::map<DrawSpace, HostExprId>& before);
   // Lowers one branch or loop body as a region, which yields the result of `body`. The environment
   // is restored afterwards.
   RegionId lower_region(const Carried& carried, const std::function<std::vector<ValueId>()>& body);

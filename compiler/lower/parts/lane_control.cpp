@@ -24,7 +24,7 @@ Lowered ControlLowering::lower_lane_if(const Expr& e) {
   const Lowered condition = value(e.args.at(0));
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
-  const Carried carried = carried_of({e.args[1], otherwise}, false);
+  const Carried carried = carried_of({e.args[1], otherwise});
   const std::optional<Lowered> outer_active = cx().lanes.active;
   const auto lower_branch = [&](ExprId branch, Lowered reached) {
     std::vector<Lowered> before, after;
@@ -51,7 +51,9 @@ Lowered ControlLowering::lower_lane_if(const Expr& e) {
 // All lanes iterate together; a lane whose condition has failed keeps its values from then on.
 void ControlLowering::lower_lane_while(const Stmt& s) {
   const Type flag = scalar_type(kBool);
-  const Carried carried = carried_of({s.expr2, s.expr}, true);
+  const ValueId outer_round = cx().round;
+  const auto draws_before = cx().draws_of_loops;
+  const Carried carried = carried_of_while(s);
   const std::uint8_t lanes = cx().lanes.rank;
   const std::optional<Lowered> outer_active = cx().lanes.active;
   std::vector<ValueId> inits = current(carried);
@@ -62,6 +64,7 @@ void ControlLowering::lower_lane_while(const Stmt& s) {
     args.reserve(inits.size());
     for (ValueId init : inits) args.push_back(emit().add_arg(emit().region(), emit().type(init)));
     set_current(carried, args);
+    number_round(carried.draws, cx().round);
     cx().lanes.active = Lowered{args.back(), lanes};
     activate(value(s.expr2));
     cx().lanes.active = Lowered{full(*cx().lanes.active, flag, lanes), lanes};
@@ -91,7 +94,9 @@ void ControlLowering::lower_lane_while(const Stmt& s) {
   std::vector<ValueId> results =
       emit().emit_multi(OpKind::while_loop, inits, types, attrs, {condition, body});
   results.pop_back();
-  leave_loop(carried, results, {s.expr2});
+  set_current(carried, results);
+  cx().round = outer_round;
+  number_after(carried.draws, draws_before);
 }
 
 }  // namespace cinch::lower

@@ -1,10 +1,10 @@
 // Inlines methods of compressors, and elaborates the bodies of the program.
 #include "dsl/sema/bodies/methods.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/rank_agreement.h"
 
 namespace cinch::sema {
 
@@ -190,10 +190,13 @@ void Methods::elaborate_decode(Instance& instance) {
   out_.decode = body;
 }
 
-// Every rank must reach every collective with arrays of the same size.
-void Methods::check_collectives(const Body& sync) {
-  if (reporter_.num_errors() != 0) return;  // the tree is complete only without mistakes
-  for (const Disagreement& found : find_disagreements(out_, sync)) {
+// Every rank must reach every collective with arrays of the same size, and end with the same
+// update.
+void Methods::check_agreement(const Instance& instance,
+                              const std::function<std::vector<Disagreement>()>& find) {
+  out_.info.is_local = std::ranges::any_of(
+      instance.claims, [](const Claim& claim) { return claim.kind == ClaimKind::Local; });
+  for (const Disagreement& found : find()) {
     const std::string name(builtin_info(found.operation).name);
     switch (found.kind) {
       case Disagreement::Kind::Way:
@@ -207,11 +210,18 @@ void Methods::check_collectives(const Body& sync) {
       case Disagreement::Kind::Receiver:
         reporter_.report<DiagKind::OneReceiver>(found.cause);
         break;
+      case Disagreement::Kind::Update:
+        if (!out_.info.is_local) reporter_.report<DiagKind::UpdateDiffers>(found.cause);
+        break;
     }
   }
 }
 
 void Methods::elaborate_bodies(Instance& instance) {
+  // The tree is complete only without mistakes.
+  const auto is_complete = [this, errors = reporter_.num_errors()] {
+    return reporter_.num_errors() == errors;
+  };
   const Span span = instance.gradient_span;
   if (instance.method(ast::MethodKind::Sync) != nullptr) {
     out_.info.has_sync = true;
@@ -220,7 +230,7 @@ void Methods::elaborate_bodies(Instance& instance) {
           method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
                        [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
     });
-    check_collectives(sync);
+    if (is_complete()) check_agreement(instance, [&] { return find_disagreements(out_, sync); });
     out_.sync = sync;
     return;
   }
@@ -233,6 +243,8 @@ void Methods::elaborate_bodies(Instance& instance) {
     all_.sets.check_set_values();
     return program_result(finish_value(instance, gradient_value(instance, span), span));
   });
+  if (!is_complete()) return;
+  check_agreement(instance, [&] { return find_disagreements(out_, *out_.encode, *out_.finish); });
 }
 
 }  // namespace cinch::sema

@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "dsl/sema/elaboration/part.h"
+#include "dsl/sema/rank_agreement.h"
 
 namespace cinch::sema {
 
@@ -40,7 +42,8 @@ class Methods : Part {
   Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
   void elaborate_encode(Instance& instance);
   void elaborate_decode(Instance& instance);
-  void check_collectives(const Body& sync);
+  void check_agreement(const Instance& instance,
+                       const std::function<std::vector<Disagreement>()>& find);
   const Instance* rank_states(const Instance& instance) const;
 
   int depth_ = 0;  // number of nested inlined methods

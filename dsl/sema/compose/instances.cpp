@@ -36,6 +36,7 @@ bool takes_matrix(const Spec& spec) {
 
 void Instances::restart_draws() {
   for (auto& each : instances_) each->own_draws = 0;
+  num_methods_ = 0;
 }
 
 Instance* Instances::add_root(Spec& spec) {
@@ -213,6 +214,7 @@ void Instances::declare_item(Instance& instance, const ast::Name& name, Symbol s
 Environment Instances::environment_of(Instance& instance) {
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;
+  env.method = ++num_methods_;
   return env;
 }
 

@@ -18,6 +18,7 @@ struct Environment {
   Instance* instance = nullptr;  // nullptr in a fn
   std::vector<Scope> scopes;
   std::uint32_t shared_draws = 0;  // so far in the inlined method
+  std::uint32_t method = 0;        // the number of the inlined method
   Instance* draw_instance =
       nullptr;  // the instance whose draws these are (in a fn: of the method that calls it)
 };

@@ -124,6 +124,7 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
     Environment env{decl.unit, nullptr, {Scope{}}};
     // Shared draws of a fn count as draws of the method that calls it.
     env.shared_draws = env_->shared_draws;
+    env.method = env_->method;
     env.draw_instance = env_->draw_instance;
     Value value = error_value(span);
     if (all_.signatures.bind_fn_params(fn, values, env))

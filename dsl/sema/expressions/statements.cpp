@@ -125,6 +125,8 @@ void Statements::for_loop(const ast::For& node, Span span) {
     }
   }
   all_.numbering.forget_masks();
+  Stmt made{StmtKind::For, span};
+  made.index = all_.instances.num_methods();
   const Value body = all_.facts.in_loop([&] {
     return build_.in_block(tree()[node.body].span, [&] {
       env_->scopes.emplace_back();
@@ -136,7 +138,6 @@ void Statements::for_loop(const ast::For& node, Span span) {
   });
   all_.numbering.forget_masks();
   if (!begin || !end || body.is_error()) return;
-  Stmt made{StmtKind::For, span};
   made.var = var;
   made.size = *begin;
   made.size2 = *end;
@@ -147,6 +148,8 @@ void Statements::for_loop(const ast::For& node, Span span) {
 void Statements::while_loop(const ast::While& node, Span span) {
   const auto limit = all_.constants.host_size(node.limit, "`at_most:`");
   all_.numbering.forget_masks();
+  Stmt made{StmtKind::While, span};
+  made.index = all_.instances.num_methods();
   Value test = error_value(span);
   const Value body = all_.facts.in_loop([&] {
     test = build_.in_block(tree()[node.condition].span, [&] {
@@ -164,7 +167,6 @@ void Statements::while_loop(const ast::While& node, Span span) {
   });
   all_.numbering.forget_masks();
   if (!limit || test.is_error() || body.is_error() || !body.expr) return;
-  Stmt made{StmtKind::While, span};
   made.expr2 = test.expr;
   made.size = *limit;
   made.expr = body.expr;

@@ -58,6 +58,7 @@ void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
   const std::uint32_t number = instance == nullptr ? 0 : instance->number;
   const std::uint32_t first = is_early ? 0 : is_owners ? kOwnerSites : first_site(mode_.body);
   made.site = (number << 16) + first + next++;
+  if (counts_shared) made.index = env_->method;
 }
 
 Value RandomDraws::random_call(BuiltinId id, const CallArgs& args) {

@@ -53,6 +53,7 @@ class Program:
             "error_feedback(topk(ratio: 0.001))", perhaps with ", shared draws", or "none: " and why no such plan takes the program.
         is_matrix: the program works on matrices; a tensor's first dimension is the rows, the others are columns.
         has_finish: `Session.finish` runs code of the program.
+        is_local: the program claims that each rank has an update of its own, so replicas would drift apart.
         source: what was compiled, and its text where one was given: ("dgc", ""), ("", "compressor …"). Of an image both are empty.
         bindings: parameters that were bound when it was compiled, by name.
         fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
@@ -78,6 +79,7 @@ class Program:
         self.fingerprint = f"{info.fingerprint[1]:016x}{info.fingerprint[0]:016x}"
         self.is_matrix = bool(info.is_matrix)
         self.has_finish = bool(info.has_finish)
+        self.is_local = bool(info.is_local)
         self.aggregation = _abi.AGGREGATIONS[info.aggregation]
         self.carrier = _library.text_of(info.carrier)
         self.parameters: Dict[str, Parameter] = {each.name: each for each in map(self._parameter, range(info.num_parameters))}

@@ -117,6 +117,12 @@ class Engine:
         for parameter in settings.schedule:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
                 raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
+        for each in tensors:
+            if each.program is not None and each.program.is_local:
+                raise InvalidArgumentError(
+                    f"{each.name}: {each.program.name} claims `local`, an update of its own for each rank, so replicas would drift apart; "
+                    "cinch.Synchronizer takes it"
+                )
         self._plain = self._plain_of(tensors)
         return tensors
 

@@ -62,8 +62,9 @@ TEST(Carriers, OfStates) {
   const rt::SumCarrier none = carrier("");
   EXPECT_EQ(none.kind, rt::CarrierKind::None);
   EXPECT_TRUE(contains(none.text, "`conserves(s)`")) << none.text;
-  EXPECT_EQ(carrier("  finish(sum) {\n    s = s + sum\n    s\n  }\n  claims conserves(s)\n").kind,
-            rt::CarrierKind::None);
+  EXPECT_EQ(
+      carrier("  finish(sum) {\n    s = s + sum\n    s\n  }\n  claims conserves(s), local\n").kind,
+      rt::CarrierKind::None);
 }
 
 // `again` and `shared` are names elsewhere.
