@@ -1,4 +1,5 @@
 // The `cinch` command: every way in which a command can end, and the report of a bug.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/version.h"
 #include "runtime/core/check.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace {
 
@@ -62,10 +64,15 @@ std::string write_report(const cinch::InternalError& error,
   if (!error.program().empty()) text += "\nProgram:\n" + error.program() + "\n";
   try {
     const std::filesystem::path folder = std::filesystem::temp_directory_path();
-    const std::string path =
-        folder / fmt::format("cinch-report-{}-{}.txt", now_as_text("%Y%m%d-%H%M%S"), getpid());
-    cinch::driver::write_file(path, text);
-    return path;
+    // A new file, whose name nobody can guess and put a link at.
+    std::string path =
+        folder / fmt::format("cinch-report-{}-XXXXXX.txt", now_as_text("%Y%m%d-%H%M%S"));
+    const int file = ::mkostemps(path.data(), 4, O_CLOEXEC);
+    if (file < 0) return "";
+    const int problem = cinch::rt::write_all(
+        file, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    ::close(file);
+    return problem == 0 ? path : "";
   } catch (const std::exception&) {
     return "";
   }

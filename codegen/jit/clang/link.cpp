@@ -1,11 +1,9 @@
-// LLD in process. Objects are memory files. LLD insists on renaming its output into place, so that
-// goes through a folder of its own. LLD has global state: one link at a time.
+// LLD in process. Objects are memory files and the output is a pipe, so code passes through no
+// folder and no disk. LLD has global state: one link at a time.
+#include <fcntl.h>
 #include <lld/Common/Driver.h>
-#include <llvm/ADT/SmallString.h>
-#include <llvm/ADT/Twine.h>
-#include <llvm/Support/FileSystem.h>
-#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "codegen/jit/clang/stages.h"
@@ -49,41 +48,63 @@ class MemoryFile {
   int fd_;
 };
 
-// A new folder, removed with its contents at the end of its scope.
-class OutputFolder {
+// A pipe, and a thread that keeps what is written to it. LLD writes to anything but a regular file
+// as it is: for a regular one it maps a sparse file beside it, which kills the process where the
+// disk is full, and renames that into place.
+class OutputPipe {
  public:
-  OutputFolder() : error_(llvm::sys::fs::createUniqueDirectory("cinch-link", path_)) {}
-  ~OutputFolder() {
-    // If it cannot be removed, it stays in the folder for temporary files.
-    if (!error_) static_cast<void>(llvm::sys::fs::remove_directories(path_));
+  OutputPipe() {
+    if (::pipe2(ends_, O_CLOEXEC) != 0) {
+      error_ = errno;
+      return;
+    }
+    error_ = ::pthread_create(&reader_, nullptr, read_all, this);
+    is_reading_ = error_ == 0;
   }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
+  ~OutputPipe() {
+    static_cast<void>(take());
+    if (ends_[0] >= 0) ::close(ends_[0]);
+  }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
 
-  const std::error_code& error() const { return error_; }
-  std::string file() const { return (path_ + "/kernels.so").str(); }
+  int error() const { return error_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(ends_[1]); }
+
+  // What was written. Nothing is written afterwards.
+  Bytes take() {
+    if (ends_[1] >= 0) ::close(std::exchange(ends_[1], -1));
+    if (std::exchange(is_reading_, false)) ::pthread_join(reader_, nullptr);
+    return std::move(bytes_);
+  }
 
  private:
-  llvm::SmallString<128> path_;
-  std::error_code error_;
-};
+  static void* read_all(void* pipe) {
+    auto& self = *static_cast<OutputPipe*>(pipe);
+    std::vector<char> part(1 << 16);
+    for (;;) {
+      const ssize_t got = ::read(self.ends_[0], part.data(), part.size());
+      if (got == 0 || (got < 0 && errno != EINTR)) return nullptr;
+      if (got > 0) self.bytes_.append(part.data(), static_cast<std::size_t>(got));
+    }
+  }
 
-Bytes read_file(const std::string& path, std::string& log) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, false, false);
-  if (buffer) return (*buffer)->getBuffer().str();
-  log += path + ": " + buffer.getError().message();
-  return {};
-}
+  int ends_[2] = {-1, -1};
+  int error_ = 0;
+  pthread_t reader_ = {};
+  bool is_reading_ = false;
+  Bytes bytes_;
+};
 
 // Runs LLD over `objects` with `more_args`; `script` is the text of a version script, or empty.
 Bytes link(const std::vector<std::string_view>& objects, const std::string& script,
            const std::vector<std::string>& more_args, std::string& log) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  OutputFolder output;
+  OutputPipe output;
   std::deque<MemoryFile> inputs;
-  if (output.error()) {
-    log += "no folder for temporary files (TMPDIR): " + output.error().message();
+  if (output.error() != 0) {
+    log += "no pipe for the linker: " + std::string(std::strerror(output.error()));
     return {};
   }
   const auto keep = [&](std::string_view bytes) -> std::string {
@@ -94,7 +115,7 @@ Bytes link(const std::vector<std::string_view>& objects, const std::string& scri
   };
   std::vector<std::string> args = {"ld.lld", "-shared",     "--threads=1",      "--build-id=none",
                                    "-z",     "noexecstack", "--hash-style=gnu", "--gc-sections",
-                                   "-o",     output.file()};
+                                   "-o",     output.path()};
   args.insert(args.end(), more_args.begin(), more_args.end());
   if (!script.empty()) args.push_back("--version-script=" + keep(script));
   for (std::string_view object : objects) {
@@ -107,7 +128,8 @@ Bytes link(const std::vector<std::string_view>& objects, const std::string& scri
   llvm::raw_string_ostream log_stream(log);
   const lld::Result result =
       lld::lldMain(arg_ptrs, log_stream, log_stream, {{lld::Gnu, &lld::elf::link}});
-  return result.retCode == 0 ? read_file(output.file(), log) : Bytes{};
+  Bytes linked = output.take();
+  return result.retCode == 0 ? linked : Bytes{};
 }
 
 }  // namespace
