@@ -8,6 +8,7 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
 from ._hook import Hook, run_hook
+from ._names import plain_names, without_compile
 from ._phases import agree_on_pause
 from ._recipes import chosen
 
@@ -59,7 +60,7 @@ class Compression:
 
 
 def compress(
-    model: DistributedDataParallel,
+    model: "torch.nn.Module",
     program: Union[str, Program],
     *,
     optimizer: Optional["torch.optim.Optimizer"] = None,
@@ -68,7 +69,7 @@ def compress(
     """Has the gradients of `model` averaged by Cinch. All ranks call it alike, before the first step.
 
     Args:
-        model: in DistributedDataParallel, without a communication hook.
+        model: in DistributedDataParallel, without a communication hook; torch.compile may be around it.
         program: a name of the library ("dgc"), a file ("mine.cinch"), an expression ("error_feedback(onebit)"), or what
             `cinch.compile` gave. "auto": what `recipe` chooses for the model and its `optimizer`, which must be given, with `link` and
             `budget` as there.
@@ -104,14 +105,16 @@ def compress(
     integers, ranks that differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks
     that have not come). Later, from `backward`: SyncError, which names rank, tensor and phase.
     """
+    model = without_compile(model)
     if not isinstance(model, DistributedDataParallel):
         raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
     found = chosen(program, model.module.parameters(), optimizer, settings, model.process_group)
     hook = Hook(found.program, group=model.process_group, **found.settings)
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
+    plain = plain_names(model.module)
     hook.bind(
-        [(name, parameter) for name, parameter in named if name not in ignored],
+        [(plain(name), parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
         check=lambda: _check_model(model, found.failure),
         optimizer=optimizer,
@@ -126,9 +129,10 @@ def _check_model(model: DistributedDataParallel, failure: Optional[Exception]) -
         raise failure
     if getattr(model, "_comm_hooks", None):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
+    plain = plain_names(model.module)
     for name, module in model.module.named_modules():
         if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
-            raise InvalidArgumentError(f"{name or 'the model'}: gradients of an embedding with sparse=True are not taken; dense ones are")
+            raise InvalidArgumentError(f"{plain(name) or 'the model'}: gradients of an embedding with sparse=True are not taken; dense ones are")
     dynamo = getattr(torch, "_dynamo", None)
     if dynamo is not None and getattr(dynamo.config, "optimize_ddp", None) == "python_reducer":
         raise InvalidArgumentError('torch._dynamo.config.optimize_ddp is "python_reducer", which runs no communication hooks of Python\'s own: set it to True')

@@ -11,9 +11,10 @@ from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
 from ._momentum import Velocity, check_optimizer, fit
+from ._names import plain_names
 from ._phases import agree_on_pause
 from ._settings import settings_of
-from ._shards import Unit, plain_name, trainable, units_of
+from ._shards import Unit, trainable, units_of
 
 log = logging.getLogger("cinch")
 
@@ -283,7 +284,8 @@ def fit_module(
     model: "torch.nn.Module", engine: Engine, optimizer: Optional["torch.optim.Optimizer"], velocity_of: Velocity, factor: float = 1.0
 ) -> None:
     """`fit` for parameters whose optimizer has shards."""
-    named = {plain_name(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
+    plain = plain_names(model)
+    named = {plain(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
     fit(engine, [named[tensor.name] for tensor in engine.compressed.tensors], optimizer, velocity_of=velocity_of, factor=factor)
 
 
