@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
-from ._hook import Hook, run_hook
+from ._hook import Hook, LeftOver, run_hook
 from ._names import plain_names, without_compile
 from ._phases import agree_on_pause
 from ._recipes import chosen
@@ -110,6 +110,7 @@ def compress(
         raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
     found = chosen(program, model.module.parameters(), optimizer, settings, model.process_group)
     hook = Hook(found.program, group=model.process_group, **found.settings)
+    hook.is_of_compress = True
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
     plain = plain_names(model.module)
@@ -119,6 +120,7 @@ def compress(
         check=lambda: _check_model(model, found.failure),
         optimizer=optimizer,
     )
+    model._comm_hooks.clear()  # of what was left over
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 
@@ -127,7 +129,7 @@ def _check_model(model: DistributedDataParallel, failure: Optional[Exception]) -
     """`failure`: of what came before."""
     if failure is not None:
         raise failure
-    if getattr(model, "_comm_hooks", None):
+    if any(not isinstance(state, LeftOver) for _, state in model._comm_hooks):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
     plain = plain_names(model.module)
     for name, module in model.module.named_modules():
