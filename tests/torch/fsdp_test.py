@@ -1,4 +1,5 @@
 """`compress_fsdp` against FSDP2 without it."""
+import copy
 import logging
 import warnings
 
@@ -184,8 +185,18 @@ def resumed(rank, world):
     compression = cinch.torch.compress_fsdp(model, "none", **settings)
     train(model, rank, 3)
     saved, parameters = compression.state_dict(), {name: value.full_tensor() for name, value in model.state_dict().items()}
+    shards = copy.deepcopy(model.state_dict())
     train(model, rank, 3, first=3)
     wanted = whole(model)
+    last = list(compression.engines)[-1]
+    lacking = {key: value for key, value in saved.items() if key.rpartition("/")[0] != last}
+    model.load_state_dict(shards)
+    with pytest.raises(cinch.InvalidArgumentError, match="no states of Cinch"):
+        compression.load_state_dict(lacking)
+    assert {engine.step for engine in compression.engines.values()} == {6}
+    assert compression.load_state_dict(saved) == ""
+    train(model, rank, 3, first=3)
+    assert_same(whole(model), wanted)
     compression.close()
     again = Model()
     again.load_state_dict(parameters)

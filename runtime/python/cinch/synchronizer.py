@@ -282,9 +282,9 @@ class Synchronizer:
         return room.raw[: size.value]
 
     def states_load(self, saved: Union[bytes, Sequence[bytes]]) -> Restored:
-        """Takes over saved states. Bytes: this rank's, of the same plan and number of ranks, by itself. A list: what the
-        ranks of an earlier run saved, whatever its plan and number were; all ranks call it with the same, before the first
-        step. Errors: InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError; states are then as
+        """Takes over saved states. Between steps; the next step is then `next_step` of what is returned. Bytes: this rank's, of the same
+        plan and number of ranks, by itself. A list: what the ranks of an earlier run saved, whatever its plan and number were;
+        all ranks call it with the same, between the same steps. Errors: InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError; states are then as
         before."""
         told = _abi.sized(sync_abi.SyncRestored)
         if isinstance(saved, bytes):

@@ -42,7 +42,7 @@ class Compression:
         return self.engine.state_dict()
 
     def load_state_dict(self, saved: Any) -> str:
-        """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
+        """All ranks call it between the same steps: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
         return self.engine.load_state_dict(saved)
 
     def pause(self) -> None:

@@ -341,22 +341,51 @@ class Engine:
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
-        one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
-        InvalidArgumentError, FileError, VersionError, on the rank whose states are at fault; CancelledError on the others,
+        one. All ranks call it between the same steps, and go on with the step of the states. Returns what could not be taken
+        over, a line each. Errors, after which all ranks have what they had: InvalidArgumentError (a step is under way, too),
+        FileError, VersionError, or SyncError of an earlier step, on the rank that is at fault; CancelledError on the others,
         TimedOutError."""
-        meeting = Meeting(self.group, self.settings.time_to_meet)
-        step, states, restored = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
-        if states:
-            restored = self.compressed.states_load(states)
-        self.step = step
-        self.was_dense = self.phases.is_dense(step - 1) if step > self.settings.first_step else self.was_dense
-        self._has_states = True
+        return self.take_over(saved)[0]
+
+    def take_over(self, saved: Mapping[str, Any]) -> Tuple[str, Callable[[], None]]:
+        """As `load_state_dict`. Also returns what gives this rank back the states that it had."""
+        undo: List[Callable[[], None]] = []
+
+        def act() -> Tuple[int, List[bytes], Optional[Restored]]:
+            undo.append(self._kept())
+            return self._states_in(saved)
+
+        try:
+            step, states, restored = Meeting(self.group, self.settings.time_to_meet).agree(act, lambda made: {"the step of the states": made[0]})
+            if states:
+                restored = self.compressed.states_load(states)
+        except Exception:
+            for each in undo:
+                each()
+            raise
+        self.step, self.was_dense, self._has_states = step, self.phases.is_dense(step - 1), True
         notes = [restored.notes] if restored is not None and restored.notes else []
         if self.direction is not None:
             # Of this rank, or of rank 0, which has the same unless ranks own parts of tensors.
             found = [_rules.states_in(saved, f"rank{rank}.exact.") for rank in (self.transport.rank, 0)]
             notes += self.direction.load(found[0] or found[1])
-        return "\n".join(notes)
+        return "\n".join(notes), undo[0]
+
+    def _kept(self) -> Callable[[], None]:
+        if self.failure is not None:
+            raise self.failure
+        if self._is_under_way:
+            raise InvalidArgumentError("a step is under way: states are loaded between steps")
+        states, place = self.compressed.states_save(), (self.step, self.was_dense, self._has_states)
+        exact = {} if self.direction is None else {name: state.clone() for name, state in self.direction.named_states().items()}
+
+        def undo() -> None:
+            self.compressed.states_load(states)
+            self.step, self.was_dense, self._has_states = place
+            if self.direction is not None:
+                self.direction.load(exact)
+
+        return undo
 
     def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes], Optional[Restored]]:
         """The step of the states, and those of all ranks; none where this rank has taken its own already, and what that did."""

@@ -193,14 +193,23 @@ class ShardedCompression:
         return {f"{name}/{key}": value for name, engine in self.engines.items() for key, value in engine.state_dict().items()}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
-        """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over, a
-        line each. Errors: InvalidArgumentError (a module has no states in `saved`), FileError, VersionError."""
+        """All ranks call it between the same steps: docs/pytorch.md, Checkpoints. Returns what could not be taken over, a
+        line each. Errors, after which all ranks have what they had: InvalidArgumentError (a module has no states in `saved`),
+        FileError, VersionError."""
         if not isinstance(saved, Mapping):
             raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
         notes = []
-        for name, engine in self.engines.items():
-            of = {key.rpartition("/")[2]: value for key, value in saved.items() if key.rpartition("/")[0] == name}
-            notes.append(engine.load_state_dict(of))
+        undo: List[Callable[[], None]] = []
+        try:
+            for name, engine in self.engines.items():
+                of = {key.rpartition("/")[2]: value for key, value in saved.items() if key.rpartition("/")[0] == name}
+                note, before = engine.take_over(of)
+                notes.append(note)
+                undo.append(before)
+        except Exception:
+            for each in undo:
+                each()
+            raise
         return "\n".join(each for each in notes if each)
 
     def pause(self) -> None:

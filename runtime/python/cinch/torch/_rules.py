@@ -43,13 +43,15 @@ class Direction:
         return {f"{kind}.{name}": state for place, name in self._names.items() for kind, state in zip(self.kinds, self.states[place])}
 
     def load(self, found: Mapping[str, Any]) -> List[str]:
-        """Takes over `named_states` of an earlier run. Returns what begins anew."""
+        """Takes over `named_states` of an earlier run, or step. Returns what begins anew, as all that is not saved does."""
+        self.states = {place: self.states[place] for place in self._names}
         notes = []
         for name, state in self.named_states().items():
             given = found.get(name)
             if given is not None and given.numel() == state.numel():
                 state.copy_(given.reshape(state.shape))
             else:
+                state.zero_()
                 notes.append(f"the {name.replace('.', ' of ', 1)}, which is exact, begins anew")
         return notes
 
