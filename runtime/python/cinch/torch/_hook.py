@@ -33,7 +33,7 @@ class LeftOver:
 
 class Hook:
     """What `run_hook` keeps: `model.register_comm_hook(hook, cinch.torch.run_hook)`, which `compress` does, or whatever
-    takes a state and a hook, as Lightning's DDPStrategy. It pickles: settings do, the connection is opened anew. That of `compress` does
+    takes a state and a hook, as Lightning's DDPStrategy on GPUs (docs/pytorch.md). It pickles: settings do, the connection is opened anew. That of `compress` does
     not, since its model has no hook when it is loaded.
 
     Without `bind` it learns the parameters from the first step's buckets, and names them by their place there. Of a static graph
