@@ -235,7 +235,9 @@ typedef enum cinch_dtype CINCH_OF_INT { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16
 /* A dense tensor in row-major order. */
 typedef struct cinch_tensor {
   size_t struct_size;
-  void* data; /* may be NULL if there are no elements, and in cinch_session_open */
+  /* at a multiple of an element's bytes; may be NULL if there are no elements, and in
+   * cinch_session_open */
+  void* data;
   cinch_dtype dtype;
   cinch_device device; /* the device that `data` is on */
   int32_t device_number;

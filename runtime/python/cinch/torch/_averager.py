@@ -61,6 +61,8 @@ class Averager(Compression):
             engine.check(name, gradient)
             lies = gradient.detach().permute(_tensors.memory_order(parameter))
             dense = lies.contiguous()
+            if dense.data_ptr() % dense.element_size():
+                dense = dense.clone()
             taken.append((parameter, gradient, lies, dense))
             engine.ready(place, dense, is_used=is_used)
         is_skipped = engine.finish()

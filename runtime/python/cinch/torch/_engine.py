@@ -101,8 +101,10 @@ class Engine:
         for name, tensor in named:
             _tensors.check_gradient(name, tensor)
         self.device = named[0][1].device
+        if self.device.type not in ("cpu", "cuda"):
+            raise InvalidArgumentError(f"{named[0][0]} is on {self.device}: parameters on CPUs and CUDA's GPUs are taken")
         for name, tensor in named:
-            if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
+            if tensor.device != self.device:
                 raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
         settings = self.settings
         check_transport(settings.transport, self.device)
