@@ -381,7 +381,7 @@ def mistaken(rank, world, which):
         ("no module", "call torch.distributed.fsdp.fully_shard"),
         ("two dimensions", "own HSDP is not"),
         ("plan", 'takes "reduce_scatter" alone'),
-        ("whole", "compresses whole tensors"),
+        ("whole", 'the rule {"name": "'),
         ("settings", "skips_non_finite is False on rank 0 and True on rank 1"),
     ],
 )

@@ -1,4 +1,5 @@
 """What averages the gradients of one model: tensors with their programs, a transport, and synchronizers over it."""
+import json
 import logging
 import time
 import warnings
@@ -8,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 import torch
 
-from ..errors import Error, InvalidArgumentError, SyncError
+from ..errors import CheckError, Error, InvalidArgumentError, SyncError
 from ..program import Program, compile
 from ..synchronizer import Restored, Synchronizer, SyncTensor
 from ..transport import Transport
@@ -119,6 +120,11 @@ class Engine:
         for parameter in settings.schedule:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
                 raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
+        for each in tensors:
+            if self._is_reduced and each.program is not None and each.program.is_matrix:
+                raise InvalidArgumentError(
+                    f"{each.name} is a parameter of FSDP2, of which ranks send parts, and {each.program.name} compresses whole matrices: take another program, "
+                    f'the rule {_exact_rule(each.name)}, or compress_replicas')
         self._plain = self._plain_of(tensors)
         return tensors
 
@@ -406,12 +412,21 @@ class Engine:
             raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
         return int(saved[f"rank{ranks[0]}.step"]), states, restored
 
+    def remedy(self, text: str) -> str:
+        """Where a condition of a program does not hold for a parameter, which `text` names behind the task."""
+        tensor = next((each for each in self.compressed.tensors if each.program is not None and f": {each.name}: " in text), None)
+        return "" if tensor is None else f". {tensor.name} has the shape {tensor.shape}; the rule {_exact_rule(tensor.name)} keeps it out"
+
     def close(self) -> None:
         """Gives up: ranks that wait for this one get an error."""
         for sync in (self._dense, self.compressed):
             if sync is not None:
                 sync.close()
         self.transport.close()
+
+
+def _exact_rule(name: str) -> str:
+    return json.dumps({"name": name, "use": "exact"})
 
 
 class _Failing:
@@ -428,5 +443,6 @@ class _Failing:
             return
         # Later failures follow from the first one.
         if self._engine.failure is None:
-            self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
+            text = error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+            self._engine.failure = SyncError(text + (self._engine.remedy(text) if isinstance(error, CheckError) else ""))
         raise self._engine.failure from error

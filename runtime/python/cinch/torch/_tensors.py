@@ -19,7 +19,7 @@ def check_gradient(name: str, tensor: "torch.Tensor") -> None:
     if tensor.layout != torch.strided:
         raise InvalidArgumentError(f"{name}: gradients of layout {tensor.layout} are not taken, dense ones are")
     if tensor.dtype not in _DTYPES:
-        raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are")
+        raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are: convert the parameter, or freeze it (requires_grad=False)")
 
 
 def memory_order(tensor: "torch.Tensor") -> Tuple[int, ...]:
