@@ -73,6 +73,18 @@ def test_gradients_that_are_not_contiguous(ranks):
         assert_same(conv, torch.arange(48, dtype=torch.float32).reshape(4, 3, 2, 2) * 1.5)
 
 
+def in_a_context(rank, world):
+    weight = torch.nn.Parameter(torch.zeros(72, 64))
+    with cinch.torch.Averager([("w", weight)], "none", timeout=5) as averager:
+        averager.average()
+    with pytest.raises(cinch.SyncError, match="closed"):
+        averager.average()
+
+
+def test_a_context_closes_it(ranks):
+    ranks.run(2, in_a_context)
+
+
 def not_aligned(rank, world):
     weight = torch.nn.Parameter(torch.zeros(72, 64))
     averager = cinch.torch.Averager([("w", weight)], "none")

@@ -64,6 +64,8 @@ class Synchronizer:
         device: None for CPUs, or the number of a GPU, where tensors then are.
         stream: CUstream in whose order tensors are ready.
 
+    Use it as a context manager, or `close` it.
+
     A step is `step(…)`, or `begin`, `ready` for each tensor, `finish`. After one that failed all ranks have an error, and no
     more steps are taken. Errors of opening: InvalidArgumentError (also where ranks differ, on all of them), UnavailableError,
     CancelledError, TimedOutError.
@@ -145,8 +147,14 @@ class Synchronizer:
         raise TypeError("a synchronizer is not pickled: states_save gives its states")
 
     def close(self) -> None:
-        """Again is allowed; no call runs then."""
+        """Again is allowed; no call runs then. The transport stays open."""
         self._release()
+
+    def __enter__(self) -> "Synchronizer":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def _alive(self) -> ctypes.c_void_p:
         if not self._release.alive:

@@ -14,10 +14,17 @@ from ._recipes import chosen
 
 
 class Compression:
-    """What `compress` returns: states, reports, and the end of it."""
+    """What `compress` returns: states, reports, and the end of it. Use it as a context manager, or `close` it, where training ends before
+    the process does."""
 
     def __init__(self, hook: Hook) -> None:
         self.hook = hook
+
+    def __enter__(self) -> "Compression":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     @property
     def engine(self) -> Engine:
@@ -55,7 +62,7 @@ class Compression:
         agree_on_pause([self.engine], False)
 
     def close(self) -> None:
-        """Gives up: other ranks that wait for this one get an error."""
+        """No more steps are taken. Other ranks that wait for this one get an error."""
         self.engine.close()
 
 

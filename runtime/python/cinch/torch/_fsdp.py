@@ -157,7 +157,7 @@ def _only_unit(module: Any) -> Unit:
 
 
 class ShardedCompression:
-    """What `compress_fsdp` and `compress_replicas` return: states, reports, and the end of it.
+    """What `compress_fsdp` and `compress_replicas` return: states, reports, and the end of it. A context manager, as `Compression` is.
 
     Attributes:
         engines: by name of the FSDP module; "" is the model itself.
@@ -168,6 +168,12 @@ class ShardedCompression:
         self._calls, self._every = 0, report_every
         if self.state_bytes:
             log.warning("cinch: %.3f MB of states on rank %d, in %d FSDP modules", self.state_bytes / 1e6, self._transport.rank, len(engines))
+
+    def __enter__(self) -> "ShardedCompression":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     @property
     def _transport(self) -> Transport:
@@ -221,7 +227,7 @@ class ShardedCompression:
         agree_on_pause(list(self.engines.values()), False)
 
     def close(self) -> None:
-        """Gives up: other ranks that wait for this one get an error."""
+        """As `Compression.close`."""
         for engine in self.engines.values():
             engine.close()
 
