@@ -199,6 +199,9 @@ typedef struct cinch_program_info {
    * (as f32), a compressor such as "error_feedback(topk(ratio: 0.001))", perhaps followed by
    * ", shared draws", or "none: " and why no such plan takes the program. */
   const char* carrier;
+  /* What the compiler warns of, as `cinch check` shows it; empty: of nothing, or the program was
+   * loaded. */
+  const char* warnings;
 } cinch_program_info;
 CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
                                               cinch_program_info* info, cinch_error* error);

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import torch
 
 from ..errors import CheckError, Error, InvalidArgumentError, SyncError
-from ..program import Program, compile
+from ..program import Program, compile, quietly
 from ..synchronizer import Restored, Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _rules, _states, _tensors
@@ -62,6 +62,7 @@ class Engine:
         self._tell_choice()
         if self.transport.rank == 0:
             told.tell_start(self.compressed, self.phases.dense_steps, self._idle_rules)
+            told.warn_of_programs([each for each in self.compressed.programs if each is not settings.program])  # of that `compile` has
         self._dense: Optional[Synchronizer] = None
         if self.phases.has_dense_steps:
             self._open_dense()
@@ -132,8 +133,9 @@ class Engine:
         settings = self.settings
         starts = {parameter: float(value_at(settings.first_step + dense_steps)) for parameter, value_at in settings.schedule.items()}
         # Checked even if no tensor uses the program: its name may be wrong.
-        self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
-        return choose(shapes, self._default, settings.rules, self._gpu, starts)
+        with quietly():
+            self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+            return choose(shapes, self._default, settings.rules, self._gpu, starts)
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
         """Any program for the GPU. Its image also has the code that adds exact tensors there, so that steps which compress

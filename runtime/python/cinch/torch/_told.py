@@ -3,6 +3,7 @@ import logging
 import warnings
 from typing import Any, Dict, Mapping, Sequence
 
+from ..program import Program
 from ..synchronizer import Synchronizer
 
 log = logging.getLogger("cinch.torch")
@@ -14,6 +15,12 @@ def tell_start(compressed: Synchronizer, dense_steps: int, idle_rules: Sequence[
         warnings.warn(f"rules that fit no parameter: {', '.join(idle_rules)}", stacklevel=5)
     if log.isEnabledFor(logging.INFO):
         log.info(start_line(compressed, dense_steps))
+
+
+def warn_of_programs(programs: Sequence[Program]) -> None:
+    """What the compiler warns of, once."""
+    for text in dict.fromkeys(program.warnings.rstrip() for program in programs if program.warnings):
+        warnings.warn(text, stacklevel=5)
 
 
 def start_line(compressed: Synchronizer, dense_steps: int) -> str:
