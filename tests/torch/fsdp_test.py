@@ -213,6 +213,17 @@ def resumed(rank, world):
     return not torch.equal(whole(fresh), wanted)
 
 
+def warned_of_rules(rank, world):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cinch.torch.compress_fsdp(sharded(), "none", rules=[{"name": "first.*", "use": "topk"}, {"name": "nothing.*", "use": "topk"}])
+    return [str(each.message) for each in caught if each.filename == __file__ and "rules" in str(each.message)]
+
+
+def test_rules_that_fit_a_module_are_not_warned_of(ranks):
+    assert ranks.run(2, warned_of_rules) == [['rules that fit no parameter: 2 ({"name": "nothing.*", "use": "topk"})'], []]
+
+
 def test_states_go_on(ranks):
     assert ranks.run(3, resumed) == [True] * 3
 

@@ -64,6 +64,7 @@ def rolled_back(rank, world, program, settings, moves_momentum=False, steps=6):
         ("error_feedback(onebit)", {}, False),
         ("two_way(topk)", {}, False),
         ("signum", {}, False),
+        ("signum", {"dense_steps": 7}, False),
         ("dgc", {"dense_steps": 8}, True),
         ("dgc", {"dense_steps": 2, "dense_after": 7}, True),
     ],

@@ -61,8 +61,7 @@ class Engine:
         self.compressed = self._opened(tensors)
         self._tell_choice()
         if self.transport.rank == 0:
-            told.tell_start(self.compressed, self.phases.dense_steps, self._idle_rules)
-            told.warn_of_programs([each for each in self.compressed.programs if each is not settings.program])  # of that `compile` has
+            told.tell_start(self.compressed, self.phases.dense_steps)
         self._dense: Optional[Synchronizer] = None
         if self.phases.has_dense_steps:
             self._open_dense()
@@ -73,7 +72,7 @@ class Engine:
         self._clip = None if settings.clip is None else Clip(settings.clip, self.transport.world)
         self.direction = _rules.direction_of(self.compressed.programs)
         if self.direction is not None:
-            self.direction.open(self.compressed.tensors, self.transport.rank, self.device)
+            self.direction.open(self.compressed.tensors, self.transport.rank, self.device, has_exact_steps=self.phases.has_dense_steps)
         self._updates: Dict[int, "torch.Tensor"] = {}
         self.failure: Optional[SyncError] = None
         self._is_under_way, self._carries, self._scale = False, False, 1.0
@@ -115,7 +114,7 @@ class Engine:
         self.phases = Phases.of(settings, [each.program for each in tensors if each.program is not None])
         if self.phases.dense_steps > 0 and settings.dense_steps is None and settings.schedule:
             tensors = self._choice(shapes, self.phases.dense_steps)  # payloads have room for what the schedule begins with
-        self._idle_rules = idle_rules(shapes, settings.rules)
+        self.idle_rules = idle_rules(shapes, settings.rules)
         # Programs on matrices get dimensions in memory order, since that is the array that is passed.
         tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
         for parameter in settings.schedule:
@@ -178,6 +177,11 @@ class Engine:
         alone = _rules.begins_alone(self.compressed.programs)
         if alone is not None:
             raise InvalidArgumentError(f"{alone.name} cannot pause: exact steps would leave its states behind")
+
+    @property
+    def warnings(self) -> List[str]:
+        """Of the compiler, beside those that `cinch.compile` has told already."""
+        return [each.warnings.rstrip() for each in self.compressed.programs if each.warnings and each is not self.settings.program]
 
     def set_pause(self, is_paused: bool) -> None:
         """All ranks call it between the same steps, which `pause` sees to."""

@@ -15,6 +15,7 @@ from ._names import plain_names
 from ._phases import agree_on_pause
 from ._settings import settings_of
 from ._shards import Unit, trainable, units_of
+from ._told import warn_of_start
 
 log = logging.getLogger("cinch")
 
@@ -166,6 +167,7 @@ class ShardedCompression:
     def __init__(self, engines: Dict[str, Engine], report_every: int = 0) -> None:
         self.engines = engines
         self._calls, self._every = 0, report_every
+        warn_of_start(list(engines.values()))
         if self.state_bytes:
             log.warning("cinch: %.3f MB of states on rank %d, in %d FSDP modules", self.state_bytes / 1e6, self._transport.rank, len(engines))
 

@@ -12,6 +12,7 @@ from ._engine import Engine
 from ._group import group_of
 from ._momentum import as_in_memory, as_it_is, check_optimizer, fit, taken_in
 from ._settings import settings_of
+from ._told import warn_of_start
 
 
 class _Step:
@@ -94,6 +95,7 @@ class Hook:
             check()
 
         self.engine = Engine(named, self.settings, self._group, check_all)
+        warn_of_start([self.engine])
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:

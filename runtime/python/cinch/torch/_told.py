@@ -1,26 +1,31 @@
 """Lines about the start and about steps."""
 import logging
 import warnings
-from typing import Any, Dict, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Sequence
 
-from ..program import Program
 from ..synchronizer import Synchronizer
+
+if TYPE_CHECKING:
+    from ._engine import Engine
 
 log = logging.getLogger("cinch.torch")
 
 
-def tell_start(compressed: Synchronizer, dense_steps: int, idle_rules: Sequence[str]) -> None:
-    """What is compressed by what; a warning of rules that fit no parameter."""
-    if idle_rules:
-        warnings.warn(f"rules that fit no parameter: {', '.join(idle_rules)}", stacklevel=5)
+def tell_start(compressed: Synchronizer, dense_steps: int) -> None:
+    """What is compressed by what."""
     if log.isEnabledFor(logging.INFO):
         log.info(start_line(compressed, dense_steps))
 
 
-def warn_of_programs(programs: Sequence[Program]) -> None:
-    """What the compiler warns of, once."""
-    for text in dict.fromkeys(program.warnings.rstrip() for program in programs if program.warnings):
-        warnings.warn(text, stacklevel=5)
+def warn_of_start(engines: Sequence["Engine"]) -> None:
+    """Warnings, on rank 0, of rules that fit no parameter of any engine, and what the compiler warns of."""
+    if engines[0].transport.rank != 0:
+        return
+    idle = [rule for rule in engines[0].idle_rules if all(rule in engine.idle_rules for engine in engines)]
+    if idle:
+        warnings.warn(f"rules that fit no parameter: {', '.join(idle)}", stacklevel=4)
+    for text in dict.fromkeys(text for engine in engines for text in engine.warnings):
+        warnings.warn(text, stacklevel=4)
 
 
 def start_line(compressed: Synchronizer, dense_steps: int) -> str:
