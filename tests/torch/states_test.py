@@ -46,7 +46,7 @@ def rolled_back(rank, world, program, settings, moves_momentum=False, steps=6):
     """The model and states after three more steps, by turns: from what was saved before them."""
     model, ddp, optimizer, compression = made(program, settings, moves_momentum)
     train(ddp, optimizer, rank, steps)
-    saved = copy.deepcopy((model.state_dict(), optimizer.state_dict(), compression.state_dict()))
+    saved = (*copy.deepcopy((model.state_dict(), optimizer.state_dict())), compression.state_dict())  # the last is a copy
     told = []
     for _ in range(3):
         train(ddp, optimizer, rank, 3, first=steps)

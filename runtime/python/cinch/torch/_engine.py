@@ -3,8 +3,7 @@ import json
 import logging
 import time
 import warnings
-from dataclasses import dataclass, field, replace
-from statistics import median
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
@@ -22,15 +21,6 @@ from ._policy import Named, choose, default_of, idle_rules
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
-_STEPS_TO_COMPARE = 5
-
-
-@dataclass
-class StepTimes:
-    """Milliseconds that steps took behind the backward pass, by kind of step."""
-
-    dense: List[float] = field(default_factory=list)
-    compressed: List[float] = field(default_factory=list)
 
 
 class Engine:
@@ -77,7 +67,7 @@ class Engine:
         self.failure: Optional[SyncError] = None
         self._is_under_way, self._carries, self._scale = False, False, 1.0
         self._last = self.compressed if self._dense is None or not self.is_dense_step else self._dense
-        self.times, self._has_warned = StepTimes(), False
+        self.times = told.StepTimes()
         self._bytes = {name: t.numel() * t.element_size() for name, t in named}
 
     @property
@@ -278,7 +268,7 @@ class Engine:
                     self._give(*given)
             is_skipped = self.sync.finish()
             self._turn_exact_ones(is_skipped)
-        self._note_time((time.perf_counter() - begun) * 1e3)
+        self.times.note((time.perf_counter() - begun) * 1e3, is_dense=is_dense, warns=self.transport.rank == 0)
         self.step += 1
         self._last = self.compressed if not is_dense or self._dense is None else self._dense
         if not is_skipped:
@@ -312,18 +302,6 @@ class Engine:
         else:
             log.info("cinch: %s", choice)
 
-    def _note_time(self, milliseconds: float) -> None:
-        kept = self.times.dense if self.is_dense_step else self.times.compressed
-        kept.append(milliseconds)
-        del kept[:-100]
-        enough = min(len(self.times.dense), len(self.times.compressed)) >= _STEPS_TO_COMPARE
-        if self._has_warned or not enough or self.transport.rank != 0:
-            return
-        dense, compressed = median(self.times.dense[1:]), median(self.times.compressed[1:])
-        if compressed > dense:
-            self._has_warned = True
-            warnings.warn(f"compression costs more than it saves: steps wait {compressed:.1f} ms for the exchange, dense ones waited {dense:.1f} ms", stacklevel=2)
-
     def report(self) -> Dict[str, Any]:
         """Of the last step on this rank: what `Synchronizer.report` says, with bytes before compression and exposed times."""
         found = self._last.report()
@@ -334,8 +312,7 @@ class Engine:
             tensor["program"] = programs[tensor["name"]]
         found["gradient_bytes"] = sum(self._bytes.values())
         found["is_dense"] = was_dense
-        times = self.times.dense if was_dense else self.times.compressed
-        found["exposed_ms"] = times[-1] if times else 0.0
+        found["exposed_ms"] = self.times.last(is_dense=was_dense)
         return found
 
     def line(self) -> str:
@@ -350,7 +327,7 @@ class Engine:
         states = _states.to_tensor(self.compressed.states_save())
         saved = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
         if self.direction is not None:
-            saved.update({f"rank{rank}.exact.{name}": state for name, state in self.direction.named_states().items()})
+            saved.update({f"rank{rank}.exact.{name}": state.clone() for name, state in self.direction.named_states().items()})
         return saved
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
@@ -365,20 +342,21 @@ class Engine:
         """As `load_state_dict`. Also returns what gives this rank back the states that it had."""
         undo: List[Callable[[], None]] = []
 
-        def act() -> Tuple[int, List[bytes], Optional[Restored]]:
+        def act() -> Tuple[_states.Found, Optional[Restored]]:
             undo.append(self._kept())
-            return self._states_in(saved)
+            found = _states.find(saved, self.transport.rank, self.transport.world)
+            return found, self.compressed.states_load(found.states[0]) if found.is_own else None
 
         try:
-            step, states, restored = Meeting(self.group, self.settings.time_to_meet).agree(act, lambda made: {"the step of the states": made[0]})
-            if states:
-                restored = self.compressed.states_load(states)
+            of, restored = Meeting(self.group, self.settings.time_to_meet).agree(act, lambda made: {"the step of the states": made[0].step})
+            if restored is None:
+                restored = self.compressed.states_load(of.states)
         except Exception:
             for each in undo:
                 each()
             raise
-        self.step, self.was_dense, self._has_states = step, self.phases.is_dense(step - 1), True
-        notes = [restored.notes] if restored is not None and restored.notes else []
+        self.step, self.was_dense, self._has_states = of.step, self.phases.is_dense(of.step - 1), True
+        notes = [restored.notes] if restored.notes else []
         if self.direction is not None:
             # Of this rank, or of rank 0, which has the same unless ranks own parts of tensors.
             found = [_rules.states_in(saved, f"rank{rank}.exact.") for rank in (self.transport.rank, 0)]
@@ -400,23 +378,6 @@ class Engine:
                 self.direction.load(exact)
 
         return undo
-
-    def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes], Optional[Restored]]:
-        """The step of the states, and those of all ranks; none where this rank has taken its own already, and what that did."""
-        rank, world = self.transport.rank, self.transport.world
-        if not isinstance(saved, Mapping):
-            raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
-        ranks = sorted(int(key[len("rank") : -len(".states")]) for key in saved if key.endswith(".states"))
-        if not ranks:
-            raise InvalidArgumentError("there are no states of Cinch in it")
-        of = int(saved[f"rank{ranks[0]}.world"])
-        states = [_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks]
-        restored: Optional[Restored] = None
-        if ranks == [rank] and of == world:
-            restored, states = self.compressed.states_load(states[0]), []
-        elif ranks != list(range(of)):
-            raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
-        return int(saved[f"rank{ranks[0]}.step"]), states, restored
 
     def remedy(self, text: str) -> str:
         """Where a condition of a program does not hold for a parameter, which `text` names behind the task."""
