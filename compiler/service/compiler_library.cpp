@@ -7,6 +7,7 @@
 #include "compiler/service/compile.h"
 #include "compiler/service/library_list.h"
 #include "compiler/service/service_error.h"
+#include "dsl/diag/render.h"
 #include "runtime/c_api/cinch.h"
 #include "runtime/c_api/compiler_abi.h"
 #include "runtime/core/check.h"
@@ -86,6 +87,12 @@ void compile(const cinch_compiler_request& request) {
   if (image.better) {
     const std::string name = name_of(*image.better);
     request.give_better(request.context, name.data(), name.size());
+  }
+  // A program with warnings is not kept in the cache, so they are here whenever it is compiled.
+  const auto& warnings = front_end.sink.all();
+  if (!warnings.empty()) {
+    const std::string text = dsl::render_text(warnings, front_end.sources);
+    request.give_warnings(request.context, text.data(), text.size());
   }
   request.give_image(request.context, image.bytes.data(), image.bytes.size());
 }

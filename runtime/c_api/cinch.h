@@ -199,6 +199,9 @@ typedef struct cinch_program_info {
    * (as f32), a compressor such as "error_feedback(topk(ratio: 0.001))", perhaps followed by
    * ", shared draws", or "none: " and why no such plan takes the program. */
   const char* carrier;
+  /* What the compiler warns of, as `cinch check` shows it; empty: of nothing, or the program was
+   * loaded. */
+  const char* warnings;
   int32_t is_local; /* claimed: each rank has an update of its own, so replicas drift apart */
 } cinch_program_info;
 CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
@@ -236,7 +239,9 @@ typedef enum cinch_dtype CINCH_OF_INT { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16
 /* A dense tensor in row-major order. */
 typedef struct cinch_tensor {
   size_t struct_size;
-  void* data; /* may be NULL if there are no elements, and in cinch_session_open */
+  /* at a multiple of an element's bytes; may be NULL if there are no elements, and in
+   * cinch_session_open */
+  void* data;
   cinch_dtype dtype;
   cinch_device device; /* the device that `data` is on */
   int32_t device_number;

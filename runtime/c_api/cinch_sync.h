@@ -347,16 +347,16 @@ typedef struct cinch_sync_restored {
   const char* notes;
 } cinch_sync_restored;
 /* Restores the states that the ranks of an earlier run saved, whatever its plan and number of
- * ranks. All ranks call it with the same bytes, before the first step. `restored` may be NULL.
- * After an error states are as before. Errors: INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH,
- * CANCELLED, TIMED_OUT. */
+ * ranks. All ranks call it with the same bytes, between the same steps, and go on with the step
+ * that the states say. `restored` may be NULL. After an error states are as before. Errors:
+ * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT. */
 CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
                                               const size_t* sizes, size_t num_ranks,
                                               cinch_sync_restored* restored, cinch_error* error);
 
-/* Restores this rank's states alone, from what the same rank saved under the same plan and
- * number of ranks. After an error states are as before. Errors: INVALID_ARGUMENT (also: saved by
- * another rank, plan or number of ranks; use cinch_sync_states_load), CORRUPT_FILE,
+/* Restores this rank's states alone, between steps, from what the same rank saved under the same
+ * plan and number of ranks. After an error states are as before. Errors: INVALID_ARGUMENT (also:
+ * saved by another rank, plan or number of ranks; use cinch_sync_states_load), CORRUPT_FILE,
  * VERSION_MISMATCH. */
 CINCH_API cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size_t size,
                                                   cinch_error* error);

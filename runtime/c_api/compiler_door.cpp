@@ -27,6 +27,7 @@ struct Answer {
   CallResult<std::vector<std::uint8_t>> image =
       fail(CINCH_UNAVAILABLE, "the compiler library is of another version");
   std::vector<std::uint8_t> better;
+  std::string warnings;
 };
 
 std::vector<std::uint8_t> copy_of(const void* bytes, std::size_t size) {
@@ -42,6 +43,10 @@ void take_better(void* context, const void* name, std::size_t size) {
   static_cast<Answer*>(context)->better = copy_of(name, size);
 }
 
+void take_warnings(void* context, const char* text, std::size_t size) {
+  static_cast<Answer*>(context)->warnings.assign(text, size);
+}
+
 void take_error(void* context, std::int32_t status, const char* message, std::size_t size) {
   static_cast<Answer*>(context)->image =
       fail(static_cast<cinch_status>(status), std::string(message, size));
@@ -52,6 +57,7 @@ void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answe
   request.context = &answer;
   request.give_image = take_image;
   request.give_error = take_error;
+  request.give_warnings = take_warnings;
   entry(&request);
 }
 
@@ -107,7 +113,7 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   if (!is_ahead_of_time) request.give_better = take_better;
   ask(*entry, request, answer);
   CINCH_TRY(answer.image);
-  return Image{std::move(*answer.image), std::move(answer.better)};
+  return Image{std::move(*answer.image), std::move(answer.better), std::move(answer.warnings)};
 }
 
 CallResult<CompileJob::Image> CompileJob::run() const {

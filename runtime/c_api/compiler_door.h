@@ -28,6 +28,7 @@ class CompileJob {
   struct Image {
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint8_t> better;  // a name, or empty
+    std::string warnings;              // of the program, as text for people
   };
   /// Compiles. Errors: UNAVAILABLE, PROGRAM, …
   CallResult<Image> run() const;

@@ -39,7 +39,7 @@ struct cinch_program {
   mutable std::mutex carrier_mutex;
   mutable std::unique_ptr<cinch_program> carrier;
   // Texts that infos point to.
-  std::string carrier_text;
+  std::string carrier_text, warnings;
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };
 

@@ -280,6 +280,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     CINCH_TRY(image);
     CINCH_TRY(load(rt::read_image(image->bytes), program, job->finder(std::move(image->better))));
     (*program)->job = std::move(job);
+    (*program)->warnings = std::move(image->warnings);
     return rt::Ok{};
   });
 }
@@ -351,6 +352,7 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
         break;
     }
     value.carrier = program->carrier_text.c_str();
+    value.warnings = program->warnings.c_str();
     value.is_local = image.info.is_local ? 1 : 0;
     return write_struct(value, info, "info");
   });

@@ -1,6 +1,8 @@
 // Checks on tensor descriptors; see tensors.h.
 #include "runtime/c_api/tensors.h"
 
+#include <cstdint>
+
 namespace cinch::c_api {
 namespace {
 
@@ -87,6 +89,11 @@ CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::s
 CallResult<rt::TensorView> view_of(const DescribedTensor& tensor) {
   if (tensor.given.data == nullptr && tensor.num_elems > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "data is null");
+  }
+  const auto size = static_cast<std::uintptr_t>(tensor.dtype.bits / 8);
+  if (tensor.num_elems > 0 && reinterpret_cast<std::uintptr_t>(tensor.given.data) % size != 0) {
+    return fail(CINCH_INVALID_ARGUMENT, "data is not aligned: its address is not a multiple of " +
+                                            std::to_string(size) + ", the bytes of an element");
   }
   return rt::TensorView(tensor.given.data, tensor.dtype, tensor.num_elems);
 }

@@ -256,9 +256,7 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
 
 Result<RestoreReport> SyncSession::Impl::restore_states(
     std::span<const std::vector<std::uint8_t>> saved) {
-  if (has_stepped || failure) {
-    return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
-  }
+  CINCH_TRY(check_between_steps());
   std::uint64_t digest = 0;
   for (const auto& bytes : saved) digest = hash64(bytes.data(), bytes.size(), digest);
   const std::vector<CommonFact> facts = {
@@ -270,7 +268,23 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
     CINCH_TRY(checkpoint);
     checkpoints.push_back(std::move(*checkpoint));
   }
-  auto report = cinch::rt::restore_states(plan(), transport.rank(), every_site(), checkpoints);
+  return take_over(checkpoints);
+}
+
+Status SyncSession::Impl::check_between_steps() const {
+  if (is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+  if (!failure) return Ok{};
+  return fail(ErrorKind::InvalidArgument, "an earlier step has failed: " + failure->message);
+}
+
+Result<RestoreReport> SyncSession::Impl::take_over(std::span<const RankCheckpoint> saved) {
+  auto report = cinch::rt::restore_states(plan(), transport.rank(), every_site(), saved, [&] {
+    Status status = Ok{};
+    for (std::uint32_t piece = 0; piece < plan().pieces.size() && status; ++piece) {
+      status = compute->reset_states(piece);
+    }
+    return status;
+  });
   if (report) next_step = report->next_step;
   return report;
 }
@@ -293,9 +307,7 @@ bool has_same_sites(const std::vector<SavedSite>& a, const std::vector<SavedSite
 }  // namespace
 
 Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_t> saved) {
-  if (has_stepped || failure) {
-    return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
-  }
+  CINCH_TRY(check_between_steps());
   const auto checkpoint = read_checkpoint(saved);
   CINCH_TRY(checkpoint);
   std::vector<SavedSite> own;
@@ -303,6 +315,14 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
   const bool is_own = checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
                       checkpoint->rank == transport.rank() &&
                       has_same_sites(checkpoint->sites, own);
+  for (const SavedSite& site : checkpoint->sites) {
+    if (std::ranges::find(plan().tensors, site.tensor, &PlanTensor::name) != plan().tensors.end()) {
+      continue;
+    }
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("states of the tensor {} were saved, and no tensor has this name",
+                            site.tensor));
+  }
   if (!is_own) {
     return fail(
         ErrorKind::InvalidArgument,
@@ -310,10 +330,7 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
                     "other states: this rank needs the states of all ranks",
                     checkpoint->rank, checkpoint->world, checkpoint->plan));
   }
-  auto report =
-      cinch::rt::restore_states(plan(), transport.rank(), every_site(), {&*checkpoint, 1});
-  if (report) next_step = report->next_step;
-  return report;
+  return take_over({&*checkpoint, 1});
 }
 
 Result<RestoreReport> SyncSession::restore_own_states(std::span<const std::uint8_t> saved) {

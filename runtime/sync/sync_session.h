@@ -145,13 +145,14 @@ class SyncSession {
   Result<std::vector<std::uint8_t>> save_states();
   /// Restores the states that the ranks of an earlier session saved, in any order, whatever their
   /// number and plan; reports what could not be restored. All ranks call it with the same bytes,
-  /// before the first step. After an error states are as before. Errors: InvalidArgument (after a
-  /// step; ranks that got different bytes; saved after different steps), CorruptFile,
-  /// VersionMismatch, those of the transport.
+  /// between the same steps; the step after is that of the checkpoint. After an error states are as
+  /// before. Errors: InvalidArgument (a step is under way, or has failed; ranks that got different
+  /// bytes; saved after different steps), CorruptFile, VersionMismatch, those of the transport.
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
-  /// Restores this rank's states alone, from what the same rank saved under the same plan and
-  /// number of ranks. After an error states are as before. Errors: InvalidArgument (also: saved by
-  /// another rank, plan or number of ranks; use restore_states), CorruptFile, VersionMismatch.
+  /// Restores this rank's states alone, between steps, from what the same rank saved under the same
+  /// plan and number of ranks. After an error states are as before. Errors: InvalidArgument (also:
+  /// saved by another rank, plan or number of ranks; use restore_states), CorruptFile,
+  /// VersionMismatch.
   Result<RestoreReport> restore_own_states(std::span<const std::uint8_t> saved);
   /// Sets the tensor's states back to those before the first step. All ranks call it between the
   /// same steps. Errors: InvalidArgument (no such tensor, a step is under way), those of opening.

@@ -39,6 +39,9 @@ struct SyncSession::Impl {
   std::optional<std::uint32_t> carrier_with(std::uint32_t codec, std::string_view parameter) const;
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
   Result<RestoreReport> restore_own(std::span<const std::uint8_t> saved);
+  Result<RestoreReport> take_over(std::span<const RankCheckpoint> saved);
+  /// Errors: InvalidArgument (a step is under way, or has failed).
+  Status check_between_steps() const;
   void give_up(const Error& why);
 
   // ---- sync_step.cpp ----
@@ -97,7 +100,6 @@ struct SyncSession::Impl {
   std::atomic<bool> cancelled{false};
   std::atomic<bool> asks_to_stop{false};
   std::atomic<bool> is_stopping{false};
-  bool has_stepped = false;
   bool has_order = false;  // from the first step on
   bool is_under_way = false, is_in_parts = false;
 };

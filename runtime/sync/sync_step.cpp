@@ -47,7 +47,6 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
   if (!status) return status;  // nothing has begun: another scale may be used next
-  has_stepped = true;
   how = wanted_options;
   wanted = asked;
   step_number = step;

@@ -156,6 +156,10 @@ TEST_F(CApiErrors, TensorsThatAreNotWhatIsWanted) {
   gradient.data = nullptr;
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_with(gradient));
   gradient = tensor.view();
+  gradient.data = static_cast<char*>(gradient.data) + 1;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_with(gradient));
+  EXPECT_THAT(error.message, HasSubstr("not aligned: its address is not a multiple of 4"));
+  gradient = tensor.view();
   gradient.num_dims = -1;
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_with(gradient));
   gradient = tensor.view();

@@ -151,6 +151,29 @@ TEST(CApiPrograms, AnExpressionIsAProgram) {
   EXPECT_THAT(error.message, HasSubstr("nothing"));
 }
 
+std::string warnings_of(const Program& program) {
+  auto info = sized<cinch_program_info>();
+  EXPECT_EQ(CINCH_OK, cinch_program_get_info(program.get(), &info, nullptr));
+  return info.warnings;
+}
+
+TEST(CApiPrograms, TellWarningsWheneverTheyAreCompiled) {
+  for (int i = 0; i < 2; ++i) {
+    const Program program = compile("error_feedback(qsgd)");
+    ASSERT_TRUE(program);
+    EXPECT_THAT(warnings_of(program), HasSubstr("warning: `qsgd` is unbiased and no contraction"));
+    EXPECT_EQ("", warnings_of(compile("onebit")));
+  }
+  const std::string path = temporary("warned.image");
+  const Program program = compile("error_feedback(qsgd)", nullptr, {"bits=3"});
+  EXPECT_THAT(warnings_of(program), HasSubstr("no contraction"));
+  ASSERT_EQ(CINCH_OK, cinch_program_save(program.get(), path.c_str(), nullptr));
+  cinch_program* loaded = nullptr;
+  ASSERT_EQ(CINCH_OK, cinch_program_load(path.c_str(), &loaded, nullptr));
+  EXPECT_EQ("", warnings_of(Program(loaded)));
+  std::filesystem::remove(path);
+}
+
 TEST(CApiPrograms, OnesWithASyncAreCompiledForRanks) {
   const Program program = compile("terngrad_shared");
   ASSERT_NE(program, nullptr);

@@ -267,21 +267,6 @@ TEST(States, RanksMustBringTheSame) {
   EXPECT_EQ(errors[0].empty(), errors[1].empty());
 }
 
-TEST(States, AreRestoredBeforeTheFirstStep) {
-  const SyncCase one_case = make_case({.world = 1, .elements = 100});
-  rt::LoopbackWorld loopback(1);
-  const auto transport = loopback.transport(0);
-  auto session = rt::SyncSession::open(
-      {.plan = one_case.plan, .programs = one_case.programs, .threads = 1}, *transport);
-  ASSERT_TRUE(session);
-  Tensors updates;
-  ASSERT_TRUE(step_on(**session, make_gradients(*one_case.plan, 0, 0), updates, 0));
-  const Saved saved = {*(*session)->save_states()};
-  const auto report = (*session)->restore_states(saved);
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().message, "states are restored before the first step");
-}
-
 // ---- by a rank alone ----
 
 SyncCase plain_case() {
@@ -323,6 +308,62 @@ TEST(OwnStates, GoOnByARankAlone) {
     ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), found[rank], 1));
   });
   EXPECT_TRUE(are_same(found[0], wanted[0]) && are_same(found[1], wanted[1]));
+}
+
+// A session goes back to an earlier step, by the states of all ranks or by its own.
+TEST(States, AreRestoredBetweenSteps) {
+  const SyncCase one_case = plain_case();
+  std::vector<std::vector<std::uint8_t>> saved(2);
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    Tensors updates, wanted, found;
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), updates, 0));
+    saved[rank] = *session.save_states();
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), wanted, 1));
+    const auto later = session.save_states();
+    ASSERT_TRUE(session.restore_own_states(saved[rank]));
+    EXPECT_EQ(*session.save_states(), saved[rank]);
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), found, 1));
+    EXPECT_TRUE(are_same(found, wanted));
+    EXPECT_EQ(*session.save_states(), *later);
+    // Both ranks have saved before they took step 1 together.
+    const auto report = session.restore_states(saved);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->next_step, 1U);
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), found, 1));
+    EXPECT_TRUE(are_same(found, wanted));
+  });
+}
+
+TEST(OwnStates, WhatWasNotSavedBeginsAnewBetweenStepsToo) {
+  const SyncCase one_case = plain_case();
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    Tensors wanted, found;
+    const auto fresh = session.save_states();
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), wanted, 0));
+    auto without = *rt::read_checkpoint(*fresh);
+    for (auto& site : without.sites) {
+      auto states = *rt::parse_states(site.states);
+      ++states.key.fingerprint[0];  // of another program
+      site.states = rt::write_states(states.key, states.states);
+    }
+    const auto report = session.restore_own_states(rt::write_checkpoint(without));
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_GT(report->num_reset, 0U);
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), found, 0));
+    EXPECT_TRUE(are_same(found, wanted));
+  });
+}
+
+TEST(OwnStates, ATensorThatIsNotThereIsNamed) {
+  const SyncCase one_case = plain_case();
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t) {
+    auto renamed = *rt::read_checkpoint(*session.save_states());
+    for (auto& site : renamed.sites) site.tensor = "_orig_mod." + site.tensor;
+    const auto report = session.restore_own_states(rt::write_checkpoint(renamed));
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().message,
+              "states of the tensor _orig_mod.fc1 were saved, and no tensor has this name");
+  });
 }
 
 TEST(OwnStates, OneTensorBeginsAnew) {

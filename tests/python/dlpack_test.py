@@ -64,6 +64,7 @@ class Dlpack(TestCase):
                 (Wrapped(gradient.astype(np.float64)), "elements of type float64"),
                 (Wrapped(gradient.reshape(20, 30)), "has shape (20, 30)"),
                 (Wrapped(gradient.reshape(20, 30).T), "not dense"),
+                (Wrapped(np.zeros(2401, np.uint8)[1:].view(np.float32).reshape(30, 20)), "not aligned"),
                 (NoCapsule(gradient), "no DLPack capsule, but a str"),
             ):
                 self.fails(cinch.InvalidArgumentError, words, session.encode, 0, given)

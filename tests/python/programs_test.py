@@ -43,6 +43,14 @@ class Programs(TestCase):
         self.assertTrue(cinch.compile("signsgd").has_finish)
         self.assertEqual(cinch.compile("fp16").aggregation, "sum_proved")
 
+    def test_warnings_of_the_compiler_are_told(self):
+        for _ in range(2):
+            with self.assertWarnsRegex(UserWarning, "`qsgd` is unbiased and no contraction") as caught:
+                program = cinch.compile("error_feedback(qsgd)")
+            self.assertEqual(caught.filename, __file__)
+            self.assertIn("no contraction", program.warnings)
+        self.assertEqual(cinch.compile("error_feedback(onebit)").warnings, "")
+
     def test_parameters_take_words(self):
         program = cinch.compile("worded", text=WORDED, fit="far", half="halved")
         self.assertEqual(program.parameters["fit"].words, ("near", "far"))

@@ -258,7 +258,8 @@ class Mistakes(TestCase):
             for call in (self.encode_with, self.decode_to):
                 self.assertEqual(self.fails(cinch.InvalidArgumentError, words, call, array).tensor, 1)
         unaligned = np.zeros(41, np.uint8)[1:].view(np.float32)
-        self.fails(cinch.InvalidArgumentError, "not dense", self.encode_with, unaligned)
+        self.fails(cinch.InvalidArgumentError, "gradient 1 is not aligned: it begins at no multiple of 4, the bytes of an element; its copy() does", self.encode_with, unaligned)
+        self.assertEqual(self.encode_with(unaligned.copy()), self.encode_with(np.zeros(10, np.float32)))
         self.fails(TypeError, "list", self.encode_with, [0.0] * 10)
         self.fails(TypeError, "float", self.session.encode, 0, 1.0)
         self.fails(TypeError, "int", self.session.decode, 0, [1, 2])

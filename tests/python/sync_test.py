@@ -190,6 +190,20 @@ class Synchronizing(TestCase):
 
         on_ranks(2, body)
 
+    def test_a_context_closes_it(self):
+        def body(rank, transport):
+            with cinch.Synchronizer(transport, [cinch.SyncTensor("a", (100,))]) as sync:
+                sync.step(0, [np.ones(100, np.float32)])
+            sync.close()
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, "the synchronizer is closed"):
+                sync.step(1, [np.ones(100, np.float32)])
+            with self.assertRaises(ZeroDivisionError), cinch.Synchronizer(transport, [cinch.SyncTensor("a", (100,))]) as again:
+                raise ZeroDivisionError
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, "the synchronizer is closed"):
+                again.states_save()
+
+        on_ranks(2, body)
+
     def test_a_tensor_that_is_refused_fails_the_step_at_once(self):
         def body(rank, transport):
             sync = cinch.Synchronizer(transport, [cinch.SyncTensor("a", (100,))], timeout=60)

@@ -1,7 +1,12 @@
 """`Averager`: gradients averaged without DistributedDataParallel."""
+import warnings
+
 import pytest
 import torch
 from support import assert_all_same, assert_same, flat, gradients_of, loss_of, small_model, wrapped
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 
 import cinch
 import cinch.torch
@@ -66,6 +71,68 @@ def test_gradients_that_are_not_contiguous(ranks):
     for weight, conv in ranks.run(2, not_contiguous):
         assert_same(weight, (torch.arange(72 * 64, dtype=torch.float32).reshape(64, 72) * 1.5).t().contiguous())
         assert_same(conv, torch.arange(48, dtype=torch.float32).reshape(4, 3, 2, 2) * 1.5)
+
+
+def in_a_context(rank, world):
+    weight = torch.nn.Parameter(torch.zeros(72, 64))
+    with cinch.torch.Averager([("w", weight)], "none", timeout=5) as averager:
+        averager.average()
+    with pytest.raises(cinch.SyncError, match="closed"):
+        averager.average()
+
+
+def test_a_context_closes_it(ranks):
+    ranks.run(2, in_a_context)
+
+
+def not_aligned(rank, world):
+    weight = torch.nn.Parameter(torch.zeros(72, 64))
+    averager = cinch.torch.Averager([("w", weight)], "none")
+    weight.grad = torch.frombuffer(bytearray(4 * 72 * 64 + 1), dtype=torch.float32, offset=1).reshape(72, 64).fill_(rank + 1)
+    averager.average()
+    return weight.grad.clone()
+
+
+def test_gradients_that_are_not_aligned(ranks):
+    for gradient in ranks.run(2, not_aligned):
+        assert_same(gradient, torch.full((72, 64), 1.5))
+
+
+def distributed(rank, world):
+    mesh = init_device_mesh("cpu", (world,))
+    part = distribute_tensor(torch.ones(72, 64), mesh, [Shard(0)])
+    told = []
+
+    def note(call):
+        with pytest.raises(cinch.Error) as caught:
+            call()
+        told.append(f"{caught.typename}: {caught.value}")
+
+    note(lambda: cinch.torch.Averager([("w", torch.nn.Parameter(part))], "topk"))
+    note(lambda: cinch.torch.Averager([("w", torch.nn.Parameter(torch.ones(72, 64, device="meta")))], "topk"))
+    weight = torch.nn.Parameter(torch.zeros(36, 64))
+    averager = cinch.torch.Averager([("w", weight)], "topk", timeout=5)
+    weight.grad = part.to_local()
+    averager.average()
+    session = cinch.compile("topk").session((36, 64))
+    payload = session.encode(0, part.to_local())
+    note(lambda: session.encode(0, part))
+    note(lambda: session.decode(0, payload, out=part))
+    with warnings.catch_warnings(), FakeTensorMode():
+        warnings.simplefilter("ignore")
+        note(lambda: session.encode(0, torch.ones(36, 64)))
+    sync = cinch.Synchronizer(cinch.Transport.loopback(1)[0], [cinch.SyncTensor("a", (36, 64))])
+    note(lambda: sync.step(0, [part]))
+    return told
+
+
+def test_tensors_without_memory_of_their_own(ranks):
+    for told in ranks.run(2, distributed):
+        assert "w is a DTensor, of which each rank has a part: compress_fsdp" in told[0]
+        assert "w is on meta: parameters on CPUs" in told[1]
+        for said, what in zip(told[2:], ("gradient is a DTensor", "output is a DTensor", "gradient is a FakeTensor, which has no memory", "gradient is a DTensor")):
+            assert what in said, said
+        assert "give its to_local()" in told[2]
 
 
 def sparse_on_one(rank, world, sparse_rank):

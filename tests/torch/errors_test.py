@@ -75,6 +75,29 @@ def many_wrong(rank, world):
     return told
 
 
+ODD = """compressor even {
+  wire { v: [f32; n] }
+  encode(g: [f32; n]) { assert n % 2 == 0, "an even number is wanted"; wire { v: g } }
+  decode(w) { w.v }
+}
+"""
+
+
+def odd_parameter(rank, world, file):
+    model = small_model(71)
+    ddp = wrapped(model)
+    cinch.torch.compress(ddp, file, rules=[{"name": "0.*"}], timeout=5)
+    loss_of(ddp, rank).backward()
+
+
+def test_a_condition_of_the_program_that_a_parameter_does_not_keep(ranks, tmp_path):
+    file = tmp_path / "even.cinch"
+    file.write_text(ODD)
+    for failure in ranks.fail(2, odd_parameter, str(file)):
+        assert "0.bias" in failure.text and "an even number is wanted" in failure.text
+        assert failure.text.endswith('. 0.bias has the shape (71,); the rule {"name": "0.bias", "use": "exact"} keeps it out')
+
+
 def tiny_model():
     """All of its tensors are exact."""
     return torch.nn.Linear(8, 2)
@@ -102,7 +125,7 @@ def test_what_is_wrong_on_all_ranks(ranks):
         "parameter": "nosuch",
         "range": "ratio",
         "sparse": "0: gradients of an embedding with sparse=True",
-        "double": "0.weight: gradients of torch.float64",
+        "double": "0.weight: gradients of torch.float64 are not taken; float32, float16 and bfloat16 are: convert the parameter",
         "complex": "0.weight: gradients of torch.complex64",
         "rules": "policy",
         "off": "0.weight",

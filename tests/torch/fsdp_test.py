@@ -1,4 +1,5 @@
 """`compress_fsdp` against FSDP2 without it."""
+import copy
 import logging
 import warnings
 
@@ -184,8 +185,18 @@ def resumed(rank, world):
     compression = cinch.torch.compress_fsdp(model, "none", **settings)
     train(model, rank, 3)
     saved, parameters = compression.state_dict(), {name: value.full_tensor() for name, value in model.state_dict().items()}
+    shards = copy.deepcopy(model.state_dict())
     train(model, rank, 3, first=3)
     wanted = whole(model)
+    last = list(compression.engines)[-1]
+    lacking = {key: value for key, value in saved.items() if key.rpartition("/")[0] != last}
+    model.load_state_dict(shards)
+    with pytest.raises(cinch.InvalidArgumentError, match="no states of Cinch"):
+        compression.load_state_dict(lacking)
+    assert {engine.step for engine in compression.engines.values()} == {6}
+    assert compression.load_state_dict(saved) == ""
+    train(model, rank, 3, first=3)
+    assert_same(whole(model), wanted)
     compression.close()
     again = Model()
     again.load_state_dict(parameters)
@@ -200,6 +211,17 @@ def resumed(rank, world):
     cinch.torch.compress_fsdp(fresh, "none", **settings)
     train(fresh, rank, 3, first=3)
     return not torch.equal(whole(fresh), wanted)
+
+
+def warned_of_rules(rank, world):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cinch.torch.compress_fsdp(sharded(), "none", rules=[{"name": "first.*", "use": "topk"}, {"name": "nothing.*", "use": "topk"}])
+    return [str(each.message) for each in caught if each.filename == __file__ and "rules" in str(each.message)]
+
+
+def test_rules_that_fit_a_module_are_not_warned_of(ranks):
+    assert ranks.run(2, warned_of_rules) == [['rules that fit no parameter: 2 ({"name": "nothing.*", "use": "topk"})'], []]
 
 
 def test_states_go_on(ranks):
@@ -370,7 +392,7 @@ def mistaken(rank, world, which):
         ("no module", "call torch.distributed.fsdp.fully_shard"),
         ("two dimensions", "own HSDP is not"),
         ("plan", 'takes "reduce_scatter" alone'),
-        ("whole", "compresses whole tensors"),
+        ("whole", 'the rule {"name": "'),
         ("settings", "skips_non_finite is False on rank 0 and True on rank 1"),
     ],
 )

@@ -19,7 +19,7 @@ def warnings_of(rank, world, program, kind, momentum, is_moved, settings):
         settings = {**settings, "momentum": cinch.torch.take_momentum(optimizer)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        cinch.torch.compress(wrapped(model), program, optimizer=optimizer, **settings)
+        cinch.torch.compress(wrapped(model), program() if callable(program) else program, optimizer=optimizer, **settings)
     return [str(each.message) for each in caught if each.filename == __file__]
 
 
@@ -47,6 +47,17 @@ def test_rules_that_fit_nothing_are_warned_of(ranks):
     rules = [{"name": "*.bias", "use": "exact"}, {"name": "encoder.*", "use": "dgc"}, {"min_dims": 3}, {}]
     said, _ = ranks.run(2, warnings_of, "qsgd", "SGD", 0.0, False, {"rules": rules})
     assert said == ['rules that fit no parameter: 2 ({"name": "encoder.*", "use": "dgc"}), 3 ({"min_dims": 3})']
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_warnings_of_the_compiler_are_told_once(ranks, is_compiled):
+    for rank, said in enumerate(ranks.run(2, warnings_of, cinch_program if is_compiled else "error_feedback(qsgd)", "SGD", 0.0, False, {})):
+        own = [text for text in said if "`qsgd` is unbiased and no contraction" in text]
+        assert len(own) == (1 if rank == 0 or is_compiled else 0), said
+
+
+def cinch_program():
+    return cinch.compile("error_feedback(qsgd)")
 
 
 def started(rank, world, settings):

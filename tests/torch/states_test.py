@@ -11,10 +11,12 @@ import cinch
 import cinch.torch
 
 
-def made(program, settings):
+def made(program, settings, moves_momentum=False):
     model = small_model()
     ddp = wrapped(model)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9 if moves_momentum else 0)
+    if moves_momentum:
+        settings = {**settings, "momentum": cinch.torch.take_momentum(optimizer)}
     return model, ddp, optimizer, cinch.torch.compress(ddp, program, timeout=10, **settings)
 
 
@@ -38,6 +40,75 @@ def resumed(rank, world, program, settings, told, merged=None, steps=12):
     assert compression.engine.step == steps
     train(ddp, optimizer, rank, 3, first=steps)
     return notes, flat(model), compression.engine.step
+
+
+def rolled_back(rank, world, program, settings, moves_momentum=False, steps=6):
+    """The model and states after three more steps, by turns: from what was saved before them."""
+    model, ddp, optimizer, compression = made(program, settings, moves_momentum)
+    train(ddp, optimizer, rank, steps)
+    saved = (*copy.deepcopy((model.state_dict(), optimizer.state_dict())), compression.state_dict())  # the last is a copy
+    told = []
+    for _ in range(3):
+        train(ddp, optimizer, rank, 3, first=steps)
+        told.append((flat(model), compression.state_dict()[f"rank{rank}.states"]))
+        model.load_state_dict(saved[0])
+        optimizer.load_state_dict(copy.deepcopy(saved[1]))  # it keeps the tensors
+        assert compression.load_state_dict(saved[2]) == "" and compression.engine.step == steps
+    return told, saved
+
+
+@pytest.mark.parametrize(
+    "program, settings, moves_momentum",
+    [
+        ("powersgd", {}, False),
+        ("error_feedback(onebit)", {}, False),
+        ("two_way(topk)", {}, False),
+        ("signum", {}, False),
+        ("signum", {"dense_steps": 7}, False),
+        ("dgc", {"dense_steps": 8}, True),
+        ("dgc", {"dense_steps": 2, "dense_after": 7}, True),
+    ],
+)
+def test_states_are_loaded_between_steps(ranks, program, settings, moves_momentum):
+    told = ranks.run(2, rolled_back, program, settings, moves_momentum)
+    anew = ranks.run(2, from_checkpoint, program, settings, moves_momentum, [saved for _, saved in told])
+    for rank, (of_rank, _) in enumerate(told):
+        for parameters, states in of_rank:
+            assert_same(parameters, anew[0][0])
+            assert_same(states, anew[rank][1])
+
+
+def from_checkpoint(rank, world, program, settings, moves_momentum, saved, steps=6):
+    model, ddp, optimizer, compression = made(program, settings, moves_momentum)
+    model.load_state_dict(saved[rank][0])
+    optimizer.load_state_dict(saved[rank][1])
+    compression.load_state_dict(saved[rank][2])
+    train(ddp, optimizer, rank, 3, first=steps)
+    return flat(model), compression.state_dict()[f"rank{rank}.states"]
+
+
+def fails_to_load(rank, world, told):
+    """Rank 1 cannot load; the next steps are those of a run that did not try."""
+    model, ddp, optimizer, compression = made("dgc", {})
+    train(ddp, optimizer, rank, 12)
+    kept = compression.state_dict()
+    bad = {key: value[:100] if rank == 1 and key.endswith(".states") else value for key, value in told[rank][1].items()}
+    bad[f"rank{rank}.step"] = torch.tensor(5)
+    with pytest.raises(cinch.Error) as caught:
+        compression.load_state_dict(bad)
+    assert_same(compression.state_dict()[f"rank{rank}.states"], kept[f"rank{rank}.states"])
+    train(ddp, optimizer, rank, 3, first=12)
+    return caught.typename, flat(model), compression.engine.step
+
+
+def test_states_that_fail_on_one_rank_change_nothing(ranks):
+    told = ranks.run(2, saved_at, "dgc", {}, None, 5)
+    whole = ranks.run(2, saved_at, "dgc", {})
+    results = ranks.run(2, fails_to_load, told)
+    assert [kind for kind, _, _ in results] == ["CancelledError", "FileError"]
+    for _, parameters, step in results:
+        assert step == 15
+        assert_same(parameters, whole[0][2])
 
 
 def merged_from(told):

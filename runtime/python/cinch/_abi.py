@@ -54,6 +54,7 @@ class ProgramInfo(ctypes.Structure):
         ("has_finish", c_int32),
         ("aggregation", c_int32),
         ("carrier", c_char_p),
+        ("warnings", c_char_p),
         ("is_local", c_int32),
     ]
 

@@ -69,6 +69,8 @@ def has_dlpack(value: Any) -> bool:
 
 def read(array: Any, name: str, entry: int) -> Memory:
     """Where `array` lies. Errors, with `entry` as tensor: InvalidArgumentError (it is not on the CPU, or gives no capsule)."""
+    if hasattr(array, "device_mesh"):
+        raise InvalidArgumentError(f"{name} is a DTensor, of which each rank has a part: give its to_local()", tensor=entry)
     try:
         device = int(array.__dlpack_device__()[0])
         if device != _CPU:
@@ -83,12 +85,16 @@ def read(array: Any, name: str, entry: int) -> Memory:
         managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
         if managed.major > 1:
             raise InvalidArgumentError(f"{name} speaks DLPack {managed.major}.{managed.minor}; 1 is taken", tensor=entry)
-        return _memory(managed.tensor, bool(managed.flags & _READ_ONLY), capsule)
-    if _is_valid(capsule, b"dltensor"):
+        memory = _memory(managed.tensor, bool(managed.flags & _READ_ONLY), capsule)
+    elif _is_valid(capsule, b"dltensor"):
         # Before DLPack 1.0 a capsule did not say whether its memory may be written. That of PyTorch's tensors may.
         is_torch = type(array).__module__.partition(".")[0] == "torch"
-        return _memory(_Tensor.from_address(_pointer(capsule, b"dltensor")), not is_torch, capsule)
-    raise InvalidArgumentError(f"{name} gives no DLPack capsule, but a {type(capsule).__name__}", tensor=entry)
+        memory = _memory(_Tensor.from_address(_pointer(capsule, b"dltensor")), not is_torch, capsule)
+    else:
+        raise InvalidArgumentError(f"{name} gives no DLPack capsule, but a {type(capsule).__name__}", tensor=entry)
+    if memory.address == 0 and memory.nbytes > 0:
+        raise InvalidArgumentError(f"{name} is a {type(array).__name__}, which has no memory: give a tensor that has", tensor=entry)
+    return memory
 
 
 def _capsule(array: Any) -> Any:

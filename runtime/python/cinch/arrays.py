@@ -160,8 +160,11 @@ def _check_memory(memory: _dlpack.Memory, shape: Shape, name: str, i: int, only_
         raise InvalidArgumentError(f"{name} has elements of type {memory.type_name}, not {taken}", tensor=i)
     if memory.shape != shape:
         raise InvalidArgumentError(f"{name} has shape {memory.shape}, the session's tensor has {shape}", tensor=i)
-    if not memory.is_dense or memory.address % (4 if memory.dtype == _abi.F32 else 2):
+    if not memory.is_dense:
         raise InvalidArgumentError(f"{name} is not dense in row-major order; a contiguous copy is", tensor=i)
+    size = 4 if memory.dtype == _abi.F32 else 2
+    if memory.nbytes and memory.address % size:
+        raise InvalidArgumentError(f"{name} is not aligned: it begins at no multiple of {size}, the bytes of an element; a copy, such as its clone(), does", tensor=i)
     if memory.is_read_only and is_written:
         raise InvalidArgumentError(f"{name} is read-only", tensor=i)
 
@@ -185,8 +188,11 @@ def _mistake(array: Any, shape: Shape, name: str, i: int, only_f32: bool) -> Exc
         return InvalidArgumentError(f"{name} has elements of type {array.dtype}, not {taken}", tensor=i)
     if array.shape != shape:
         return InvalidArgumentError(f"{name} has shape {array.shape}, the session's tensor has {shape}", tensor=i)
-    if not (array.flags.c_contiguous and array.flags.aligned):
+    if not array.flags.c_contiguous:
         return InvalidArgumentError(f"{name} is not dense in row-major order; numpy.ascontiguousarray makes a copy that is", tensor=i)
+    if not array.flags.aligned:
+        size = array.dtype.itemsize
+        return InvalidArgumentError(f"{name} is not aligned: it begins at no multiple of {size}, the bytes of an element; its copy() does", tensor=i)
     return InvalidArgumentError(f"{name} is read-only", tensor=i)
 
 

@@ -1,10 +1,13 @@
 """Programs: compressors that were compiled, or loaded from an image or a library."""
+import contextlib
 import ctypes
 import os
+import threading
+import warnings
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _library
 from .errors import InvalidArgumentError, UnavailableError
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 StrPath = Union[str, "os.PathLike[str]"]
 Value = Union[float, str]  # of a parameter: a number, a truth, or a word where the parameter takes words
+_here = threading.local()
 _CPU_LEVELS = ("x86-64-v4", "x86-64-v3", "x86-64")  # the highest first
 
 
@@ -54,6 +58,7 @@ class Program:
         is_matrix: the program works on matrices; a tensor's first dimension is the rows, the others are columns.
         has_finish: `Session.finish` runs code of the program.
         is_local: the program claims that each rank has an update of its own, so replicas would drift apart.
+        warnings: what the compiler warns of, as `cinch check` shows it; "" where that is nothing, or the program was loaded.
         source: what was compiled, and its text where one was given: ("dgc", ""), ("", "compressor …"). Of an image both are empty.
         bindings: parameters that were bound when it was compiled, by name.
         fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
@@ -82,6 +87,7 @@ class Program:
         self.is_local = bool(info.is_local)
         self.aggregation = _abi.AGGREGATIONS[info.aggregation]
         self.carrier = _library.text_of(info.carrier)
+        self.warnings = _library.text_of(info.warnings)
         self.parameters: Dict[str, Parameter] = {each.name: each for each in map(self._parameter, range(info.num_parameters))}
         self.states: Dict[str, State] = {each.name: each for each in map(self._state, range(info.num_states))}
 
@@ -194,7 +200,19 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     made = Program(handle)
     made.source = ("" if program is None else os.fsdecode(program), text or "")
     made.bindings = {**(bindings or {}), **parameters}
+    if made.warnings and not getattr(_here, "is_quiet", False):
+        warnings.warn(made.warnings.rstrip(), stacklevel=2)
     return made
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Within, `compile` does not warn in this thread: the caller tells `Program.warnings` where it suits."""
+    _here.is_quiet = True
+    try:
+        yield
+    finally:
+        _here.is_quiet = False
 
 
 def _binding(name: str, value: Any) -> bytes:

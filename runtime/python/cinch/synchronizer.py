@@ -64,6 +64,8 @@ class Synchronizer:
         device: None for CPUs, or the number of a GPU, where tensors then are.
         stream: CUstream in whose order tensors are ready.
 
+    Use it as a context manager, or `close` it.
+
     A step is `step(…)`, or `begin`, `ready` for each tensor, `finish`. After one that failed all ranks have an error, and no
     more steps are taken. Errors of opening: InvalidArgumentError (also where ranks differ, on all of them), UnavailableError,
     CancelledError, TimedOutError.
@@ -145,8 +147,14 @@ class Synchronizer:
         raise TypeError("a synchronizer is not pickled: states_save gives its states")
 
     def close(self) -> None:
-        """Again is allowed; no call runs then."""
+        """Again is allowed; no call runs then. The transport stays open."""
         self._release()
+
+    def __enter__(self) -> "Synchronizer":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def _alive(self) -> ctypes.c_void_p:
         if not self._release.alive:
@@ -282,9 +290,9 @@ class Synchronizer:
         return room.raw[: size.value]
 
     def states_load(self, saved: Union[bytes, Sequence[bytes]]) -> Restored:
-        """Takes over saved states. Bytes: this rank's, of the same plan and number of ranks, by itself. A list: what the
-        ranks of an earlier run saved, whatever its plan and number were; all ranks call it with the same, before the first
-        step. Errors: InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError; states are then as
+        """Takes over saved states. Between steps; the next step is then `next_step` of what is returned. Bytes: this rank's, of the same
+        plan and number of ranks, by itself. A list: what the ranks of an earlier run saved, whatever its plan and number were;
+        all ranks call it with the same, between the same steps. Errors: InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError; states are then as
         before."""
         told = _abi.sized(sync_abi.SyncRestored)
         if isinstance(saved, bytes):

@@ -43,7 +43,7 @@ class Restorer {
   Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved)
       : plan_(plan), rank_(rank), saved_(saved) {}
 
-  // Finds new states for a site, which now has `own`; nothing: they stay.
+  // Finds new states for a site, which now has `own`; nothing: it begins anew.
   Found find(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
     const Piece& piece = plan_.pieces[key.piece];
     collect(plan_.tensors[piece.tensor], key.site);
@@ -190,7 +190,8 @@ Status collect_states(const Plan& plan, const EverySite& every_site,
 
 Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                      const EverySite& every_site,
-                                     std::span<const RankCheckpoint> saved) {
+                                     std::span<const RankCheckpoint> saved,
+                                     const std::function<Status()>& begin_anew) {
   Status status = check_saved(saved);
   Restorer restorer(plan, rank, saved);
   std::vector<std::optional<std::vector<std::uint8_t>>> found, before;
@@ -218,6 +219,7 @@ Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
     });
   };
   CINCH_TRY(status);
+  if (restorer.report.num_reset > 0) status = begin_anew();
   set_all(found);
   if (!status) {
     const Error why = status.error();

@@ -29,12 +29,14 @@ Status collect_states(const Plan& plan, const EverySite& every_site, std::vector
 
 /// States of a rank's own gradient come from the same rank. States of a result come from its
 /// elements, whoever owned them. States of partial sums on their way are restored only under a plan
-/// of the same name and number of ranks, since other plans add other things. All or nothing.
+/// of the same name and number of ranks, since other plans add other things. `begin_anew` sets all
+/// states to their initial values, if some were not saved. All or nothing.
 /// Errors: InvalidArgument (checkpoints of different steps, or two of one rank), CorruptFile, those
 /// of SiteStates.
 Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                      const EverySite& every_site,
-                                     std::span<const RankCheckpoint> saved);
+                                     std::span<const RankCheckpoint> saved,
+                                     const std::function<Status()>& begin_anew);
 
 // The states that a rank keeps, one array each: by tensor, site and name.
 

@@ -8,6 +8,7 @@ from ..program import Program
 from . import _tensors
 from ._ddp import Compression
 from ._hook import Hook
+from ._names import plain_name
 from ._recipes import chosen
 
 
@@ -32,7 +33,7 @@ class Averager(Compression):
         optimizer: Optional["torch.optim.Optimizer"] = None,
         **settings: Any,
     ) -> None:
-        self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
+        self._parameters = [(plain_name(name), parameter) for name, parameter in named_parameters if parameter.requires_grad]
         found = chosen(program, [parameter for _, parameter in self._parameters], optimizer, settings, group)
         super().__init__(Hook(found.program, group=group, **found.settings))
         self._failure = found.failure
@@ -60,6 +61,8 @@ class Averager(Compression):
             engine.check(name, gradient)
             lies = gradient.detach().permute(_tensors.memory_order(parameter))
             dense = lies.contiguous()
+            if dense.data_ptr() % dense.element_size():
+                dense = dense.clone()
             taken.append((parameter, gradient, lies, dense))
             engine.ready(place, dense, is_used=is_used)
         is_skipped = engine.finish()

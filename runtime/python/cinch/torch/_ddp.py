@@ -7,16 +7,24 @@ from torch.nn.parallel import DistributedDataParallel
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
-from ._hook import Hook, run_hook
+from ._hook import Hook, LeftOver, run_hook
+from ._names import plain_names, without_compile
 from ._phases import agree_on_pause
 from ._recipes import chosen
 
 
 class Compression:
-    """What `compress` returns: states, reports, and the end of it."""
+    """What `compress` returns: states, reports, and the end of it. Use it as a context manager, or `close` it, where training ends before
+    the process does."""
 
     def __init__(self, hook: Hook) -> None:
         self.hook = hook
+
+    def __enter__(self) -> "Compression":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     @property
     def engine(self) -> Engine:
@@ -41,7 +49,7 @@ class Compression:
         return self.engine.state_dict()
 
     def load_state_dict(self, saved: Any) -> str:
-        """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
+        """All ranks call it between the same steps: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
         return self.engine.load_state_dict(saved)
 
     def pause(self) -> None:
@@ -54,12 +62,12 @@ class Compression:
         agree_on_pause([self.engine], False)
 
     def close(self) -> None:
-        """Gives up: other ranks that wait for this one get an error."""
+        """No more steps are taken. Other ranks that wait for this one get an error."""
         self.engine.close()
 
 
 def compress(
-    model: DistributedDataParallel,
+    model: "torch.nn.Module",
     program: Union[str, Program],
     *,
     optimizer: Optional["torch.optim.Optimizer"] = None,
@@ -68,7 +76,7 @@ def compress(
     """Has the gradients of `model` averaged by Cinch. All ranks call it alike, before the first step.
 
     Args:
-        model: in DistributedDataParallel, without a communication hook.
+        model: in DistributedDataParallel, without a communication hook; torch.compile may be around it.
         program: a name of the library ("dgc"), a file ("mine.cinch"), an expression ("error_feedback(onebit)"), or what
             `cinch.compile` gave. "auto": what `recipe` chooses for the model and its `optimizer`, which must be given, with `link` and
             `budget` as there.
@@ -104,18 +112,22 @@ def compress(
     integers, ranks that differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks
     that have not come). Later, from `backward`: SyncError, which names rank, tensor and phase.
     """
+    model = without_compile(model)
     if not isinstance(model, DistributedDataParallel):
         raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
     found = chosen(program, model.module.parameters(), optimizer, settings, model.process_group)
     hook = Hook(found.program, group=model.process_group, **found.settings)
+    hook.is_of_compress = True
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
+    plain = plain_names(model.module)
     hook.bind(
-        [(name, parameter) for name, parameter in named if name not in ignored],
+        [(plain(name), parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
         check=lambda: _check_model(model, found.failure),
         optimizer=optimizer,
     )
+    model._comm_hooks.clear()  # of what was left over
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 
@@ -124,11 +136,12 @@ def _check_model(model: DistributedDataParallel, failure: Optional[Exception]) -
     """`failure`: of what came before."""
     if failure is not None:
         raise failure
-    if getattr(model, "_comm_hooks", None):
+    if any(not isinstance(state, LeftOver) for _, state in model._comm_hooks):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
+    plain = plain_names(model.module)
     for name, module in model.module.named_modules():
         if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
-            raise InvalidArgumentError(f"{name or 'the model'}: gradients of an embedding with sparse=True are not taken; dense ones are")
+            raise InvalidArgumentError(f"{plain(name) or 'the model'}: gradients of an embedding with sparse=True are not taken; dense ones are")
     dynamo = getattr(torch, "_dynamo", None)
     if dynamo is not None and getattr(dynamo.config, "optimize_ddp", None) == "python_reducer":
         raise InvalidArgumentError('torch._dynamo.config.optimize_ddp is "python_reducer", which runs no communication hooks of Python\'s own: set it to True')

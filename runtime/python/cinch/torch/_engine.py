@@ -1,15 +1,15 @@
 """What averages the gradients of one model: tensors with their programs, a transport, and synchronizers over it."""
+import json
 import logging
 import time
 import warnings
-from dataclasses import dataclass, field, replace
-from statistics import median
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
-from ..errors import Error, InvalidArgumentError, SyncError
-from ..program import Program, compile
+from ..errors import CheckError, Error, InvalidArgumentError, SyncError
+from ..program import Program, compile, quietly
 from ..synchronizer import Restored, Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _rules, _states, _tensors
@@ -21,15 +21,6 @@ from ._policy import Named, choose, default_of, idle_rules
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
-_STEPS_TO_COMPARE = 5
-
-
-@dataclass
-class StepTimes:
-    """Milliseconds that steps took behind the backward pass, by kind of step."""
-
-    dense: List[float] = field(default_factory=list)
-    compressed: List[float] = field(default_factory=list)
 
 
 class Engine:
@@ -60,7 +51,7 @@ class Engine:
         self.compressed = self._opened(tensors)
         self._tell_choice()
         if self.transport.rank == 0:
-            told.tell_start(self.compressed, self.phases.dense_steps, self._idle_rules)
+            told.tell_start(self.compressed, self.phases.dense_steps)
         self._dense: Optional[Synchronizer] = None
         if self.phases.has_dense_steps:
             self._open_dense()
@@ -71,12 +62,12 @@ class Engine:
         self._clip = None if settings.clip is None else Clip(settings.clip, self.transport.world)
         self.direction = _rules.direction_of(self.compressed.programs)
         if self.direction is not None:
-            self.direction.open(self.compressed.tensors, self.transport.rank, self.device)
+            self.direction.open(self.compressed.tensors, self.transport.rank, self.device, has_exact_steps=self.phases.has_dense_steps)
         self._updates: Dict[int, "torch.Tensor"] = {}
         self.failure: Optional[SyncError] = None
         self._is_under_way, self._carries, self._scale = False, False, 1.0
         self._last = self.compressed if self._dense is None or not self.is_dense_step else self._dense
-        self.times, self._has_warned = StepTimes(), False
+        self.times = told.StepTimes()
         self._bytes = {name: t.numel() * t.element_size() for name, t in named}
 
     @property
@@ -101,8 +92,10 @@ class Engine:
         for name, tensor in named:
             _tensors.check_gradient(name, tensor)
         self.device = named[0][1].device
+        if self.device.type not in ("cpu", "cuda"):
+            raise InvalidArgumentError(f"{named[0][0]} is on {self.device}: parameters on CPUs and CUDA's GPUs are taken")
         for name, tensor in named:
-            if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
+            if tensor.device != self.device:
                 raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
         settings = self.settings
         check_transport(settings.transport, self.device)
@@ -111,7 +104,7 @@ class Engine:
         self.phases = Phases.of(settings, [each.program for each in tensors if each.program is not None])
         if self.phases.dense_steps > 0 and settings.dense_steps is None and settings.schedule:
             tensors = self._choice(shapes, self.phases.dense_steps)  # payloads have room for what the schedule begins with
-        self._idle_rules = idle_rules(shapes, settings.rules)
+        self.idle_rules = idle_rules(shapes, settings.rules)
         # Programs on matrices get dimensions in memory order, since that is the array that is passed.
         tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
         for parameter in settings.schedule:
@@ -123,6 +116,10 @@ class Engine:
                     f"{each.name}: {each.program.name} claims `local`, an update of its own for each rank, so replicas would drift apart; "
                     "cinch.Synchronizer takes it"
                 )
+            if self._is_reduced and each.program is not None and each.program.is_matrix:
+                raise InvalidArgumentError(
+                    f"{each.name} is a parameter of FSDP2, of which ranks send parts, and {each.program.name} compresses whole matrices: take another program, "
+                    f'the rule {_exact_rule(each.name)}, or compress_replicas')
         self._plain = self._plain_of(tensors)
         return tensors
 
@@ -130,8 +127,9 @@ class Engine:
         settings = self.settings
         starts = {parameter: float(value_at(settings.first_step + dense_steps)) for parameter, value_at in settings.schedule.items()}
         # Checked even if no tensor uses the program: its name may be wrong.
-        self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
-        return choose(shapes, self._default, settings.rules, self._gpu, starts)
+        with quietly():
+            self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+            return choose(shapes, self._default, settings.rules, self._gpu, starts)
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
         """Any program for the GPU. Its image also has the code that adds exact tensors there, so that steps which compress
@@ -174,6 +172,11 @@ class Engine:
         alone = _rules.begins_alone(self.compressed.programs)
         if alone is not None:
             raise InvalidArgumentError(f"{alone.name} cannot pause: exact steps would leave its states behind")
+
+    @property
+    def warnings(self) -> List[str]:
+        """Of the compiler, beside those that `cinch.compile` has told already."""
+        return [each.warnings.rstrip() for each in self.compressed.programs if each.warnings and each is not self.settings.program]
 
     def set_pause(self, is_paused: bool) -> None:
         """All ranks call it between the same steps, which `pause` sees to."""
@@ -270,7 +273,7 @@ class Engine:
                     self._give(*given)
             is_skipped = self.sync.finish()
             self._turn_exact_ones(is_skipped)
-        self._note_time((time.perf_counter() - begun) * 1e3)
+        self.times.note((time.perf_counter() - begun) * 1e3, is_dense=is_dense, warns=self.transport.rank == 0)
         self.step += 1
         self._last = self.compressed if not is_dense or self._dense is None else self._dense
         if not is_skipped:
@@ -304,18 +307,6 @@ class Engine:
         else:
             log.info("cinch: %s", choice)
 
-    def _note_time(self, milliseconds: float) -> None:
-        kept = self.times.dense if self.is_dense_step else self.times.compressed
-        kept.append(milliseconds)
-        del kept[:-100]
-        enough = min(len(self.times.dense), len(self.times.compressed)) >= _STEPS_TO_COMPARE
-        if self._has_warned or not enough or self.transport.rank != 0:
-            return
-        dense, compressed = median(self.times.dense[1:]), median(self.times.compressed[1:])
-        if compressed > dense:
-            self._has_warned = True
-            warnings.warn(f"compression costs more than it saves: steps wait {compressed:.1f} ms for the exchange, dense ones waited {dense:.1f} ms", stacklevel=2)
-
     def report(self) -> Dict[str, Any]:
         """Of the last step on this rank: what `Synchronizer.report` says, with bytes before compression and exposed times."""
         found = self._last.report()
@@ -326,8 +317,7 @@ class Engine:
             tensor["program"] = programs[tensor["name"]]
         found["gradient_bytes"] = sum(self._bytes.values())
         found["is_dense"] = was_dense
-        times = self.times.dense if was_dense else self.times.compressed
-        found["exposed_ms"] = times[-1] if times else 0.0
+        found["exposed_ms"] = self.times.last(is_dense=was_dense)
         return found
 
     def line(self) -> str:
@@ -342,44 +332,62 @@ class Engine:
         states = _states.to_tensor(self.compressed.states_save())
         saved = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
         if self.direction is not None:
-            saved.update({f"rank{rank}.exact.{name}": state for name, state in self.direction.named_states().items()})
+            saved.update({f"rank{rank}.exact.{name}": state.clone() for name, state in self.direction.named_states().items()})
         return saved
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
-        one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
-        InvalidArgumentError, FileError, VersionError, on the rank whose states are at fault; CancelledError on the others,
+        one. All ranks call it between the same steps, and go on with the step of the states. Returns what could not be taken
+        over, a line each. Errors, after which all ranks have what they had: InvalidArgumentError (a step is under way, too),
+        FileError, VersionError, or SyncError of an earlier step, on the rank that is at fault; CancelledError on the others,
         TimedOutError."""
-        meeting = Meeting(self.group, self.settings.time_to_meet)
-        step, states, restored = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
-        if states:
-            restored = self.compressed.states_load(states)
-        self.step = step
-        self.was_dense = self.phases.is_dense(step - 1) if step > self.settings.first_step else self.was_dense
-        self._has_states = True
-        notes = [restored.notes] if restored is not None and restored.notes else []
+        return self.take_over(saved)[0]
+
+    def take_over(self, saved: Mapping[str, Any]) -> Tuple[str, Callable[[], None]]:
+        """As `load_state_dict`. Also returns what gives this rank back the states that it had."""
+        undo: List[Callable[[], None]] = []
+
+        def act() -> Tuple[_states.Found, Optional[Restored]]:
+            undo.append(self._kept())
+            found = _states.find(saved, self.transport.rank, self.transport.world)
+            return found, self.compressed.states_load(found.states[0]) if found.is_own else None
+
+        try:
+            of, restored = Meeting(self.group, self.settings.time_to_meet).agree(act, lambda made: {"the step of the states": made[0].step})
+            if restored is None:
+                restored = self.compressed.states_load(of.states)
+        except Exception:
+            for each in undo:
+                each()
+            raise
+        self.step, self.was_dense, self._has_states = of.step, self.phases.is_dense(of.step - 1), True
+        notes = [restored.notes] if restored.notes else []
         if self.direction is not None:
             # Of this rank, or of rank 0, which has the same unless ranks own parts of tensors.
             found = [_rules.states_in(saved, f"rank{rank}.exact.") for rank in (self.transport.rank, 0)]
             notes += self.direction.load(found[0] or found[1])
-        return "\n".join(notes)
+        return "\n".join(notes), undo[0]
 
-    def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes], Optional[Restored]]:
-        """The step of the states, and those of all ranks; none where this rank has taken its own already, and what that did."""
-        rank, world = self.transport.rank, self.transport.world
-        if not isinstance(saved, Mapping):
-            raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
-        ranks = sorted(int(key[len("rank") : -len(".states")]) for key in saved if key.endswith(".states"))
-        if not ranks:
-            raise InvalidArgumentError("there are no states of Cinch in it")
-        of = int(saved[f"rank{ranks[0]}.world"])
-        states = [_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks]
-        restored: Optional[Restored] = None
-        if ranks == [rank] and of == world:
-            restored, states = self.compressed.states_load(states[0]), []
-        elif ranks != list(range(of)):
-            raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
-        return int(saved[f"rank{ranks[0]}.step"]), states, restored
+    def _kept(self) -> Callable[[], None]:
+        if self.failure is not None:
+            raise self.failure
+        if self._is_under_way:
+            raise InvalidArgumentError("a step is under way: states are loaded between steps")
+        states, place = self.compressed.states_save(), (self.step, self.was_dense, self._has_states)
+        exact = {} if self.direction is None else {name: state.clone() for name, state in self.direction.named_states().items()}
+
+        def undo() -> None:
+            self.compressed.states_load(states)
+            self.step, self.was_dense, self._has_states = place
+            if self.direction is not None:
+                self.direction.load(exact)
+
+        return undo
+
+    def remedy(self, text: str) -> str:
+        """Where a condition of a program does not hold for a parameter, which `text` names behind the task."""
+        tensor = next((each for each in self.compressed.tensors if each.program is not None and f": {each.name}: " in text), None)
+        return "" if tensor is None else f". {tensor.name} has the shape {tensor.shape}; the rule {_exact_rule(tensor.name)} keeps it out"
 
     def close(self) -> None:
         """Gives up: ranks that wait for this one get an error."""
@@ -387,6 +395,10 @@ class Engine:
             if sync is not None:
                 sync.close()
         self.transport.close()
+
+
+def _exact_rule(name: str) -> str:
+    return json.dumps({"name": name, "use": "exact"})
 
 
 class _Failing:
@@ -403,5 +415,6 @@ class _Failing:
             return
         # Later failures follow from the first one.
         if self._engine.failure is None:
-            self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
+            text = error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+            self._engine.failure = SyncError(text + (self._engine.remedy(text) if isinstance(error, CheckError) else ""))
         raise self._engine.failure from error

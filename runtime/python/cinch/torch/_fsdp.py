@@ -11,9 +11,11 @@ from ..program import Program
 from ..transport import Transport
 from ._engine import Engine
 from ._momentum import Velocity, check_optimizer, fit
+from ._names import plain_names
 from ._phases import agree_on_pause
 from ._settings import settings_of
-from ._shards import Unit, plain_name, trainable, units_of
+from ._shards import Unit, trainable, units_of
+from ._told import warn_of_start
 
 log = logging.getLogger("cinch")
 
@@ -156,7 +158,7 @@ def _only_unit(module: Any) -> Unit:
 
 
 class ShardedCompression:
-    """What `compress_fsdp` and `compress_replicas` return: states, reports, and the end of it.
+    """What `compress_fsdp` and `compress_replicas` return: states, reports, and the end of it. A context manager, as `Compression` is.
 
     Attributes:
         engines: by name of the FSDP module; "" is the model itself.
@@ -165,8 +167,15 @@ class ShardedCompression:
     def __init__(self, engines: Dict[str, Engine], report_every: int = 0) -> None:
         self.engines = engines
         self._calls, self._every = 0, report_every
+        warn_of_start(list(engines.values()))
         if self.state_bytes:
             log.warning("cinch: %.3f MB of states on rank %d, in %d FSDP modules", self.state_bytes / 1e6, self._transport.rank, len(engines))
+
+    def __enter__(self) -> "ShardedCompression":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     @property
     def _transport(self) -> Transport:
@@ -192,14 +201,23 @@ class ShardedCompression:
         return {f"{name}/{key}": value for name, engine in self.engines.items() for key, value in engine.state_dict().items()}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
-        """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over, a
-        line each. Errors: InvalidArgumentError (a module has no states in `saved`), FileError, VersionError."""
+        """All ranks call it between the same steps: docs/pytorch.md, Checkpoints. Returns what could not be taken over, a
+        line each. Errors, after which all ranks have what they had: InvalidArgumentError (a module has no states in `saved`),
+        FileError, VersionError."""
         if not isinstance(saved, Mapping):
             raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
         notes = []
-        for name, engine in self.engines.items():
-            of = {key.rpartition("/")[2]: value for key, value in saved.items() if key.rpartition("/")[0] == name}
-            notes.append(engine.load_state_dict(of))
+        undo: List[Callable[[], None]] = []
+        try:
+            for name, engine in self.engines.items():
+                of = {key.rpartition("/")[2]: value for key, value in saved.items() if key.rpartition("/")[0] == name}
+                note, before = engine.take_over(of)
+                notes.append(note)
+                undo.append(before)
+        except Exception:
+            for each in undo:
+                each()
+            raise
         return "\n".join(each for each in notes if each)
 
     def pause(self) -> None:
@@ -211,7 +229,7 @@ class ShardedCompression:
         agree_on_pause(list(self.engines.values()), False)
 
     def close(self) -> None:
-        """Gives up: other ranks that wait for this one get an error."""
+        """As `Compression.close`."""
         for engine in self.engines.values():
             engine.close()
 
@@ -283,7 +301,8 @@ def fit_module(
     model: "torch.nn.Module", engine: Engine, optimizer: Optional["torch.optim.Optimizer"], velocity_of: Velocity, factor: float = 1.0
 ) -> None:
     """`fit` for parameters whose optimizer has shards."""
-    named = {plain_name(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
+    plain = plain_names(model)
+    named = {plain(name): parameter for name, parameter in model.named_parameters(remove_duplicate=False)}
     fit(engine, [named[tensor.name] for tensor in engine.compressed.tensors], optimizer, velocity_of=velocity_of, factor=factor)
 
 

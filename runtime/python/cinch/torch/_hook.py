@@ -1,6 +1,6 @@
 """The communication hook of DistributedDataParallel."""
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -12,6 +12,7 @@ from ._engine import Engine
 from ._group import group_of
 from ._momentum import as_in_memory, as_it_is, check_optimizer, fit, taken_in
 from ._settings import settings_of
+from ._told import warn_of_start
 
 
 class _Step:
@@ -23,9 +24,18 @@ class _Step:
         self.failure: Optional[SyncError] = None
 
 
+class LeftOver:
+    """What a copy of a model, or one that was loaded, has in the place of the hook that `compress` made: PyTorch registers no hook
+    for either."""
+
+    def take(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
+        raise InvalidArgumentError("a copied or loaded model has no hook of Cinch: call cinch.torch.compress with it")
+
+
 class Hook:
     """What `run_hook` keeps: `model.register_comm_hook(hook, cinch.torch.run_hook)`, which `compress` does, or whatever
-    takes a state and a hook, as Lightning's DDPStrategy. It pickles: settings do, the connection is opened anew.
+    takes a state and a hook, as Lightning's DDPStrategy on GPUs (docs/pytorch.md). It pickles: settings do, the connection is opened anew. That of `compress` does
+    not, since its model has no hook when it is loaded.
 
     Without `bind` it learns the parameters from the first step's buckets, and names them by their place there. Of a static graph
     of several buckets that is the second step; the first one is exact.
@@ -35,6 +45,7 @@ class Hook:
         self.settings = settings_of(program, settings)
         self.engine: Optional[Engine] = None
         self._group = group
+        self.is_of_compress = False
         self._forget()
 
     def _forget(self) -> None:
@@ -43,6 +54,16 @@ class Hook:
         self._step: Optional[_Step] = None
         self._seen: List[Tuple["torch.Tensor", "torch.Tensor"]] = []  # of a first step that opens the engine
         self._used: Optional[Set[int]] = None
+
+    def __deepcopy__(self, memo: Dict[int, object]) -> Union["Hook", LeftOver]:
+        if self.is_of_compress:
+            return LeftOver()
+        copied = Hook(group=self._group)
+        copied.settings = self.settings
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (LeftOver, ()) if self.is_of_compress else super().__reduce_ex__(protocol)
 
     def __getstate__(self) -> Dict[str, Any]:
         if self._group is not None:
@@ -54,7 +75,7 @@ class Hook:
         return {"settings": self.settings}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.settings, self.engine, self._group = state["settings"], None, None
+        self.settings, self.engine, self._group, self.is_of_compress = state["settings"], None, None, False
         self._forget()
 
     def bind(
@@ -74,6 +95,7 @@ class Hook:
             check()
 
         self.engine = Engine(named, self.settings, self._group, check_all)
+        warn_of_start([self.engine])
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:

@@ -28,12 +28,12 @@ class Direction:
     def __init__(self, program: Program) -> None:
         self.states: Dict[int, List["torch.Tensor"]] = {}
         self._program, self._fixed = program, innermost(program).fixed
-        self._names: Dict[int, str] = {}  # of exact tensors; in exact steps others have states, too, which are not saved
+        self._names: Dict[int, str] = {}  # in a pause other tensors have states, too, which are not saved
 
-    def open(self, tensors: Sequence[SyncTensor], rank: int, device: "torch.device") -> None:
-        """Before the first step: checkpoints are read into states."""
+    def open(self, tensors: Sequence[SyncTensor], rank: int, device: "torch.device", *, has_exact_steps: bool) -> None:
+        """Before the first step: checkpoints are read into states. `has_exact_steps`: in some steps all tensors are exact."""
         for place, tensor in enumerate(tensors):
-            if self.kinds and tensor.program is None:
+            if self.kinds and (tensor.program is None or has_exact_steps):
                 ends = tensor.part_ends
                 own = tensor.shape if ends is None else (ends[rank] - (ends[rank - 1] if rank > 0 else 0),)
                 self.states_of(place, own, device)
@@ -43,14 +43,16 @@ class Direction:
         return {f"{kind}.{name}": state for place, name in self._names.items() for kind, state in zip(self.kinds, self.states[place])}
 
     def load(self, found: Mapping[str, Any]) -> List[str]:
-        """Takes over `named_states` of an earlier run. Returns what begins anew."""
+        """Takes over `named_states` of an earlier run, or step. Returns what begins anew, as all that is not saved does."""
+        self.states = {place: self.states[place] for place in self._names}
         notes = []
         for name, state in self.named_states().items():
             given = found.get(name)
             if given is not None and given.numel() == state.numel():
                 state.copy_(given.reshape(state.shape))
             else:
-                notes.append(f"the {name.replace('.', ' of ', 1)}, which is exact, begins anew")
+                state.zero_()
+                notes.append(f"the {name.replace('.', ' of ', 1)} in exact steps begins anew")
         return notes
 
     def _value(self, parameter: str, otherwise: float) -> float:

@@ -6,6 +6,7 @@ import torch
 
 from ..arrays import Shape
 from ..errors import InvalidArgumentError
+from ._names import plain_names
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,15 @@ class Unit:
 
 def units_of(model: "torch.nn.Module") -> List[Unit]:
     """The FSDP modules in `model`, in its order; without those that have no parameters of their own to train. Names are those
-    in `model`.
+    in `model` without wrappers.
 
     Errors: InvalidArgumentError (no FSDP2 module, a mesh that has several dimensions, several parameter groups in one
     module, a version of PyTorch whose FSDP2 is unknown).
     """
     found: List[Unit] = []
     seen = set()
-    names = {id(module): plain_name(name) for name, module in model.named_modules()}
+    plain = plain_names(model)
+    names = {id(module): plain(name) for name, module in model.named_modules()}
     modules = [module for module in model.modules() if hasattr(module, "_get_fsdp_state")]
     if not modules:
         raise InvalidArgumentError("the model has no FSDP2 module: call torch.distributed.fsdp.fully_shard first")
@@ -159,8 +161,3 @@ def _shard(name: str, shape: Shape, dim: int, world: int, begin: int) -> Shard:
     rows = -(-shape[0] // world)  # of a chunk
     ends = tuple(min(rows * (rank + 1), shape[0]) * row for rank in range(world))
     return Shard(name, shape, begin, rows * row, ends)
-
-
-def plain_name(name: str) -> str:
-    """Without what wrappers put into names, so that states are found again without the wrapper."""
-    return ".".join(part for part in name.split(".") if part not in ("_checkpoint_wrapped_module", "_orig_mod"))

@@ -11,11 +11,15 @@ _DTYPES: Dict[Any, int] = {torch.float32: _abi.F32, torch.float16: _abi.F16, tor
 
 def check_gradient(name: str, tensor: "torch.Tensor") -> None:
     """Errors: InvalidArgumentError (a parameter whose gradients are sparse, complex, integers, or of an element type that
-    is not taken)."""
+    is not taken, or that each rank has a part of)."""
+    if hasattr(tensor, "device_mesh"):
+        raise InvalidArgumentError(
+            f"{name} is a DTensor, of which each rank has a part: compress_fsdp and compress_replicas take parameters of FSDP2; of others, "
+            "a cinch.Synchronizer averages to_local()")
     if tensor.layout != torch.strided:
         raise InvalidArgumentError(f"{name}: gradients of layout {tensor.layout} are not taken, dense ones are")
     if tensor.dtype not in _DTYPES:
-        raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are")
+        raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are: convert the parameter, or freeze it (requires_grad=False)")
 
 
 def memory_order(tensor: "torch.Tensor") -> Tuple[int, ...]:

@@ -1,19 +1,59 @@
 """Lines about the start and about steps."""
 import logging
 import warnings
-from typing import Any, Dict, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from ..synchronizer import Synchronizer
 
+if TYPE_CHECKING:
+    from ._engine import Engine
+
 log = logging.getLogger("cinch.torch")
+_STEPS_TO_COMPARE = 5
 
 
-def tell_start(compressed: Synchronizer, dense_steps: int, idle_rules: Sequence[str]) -> None:
-    """What is compressed by what; a warning of rules that fit no parameter."""
-    if idle_rules:
-        warnings.warn(f"rules that fit no parameter: {', '.join(idle_rules)}", stacklevel=5)
+@dataclass
+class StepTimes:
+    """Milliseconds that steps took behind the backward pass, by kind of step."""
+
+    dense: List[float] = field(default_factory=list)
+    compressed: List[float] = field(default_factory=list)
+    has_warned: bool = False
+
+    def note(self, milliseconds: float, *, is_dense: bool, warns: bool) -> None:
+        """Warns once, with `warns`, where compressed steps take longer."""
+        kept = self.dense if is_dense else self.compressed
+        kept.append(milliseconds)
+        del kept[:-100]
+        if self.has_warned or not warns or min(len(self.dense), len(self.compressed)) < _STEPS_TO_COMPARE:
+            return
+        dense, compressed = median(self.dense[1:]), median(self.compressed[1:])
+        if compressed > dense:
+            self.has_warned = True
+            warnings.warn(f"compression costs more than it saves: steps wait {compressed:.1f} ms for the exchange, dense ones waited {dense:.1f} ms", stacklevel=3)
+
+    def last(self, *, is_dense: bool) -> float:
+        times = self.dense if is_dense else self.compressed
+        return times[-1] if times else 0.0
+
+
+def tell_start(compressed: Synchronizer, dense_steps: int) -> None:
+    """What is compressed by what."""
     if log.isEnabledFor(logging.INFO):
         log.info(start_line(compressed, dense_steps))
+
+
+def warn_of_start(engines: Sequence["Engine"]) -> None:
+    """Warnings, on rank 0, of rules that fit no parameter of any engine, and what the compiler warns of."""
+    if engines[0].transport.rank != 0:
+        return
+    idle = [rule for rule in engines[0].idle_rules if all(rule in engine.idle_rules for engine in engines)]
+    if idle:
+        warnings.warn(f"rules that fit no parameter: {', '.join(idle)}", stacklevel=4)
+    for text in dict.fromkeys(text for engine in engines for text in engine.warnings):
+        warnings.warn(text, stacklevel=4)
 
 
 def start_line(compressed: Synchronizer, dense_steps: int) -> str:
