@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/c_api/compiler_abi.h"
+#include "runtime/core/own_stack.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/shared_object.h"
 
@@ -52,13 +53,16 @@ void take_error(void* context, std::int32_t status, const char* message, std::si
       fail(static_cast<cinch_status>(status), std::string(message, size));
 }
 
+// A long program takes megabytes.
+constexpr std::size_t kStackBytes = std::size_t{64} << 20;
+
 void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answer& answer) {
   request.version = CINCH_COMPILER_ABI_VERSION;
   request.context = &answer;
   request.give_image = take_image;
   request.give_error = take_error;
   request.give_warnings = take_warnings;
-  entry(&request);
+  rt::run_on_own_stack(kStackBytes, [&] { entry(&request); });
 }
 
 std::optional<std::string> copy_of(const char* text) {

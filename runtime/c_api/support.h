@@ -16,6 +16,7 @@
 #include "runtime/c_api/cinch.h"
 #include "runtime/core/check.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/floats.h"
 #include "runtime/core/use_flag.h"
 
 namespace cinch::c_api {
@@ -45,9 +46,11 @@ CallError no_tensor(std::size_t tensor, std::size_t num_tensors);
 cinch_status report(const CallError& error, cinch_error* to);
 cinch_status report(cinch_status status, std::string_view message, cinch_error* to);
 
-/// Runs `body`, which returns a CallStatus, and reports its error.
+/// Runs `body`, which returns a CallStatus, in the default floating-point environment, and reports
+/// its error. Threads that it starts have that environment, too.
 template <typename Body>
 cinch_status guarded(cinch_error* error, const Body& body) noexcept {
+  const rt::DefaultFloatEnvironment environment;
   try {
     CallStatus status = body();
     return status ? CINCH_OK : report(status.error(), error);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/core/numbers/floats.h"
+#include "runtime/core/own_stack.h"
 
 namespace cinch::rt {
 namespace {
@@ -32,6 +33,11 @@ bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
     return false;
   }
 }
+
+// Kernels of the library take up to 1.2 MB (`qsgd_elias`), most of them 150 KB. Tasks of a thread
+// with less stack than the first run on another thread, with the second.
+constexpr std::size_t kLeastStackBytes = std::size_t{1792} << 10;
+constexpr std::size_t kOwnStackBytes = std::size_t{8} << 20;
 
 // The runner of the task that runs on this thread, if the task shares it with others.
 thread_local const TaskRunner* inside = nullptr;
@@ -117,10 +123,17 @@ Status TaskRunner::run_each(std::uint64_t num_tasks, const std::atomic<bool>* ca
     }
   };
   const auto workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads_, num_tasks));
-  if (workers <= 1) {
-    work();
+  const auto run_all = [&] {
+    if (workers <= 1) {
+      work();
+    } else {
+      run_on_arena(workers, std::cref(work));
+    }
+  };
+  if (has_stack(kLeastStackBytes)) {
+    run_all();
   } else {
-    run_on_arena(workers, std::cref(work));
+    run_on_own_stack(kOwnStackBytes, std::cref(run_all));
   }
   if (stopped) return fail(ErrorKind::Cancelled, "cancelled");
   return Ok{};

@@ -17,6 +17,7 @@ struct Mode {
   bool encodes_in_finish = false;  // an encode inlined in finish
   bool in_set = false;             // parameters of the wrapped compressor are visible
   bool in_leaves = false;          // loop variables are leaves of host expressions
+  bool is_tried = false;           // what the host does not know is no mistake
   bool is_check = false;           // nothing will be compiled
   bool in_claim = false;           // whole numbers divide exactly
   bool in_constant = false;        // only constants are visible

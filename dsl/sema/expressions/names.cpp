@@ -66,6 +66,7 @@ Value Names::builtin_name(const ast::Name& name) {
       return error_value(name.span);
     }
     if (mode_.in_host || mode_.body == BodyKind::StateInit) {
+      if (mode_.is_tried) return error_value(name.span);
       reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
           .note("`worker` differs from rank to rank");
       return error_value(name.span);

@@ -84,8 +84,11 @@ void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
   symbol.value = build_.read_var(var, name.span);
   symbol.value.facts = made.facts;
   if (!is_mutable) symbol.value = all_.exact.as_named(made, symbol.value);
-  if (symbol.value.is_exact && written)
+  if (symbol.value.is_exact && written) {
+    const ModeScope scope(mode_);
+    mode_.is_tried = true;
     symbol.leaf = all_.indexing.symbolic(*written).value_or(HostExprId());
+  }
   if (is_mutable) {
     symbol.kind = SymbolKind::Variable;
     symbol.value.var = var;

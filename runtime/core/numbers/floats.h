@@ -19,6 +19,7 @@ class DefaultFloatEnvironment {
 
  private:
   std::uint32_t saved_ = 0;
+  std::uint16_t saved_x87_ = 0;
 };
 
 }  // namespace cinch::rt
