@@ -79,7 +79,7 @@ typedef struct cinch_ucx_options {
 CINCH_API cinch_status cinch_transport_of_ucx(const cinch_ucx_options* options,
                                               cinch_transport** transport, cinch_error* error);
 
-/* Ranks that are threads of this process. */
+/* Ranks that are threads of this process, at most 1024. Errors: INVALID_ARGUMENT. */
 typedef struct cinch_loopback cinch_loopback;
 CINCH_API cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback,
                                            cinch_error* error);

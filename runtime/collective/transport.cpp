@@ -158,6 +158,12 @@ Status check_exchange(const Exchange& exchange, const Transport& transport) {
   return check_parts(exchange, rank, world);
 }
 
+Status check_world(std::uint32_t world) {
+  if (world >= 1 && world <= kMostRanks) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{} ranks: there are 1 to {}", world, kMostRanks));
+}
+
 bool Transport::lend(const LentMemory& /*memory*/) {
   return false;
 }

@@ -35,6 +35,11 @@ enum class ExchangeKind : std::uint8_t {
   Broadcast
 };
 
+/// A rank has an array, a connection or a message for each other one.
+inline constexpr std::uint32_t kMostRanks = 1024;
+/// Errors: InvalidArgument (no ranks, more than kMostRanks).
+Status check_world(std::uint32_t world);
+
 /// Device: spans hold addresses of GPU memory, which the host does not access.
 enum class MemoryPlace : std::uint8_t { Host, Device };
 

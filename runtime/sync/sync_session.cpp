@@ -56,7 +56,7 @@ Status SyncSession::Impl::check_parts() const {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
-  CINCH_TRY(check_plan(plan()));
+  CINCH_TRY(check_rank(plan(), transport.rank()));
   CINCH_TRY(check_carriers());
   std::vector<SumRules> rules;
   rules.reserve(images.size());
