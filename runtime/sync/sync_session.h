@@ -91,7 +91,8 @@ class SyncSession {
   /// plan's tensors: f32, f16 or bf16; an update may be its gradient's memory. They lie in host
   /// memory unless SyncDevice::has_tensors. After success all ranks hold the same bits. Errors name
   /// the rank, tensor and phase at fault: those of Session's calls, Cancelled (another rank failed
-  /// or left, an earlier step failed), TimedOut, InvalidArgument (other tensors than the plan's).
+  /// or left, an earlier step failed), TimedOut, InvalidArgument (other tensors than the plan's),
+  /// CheckFailed (ranks have different updates).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
   Result<StepOutcome> step(std::span<const ConstTensorView> gradients,

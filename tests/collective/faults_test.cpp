@@ -259,6 +259,38 @@ TEST_P(EachPlanWithFaults, GarbageIsFound) {
   }
 }
 
+// No check of a payload finds altered bytes of plain f32, or of an update.
+TEST(Faults, ReplicasThatDifferAreFound) {
+  for (const auto& [program, plan, at] :
+       {std::tuple("", "allgather", 0), {"", "two_shot", 4}, {"fp16", "allgather", 0}}) {
+    const FaultRun run = run_fault(make_case(program, plan, 3), FaultKind::GarbageInPayloads,
+                                   static_cast<std::uint64_t>(at));
+    EXPECT_TRUE(run.has_struck);
+    for (const std::string& error : run.errors) {
+      EXPECT_NE(error.find("different updates"), std::string::npos) << program << plan << error;
+      EXPECT_NE(error.find("fc1 on rank 1 and on ranks 0, 2"), std::string::npos) << error;
+    }
+  }
+}
+
+TEST(Faults, UpdatesThatMayDependOnTheRankAreNotCompared) {
+  for (const char* body :
+       {"sync(g: [f32; n]) { g + allreduce(g, sum) * 0.0 }",
+        "wire { v: [f32; n] }\nencode(g: [f32; n]) { wire { v: g } }\ndecode(w) { w.v }\n"
+        "finish(sum) { sum * select(worker == 0, 1.0, 2.0) }"}) {
+    const std::string text = std::string("compressor own {\n") + body + "\n}";
+    rt::PlanRequest request;
+    request.plan = "allgather";
+    request.world = 3;
+    request.tensors = {{"fc1", 500, 1, 0}};
+    for (const StepResult& result :
+         run_steps(make_sync_case(compiled_text("own", text), request))) {
+      for (const std::string& error : result.errors) EXPECT_EQ(error, "") << text;
+      EXPECT_FALSE(are_same(result.updates[0], result.updates[1])) << text;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Faults, EachPlanWithFaults,
                          ::testing::Values("allgather", "two_shot", "ring", "ps", "tree",
                                            "hierarchical"),
