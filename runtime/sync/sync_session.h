@@ -52,8 +52,9 @@ struct SyncOptions {
   std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
   /// A step, or opening, fails after this long without progress: no task ends, and no part of an
-  /// exchange is sent or received.
-  std::chrono::milliseconds timeout{30000};
+  /// exchange is sent or received. It is long, since a rank may read data or write a checkpoint
+  /// before its next step; a rank whose process ends is noticed without it.
+  std::chrono::milliseconds timeout{300000};
 };
 
 struct StepOptions {

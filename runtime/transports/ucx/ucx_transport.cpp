@@ -166,6 +166,7 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   Status status = (*links)->connect(*addresses, job->key);
   // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
+  if (status) (*links)->watch();
   const auto all = share(rendezvous, empty_or(status));
   CINCH_TRY(all);
   (*links)->stop_listening();

@@ -48,7 +48,7 @@ class Engine:
         """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
         a new one. `part_ends`: of each tensor, for plan "reduce_scatter"."""
         self.settings, self.group = settings, group_of(group)
-        meeting = Meeting(self.group, settings.time_to_meet)
+        meeting = Meeting(self.group, settings.most_seconds)
         self._is_reduced = part_ends is not None
         tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: self._alike(tensors))
         if part_ends is not None:
@@ -146,7 +146,7 @@ class Engine:
             first_step=self.settings.first_step,
             seed=self.settings.seed,
             threads=torch.get_num_threads() if threads is None else threads,
-            timeout=self.settings.timeout,
+            timeout=self.settings.most_seconds,
             device=self._gpu,
             stream=0 if self._stream is None else self._stream.cuda_stream,
             plain=self._plain,
@@ -344,7 +344,7 @@ class Engine:
         one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
         InvalidArgumentError, FileError, VersionError, on the rank whose states are at fault; CancelledError on the others,
         TimedOutError."""
-        meeting = Meeting(self.group, self.settings.time_to_meet)
+        meeting = Meeting(self.group, self.settings.most_seconds)
         step, states, restored = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
         if states:
             restored = self.compressed.states_load(states)
