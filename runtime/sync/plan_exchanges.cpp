@@ -172,6 +172,7 @@ void PlanRunner::wait() {
   const bool is_late = Clock::now() - last_move_ > parts_.timeout;
   if (!is_late || is_computing_ || failure_) return;
   const auto& [index, ticket] = flights_.front();
+  awaited_ = parts_.transport.awaited_ranks(ticket);
   note_failure(index, timed_out(parts_.transport, ticket, parts_.timeout));
 }
 
@@ -207,7 +208,7 @@ Status PlanRunner::end_issuing() {
   std::unique_lock lock(mutex_);
   is_running_ = false;
   if (!failure_ && num_left_ > 0) failure_ = Error{ErrorKind::Cancelled, "the session is closed"};
-  if (failure_) parts_.transport.abandon(*failure_);
+  if (failure_) failure_ = abandon_late(parts_.transport, *failure_, awaited_);
   changed_.wait(lock, [this] { return !is_computing_; });
   times_.end = seconds_now();
   if (failure_) return tl::unexpected<Error>(*failure_);

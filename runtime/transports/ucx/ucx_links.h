@@ -64,6 +64,8 @@ class UcxLinks {
   /// Sends all reachable ranks a notice about this one, and waits until they have heard, but not
   /// longer than `patience`.
   void tell_all(MessageKind kind, std::string_view text, std::chrono::milliseconds patience);
+  /// Why a rank has gone: it gave up, left, or cannot be reached.
+  const std::optional<Error>& gone(std::uint32_t peer) const { return peers_[peer].gone; }
   /// Ends all connections. No memory is in use afterwards.
   void disconnect();
 

@@ -28,6 +28,9 @@ class UcxTransport : public MessageTransport {
   void pause(std::chrono::microseconds most) override;
   bool wake() override;
   void abandon(const Error& why) override;
+  std::optional<Error> last_words(std::uint32_t of) const override {
+    return links_ == nullptr ? std::nullopt : links_->gone(of);
+  }
 
  private:
   std::uint64_t begin_send(std::uint32_t to, std::uint64_t tag, Bytes bytes) override {
