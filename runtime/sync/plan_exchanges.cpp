@@ -128,7 +128,12 @@ bool PlanRunner::test_flights() {
     const std::lock_guard lock(mutex_);
     has_moved = true;
     if (!is_over) {
-      note_failure(index, is_over.error());
+      Error error = is_over.error();
+      // The lengths are those that ranks told one another.
+      if (error.kind == ErrorKind::Internal && task(index).is_sized) {
+        error.kind = ErrorKind::CorruptPayload;
+      }
+      note_failure(index, error);
       return true;
     }
     end_task(index);
