@@ -97,6 +97,7 @@ Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses
 }
 
 void UcxLinks::stop_listening() {
+  if (presence_ != nullptr) presence_->forget_name();
   calls_.stop_listening(worker_);
 }
 
