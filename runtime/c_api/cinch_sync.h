@@ -79,7 +79,7 @@ typedef struct cinch_ucx_options {
 CINCH_API cinch_status cinch_transport_of_ucx(const cinch_ucx_options* options,
                                               cinch_transport** transport, cinch_error* error);
 
-/* Ranks that are threads of this process. */
+/* Ranks that are threads of this process, at most 1024. Errors: INVALID_ARGUMENT. */
 typedef struct cinch_loopback cinch_loopback;
 CINCH_API cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback,
                                            cinch_error* error);
@@ -212,7 +212,7 @@ typedef struct cinch_sync_options {
   uint64_t first_step; /* payloads get room for this step and later ones */
   uint64_t seed;
   uint32_t threads;    /* of this rank; 0: all of the machine */
-  uint32_t timeout_ms; /* a call fails after this long without progress; 0: 30000 */
+  uint32_t timeout_ms; /* a call fails after this long without progress; 0: 300000 */
   /* For auto: gradients to measure with, one for each tensor, in the order of the tensors, in
    * CPU memory, read during the call. NULL: numbers drawn from a normal distribution. */
   const cinch_tensor* samples;

@@ -55,7 +55,7 @@ typedef struct cinch_exchange {
 typedef struct cinch_transport_calls {
   size_t struct_size;
   void* context;
-  uint32_t rank, world;
+  uint32_t rank, world;       /* at most 1024 ranks */
   int32_t sums_in_rank_order; /* are floats added in rank order? */
   int32_t (*start)(void* context, const cinch_exchange* exchange, uint64_t* ticket);
   /* Sets `is_over` to 1 if the exchange has ended; the ticket is then invalid. */

@@ -55,6 +55,7 @@ class LoopbackTransport : public MessageTransport {
   void pause(std::chrono::microseconds most) override { switch_.pause(rank(), seen_, most); }
   bool wake() override { return switch_.wake(rank()), true; }
   void abandon(const Error& why) override { switch_.abandon(rank(), why); }
+  std::optional<Error> last_words(std::uint32_t of) const override { return switch_.gone(of); }
 
  private:
   // The switch knows messages by their tags.

@@ -122,6 +122,11 @@ void LoopbackWorld::Switch::leave(std::uint32_t rank) {
   withdraw(rank, {ErrorKind::Cancelled, fmt::format("rank {} has left", rank)});
 }
 
+std::optional<Error> LoopbackWorld::Switch::gone(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  return ranks_[rank].gone;
+}
+
 void LoopbackWorld::Switch::withdraw(std::uint32_t rank, Error why) {
   std::unique_lock lock(mutex_);
   if (!ranks_[rank].gone) ranks_[rank].gone = std::move(why);

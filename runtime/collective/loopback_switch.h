@@ -36,6 +36,7 @@ class LoopbackWorld::Switch {
   /// abandon and leave return when nobody copies from the rank's memory any more.
   void abandon(std::uint32_t rank, const Error& why);
   void leave(std::uint32_t rank);
+  std::optional<Error> gone(std::uint32_t rank);
   /// Waits until something was begun for the rank, taken from it or abandoned since it saw `seen`,
   /// until an awaited message arrives, until wake, or for `most`.
   void pause(std::uint32_t rank, std::uint64_t seen, std::chrono::microseconds most);

@@ -37,7 +37,7 @@ Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers
 }
 
 tl::unexpected<Error> no_room() {
-  return fail(ErrorKind::Internal, "an array that is longer than its receiver's");
+  return fail(ErrorKind::CorruptPayload, "an array that is longer than its receiver's");
 }
 
 Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Offers offers,

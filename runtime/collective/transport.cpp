@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "runtime/collective/join_ranks.h"
@@ -158,17 +159,55 @@ Status check_exchange(const Exchange& exchange, const Transport& transport) {
   return check_parts(exchange, rank, world);
 }
 
+Status check_world(std::uint32_t world) {
+  if (world >= 1 && world <= kMostRanks) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{} ranks: there are 1 to {}", world, kMostRanks));
+}
+
 bool Transport::lend(const LentMemory& /*memory*/) {
   return false;
 }
 
 void Transport::take_back(std::span<std::uint8_t> /*device_memory*/) {}
 
-std::string awaited_text(const Transport& transport, Ticket ticket) {
-  const std::vector<std::uint32_t> ranks = transport.awaited_ranks(ticket);
+namespace {
+
+std::string waits_for(std::span<const std::uint32_t> ranks) {
   if (ranks.empty()) return {};
   return fmt::format(", waits for {} {}", ranks.size() == 1 ? "rank" : "ranks",
                      fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+std::string awaited_text(const Transport& transport, Ticket ticket) {
+  return waits_for(transport.awaited_ranks(ticket));
+}
+
+Error abandon_late(Transport& transport, const Error& error,
+                   std::span<const std::uint32_t> awaited) {
+  constexpr std::chrono::milliseconds kListens{200}, kNap{5};
+  transport.abandon(error);
+  std::vector<std::uint32_t> silent(awaited.begin(), awaited.end());
+  std::string words;
+  const auto has_spoken = [&](std::uint32_t rank) {
+    const auto said = transport.last_words(rank);
+    if (said && words.empty()) words = "; " + said->message;
+    return said.has_value();
+  };
+  const auto end = std::chrono::steady_clock::now() + kListens;
+  for (;;) {
+    std::erase_if(silent, has_spoken);
+    if (silent.empty() || std::chrono::steady_clock::now() >= end) break;
+    std::this_thread::sleep_for(kNap);
+  }
+  const std::string named = waits_for(awaited);
+  if (silent.size() == awaited.size() || !error.message.ends_with(named)) return error;
+  Error known = error;
+  known.message.resize(known.message.size() - named.size());
+  known.message += silent.empty() ? words : waits_for(silent);
+  return known;
 }
 
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
@@ -202,7 +241,12 @@ Status exchange_now(Transport& transport, const Exchange& exchange,
   if (status) return status;
   Error& error = status.error();
   error.message = fmt::format("{}: {}", phase, error.message);
-  transport.abandon(error);
+  if (ticket && error.kind == ErrorKind::TimedOut) {
+    const std::vector<std::uint32_t> awaited = transport.awaited_ranks(*ticket);
+    error = abandon_late(transport, error, awaited);
+  } else {
+    transport.abandon(error);
+  }
   return status;
 }
 

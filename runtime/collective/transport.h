@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,11 @@ enum class ExchangeKind : std::uint8_t {
   AllToAll,
   Broadcast
 };
+
+/// A rank has an array, a connection or a message for each other one.
+inline constexpr std::uint32_t kMostRanks = 1024;
+/// Errors: InvalidArgument (no ranks, more than kMostRanks).
+Status check_world(std::uint32_t world);
 
 /// Device: spans hold addresses of GPU memory, which the host does not access.
 enum class MemoryPlace : std::uint8_t { Host, Device };
@@ -113,6 +119,9 @@ class Transport {
   virtual Result<bool> test(Ticket ticket) = 0;
   /// Ranks whose part of the exchange has not arrived; none if the transport cannot tell.
   virtual std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const = 0;
+  /// Why another rank has gone, as far as this one has heard; also after `abandon`, which listens
+  /// while it tells. None: it has said nothing, or the transport cannot tell.
+  virtual std::optional<Error> last_words(std::uint32_t /*rank*/) const { return std::nullopt; }
   /// Returns when an exchange may have progressed, or after `most`.
   virtual void pause(std::chrono::microseconds most) = 0;
   /// Ends a pause of this rank, the running one or the next. From any thread. Returns false if the
@@ -128,6 +137,12 @@ class Transport {
   /// then start anew.
   virtual std::uint64_t num_moves() const = 0;
 };
+
+/// Gives up because of a time-out, `error`, of an exchange that waited for `awaited`. All ranks'
+/// clocks run out at once, and most of the awaited ranks wait, too. So the error that this returns
+/// names those that say nothing, or else has what they say.
+Error abandon_late(Transport& transport, const Error& error,
+                   std::span<const std::uint32_t> awaited);
 
 /// For error messages: ", waits for ranks 1, 2"; empty if the transport cannot tell.
 std::string awaited_text(const Transport& transport, Ticket ticket);

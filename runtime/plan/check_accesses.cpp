@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "runtime/plan/check_plan.h"
@@ -86,7 +87,8 @@ class AccessCheck {
     const auto is_writer = [&](const Access& access) {
       return access.is_write && order_.is_before(access.task, task);
     };
-    if (std::ranges::none_of(values_[{group, place}], is_writer)) {
+    // The last writer is the nearest.
+    if (std::ranges::none_of(std::views::reverse(values_[{group, place}]), is_writer)) {
       return task_fault(plan_, rank_, task,
                         fmt::format("reads the {} before it is written", value_name(value)));
     }
@@ -264,14 +266,25 @@ class AccessCheck {
                                   std::min(a.task, b.task)));
   }
 
-  Status check_conflicts() {
-    for (const auto& [place, all] : values_) {
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-          CINCH_TRY(check_pair(all[j], all[i]));
-        }
+  // Accesses are in the order of tasks. If each comes after the write before it, and each write
+  // after the reads since the write before it, then all that conflict are ordered. A sum has a
+  // writer for each rank, so comparing all pairs would take too long.
+  Status check_value(const Accesses& all) {
+    Accesses since_write;  // the last write, and reads after it
+    for (const Access& access : all) {
+      if (access.is_write) {
+        for (const Access& earlier : since_write) CINCH_TRY(check_pair(earlier, access));
+        since_write.clear();
+      } else if (!since_write.empty()) {
+        CINCH_TRY(check_pair(since_write.front(), access));
       }
+      since_write.push_back(access);
     }
+    return Ok{};
+  }
+
+  Status check_conflicts() {
+    for (const auto& [place, all] : values_) CINCH_TRY(check_value(all));
     std::ranges::sort(bytes_, {}, &Access::begin);
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
       for (std::size_t j = i + 1; j < bytes_.size() && bytes_[j].begin < bytes_[i].end; ++j) {

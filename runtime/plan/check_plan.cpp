@@ -205,13 +205,24 @@ Status check_shape(const Plan& plan) {
   return Ok{};
 }
 
+namespace {
+
+Status check_order(const Plan& plan, std::uint32_t rank) {
+  CINCH_TRY(check_protocols(plan, rank));
+  return check_accesses(plan, rank);
+}
+
+}  // namespace
+
 Status check_plan(const Plan& plan) {
   CINCH_TRY(check_shape(plan));
-  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
-    CINCH_TRY(check_protocols(plan, rank));
-    CINCH_TRY(check_accesses(plan, rank));
-  }
+  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) CINCH_TRY(check_order(plan, rank));
   return check_meetings(plan);
+}
+
+Status check_rank(const Plan& plan, std::uint32_t rank) {
+  CINCH_TRY(check_shape(plan));
+  return check_order(plan, rank);
 }
 
 namespace {

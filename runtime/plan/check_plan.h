@@ -23,6 +23,11 @@ namespace cinch::rt {
 /// Errors: InvalidArgument, which names rank and task.
 Status check_plan(const Plan& plan);
 
+/// Checks the same of what one rank does, with that rank's tasks alone: everything but how the
+/// exchanges of ranks match. Ranks compare plan_digest instead, so opening takes no longer than the
+/// rank's own tasks, whatever the number of ranks.
+Status check_rank(const Plan& plan, std::uint32_t rank);
+
 // Which plans suit a program: by whether it takes partial sums (ProgramInfo::takes_partial_sums),
 // and by what carries its sums.
 

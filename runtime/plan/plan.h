@@ -56,6 +56,8 @@ struct Group {
   /// The group whose sums this one carries: it has the same pieces, and its codec is the carrier of
   /// that group's (SumCarrier). Values belong to that group, payloads to this one.
   std::uint32_t carries = kNoGroup;
+  /// Groups of one bundle are synchronised at once, and share tasks with no other bundle.
+  std::uint32_t bundle = 0;
   friend bool operator==(const Group&, const Group&) = default;
 };
 
@@ -129,6 +131,10 @@ struct Task {
   /// Slots with a length send only the bytes in use; otherwise they send all bytes.
   bool is_sized = false;
   std::vector<std::uint32_t> after;  // tasks with lower indices
+  /// More than that of every exchange that it waits for. All ranks of an exchange give it the same
+  /// round, so they agree on an order of exchanges by bundle and round, and no exchange waits for a
+  /// later one in it.
+  std::uint32_t round = 0;
 
   Lane lane() const {
     const bool meets = kind == TaskKind::Exchange || kind == TaskKind::Synchronise;
@@ -146,6 +152,8 @@ struct RankPlan {
   friend bool operator==(const RankPlan&, const RankPlan&) = default;
 };
 
+/// A rank of many needs no other rank's tasks, which would be too many: the lists of other ranks
+/// may then be empty, except rank 0's.
 struct Plan {
   std::string name;  // "two_shot"
   std::vector<PlanTensor> tensors;

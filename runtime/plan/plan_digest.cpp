@@ -15,7 +15,8 @@ class PlanHasher {
     add_all(plan.tensors);
     add_all(plan.pieces);
     add_all(plan.groups);
-    add_all(plan.ranks);
+    add_numbers(plan.ranks.size());
+    if (!plan.ranks.empty()) add(plan.ranks[0]);
   }
   std::uint64_t finish() const { return hasher_.finish64(); }
 
@@ -40,14 +41,14 @@ class PlanHasher {
                 piece.carried_bytes);
   }
   void add(const Group& group) {
-    add_numbers(group.codec, group.carries);
+    add_numbers(group.codec, group.carries, group.bundle);
     add_all(group.pieces);
   }
   void add(const Slot& slot) { add_numbers(slot.offset, slot.capacity, slot.length); }
   void add(const Task& task) {
     add_numbers(task.kind, task.site, task.from, task.to, task.is_dense, task.exchange, task.peer,
                 task.reduction, task.dtype.kind, task.dtype.bits, task.is_sized, task.part,
-                std::bit_cast<std::uint32_t>(task.factor));
+                task.round, std::bit_cast<std::uint32_t>(task.factor));
     add_all(task.groups);
     add_all(task.reads);
     add_all(task.writes);

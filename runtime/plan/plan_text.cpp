@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 template <typename Enum>
 using Namer = const char* (*)(Enum);
@@ -80,7 +80,8 @@ json to_json(const Piece& piece) {
 json to_json(const Group& group) {
   return {{"codec", index_json(group.codec, kDense)},
           {"pieces", group.pieces},
-          {"carries", index_json(group.carries, kNoGroup)}};
+          {"carries", index_json(group.carries, kNoGroup)},
+          {"bundle", group.bundle}};
 }
 
 json to_json(const Slot& slot) {
@@ -98,6 +99,7 @@ json to_json(const Task& task) {
                   {"reads", task.reads},
                   {"writes", task.writes},
                   {"after", task.after},
+                  {"round", task.round},
                   {"is_dense", task.is_dense}};
   if (task.kind == TaskKind::Part) written["part"] = task.part;
   if (task.kind == TaskKind::Scale) written["factor"] = task.factor;
@@ -149,6 +151,7 @@ void read(const json& from, Group& to) {
   to.codec = index_of(from, "codec", kDense);
   to.pieces = indices_of(from, "pieces");
   to.carries = index_of(from, "carries", kNoGroup);
+  to.bundle = whole_number<std::uint32_t>(from, "bundle");
 }
 
 void read(const json& from, Slot& to) {
@@ -165,6 +168,7 @@ void read(const json& from, Task& to) {
   to.reads = indices_of(from, "reads");
   to.writes = indices_of(from, "writes");
   to.after = indices_of(from, "after");
+  to.round = whole_number<std::uint32_t>(from, "round");
   to.is_dense = from.at("is_dense");
   if (to.kind == TaskKind::Part) to.part = whole_number<std::uint32_t>(from, "part");
   if (to.kind == TaskKind::Scale) to.factor = from.at("factor").get<float>();

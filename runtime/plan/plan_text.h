@@ -16,7 +16,9 @@ Result<Plan> plan_from_json(std::string_view text);
 /// A line per task of one rank.
 std::string print_plan(const Plan& plan, std::uint32_t rank);
 
-/// A digest of everything in the plan, including the tasks of all ranks; the same on every machine.
+/// A digest of what all ranks have of a plan: everything but the tasks of ranks other than rank 0.
+/// The same on every machine. Ranks that write the same tasks for rank 0 have the same planner and
+/// the same request, so their own tasks fit together.
 std::uint64_t plan_digest(const Plan& plan);
 
 }  // namespace cinch::rt

@@ -103,6 +103,10 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
                             meant_instead(request.plan), fmt::join(plan_names(), ", ")));
   }
   if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan without ranks");
+  if (request.rank && *request.rank >= request.world) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("there is no rank {} of {}", *request.rank, request.world));
+  }
   const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());
   const bool are_servers = !servers.empty() && servers.size() == request.servers.size() &&
                            *servers.rbegin() < request.world;
@@ -139,20 +143,28 @@ class Planner {
       CINCH_TRY(check_carriers());
       CINCH_TRY(add_carriers(request_, plan_, *bundles));
     }
+    number(*bundles);
     plan_.ranks.resize(request_.world);
-    BundleOfTask bundle_of(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
-      RankBuilder to(plan_, plan_.ranks[rank]);
-      for (std::uint32_t b = 0; b < bundles->size(); ++b) {
-        CINCH_TRY(build((*bundles)[b], rank, to));
-        bundle_of[rank].resize(plan_.ranks[rank].tasks.size(), b);
+      const bool is_wanted = !request_.rank || rank == 0 || rank == *request_.rank;
+      if (!is_wanted) continue;
+      for (const Bundle& bundle : *bundles) {
+        RankBuilder to(plan_, plan_.ranks[rank]);
+        CINCH_TRY(build(bundle, rank, to));
       }
+      interleave_bundles(plan_, plan_.ranks[rank]);
     }
-    interleave_bundles(plan_, bundle_of);
     return std::move(plan_);
   }
 
  private:
+  void number(const std::vector<Bundle>& bundles) {
+    for (std::uint32_t b = 0; b < bundles.size(); ++b) {
+      for (const std::uint32_t group : bundles[b].groups) plan_.groups[group].bundle = b;
+      for (const std::uint32_t group : bundles[b].carriers) plan_.groups[group].bundle = b;
+    }
+  }
+
   // Sets equal parts if the request has none.
   void give_parts() {
     for (PlanTensor& tensor : plan_.tensors) {

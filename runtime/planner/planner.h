@@ -78,6 +78,9 @@ struct PlanRequest {
   /// the way of tensors with a codec.
   std::uint32_t ranks_per_machine = 1;
   ExchangeOption option = usual_hierarchical_option();
+  /// The rank that runs the plan: only its tasks and rank 0's are written. None: those of all
+  /// ranks.
+  std::optional<std::uint32_t> rank = {};
 };
 
 /// "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical". Tensors without a
@@ -130,13 +133,10 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
 // Orders a plan's tasks across bundles. Exchanges begin in that order, so it decides how far
 // bundles overlap.
 
-/// By rank and task: the bundle of the task. Tasks of one bundle depend on no other bundle.
-using BundleOfTask = std::vector<std::vector<std::uint32_t>>;
-
-/// Reorders the tasks so that bundles follow one another like the steps of a pipeline. A plan
+/// Reorders a rank's tasks so that bundles follow one another like the steps of a pipeline. A plan
 /// written bundle by bundle would begin no exchange of a bundle before the last exchange of the
 /// bundle before, and links would idle while ranks compute. The orders of all ranks still match.
-void interleave_bundles(Plan& plan, const BundleOfTask& bundles);
+void interleave_bundles(const Plan& plan, RankPlan& rank);
 
 /// How many bundles begin before the first one goes on: kBundlesAhead in interleave_bundles,
 /// kFewBundlesAhead if the next bundle is long in coming.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace cinch::rt {
@@ -18,8 +19,12 @@ Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
   CINCH_TRY(memory.wire_.resize(wire_bytes));
-  // Padding of a message is sent, too; it must never be old memory contents.
-  if (wire_bytes > 0) std::memset(memory.wire_.data(), 0, memory.own_->wire_bytes);
+  // Padding of a message is sent, too; it must never be old memory contents. What is received lies
+  // in most of the wire, and is not touched before it is there.
+  for (const Task& task : memory.own_->tasks) {
+    if (task.lane() != Lane::Network) continue;
+    for (const std::uint32_t slot : task.reads) std::ranges::fill(memory.bytes_of(slot), 0);
+  }
   return memory;
 }
 

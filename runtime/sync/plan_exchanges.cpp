@@ -128,7 +128,12 @@ bool PlanRunner::test_flights() {
     const std::lock_guard lock(mutex_);
     has_moved = true;
     if (!is_over) {
-      note_failure(index, is_over.error());
+      Error error = is_over.error();
+      // The lengths are those that ranks told one another.
+      if (error.kind == ErrorKind::Internal && task(index).is_sized) {
+        error.kind = ErrorKind::CorruptPayload;
+      }
+      note_failure(index, error);
       return true;
     }
     end_task(index);
@@ -172,6 +177,7 @@ void PlanRunner::wait() {
   const bool is_late = Clock::now() - last_move_ > parts_.timeout;
   if (!is_late || is_computing_ || failure_) return;
   const auto& [index, ticket] = flights_.front();
+  awaited_ = parts_.transport.awaited_ranks(ticket);
   note_failure(index, timed_out(parts_.transport, ticket, parts_.timeout));
 }
 
@@ -207,7 +213,7 @@ Status PlanRunner::end_issuing() {
   std::unique_lock lock(mutex_);
   is_running_ = false;
   if (!failure_ && num_left_ > 0) failure_ = Error{ErrorKind::Cancelled, "the session is closed"};
-  if (failure_) parts_.transport.abandon(*failure_);
+  if (failure_) failure_ = abandon_late(parts_.transport, *failure_, awaited_);
   changed_.wait(lock, [this] { return !is_computing_; });
   times_.end = seconds_now();
   if (failure_) return tl::unexpected<Error>(*failure_);

@@ -101,6 +101,7 @@ void PlanRunner::begin() {
   const std::lock_guard lock(mutex_);
   failure_.reset();
   flights_.clear();
+  awaited_.clear();
   has_issued_ = false;
   num_left_ = own_.tasks.size();
   num_started_ = 0;

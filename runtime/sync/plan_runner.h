@@ -140,6 +140,7 @@ class PlanRunner {
   Clock::time_point last_move_;
   std::uint64_t num_moves_ = 0;  // moves of the transport by then
   std::vector<Flight> flights_;
+  std::vector<std::uint32_t> awaited_;  // by an exchange that was too late
   TaskTimes times_;
   // For steps whose exchanges a thread of the runner issues.
   Prologue prologue_;

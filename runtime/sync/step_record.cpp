@@ -8,7 +8,7 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::size_t kStep = 0, kOptions = 1, kFlags = 2, kFirst = 3;
+constexpr std::size_t kStep = 0, kOptions = 1, kFlags = 2, kUpdates = 3, kFirst = 4;
 constexpr std::uint64_t kAsksToStop = 1, kNonFinite = 2;
 constexpr std::size_t kWordBits = 64, kOutcomeBits = 32, kStatusBits = 8;
 
@@ -47,6 +47,9 @@ void StepRecords::begin(std::uint64_t step, std::uint64_t options) {
 }
 void StepRecords::ask_to_stop() {
   own_word(kFlags) |= kAsksToStop;
+}
+void StepRecords::set_updates(std::uint64_t digest) {
+  own_word(kUpdates) = digest;
 }
 void StepRecords::note_non_finite() {
   own_word(kFlags) |= kNonFinite;
@@ -100,6 +103,16 @@ bool StepRecords::is_any_asking_to_stop() const {
 }
 bool StepRecords::is_any_non_finite() const {
   return has_flag(kNonFinite);
+}
+
+bool StepRecords::do_updates_differ() const {
+  std::uint64_t first = 0;
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    const std::uint64_t digest = word(rank, kUpdates);
+    if (first != 0 && digest != 0 && digest != first) return true;
+    if (first == 0) first = digest;
+  }
+  return false;
 }
 
 bool StepRecords::is_used_anywhere(std::uint32_t tensor) const {

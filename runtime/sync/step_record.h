@@ -20,6 +20,8 @@ class StepRecords {
   /// `options`: a digest of the step's options.
   void begin(std::uint64_t step, std::uint64_t options);
   void ask_to_stop();
+  /// UpdateDigests::of_all.
+  void set_updates(std::uint64_t digest);
   void note_non_finite();
   /// Notes that this rank's model used the tensor and computed its gradient.
   void note_used(std::uint32_t tensor);
@@ -35,6 +37,8 @@ class StepRecords {
   Status check_steps() const;
   bool is_any_asking_to_stop() const;
   bool is_any_non_finite() const;
+  /// Do digests of updates differ between ranks that have one?
+  bool do_updates_differ() const;
   bool is_used_anywhere(std::uint32_t tensor) const;
   JointOutcome outcome(std::size_t protocol);
 
@@ -46,7 +50,8 @@ class StepRecords {
   const Plan& plan_;
   std::uint32_t rank_;
   std::vector<std::uint32_t> protocols_;
-  // One rank's record: step, flags, outcomes of protocols two to a word, used tensors 64 to a word.
+  // One rank's record: step, options, flags, digest of updates, outcomes of protocols two to a
+  // word, used tensors 64 to a word.
   std::size_t first_outcome_ = 0, first_used_ = 0, words_ = 0;
   std::vector<std::uint64_t> own_, all_;
   std::vector<ByteRange> parts_;

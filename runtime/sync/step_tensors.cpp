@@ -33,11 +33,13 @@ Status check_view(const PlanTensor& tensor, std::string_view what, std::int64_t 
 
 }  // namespace
 
-StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device)
+StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
+                         const std::vector<bool>& has_finish)
     : plan_(plan),
       rank_(rank),
       device_(device),
       memory_(plan, rank),
+      digests_(plan, rank, has_finish),
       given_(plan.tensors.size()),
       gradients_(plan.tensors.size()),
       wanted_(plan.tensors.size()),
@@ -74,6 +76,7 @@ Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
   if (!status) return status;
   given_[tensor] = gradients_[tensor] = gradient;
   wanted_[tensor] = updates_[tensor] = update;
+  digests_.forget(tensor);
   return Ok{};
 }
 
@@ -137,8 +140,14 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   return factors_.looks_for_non_finite ? device_.look_for_non_finite(gradient) : Ok{};
 }
 
+// The user may change an update as soon as it is delivered, so its digest is taken here.
 Status StepTensors::deliver(std::uint32_t tensor) {
-  if (!is_scaled()) return Ok{};
+  if (is_scaled()) CINCH_TRY(rescale(tensor));
+  if (device_.is_host()) digests_.note(tensor, wanted_[tensor]);
+  return Ok{};
+}
+
+Status StepTensors::rescale(std::uint32_t tensor) {
   const std::lock_guard lock(mutex_);
   const auto turn = take_turn(device_);
   const double ranks = factors_.is_sum ? plan_.world() : 1;

@@ -10,6 +10,7 @@
 #include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
 #include "runtime/sync/step_memory.h"
+#include "runtime/sync/update_digests.h"
 
 namespace cinch::rt {
 
@@ -24,8 +25,9 @@ struct TensorFactors {
 class StepTensors {
  public:
   /// Tensors lie in memory of `device`. `device` and `plan` outlive this. Nobody else uses a
-  /// `device` that is a host.
-  StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device);
+  /// `device` that is a host. `has_finish`: of UpdateDigests.
+  StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
+              const std::vector<bool>& has_finish);
   ~StepTensors();
   StepTensors(const StepTensors&) = delete;
   StepTensors& operator=(const StepTensors&) = delete;
@@ -49,12 +51,15 @@ class StepTensors {
   Status deliver(std::uint32_t tensor);
   /// Does a gradient of this step have a non-finite value? Waits for the device. Errors: Device.
   Result<bool> take_non_finite();
+  /// Of what was delivered, if it lies in host memory.
+  const UpdateDigests& digests() const { return digests_; }
   /// Waits until all delivered updates are written. Errors: Device.
   Status end();
 
  private:
   bool is_scaled() const { return factors_.scale != 1 || factors_.is_sum; }
   Status check_memory(std::uint32_t tensor) const;
+  Status rescale(std::uint32_t tensor);
   /// f32 memory of the gradient, later of the update. Errors: OutOfMemory, Device.
   Result<std::uint8_t*> values(std::uint32_t tensor);
   /// Writes the gradient, divided by the scale, to that memory.
@@ -64,6 +69,7 @@ class StepTensors {
   const std::uint32_t rank_;
   ComputeDevice& device_;
   StepMemory memory_;
+  UpdateDigests digests_;
   std::mutex mutex_;  // shared by both lanes
   TensorFactors factors_;
   std::vector<ConstTensorView> given_, gradients_;

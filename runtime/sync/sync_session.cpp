@@ -56,7 +56,7 @@ Status SyncSession::Impl::check_parts() const {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
-  CINCH_TRY(check_plan(plan()));
+  CINCH_TRY(check_rank(plan(), transport.rank()));
   CINCH_TRY(check_carriers());
   std::vector<SumRules> rules;
   rules.reserve(images.size());
@@ -150,7 +150,9 @@ Status SyncSession::Impl::open_compute() {
       {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
   CINCH_TRY(tasks);
   compute = std::move(*tasks);
-  tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device);
+  std::vector<bool> has_finish;
+  for (const ProgramImage* image : images) has_finish.push_back(image->info.has_finish);
+  tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, has_finish);
   memory->bind(tensors->gradients(), tensors->updates());
   return Ok{};
 }

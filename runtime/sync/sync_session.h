@@ -52,8 +52,9 @@ struct SyncOptions {
   std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
   /// A step, or opening, fails after this long without progress: no task ends, and no part of an
-  /// exchange is sent or received.
-  std::chrono::milliseconds timeout{30000};
+  /// exchange is sent or received. It is long, since a rank may read data or write a checkpoint
+  /// before its next step; a rank whose process ends is noticed without it.
+  std::chrono::milliseconds timeout{300000};
 };
 
 struct StepOptions {
@@ -91,7 +92,8 @@ class SyncSession {
   /// plan's tensors: f32, f16 or bf16; an update may be its gradient's memory. They lie in host
   /// memory unless SyncDevice::has_tensors. After success all ranks hold the same bits. Errors name
   /// the rank, tensor and phase at fault: those of Session's calls, Cancelled (another rank failed
-  /// or left, an earlier step failed), TimedOut, InvalidArgument (other tensors than the plan's).
+  /// or left, an earlier step failed), TimedOut, InvalidArgument (other tensors than the plan's),
+  /// CheckFailed (ranks have different updates).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
   Result<StepOutcome> step(std::span<const ConstTensorView> gradients,

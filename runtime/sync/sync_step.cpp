@@ -164,11 +164,16 @@ Status SyncSession::Impl::agree_on_end() {
     is_finite = is_finite && outcome.status != RankStatus::NonFinite;
   }
   if (!is_finite) records->note_non_finite();
+  records->set_updates(tensors->digests().of_all());
   Status status = exchange_now(transport, records->exchange(), options.timeout, "end of the step");
   if (!status) return status;
   if (records->is_any_asking_to_stop()) is_stopping = true;
-  status = records->check_steps();
-  return status ? settle_protocols() : status;
+  CINCH_TRY(records->check_steps());
+  const bool is_skipped = how.skips_non_finite && records->is_any_non_finite();
+  if (!is_skipped && records->do_updates_differ()) {
+    CINCH_TRY(tensors->digests().compare(tensors->given_updates(), transport, options.timeout));
+  }
+  return settle_protocols();
 }
 
 Status SyncSession::Impl::settle_protocols() {

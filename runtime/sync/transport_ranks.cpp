@@ -37,7 +37,7 @@ Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeou
   CINCH_TRY(run(exchange, timeout));
   const std::uint64_t worst = std::ranges::max_element(words_, {}, &RankWord::status)->status;
   if (worst > static_cast<std::uint64_t>(RankStatus::NonFinite)) {
-    return fail(ErrorKind::Internal, "a rank in an unknown state");
+    return fail(ErrorKind::CorruptPayload, "a rank in an unknown state");
   }
   const auto all = static_cast<RankStatus>(worst);
   has_failed_elsewhere_ = all == RankStatus::Failed && status != RankStatus::Failed;
@@ -89,7 +89,12 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   std::ranges::fill(parts_, ByteRange{});
   if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
   exchange.sent = parts_;
-  CINCH_TRY(run(exchange, timeout_));
+  Status status = run(exchange, timeout_);
+  // The sizes are those that ranks told one another.
+  if (!status && status.error().kind == ErrorKind::Internal) {
+    status.error().kind = ErrorKind::CorruptPayload;
+  }
+  CINCH_TRY(status);
   end_routed(call, *received);
   return RankStatus::Good;
 }

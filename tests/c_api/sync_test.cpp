@@ -369,6 +369,11 @@ TEST(CApiSync, NullIsRefusedOrNothing) {
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_set(nullptr, 0, "x", 1, &error));
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_states_save(nullptr, nullptr, nullptr, &error));
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_loopback_open(0, nullptr, &error));
+  cinch_loopback* loopback = nullptr;
+  for (const std::uint32_t world : {0U, UINT32_MAX}) {
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_loopback_open(world, &loopback, &error));
+    EXPECT_THAT(error.message, HasSubstr("1 to 1024"));
+  }
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_transport_of_calls(nullptr, nullptr, &error));
   cinch_sync_release(nullptr);
   cinch_transport_release(nullptr);

@@ -2,9 +2,11 @@
 // are those of the last step that succeeded, and other ranks can go on in the same process.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "tests/collective/support/faulty_transport.h"
@@ -256,6 +258,95 @@ TEST_P(EachPlanWithFaults, GarbageIsFound) {
     const FaultRun run = run_fault(one_case, FaultKind::Garbage, at);
     EXPECT_TRUE(run.has_struck);
     for (const std::string& error : run.errors) EXPECT_NE(error, "") << GetParam() << " at " << at;
+  }
+}
+
+// No check of a payload finds altered bytes of plain f32, or of an update.
+TEST(Faults, ReplicasThatDifferAreFound) {
+  for (const auto& [program, plan, at] :
+       {std::tuple("", "allgather", 0), {"", "two_shot", 4}, {"fp16", "allgather", 0}}) {
+    const FaultRun run = run_fault(make_case(program, plan, 3), FaultKind::GarbageInPayloads,
+                                   static_cast<std::uint64_t>(at));
+    EXPECT_TRUE(run.has_struck);
+    for (const std::string& error : run.errors) {
+      EXPECT_NE(error.find("different updates"), std::string::npos) << program << plan << error;
+      EXPECT_NE(error.find("fc1 on rank 1 and on ranks 0, 2"), std::string::npos) << error;
+    }
+  }
+}
+
+// Alters what a rank hears of the other ranks' arrays, at every meeting of a `sync` in turn.
+class AlteringTransport : public ForwardingTransport {
+ public:
+  AlteringTransport(rt::Transport& inner, std::uint64_t at, std::size_t word)
+      : ForwardingTransport(inner), at_(at), word_(word) {}
+  bool has_struck() const { return num_met_ > at_; }
+
+  rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
+    const auto ticket = ForwardingTransport::start(exchange);
+    const bool meets =
+        exchange.kind == rt::ExchangeKind::AllGather && exchange.input.size() == 4 * kWordBytes;
+    if (ticket && meets && num_met_++ == at_) struck_ = {ticket->index, exchange.output};
+    return ticket;
+  }
+  rt::Result<bool> test(rt::Ticket ticket) override {
+    const auto is_over = ForwardingTransport::test(ticket);
+    if (!struck_ || struck_->first != ticket.index || !is_over || !*is_over) return is_over;
+    const std::size_t other = (rank() + 1) % world();
+    struck_->second[(4 * other + word_) * kWordBytes] ^= 0x5a;
+    struck_.reset();
+    return is_over;
+  }
+
+ private:
+  static constexpr std::size_t kWordBytes = 8;
+  const std::uint64_t at_;
+  const std::size_t word_;
+  std::uint64_t num_met_ = 0;
+  std::optional<std::pair<std::uint32_t, std::span<std::uint8_t>>> struck_;
+};
+
+TEST(Faults, AlteredWordsOfMeetingsAreNoFaultOfCinch) {
+  const SyncCase one_case = make_case("oktopk", "allgather", 3, 500);
+  for (const std::size_t word : {0, 2, 3}) {  // its state, its bytes, its room
+    for (std::uint64_t at = 0, more = 1; more != 0; ++at) {
+      std::array<rt::Status, 3> ends;
+      rt::LoopbackWorld world(3);
+      run_ranks(world, 3, [&](const RankBody& own) {
+        AlteringTransport altering(own.transport, at, word);
+        rt::Transport& transport = own.rank == 1 ? altering : own.transport;
+        auto session = rt::SyncSession::open(options_of(one_case, kShort), transport);
+        ASSERT_TRUE(session) << session.error().message;
+        Tensors updates;
+        ends[own.rank] =
+            step_on(**session, make_gradients(*one_case.plan, own.rank, 0), updates, 0);
+        if (own.rank == 1 && !altering.has_struck()) more = 0;
+      });
+      for (const rt::Status& status : ends) {
+        if (status) continue;
+        EXPECT_NE(status.error().kind, rt::ErrorKind::Internal)
+            << "word " << word << " of meeting " << at << ": " << status.error().message;
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Faults, UpdatesThatMayDependOnTheRankAreNotCompared) {
+  for (const char* body :
+       {"sync(g: [f32; n]) { g + allreduce(g, sum) * 0.0 }",
+        "wire { v: [f32; n] }\nencode(g: [f32; n]) { wire { v: g } }\ndecode(w) { w.v }\n"
+        "finish(sum) { sum * select(worker == 0, 1.0, 2.0) }"}) {
+    const std::string text = std::string("compressor own {\n") + body + "\n}";
+    rt::PlanRequest request;
+    request.plan = "allgather";
+    request.world = 3;
+    request.tensors = {{"fc1", 500, 1, 0}};
+    for (const StepResult& result :
+         run_steps(make_sync_case(compiled_text("own", text), request))) {
+      for (const std::string& error : result.errors) EXPECT_EQ(error, "") << text;
+      EXPECT_FALSE(are_same(result.updates[0], result.updates[1])) << text;
+    }
   }
 }
 

@@ -107,7 +107,8 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
     FaultyTasks faulty(*one_case.plan, **tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
     const auto host = rt::open_cpu_device({.threads = 1});
-    rt::StepTensors tensors(*one_case.plan, own.rank, *host);
+    rt::StepTensors tensors(*one_case.plan, own.rank, *host,
+                            std::vector<bool>(one_case.programs.size()));
     rt::PlanRunner runner(
         {*one_case.plan, own.transport, compute, *memory, tensors, cancelled, timeout});
     const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);

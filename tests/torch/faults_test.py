@@ -7,7 +7,7 @@ import cinch
 import cinch.torch
 import pytest
 import torch
-from support import TIMEOUT, loss_of, small_model, train, wrapped
+from support import SECONDS, TIMEOUT, loss_of, small_model, train, wrapped
 
 LOST = 1
 
@@ -91,3 +91,11 @@ def averages(rank, world):
     if rank == LOST:
         die("kill")
     averager.average()
+
+
+def seconds_by_default(rank, world):
+    return cinch.torch._settings.Settings("qsgd").most_seconds
+
+
+def test_ranks_are_waited_for_as_long_as_the_process_group_waits(ranks):
+    assert ranks.answers(2, seconds_by_default)[0] == SECONDS / 2

@@ -153,6 +153,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
     if (const auto& choice = chosen->choice) made->choice = choice->reason;
     request = std::move(chosen->request);
   }
+  request->rank = over.rank();
   auto plan = rt::build_plan(*request);
   if (!plan) return fail(plan.error());
   made->plan = rt::print_plan(*plan, over.rank());

@@ -73,9 +73,8 @@ cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options, cinch_tran
 
 cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (loopback == nullptr || world == 0) {
-      return fail(CINCH_INVALID_ARGUMENT, "loopback is null, or has no ranks");
-    }
+    if (loopback == nullptr) return fail(CINCH_INVALID_ARGUMENT, "loopback is null");
+    if (const rt::Status status = rt::check_world(world); !status) return fail(status.error());
     *loopback = new cinch_loopback{std::make_shared<rt::LoopbackWorld>(world), world};
     return rt::Ok{};
   });

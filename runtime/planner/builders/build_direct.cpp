@@ -99,6 +99,7 @@ void build_ps(const BundleContext& c) {
   const auto& groups = c.bundle.groups;
   const Slots sent = slots_of(c, groups), results = sum_slots_of(c, groups);
   c.to.encode(Site::Worker, Value::Gradient, groups, sent);
+  c.to.begin_round(c.is_sized);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (c.servers[i] != c.rank) c.to.send(groups[i], sent[i], c.servers[i]);
   }
@@ -111,6 +112,10 @@ void build_ps(const BundleContext& c) {
     sum_up(c, groups[i], received);
     c.to.finish(groups[i], Value::Sum);
     c.encode_sums(Site::Owner, {groups[i]}, {results[i]});
+  }
+  c.to.begin_round(c.are_sums_sized);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (c.servers[i] != c.rank) continue;
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
       if (rank != c.rank) c.to.send(c.sum_group(groups[i]), results[i], rank);
     }

@@ -123,6 +123,11 @@ class HierarchicalBuilder {
     scopes_.push_back(scope);
     held_ = phase.kept[phase.own];
   }
+  // A collective of a single rank has no messages.
+  void begin_round(const Phase& phase, bool is_sized) const {
+    if (phase.members.size() > 1) c_.to.begin_round(is_sized);
+  }
+  bool are_copies_sized() const { return are_sums_ ? c_.are_sums_sized : c_.is_sized; }
   Phase leave() {
     Phase phase = std::move(phases_.back());
     phases_.pop_back();
@@ -142,6 +147,7 @@ class HierarchicalBuilder {
     const Phase phase = phase_of(scope, scatters);
     // A single member has nothing to add, unless no later step would.
     if (phase.members.size() == 1 && joins_later_) return enter(scope, phase);
+    begin_round(phase, false);
     std::map<std::uint32_t, std::uint32_t> own;
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
       for (const std::uint32_t g : phase.kept[j]) {
@@ -169,6 +175,7 @@ class HierarchicalBuilder {
   // Sends what each member keeps to all members, in f32.
   void give_back() {
     const Phase phase = leave();
+    begin_round(phase, false);
     const Value to = is_last_ ? Value::Update : Value::Sum;
     for (const std::uint32_t g : phase.kept[phase.own]) {
       const std::uint32_t slot = dense_slot(g);
@@ -266,6 +273,7 @@ class HierarchicalBuilder {
 
   void collect(OptionScope scope, bool scatters) {
     const Phase phase = phase_of(scope, scatters);
+    begin_round(phase, are_copies_sized());
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
       if (j == phase.own) continue;
       for (const std::uint32_t g : phase.kept[j]) send_copies(g, phase.members[j]);
@@ -279,6 +287,7 @@ class HierarchicalBuilder {
 
   void gather_all(OptionScope scope) {
     const Phase phase = phase_of(scope, true);
+    begin_round(phase, are_copies_sized());
     for (const std::uint32_t g : held_) {
       for (const std::uint32_t member : phase.members) {
         if (member != c_.rank) send_copies(g, member);
@@ -292,6 +301,7 @@ class HierarchicalBuilder {
 
   void give_back_payloads() {
     const Phase phase = leave();
+    begin_round(phase, are_copies_sized());
     for (const std::uint32_t g : phase.kept[phase.own]) {
       for (const std::uint32_t member : phase.members) {
         if (member != c_.rank) send_copies(g, member);

@@ -1,5 +1,6 @@
 // Plans in which partial sums travel from rank to rank.
-#include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "runtime/planner/builders/builders.h"
 
@@ -20,6 +21,7 @@ void build_ring(const BundleContext& c) {
   for (const std::uint32_t group : groups) results.push_back(c.add_sum_slot(group));
   for (std::uint32_t hop = 0; hop + 1 < c.world; ++hop) {
     const std::uint32_t leaves = groups[group_at(1 + hop)], comes = groups[group_at(2 + hop)];
+    c.to.begin_round(hop == 0 ? c.is_sized : c.are_sums_sized);
     if (hop == 0) {
       const std::uint32_t out = c.add_slot(leaves), in = c.add_slot(comes);
       c.encode_own(leaves, out);
@@ -42,6 +44,7 @@ void build_ring(const BundleContext& c) {
   c.encode_sums(Site::Owner, {own}, {results[c.rank]});
   for (std::uint32_t hop = 0; hop + 1 < c.world; ++hop) {
     const std::uint32_t leaves = group_at(hop), comes = group_at(1 + hop);
+    c.to.begin_round(c.are_sums_sized);
     c.to.send(c.sum_group(groups[leaves]), results[leaves], next);
     c.to.receive(c.sum_group(groups[comes]), results[comes], previous);
   }
@@ -54,41 +57,54 @@ void build_tree(const BundleContext& c) {
   const std::uint32_t group = c.bundle.groups[0], sums = c.sum_group(group);
   const std::uint32_t lowest = c.rank == 0 ? 0 : c.rank & (~c.rank + 1);
   const std::uint32_t parent = c.rank - lowest;
-  std::vector<std::uint32_t> children;
-  for (std::uint32_t bit = 1; (c.rank == 0 || bit < lowest) && c.rank + bit < c.world; bit *= 2) {
-    children.push_back(c.rank + bit);
-  }
+  const auto num_levels = static_cast<std::uint32_t>(std::bit_width(c.world - 1));
+  const auto child_at = [&](std::uint32_t level) -> std::optional<std::uint32_t> {
+    const std::uint32_t bit = 1U << level, child = c.rank + bit;
+    if ((c.rank != 0 && bit >= lowest) || child >= c.world) return std::nullopt;
+    return child;
+  };
   const auto is_leaf = [&](std::uint32_t rank) {
     return rank != 0 && (rank % 2 == 1 || rank + 1 >= c.world);
   };
   const std::uint32_t result = c.add_sum_slot(group);
   if (!is_leaf(c.rank)) c.begin_sum(group);
-  for (const std::uint32_t child : children) {
-    if (is_leaf(child)) {
+  for (std::uint32_t level = 0; level < num_levels; ++level) {
+    // Payloads of leaves and sums travel in one round.
+    c.to.begin_round(c.is_sized || c.are_sums_sized);
+    const auto child = child_at(level);
+    if (child && is_leaf(*child)) {
       const std::uint32_t in = c.add_slot(group);
-      c.to.receive(group, in, child);
+      c.to.receive(group, in, *child);
       c.to.decode_add(Site::Worker, group, in);
-    } else {
+    } else if (child) {
       const std::uint32_t in = c.add_sum_slot(group);
-      c.to.receive(sums, in, child);
+      c.to.receive(sums, in, *child);
       c.decode_add_sum(Site::Hop, group, in);
+    }
+    if (lowest != 1U << level) continue;
+    if (is_leaf(c.rank)) {
+      const std::uint32_t out = c.add_slot(group);
+      c.encode_own(group, out);
+      c.to.send(group, out, parent);
+    } else {
+      const std::uint32_t out = c.add_sum_slot(group);
+      c.encode_sums(Site::Hop, {group}, {out});
+      c.to.send(sums, out, parent);
     }
   }
   if (c.rank == 0) {
     c.finish_sum(group, Value::Sum);
     c.encode_sums(Site::Owner, {group}, {result});
-  } else if (is_leaf(c.rank)) {
-    const std::uint32_t out = c.add_slot(group);
-    c.encode_own(group, out);
-    c.to.send(group, out, parent);
-  } else {
-    const std::uint32_t out = c.add_sum_slot(group);
-    c.encode_sums(Site::Hop, {group}, {out});
-    c.to.send(sums, out, parent);
   }
-  if (c.rank != 0) c.to.receive(sums, result, parent);
-  std::ranges::reverse(children);
-  for (const std::uint32_t child : children) c.to.send(sums, result, child);
+  // By the number of messages from rank 0.
+  const auto depth = static_cast<std::uint32_t>(std::popcount(c.rank));
+  for (std::uint32_t sent = 0; sent < num_levels; ++sent) {
+    c.to.begin_round(c.are_sums_sized);
+    if (depth == sent + 1) c.to.receive(sums, result, parent);
+    for (std::uint32_t level = num_levels; depth == sent && level-- > 0;) {
+      if (const auto child = child_at(level)) c.to.send(sums, result, *child);
+    }
+  }
   c.decode_sums(Site::Owner, {group}, {result}, Value::Update);
 }
 

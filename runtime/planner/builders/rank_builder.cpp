@@ -142,11 +142,39 @@ void RankBuilder::order_slots(Task& task) {
   }
 }
 
+// A collective is the next exchange behind those that it waits for, on every rank. A message's
+// round depends on what other ranks wait for, so the plan's builder gives it.
+void RankBuilder::set_round(Task& task) const {
+  const bool is_message =
+      task.kind == TaskKind::Exchange &&
+      (task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive);
+  if (is_message) {
+    task.round = task.is_sized ? round_ + 1 : round_;
+    return;
+  }
+  for (const std::uint32_t earlier : task.after) {
+    task.round = std::max(task.round, to_.tasks[earlier].round);
+  }
+  // Only the root's broadcast waits for the part that asks for it.
+  for (const std::uint32_t group : task.groups) {
+    const auto call = calls_.find(group);
+    const bool has_part = call != calls_.end() && call->second.writer < to_.tasks.size();
+    if (has_part) task.round = std::max(task.round, to_.tasks[call->second.writer].round);
+  }
+  if (task.lane() == Lane::Network) ++task.round;
+}
+
+void RankBuilder::begin_round(bool is_sized) {
+  round_ = next_round_;
+  next_round_ += is_sized ? 2 : 1;
+}
+
 void RankBuilder::add(Task task) {
   order_values(task);
   order_slots(task);
   std::ranges::sort(task.after);
   task.after.erase(std::ranges::unique(task.after).begin(), task.after.end());
+  set_round(task);
   to_.tasks.push_back(std::move(task));
 }
 

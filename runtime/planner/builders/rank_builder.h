@@ -54,6 +54,9 @@ class RankBuilder {
   void all_to_all(const std::vector<std::uint32_t>& groups, const std::vector<std::uint32_t>& sent,
                   const std::vector<std::uint32_t>& received);
   void all_reduce(std::uint32_t group, std::uint32_t slot, DType dtype, RankReduction reduction);
+  /// Messages up to the next call share a round (Task::round); the payloads of sized slots come a
+  /// round behind their lengths. All ranks of a bundle begin the same rounds.
+  void begin_round(bool is_sized);
   void send(std::uint32_t group, std::uint32_t slot, std::uint32_t to);
   void receive(std::uint32_t group, std::uint32_t slot, std::uint32_t from);
 
@@ -68,6 +71,7 @@ class RankBuilder {
 
   Task make(TaskKind kind, const std::vector<std::uint32_t>& groups) const;
   Task make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const;
+  void set_round(Task& task) const;
   bool is_sized(std::uint32_t slot) const { return to_.slots[slot].length != kNoSlot; }
   Slots lengths(const Slots& slots) const;
   void order(Task& task, Past& past, bool is_write) const;
@@ -80,7 +84,8 @@ class RankBuilder {
 
   const Plan& plan_;
   RankPlan& to_;
-  std::map<std::uint32_t, Slots> joint_;  // by joint slot: its parts
+  std::uint32_t round_ = 0, next_round_ = 1;  // of messages
+  std::map<std::uint32_t, Slots> joint_;      // by joint slot: its parts
   std::map<std::uint32_t, Past> slots_;
   // By group: calls of a program with a `sync`
   std::map<std::uint32_t, Past> calls_;

@@ -81,7 +81,7 @@ class Synchronizer:
         first_step: int = 0,
         seed: int = 0,
         threads: int = 0,
-        timeout: float = 30.0,
+        timeout: float = 300.0,
         device: Optional[int] = None,
         stream: int = 0,
         plain: Optional[Program] = None,

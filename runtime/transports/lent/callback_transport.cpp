@@ -94,8 +94,18 @@ class CallbackTransport : public Transport {
   bool sums_in_rank_order() const override { return calls_.sums_in_rank_order != 0; }
   std::uint64_t sent_bytes() const override { return sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }
-  // The host knows, but has no call to tell.
-  std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
+  std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override {
+    const bool is_known =
+        calls_.awaited != nullptr && ticket.index < parts_.size() && parts_[ticket.index].is_used;
+    if (!is_known) return {};
+    std::vector<std::uint32_t> ranks(world());
+    const std::size_t num =
+        calls_.awaited(calls_.context, parts_[ticket.index].ticket, ranks.data(), ranks.size());
+    ranks.resize(std::min(num, ranks.size()));
+    // No such rank is nobody's to look at.
+    std::erase_if(ranks, [this](std::uint32_t rank) { return rank >= world(); });
+    return ranks;
+  }
 
   Result<Ticket> start(const Exchange& exchange) override {
     CINCH_TRY(check_exchange(exchange, *this));
@@ -189,6 +199,7 @@ Result<std::unique_ptr<Transport>> make_callback_transport(const cinch_transport
   if (calls.start == nullptr || calls.test == nullptr) {
     return fail(ErrorKind::InvalidArgument, "a table of calls without start or test");
   }
+  CINCH_TRY(check_world(calls.world));
   if (calls.rank >= calls.world) {
     return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", calls.rank, calls.world));
   }

@@ -79,7 +79,14 @@ class StoreRendezvous : public Rendezvous {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("the secrets of ranks 0 and {} differ", own_.rank));
     }
-    return read_round(*body, own_.world);
+    auto parts = read_round(*body, own_.world);
+    // What ranks with the same secret left in the store when they met before is no result of this
+    // meeting.
+    const bool is_of_now = !parts || std::ranges::equal((*parts)[own_.rank], own);
+    if (is_of_now) return parts;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("the store has an earlier meeting under {}: each needs keys of its own",
+                            key_of_all()));
   }
 
   static std::string way_of(std::uint32_t rank) { return fmt::format("cinch: of rank {}", rank); }

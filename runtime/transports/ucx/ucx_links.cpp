@@ -75,6 +75,8 @@ Result<std::vector<std::uint8_t>> UcxLinks::address() const {
 
 Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses,
                          const Digest& job_key) {
+  // Before the first hello: who has heard it may rely on this.
+  presence_ = RankPresence::open(job_key, rank_, static_cast<std::uint32_t>(peers_.size()));
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
     keys_from_.push_back(direction_key(job_key, peer, rank_));
     peers_[peer].key_to = direction_key(job_key, rank_, peer);
@@ -95,6 +97,7 @@ Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses
 }
 
 void UcxLinks::stop_listening() {
+  if (presence_ != nullptr) presence_->forget_name();
   calls_.stop_listening(worker_);
 }
 
@@ -321,9 +324,34 @@ void UcxLinks::answer_notices() {
   }
 }
 
+void UcxLinks::watch() {
+  if (presence_ == nullptr) return;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) (void)presence_->has_ended(peer);
+  next_look_ = {};
+}
+
+// What a rank has sent before its end arrives first: nothing moves any more when this is called.
+void UcxLinks::look_for_ended() {
+  constexpr std::chrono::milliseconds kBetweenLooks{250};
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank_ || peers_[peer].gone || !presence_->has_ended(peer)) continue;
+    if (calls_.progress(worker_) != 0) {
+      next_look_ = now;
+      return;
+    }
+    peers_[peer].gone =
+        Error{ErrorKind::Cancelled,
+              fmt::format("the connection to rank {} was lost: its process has ended", peer)};
+  }
+}
+
 bool UcxLinks::progress() {
   const bool has_moved = calls_.progress(worker_) != 0;
   answer_notices();
+  if (!has_moved) look_for_ended();
   return has_moved;
 }
 

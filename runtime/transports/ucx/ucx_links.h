@@ -13,6 +13,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/transports/ucx/message_header.h"
+#include "runtime/transports/ucx/rank_presence.h"
 #include "runtime/transports/ucx/ucx_abi.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
@@ -53,6 +54,8 @@ class UcxLinks {
   /// other rank gave up, left, or cannot be reached), Internal (it sent another size), Device.
   Result<bool> is_over(std::uint64_t number);
 
+  /// Looks from now on for processes that have ended. Call it when no rank is silent.
+  void watch();
   /// Advances everything. Returns whether anything progressed.
   bool progress();
   void wait(std::chrono::microseconds most);
@@ -61,6 +64,8 @@ class UcxLinks {
   /// Sends all reachable ranks a notice about this one, and waits until they have heard, but not
   /// longer than `patience`.
   void tell_all(MessageKind kind, std::string_view text, std::chrono::milliseconds patience);
+  /// Why a rank has gone: it gave up, left, or cannot be reached.
+  const std::optional<Error>& gone(std::uint32_t peer) const { return peers_[peer].gone; }
   /// Ends all connections. No memory is in use afterwards.
   void disconnect();
 
@@ -113,6 +118,7 @@ class UcxLinks {
   MessageHeader header_to(std::uint32_t to, MessageHeader header);
   void tell(std::uint32_t to, MessageKind kind, std::string_view text);
   void answer_notices();
+  void look_for_ended();
   /// Does the part belong in the message? If so, reserves it: the message then waits for less.
   bool may_take(Message& message, const MessageHeader& part) const;
   std::string ucx_text(std::int32_t error) const;
@@ -128,6 +134,8 @@ class UcxLinks {
   std::deque<Notice> notices_;
   std::vector<std::uint32_t> unanswered_;  // ranks
   bool is_connected_ = false;
+  std::unique_ptr<RankPresence> presence_;  // may be null
+  std::chrono::steady_clock::time_point next_look_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace cinch::rt

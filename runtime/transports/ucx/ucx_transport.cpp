@@ -2,6 +2,7 @@
 #include "runtime/transports/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 
 #include <optional>
 #include <thread>
@@ -28,6 +29,9 @@ class UcxTransport : public MessageTransport {
   void pause(std::chrono::microseconds most) override;
   bool wake() override;
   void abandon(const Error& why) override;
+  std::optional<Error> last_words(std::uint32_t of) const override {
+    return links_ == nullptr ? std::nullopt : links_->gone(of);
+  }
 
  private:
   std::uint64_t begin_send(std::uint32_t to, std::uint64_t tag, Bytes bytes) override {
@@ -128,6 +132,15 @@ Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
   return std::vector<std::uint8_t>();
 }
 
+// Says what to do if there is too little shared memory, as in a container.
+tl::unexpected<Error> not_opened(Error error, std::uint32_t world) {
+  struct statvfs folder{};
+  if (::statvfs("/dev/shm", &folder) == 0) {
+    error.message += shared_memory_needed(world, std::uint64_t{folder.f_blocks} * folder.f_frsize);
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
 std::string transports_for(const UcxOptions& options, const Job& job) {
   if (!options.transports.empty()) return options.transports;
   // Ranks of one machine listen on no network. Copies that one process makes from another one's
@@ -161,11 +174,14 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
       **ucx_library(), {options.rank, options.world, transports_for(options, *job),
                         options.interface, job->is_one_machine && options.transports.empty()});
   const auto addresses =
-      share(rendezvous, links ? (*links)->address() : tl::unexpected<Error>(links.error()));
+      share(rendezvous, links                 ? (*links)->address()
+                        : job->is_one_machine ? not_opened(links.error(), options.world)
+                                              : tl::unexpected<Error>(links.error()));
   CINCH_TRY(addresses);
   Status status = (*links)->connect(*addresses, job->key);
   // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
+  if (status) (*links)->watch();
   const auto all = share(rendezvous, empty_or(status));
   CINCH_TRY(all);
   (*links)->stop_listening();
@@ -173,6 +189,16 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
 }
 
 }  // namespace
+
+std::string shared_memory_needed(std::uint32_t world, std::uint64_t folder_bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20, kBytesOfRank = 4 * kMiB;
+  const std::uint64_t needed = (world + 1) * kBytesOfRank;
+  if (folder_bytes >= needed) return {};
+  return fmt::format(
+      "; /dev/shm has {} MiB, and {} ranks of one machine need {}: make it larger (docker run "
+      "--shm-size={}m), or set UCX_TLS=tcp,self",
+      folder_bytes / kMiB, world, needed / kMiB, needed / kMiB);
+}
 
 Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options) {
   CINCH_TRY(check_options(options));

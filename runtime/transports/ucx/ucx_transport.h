@@ -46,4 +46,8 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options)
 /// no module, another version).
 const Result<const cinch_ucx_calls*>& ucx_library();
 
+/// For an error of UCX between ranks of one machine: how much shared memory they need, if a folder
+/// of `folder_bytes` is too small for them; else empty.
+std::string shared_memory_needed(std::uint32_t world, std::uint64_t folder_bytes);
+
 }  // namespace cinch::rt

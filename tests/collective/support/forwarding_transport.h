@@ -28,6 +28,9 @@ class ForwardingTransport : public rt::Transport {
   std::vector<std::uint32_t> awaited_ranks(rt::Ticket ticket) const override {
     return inner_.awaited_ranks(ticket);
   }
+  std::optional<rt::Error> last_words(std::uint32_t of) const override {
+    return inner_.last_words(of);
+  }
   rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
     return inner_.start(exchange);
   }

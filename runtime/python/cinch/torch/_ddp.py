@@ -102,7 +102,7 @@ def compress(
         report_every: rank 0 logs a line every so many steps (logger "cinch").
         first_step, seed, piece_bytes: of `cinch.Synchronizer`.
         threads: of this rank; by default torch.get_num_threads().
-        timeout: seconds in which something must move; 2 more, and ranks give up.
+        timeout: seconds in which something must move; 2 more, and ranks give up. By default the process group's time-out.
         transport: "ucx" or "nccl"; by default UCX between CPUs and NCCL between GPUs. Over UCX messages of GPUs go through
             the host's memory, and ranks may share a GPU.
         interface, secret: of `cinch.Transport.ucx`.

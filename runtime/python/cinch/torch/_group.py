@@ -12,6 +12,7 @@ import torch.distributed as dist
 from ..errors import CancelledError, InvalidArgumentError, TimedOutError, UnavailableError
 from ..transport import Transport, nccl_identity
 
+_SECONDS_TO_CONNECT = 60.0
 # By group: a process may have been in earlier ones without the ranks of this one.
 _opened: MutableMapping[Any, Iterator[int]] = WeakKeyDictionary()
 Made = TypeVar("Made")
@@ -96,7 +97,8 @@ def check_transport(name: Optional[str], device: "torch.device") -> None:
 def open_transport(meeting: Meeting, device: "torch.device", name: Optional[str] = None, *, secret: bytes, interface: Optional[str]) -> Transport:
     """Over UCX between CPUs and NCCL between GPUs unless `name` says which, in a communicator of its own. All ranks of the
     group call it. Errors: those of `Transport.ucx` and `Transport.nccl`."""
-    rank, world, store, timeout = meeting.rank, meeting.world, meeting.store, meeting.timeout
+    # All ranks have come, so one that is not there soon cannot be reached.
+    rank, world, store, timeout = meeting.rank, meeting.world, meeting.store, min(meeting.timeout, _SECONDS_TO_CONNECT)
     if name == "ucx" or (name is None and device.type == "cpu"):
         if world == 1:
             return Transport.loopback(1)[0]

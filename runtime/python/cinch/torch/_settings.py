@@ -5,6 +5,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Optional, Union
 
+import torch
+import torch.distributed as dist
+
 from ..errors import InvalidArgumentError
 from ..program import Program, Value
 from ._policy import Rules
@@ -12,7 +15,6 @@ from ._policy import Rules
 Schedule = Mapping[str, Callable[[int], float]]
 AUTO = "auto"  # the program that a recipe chooses
 PLANS = ("two_shot", "allreduce", "allgather", "ring", "tree", "auto")
-_USUAL_TIMEOUT = 30.0
 _MOST_SECONDS = 1e6
 _MOST_STEP = (1 << 56) - 1  # the most that the number of a draw has room for
 
@@ -38,15 +40,15 @@ class Settings:
     piece_bytes: int = 0
     seed: int = 0
     threads: Optional[int] = None
-    timeout: float = _USUAL_TIMEOUT
+    timeout: Optional[float] = None
     transport: Optional[str] = None
     interface: Optional[str] = None
     secret: bytes = b""
 
     @property
-    def time_to_meet(self) -> float:
-        """Seconds. Ranks meet even if their time-out is wrong, to tell each other of it."""
-        return self.timeout if _is_time(self.timeout) else _USUAL_TIMEOUT
+    def most_seconds(self) -> float:
+        """The time-out, or that of the process group. Ranks meet even if theirs is wrong, to tell each other of it."""
+        return self.timeout if self.timeout is not None and _is_time(self.timeout) else group_timeout()
 
     def check(self, *, is_reduced: bool) -> None:
         """`is_reduced`: each rank gets its part alone. Errors: InvalidArgumentError, which names the setting."""
@@ -54,7 +56,7 @@ class Settings:
             raise InvalidArgumentError(f'program is {self.program!r}: a name, a file, an expression or a cinch.Program is taken, and "none" averages exactly')
         if self.program == AUTO:
             raise InvalidArgumentError('"auto" is taken by compress and Averager alone: pass a program, such as cinch.torch.recipe(model, optimizer) has')
-        if not _is_time(self.timeout):
+        if self.timeout is not None and not _is_time(self.timeout):
             raise InvalidArgumentError(f"timeout is {self.timeout!r}: seconds above 0 are taken, at most {_MOST_SECONDS:g}")
         for name in ("first_step", "report_every", "piece_bytes", "seed"):
             _check_count(name, getattr(self, name), may_be_none=False)
@@ -72,6 +74,16 @@ class Settings:
                 raise InvalidArgumentError(f"{name} is {act!r}, which is not a function")
         if not isinstance(self.secret, (bytes, bytearray)):
             raise InvalidArgumentError(f"secret is of type {type(self.secret).__name__}; bytes are taken")
+
+
+def group_timeout() -> float:
+    """Seconds that the process group's collectives wait; PyTorch's usual time-out where a backend does not tell."""
+    for device in ("cpu", "cuda"):
+        try:
+            return min(dist.group.WORLD._get_backend(torch.device(device)).options._timeout.total_seconds(), _MOST_SECONDS)
+        except (AttributeError, RuntimeError):  # a backend of none of these devices, or of an older version
+            continue
+    return 1800.0
 
 
 def _is_time(value: Any) -> bool:

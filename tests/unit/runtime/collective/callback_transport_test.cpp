@@ -53,6 +53,19 @@ TEST(CallbackTransport, TellsTheHostsErrors) {
   });
 }
 
+TEST(CallbackTransport, NamesWhomItWaitsFor) {
+  run_ranks(3, [](Transport& transport) {
+    if (transport.rank() != 0) return;
+    std::vector<std::uint8_t> byte(1);
+    Exchange receive{ExchangeKind::Receive, 2};
+    receive.output = byte;
+    const auto ticket = transport.start(receive);
+    ASSERT_TRUE(ticket);
+    EXPECT_EQ(timed_out(transport, *ticket, std::chrono::milliseconds(5)).message,
+              "nothing has moved for 5 ms, waits for rank 2");
+  });
+}
+
 TEST(CallbackTransport, RefusesTablesThatAreNone) {
   LoopbackWorld ranks(1);
   const auto inner = ranks.transport(0);
@@ -67,6 +80,11 @@ TEST(CallbackTransport, RefusesTablesThatAreNone) {
   bad = good;
   bad.rank = 1;
   EXPECT_FALSE(make_callback_transport(bad));
+  bad = good;
+  bad.world = 100000;
+  const auto too_many = make_callback_transport(bad);
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().message, "100000 ranks: there are 1 to 1024");
   const auto transport = make_callback_transport(good);
   ASSERT_TRUE(transport);
   EXPECT_FALSE((*transport)->test(Ticket{0}));

@@ -1,5 +1,6 @@
 // A host program that provides collectives as C functions, over another transport.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -39,6 +40,14 @@ class LendingHost {
     calls.error_text = [](void* context, std::int32_t, char* text, std::size_t room) {
       const std::string& message = static_cast<LendingHost*>(context)->message_;
       std::strncpy(text, message.c_str(), room);
+    };
+    calls.awaited = [](void* context, std::uint64_t ticket, std::uint32_t* ranks,
+                       std::size_t room) {
+      auto& host = *static_cast<LendingHost*>(context);
+      const auto all = host.inner_.awaited_ranks(host.under_way_.at(ticket).ticket);
+      const std::size_t num = std::min(room, all.size());
+      std::copy_n(all.begin(), num, ranks);
+      return num;
     };
     return calls;
   }

@@ -241,5 +241,27 @@ TEST(Loopback, RefusesWhatIsOnADevice) {
             "send: the transport loopback does not wait for a device's stream");
 }
 
+// Rank 0 waits for rank 1, which waits for rank 2; both clocks run out, rank 0's a little earlier.
+TEST(Loopback, ALateRankThatWaitsItselfIsNotNamed) {
+  std::vector<std::string> errors(3);
+  run_ranks(3, {}, [&](Transport& transport) {
+    const std::uint32_t rank = transport.rank();
+    std::vector<std::uint8_t> byte(1);
+    if (rank < 2) {
+      Exchange receive{ExchangeKind::Receive, rank + 1};
+      receive.output = byte;
+      const std::chrono::milliseconds timeout(rank == 0 ? 300 : 330);
+      const Status status = exchange_now(transport, receive, timeout, "test");
+      if (!status) errors[rank] = status.error().message;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    }
+  });
+  EXPECT_EQ(errors[0],
+            "test: nothing has moved for 300 ms; rank 1 gave up: test: nothing has moved for 330 "
+            "ms, waits for rank 2");
+  EXPECT_EQ(errors[1], "test: nothing has moved for 330 ms, waits for rank 2");
+}
+
 }  // namespace
 }  // namespace cinch::rt

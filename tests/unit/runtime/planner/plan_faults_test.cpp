@@ -243,10 +243,14 @@ TEST(PlanDigest, ChangesWithEachNumber) {
     }
     const auto read = plan_from_json(changed.dump());
     if (!read) continue;  // the number of the format
+    if (path.starts_with("/ranks/1/")) {
+      EXPECT_EQ(plan_digest(*read), plan_digest(plan)) << path;  // other ranks do not have it
+      continue;
+    }
     ++num_changed;
     EXPECT_NE(plan_digest(*read), plan_digest(plan)) << path;
   }
-  EXPECT_GT(num_changed, 300);
+  EXPECT_GT(num_changed, 200);
   EXPECT_EQ(plan_digest(plan), plan_digest(plan_of(request)));
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/plan_text.h"
@@ -26,6 +28,64 @@ TEST_P(EachPlan, PassesItsCheckForAnyNumberOfRanks) {
       EXPECT_TRUE(status) << world << " ranks: " << (status ? "" : status.error().message);
     }
   }
+}
+
+// All ranks of an exchange give it one round, which is behind those of the exchanges before it.
+TEST_P(EachPlan, OrdersExchangesByRounds) {
+  for (const std::uint32_t world : kWorlds) {
+    PlanRequest request = mixed_request(std::string(GetParam()), world);
+    request.lengths = LengthPolicy::Exchanged;
+    if (world % 4 == 0) request.ranks_per_machine = 4;
+    if (world > 2) request.servers = {2, 0};
+    const Plan plan = plan_of(request);
+    using Way = std::tuple<std::uint32_t, std::uint32_t>;
+    std::map<Way, std::vector<std::uint32_t>> sent, received, collectives;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      for (const Task& task : plan.ranks[rank].tasks) {
+        const bool meets = task.lane() == Lane::Network;
+        for (const std::uint32_t earlier : task.after) {
+          const std::uint32_t before = plan.ranks[rank].tasks[earlier].round;
+          ASSERT_TRUE(meets ? before < task.round : before <= task.round)
+              << world << " ranks: " << describe_task(plan, task);
+        }
+        if (!meets) continue;
+        const bool is_exchange = task.kind == TaskKind::Exchange;
+        auto& of = is_exchange && task.exchange == ExchangeKind::Send ? sent[{rank, task.peer}]
+                   : is_exchange && task.exchange == ExchangeKind::Receive
+                       ? received[{task.peer, rank}]
+                       : collectives[{rank, rank}];
+        of.push_back(task.round);
+      }
+    }
+    EXPECT_EQ(sent, received);
+    for (const auto& [rank, rounds] : collectives) EXPECT_EQ(rounds, collectives.begin()->second);
+  }
+}
+
+// Opening takes time for each pair of ranks if a rank writes or checks the tasks of all.
+TEST_P(EachPlan, HasTheTasksOfOneRankAlone) {
+  PlanRequest request = mixed_request(std::string(GetParam()), 4);
+  request.ranks_per_machine = 2;
+  const Plan whole = plan_of(request);
+  for (const std::uint32_t rank : {0U, 3U}) {
+    request.rank = rank;
+    const Plan own = plan_of(request);
+    EXPECT_EQ(own.ranks[rank], whole.ranks[rank]);
+    EXPECT_TRUE(own.ranks[2].tasks.empty());
+    EXPECT_EQ(plan_digest(own), plan_digest(whole));
+  }
+  request.rank = 4;
+  EXPECT_FALSE(build_plan(request));
+}
+
+TEST_P(EachPlan, IsWrittenAndCheckedByOneOfAThousandRanks) {
+  PlanRequest request = mixed_request(std::string(GetParam()), 1024);
+  request.tensors = {{"large", 1 << 20, 1, 0}, {"matrix", 300, 40, 1}, {"bias", 10, 1, kDense}};
+  request.piece_bytes = 4 << 20;
+  request.ranks_per_machine = 8;
+  request.rank = 517;
+  const Status status = check_rank(plan_of(request), 517);
+  EXPECT_TRUE(status) << status.error().message;
 }
 
 TEST_P(EachPlan, IsReadBackFromItsText) {

@@ -216,6 +216,13 @@ TEST(Rendezvous, SecretsThatDifferInAStoreAreNamedOnEveryRank) {
   for (const std::string& error : errors) EXPECT_EQ(error, "the secrets of ranks 0 and 1 differ");
 }
 
+TEST(Rendezvous, WhatAnEarlierMeetingLeftInAStoreIsNotBelieved) {
+  const auto all = ucx_options(2, "posix,self");
+  for (const std::string& error : errors_of_opening(all)) EXPECT_EQ(error, "");
+  EXPECT_THAT(errors_of_opening({all[1]})[0],
+              StartsWith("the store has an earlier meeting under cinch/0/all"));
+}
+
 // It has the port, but not the secret.
 TEST(Rendezvous, AFalseRankZeroIsFound) {
   const std::uint16_t port = free_port();

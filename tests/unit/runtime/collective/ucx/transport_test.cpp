@@ -222,5 +222,14 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(each.param).substr(0, std::string(each.param).find(','));
     });
 
+TEST(UcxTransport, SaysHowMuchSharedMemoryIsNeeded) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(shared_memory_needed(12, 64 * kMiB), "");
+  EXPECT_EQ(
+      shared_memory_needed(16, 64 * kMiB),
+      "; /dev/shm has 64 MiB, and 16 ranks of one machine need 68: make it larger (docker run "
+      "--shm-size=68m), or set UCX_TLS=tcp,self");
+}
+
 }  // namespace
 }  // namespace cinch::rt

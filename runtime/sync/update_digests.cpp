@@ -1,0 +1,148 @@
+// Bodies of update_digests.h.
+#include "runtime/sync/update_digests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "runtime/core/hash.h"
+#include "runtime/sync/task_facts.h"
+
+namespace cinch::rt {
+namespace {
+
+// Words of ranks: a digest with a number in its last byte. Ranks whose numbers differ have updates
+// of different types, whose bits say nothing.
+constexpr std::uint64_t kNumber = 0xff;
+constexpr std::uint64_t kNothing = 0;
+constexpr std::size_t kNamed = 8;  // tensors and ranks of an error
+
+// Ranks of different devices may have different NaNs.
+template <typename Word>
+bool has_nan(const TensorView& view, Word largest) {
+  const auto* const data = static_cast<const std::uint8_t*>(view.data);
+  for (std::int64_t i = 0; i < view.num_elems; ++i) {
+    Word word = 0;
+    std::memcpy(&word, data + static_cast<std::size_t>(i) * sizeof word, sizeof word);
+    if (static_cast<Word>(word & static_cast<Word>(~Word{0} >> 1U)) > largest) return true;
+  }
+  return false;
+}
+
+bool has_nan(const TensorView& view) {
+  if (view.dtype == kF32) return has_nan<std::uint32_t>(view, 0x7f800000U);
+  return has_nan<std::uint16_t>(view, view.dtype == kF16 ? 0x7c00 : 0x7f80);
+}
+
+std::uint64_t number_of(DType dtype) {
+  return dtype == kF32 ? 1 : dtype == kF16 ? 2 : 3;
+}
+
+using RanksByWord = std::map<std::uint64_t, std::vector<std::uint32_t>>;
+
+// Keeps one entry for each digest that differs from another of the same type.
+RanksByWord differing(const RanksByWord& all) {
+  RanksByWord found;
+  for (const auto& [word, ranks] : all) {
+    const bool differs = std::ranges::any_of(all, [&](const auto& other) {
+      return other.first != word && (other.first & kNumber) == (word & kNumber);
+    });
+    if (differs) found[word] = ranks;
+  }
+  return found;
+}
+
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  const std::span<const std::uint32_t> named(ranks.data(), std::min(ranks.size(), kNamed));
+  std::string text =
+      fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(named, ", "));
+  if (named.size() < ranks.size()) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  return text;
+}
+
+// "fc1 on rank 2 and on ranks 0, 1, 3": the fewest ranks first.
+std::string describe(const std::string& tensor, const RanksByWord& found) {
+  std::vector<std::vector<std::uint32_t>> sets;
+  for (const auto& [word, ranks] : found) sets.push_back(ranks);
+  std::ranges::sort(sets, {}, [](const auto& ranks) { return std::pair(ranks.size(), ranks[0]); });
+  std::string text = tensor;
+  for (std::size_t i = 0; i < std::min(sets.size(), kNamed); ++i) {
+    text += (i == 0 ? " on " : " and on ") + ranks_text(sets[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+UpdateDigests::UpdateDigests(const Plan& plan, std::uint32_t rank,
+                             const std::vector<bool>& has_finish)
+    : plan_(plan), is_compared_(plan.tensors.size()), digests_(plan.tensors.size()) {
+  if (plan.world() == 1) return;
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    is_compared_[t] = plan.tensors[t].part_ends.empty();
+  }
+  for (const Task& task : plan.ranks[rank].tasks) {
+    const std::uint32_t codec = plan.groups[task.groups[0]].codec;
+    const bool finishes = task.kind == TaskKind::Finish && task.to == Value::Update &&
+                          codec != kDense && has_finish[codec];
+    const bool may_differ =
+        finishes || task.kind == TaskKind::Part || task.kind == TaskKind::Synchronise;
+    if (!may_differ) continue;
+    for (const std::uint32_t piece : pieces_of(plan, task)) {
+      is_compared_[plan.pieces[piece].tensor] = false;
+    }
+  }
+}
+
+void UpdateDigests::note(std::uint32_t tensor, const TensorView& update) {
+  if (!is_compared_[tensor]) return;
+  const std::uint64_t number = number_of(update.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(update.num_elems) * update.dtype.bits / 8;
+  digests_[tensor] = (hash64(update.data, bytes) & ~kNumber) | number;
+}
+
+std::uint64_t UpdateDigests::of_all() const {
+  const bool has_any = std::ranges::any_of(digests_, [](std::uint64_t d) { return d != kNothing; });
+  if (!has_any) return kNothing;
+  return hash64(digests_.data(), digests_.size() * sizeof(std::uint64_t)) | 1U;
+}
+
+Status UpdateDigests::compare(std::span<const TensorView> updates, Transport& transport,
+                              std::chrono::milliseconds timeout) const {
+  std::vector<std::uint64_t> own = digests_;
+  for (std::size_t t = 0; t < own.size(); ++t) {
+    if (own[t] != kNothing && has_nan(updates[t])) own[t] = kNothing;
+  }
+  std::vector<std::uint64_t> all(own.size() * transport.world());
+  const std::uint64_t bytes = own.size() * sizeof(std::uint64_t);
+  std::vector<ByteRange> parts;
+  for (std::uint64_t r = 0; r < transport.world(); ++r) parts.push_back({r * bytes, bytes});
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = {reinterpret_cast<const std::uint8_t*>(own.data()), bytes};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), bytes * transport.world()};
+  exchange.received = parts;
+  CINCH_TRY(exchange_now(transport, exchange, timeout, "comparing updates"));
+  std::vector<std::string> texts;
+  for (std::size_t t = 0; t < own.size(); ++t) {
+    RanksByWord by_word;
+    for (std::uint32_t r = 0; r < transport.world(); ++r) {
+      const std::uint64_t word = all[r * own.size() + t];
+      if (word != kNothing) by_word[word].push_back(r);
+    }
+    const RanksByWord found = differing(by_word);
+    if (!found.empty()) texts.push_back(describe(plan_.tensors[t].name, found));
+  }
+  if (texts.empty()) return Ok{};
+  std::string text =
+      "ranks have different updates, so a message was altered on its way or a rank "
+      "computed wrongly: ";
+  text +=
+      fmt::format("{}", fmt::join(std::span(texts).first(std::min(texts.size(), kNamed)), "; "));
+  if (texts.size() > kNamed) text += fmt::format("; and {} more tensors", texts.size() - kNamed);
+  return fail(ErrorKind::CheckFailed, text);
+}
+
+}  // namespace cinch::rt

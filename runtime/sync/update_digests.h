@@ -1,0 +1,42 @@
+// Compares what ranks end a step with. A byte that changes on its way, and that no checksum caught,
+// would else leave replicas apart for the rest of the run.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/call/tensor_view.h"
+#include "runtime/collective/transport.h"
+#include "runtime/plan/plan.h"
+
+namespace cinch::rt {
+
+class UpdateDigests {
+ public:
+  /// `has_finish`: by codec, whether its program has a `finish`. `plan` outlives this.
+  ///
+  /// Not compared are updates that a rank gets only its part of, and those that may depend on the
+  /// rank: of programs with a `sync`, and those that every rank finishes itself with a `finish` of
+  /// the program, which may use states or draws of the rank.
+  UpdateDigests(const Plan& plan, std::uint32_t rank, const std::vector<bool>& has_finish);
+
+  /// Forgets the tensor's update of the step before.
+  void forget(std::uint32_t tensor) { digests_[tensor] = 0; }
+  /// Notes the tensor's update when it is written. Different tensors may be noted at once.
+  void note(std::uint32_t tensor, const TensorView& update);
+
+  /// A digest of all updates that were noted; 0: none was.
+  std::uint64_t of_all() const;
+  /// Finds out which tensors differ where digests of all updates do. All ranks call it. Errors:
+  /// CheckFailed (tensors and ranks by name), those of the transport.
+  Status compare(std::span<const TensorView> updates, Transport& transport,
+                 std::chrono::milliseconds timeout) const;
+
+ private:
+  const Plan& plan_;
+  std::vector<bool> is_compared_;       // by tensor
+  std::vector<std::uint64_t> digests_;  // by tensor; 0: none
+};
+
+}  // namespace cinch::rt
