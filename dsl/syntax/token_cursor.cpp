@@ -77,6 +77,7 @@ void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
     if (!hugs_left(token)) pieces.push_back({LayoutOp::Space, {}});
   }
   written_ = comment.span.end;
+  is_opened_ = false;
 }
 
 void TokenCursor::write_comments(const Token& token) {
@@ -92,12 +93,14 @@ void TokenCursor::write_comments(const Token& token) {
 
 void TokenCursor::write(const Token& token) {
   write_comments(token);
-  const bool is_wide =
-      gap_ == Gap::Open || (gap_ == Gap::Keep && line_ends_before(token.span.begin) > 1);
+  // A blank line behind a bracket is dropped, so it must not break the bracket's group either.
+  const bool is_kept = gap_ == Gap::Keep && !is_opened_ && line_ends_before(token.span.begin) > 1;
+  const bool is_wide = gap_ == Gap::Open || is_kept;
   if (is_wide) out_.op(LayoutOp::Blank);
   gap_ = Gap::Tight;
   out_.text(token.text);
   written_ = token.span.end;
+  is_opened_ = token.text == "{" || token.text == "(" || token.text == "[";
 }
 
 void TokenCursor::take() {

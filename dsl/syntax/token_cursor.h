@@ -51,6 +51,7 @@ class TokenCursor {
   std::size_t next_comment_ = 0;
   // The end of the last token or comment that was written.
   std::uint32_t written_ = 0;
+  bool is_opened_ = false;  // was that an opening bracket?
   Gap gap_ = Gap::Tight;
 };
 

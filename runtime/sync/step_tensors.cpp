@@ -34,12 +34,12 @@ Status check_view(const PlanTensor& tensor, std::string_view what, std::int64_t 
 }  // namespace
 
 StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
-                         const std::vector<bool>& has_finish)
+                         const std::vector<bool>& is_local)
     : plan_(plan),
       rank_(rank),
       device_(device),
       memory_(plan, rank),
-      digests_(plan, rank, has_finish),
+      digests_(plan, rank, is_local),
       given_(plan.tensors.size()),
       gradients_(plan.tensors.size()),
       wanted_(plan.tensors.size()),

@@ -25,9 +25,9 @@ struct TensorFactors {
 class StepTensors {
  public:
   /// Tensors lie in memory of `device`. `device` and `plan` outlive this. Nobody else uses a
-  /// `device` that is a host. `has_finish`: of UpdateDigests.
+  /// `device` that is a host. `is_local`: of UpdateDigests.
   StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
-              const std::vector<bool>& has_finish);
+              const std::vector<bool>& is_local);
   ~StepTensors();
   StepTensors(const StepTensors&) = delete;
   StepTensors& operator=(const StepTensors&) = delete;

@@ -150,9 +150,9 @@ Status SyncSession::Impl::open_compute() {
       {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
   CINCH_TRY(tasks);
   compute = std::move(*tasks);
-  std::vector<bool> has_finish;
-  for (const ProgramImage* image : images) has_finish.push_back(image->info.has_finish);
-  tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, has_finish);
+  std::vector<bool> is_local;
+  for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
+  tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, is_local);
   memory->bind(tensors->gradients(), tensors->updates());
   return Ok{};
 }

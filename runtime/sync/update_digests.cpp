@@ -78,7 +78,7 @@ std::string describe(const std::string& tensor, const RanksByWord& found) {
 }  // namespace
 
 UpdateDigests::UpdateDigests(const Plan& plan, std::uint32_t rank,
-                             const std::vector<bool>& has_finish)
+                             const std::vector<bool>& is_local)
     : plan_(plan), is_compared_(plan.tensors.size()), digests_(plan.tensors.size()) {
   if (plan.world() == 1) return;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
@@ -86,10 +86,7 @@ UpdateDigests::UpdateDigests(const Plan& plan, std::uint32_t rank,
   }
   for (const Task& task : plan.ranks[rank].tasks) {
     const std::uint32_t codec = plan.groups[task.groups[0]].codec;
-    const bool finishes = task.kind == TaskKind::Finish && task.to == Value::Update &&
-                          codec != kDense && has_finish[codec];
-    const bool may_differ =
-        finishes || task.kind == TaskKind::Part || task.kind == TaskKind::Synchronise;
+    const bool may_differ = task.kind == TaskKind::Part || (codec != kDense && is_local[codec]);
     if (!may_differ) continue;
     for (const std::uint32_t piece : pieces_of(plan, task)) {
       is_compared_[plan.pieces[piece].tensor] = false;

@@ -14,12 +14,10 @@ namespace cinch::rt {
 
 class UpdateDigests {
  public:
-  /// `has_finish`: by codec, whether its program has a `finish`. `plan` outlives this.
+  /// `is_local`: by codec, whether its program claims that updates differ. `plan` outlives this.
   ///
-  /// Not compared are updates that a rank gets only its part of, and those that may depend on the
-  /// rank: of programs with a `sync`, and those that every rank finishes itself with a `finish` of
-  /// the program, which may use states or draws of the rank.
-  UpdateDigests(const Plan& plan, std::uint32_t rank, const std::vector<bool>& has_finish);
+  /// Not compared are updates that a rank gets only its part of, and those of local programs.
+  UpdateDigests(const Plan& plan, std::uint32_t rank, const std::vector<bool>& is_local);
 
   /// Forgets the tensor's update of the step before.
   void forget(std::uint32_t tensor) { digests_[tensor] = 0; }

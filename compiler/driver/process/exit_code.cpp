@@ -14,7 +14,8 @@ constexpr ExitCodeMeaning kExitCodes[] = {
      "message says which."},
     {ExitCode::Usage, "usage", "The command line is wrong."},
     {ExitCode::Unavailable, "unavailable",
-     "The machine or this version lacks something: a device, a library, memory, file descriptors."},
+     "The machine or this version lacks something: a device, a library, memory, file "
+     "descriptors, or another rank that did not come or answer in time."},
     {ExitCode::Internal, "internal",
      "Cinch itself is at fault. A report is left in the folder for temporary files."},
 };
@@ -48,6 +49,7 @@ ExitCode exit_code_of(rt::ErrorKind kind) {
     case rt::ErrorKind::Unavailable:
     case rt::ErrorKind::OutOfMemory:
     case rt::ErrorKind::Device:
+    case rt::ErrorKind::TimedOut:
       return ExitCode::Unavailable;
     case rt::ErrorKind::Internal:
       return ExitCode::Internal;

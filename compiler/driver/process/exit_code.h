@@ -18,7 +18,7 @@ enum class ExitCode : int {
   Done = 0,
   AtFault = 1,      // an error in the program, data or payload; a diagnostic says where
   Usage = 2,        // an error in the command line
-  Unavailable = 3,  // not available on this machine or in this version
+  Unavailable = 3,  // not available on this machine, in this version, or in time
   Internal = 4,     // a bug of Cinch
 };
 

@@ -92,7 +92,8 @@ TEST(FormatTest, CanonicalProgramsStayAsTheyAre) {
   }
 }
 
-// A comment of every kind in every gap between tokens where the program stays the same program.
+// A comment of every kind, or a blank line, in every gap between tokens where the program stays the
+// same program.
 TEST(FormatTest, LawsHoldWithACommentInEveryGap) {
   for (const CorpusFile& file : corpus()) {
     const std::string tree = dump(Parsed(file.text).module);
@@ -103,7 +104,7 @@ TEST(FormatTest, LawsHoldWithACommentInEveryGap) {
                            std::isalnum(file.text[at]);
       if (in_word) continue;
       for (const std::string comment :
-           {"/* c */", " // c\n", "\n// c\n", "/* c\n d */", "\n\n/* c */\n\n"}) {
+           {"/* c */", " // c\n", "\n// c\n", "/* c\n d */", "\n\n/* c */\n\n", "\n\n"}) {
         const std::string text = file.text.substr(0, at) + comment + file.text.substr(at);
         const Parsed parsed(text);
         if (parsed.sink.has_errors() || dump(parsed.module) != tree) continue;
