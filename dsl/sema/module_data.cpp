@@ -101,6 +101,12 @@ class FileLoader {
     request.from = unit.source->name();
     request.file = import.file;
     std::string shown = "`" + import.file + "`";
+    // Messages show lines of what is parsed, so that a stranger's text must not name any file.
+    if (import.is_file() && !import.file.ends_with(".cinch")) {
+      sink_.report<DiagKind::ImportNotFound>(span, shown)
+          .note("names of files that are imported end with `.cinch`");
+      return;
+    }
     if (!import.is_file()) {
       if (import.path.front().text != "std" || import.path.size() < 2) {
         sink_.report<DiagKind::ImportNotFound>(span, "this module: paths begin with `std.`");

@@ -143,7 +143,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
 // The user may change an update as soon as it is delivered, so its digest is taken here.
 Status StepTensors::deliver(std::uint32_t tensor) {
   if (is_scaled()) CINCH_TRY(rescale(tensor));
-  if (device_.is_host()) digests_.note(tensor, wanted_[tensor]);
+  digests_.note(tensor, wanted_[tensor]);
   return Ok{};
 }
 

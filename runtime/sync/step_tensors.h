@@ -52,7 +52,7 @@ class StepTensors {
   /// Does a gradient of this step have a non-finite value? Waits for the device. Errors: Device.
   Result<bool> take_non_finite();
   /// Of what was delivered, if it lies in host memory.
-  const UpdateDigests& digests() const { return digests_; }
+  UpdateDigests& digests() { return digests_; }
   /// Waits until all delivered updates are written. Errors: Device.
   Status end();
 

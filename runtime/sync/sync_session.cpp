@@ -153,6 +153,7 @@ Status SyncSession::Impl::open_compute() {
   std::vector<bool> is_local;
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
   tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, is_local);
+  if (options.device) tensors->digests().skip_all();
   memory->bind(tensors->gradients(), tensors->updates());
   return Ok{};
 }

@@ -5,9 +5,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
+#include <string>
 
 #include "support.h"
+#include "tests/environment.h"
 
 namespace {
 
@@ -103,6 +106,31 @@ TEST(SmallHosts, CallsTakeLittleOfTheirStack) {
       expect_small("finish", round, &Round::finish);
     }
   }
+}
+
+std::int64_t resident_kilobytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0;
+  std::int64_t resident = 0;
+  file >> all >> resident;
+  return resident * 4;
+}
+
+// A service compiles what its users send, for ever.
+TEST(SmallHosts, CompilationsKeepNothing) {
+  if (!cinch::is_long_run()) GTEST_SKIP() << "in long runs";
+  const auto compile_some = [](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      const std::string text =
+          "compressor c {\n  wire { v: [f32; n] }\n  encode(g: [f32; n]) { wire { v: g * " +
+          std::to_string(i) + ".5 } }\n  decode(w) { w.v }\n}\n";
+      ASSERT_NE(compile(nullptr, text.c_str()), nullptr);
+    }
+  };
+  compile_some(0, 50);
+  const std::int64_t before = resident_kilobytes();
+  compile_some(50, 1050);
+  EXPECT_LE(resident_kilobytes() - before, 5000) << "39,000 where each compilation kept 39 kB";
 }
 
 TEST(SmallHosts, TrapsAreMaskedAndComeBack) {

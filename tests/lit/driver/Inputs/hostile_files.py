@@ -79,7 +79,8 @@ for table in ("folder", "loop", "/dev/zero", "x" * 300, "empty"):
 for library in ("loop", "empty", "x" * 300, "/dev/zero"):
     expect(["run", "onebit", "--input", gradient], 1, "error: ", CINCH_STDLIB=library)
 # Imports.
-for name in ("x" * 300, "x" * 5000, "x" * 500000, "loop", "folder", "/dev/zero", "../" * 5000 + "x"):
+os.makedirs("folder.cinch", exist_ok=True)
+for name in (*(name + ".cinch" for name in ("x" * 300, "x" * 5000, "x" * 500000, "loop", "folder", "../" * 5000 + "x")), "/dev/zero", "/etc/passwd"):
     with open("imports.cinch", "w") as file:
         file.write(f'import "{name}"\n')
     expect(["check", "imports.cinch"], 1, "imports.cinch:1:")
