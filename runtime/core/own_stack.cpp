@@ -42,9 +42,9 @@ void* run_work(void* given) {
 }  // namespace
 
 bool has_stack(std::size_t bytes) {
-  thread_local const Stack stack = stack_of_thread();
+  thread_local const Stack kStack = stack_of_thread();
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  return here > stack.begin && here <= stack.end && here - stack.begin >= bytes;
+  return here > kStack.begin && here <= kStack.end && here - kStack.begin >= bytes;
 }
 
 void run_on_own_stack(std::size_t bytes, const std::function<void()>& work) {

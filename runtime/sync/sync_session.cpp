@@ -151,6 +151,7 @@ Status SyncSession::Impl::open_compute() {
   CINCH_TRY(tasks);
   compute = std::move(*tasks);
   std::vector<bool> is_local;
+  is_local.reserve(images.size());
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
   tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, is_local);
   if (options.device) tensors->digests().skip_all();

@@ -116,6 +116,7 @@ Status UpdateDigests::compare(std::span<const TensorView> updates, Transport& tr
   std::vector<std::uint64_t> all(own.size() * transport.world());
   const std::uint64_t bytes = own.size() * sizeof(std::uint64_t);
   std::vector<ByteRange> parts;
+  parts.reserve(transport.world());
   for (std::uint64_t r = 0; r < transport.world(); ++r) parts.push_back({r * bytes, bytes});
   Exchange exchange{ExchangeKind::AllGather};
   exchange.input = {reinterpret_cast<const std::uint8_t*>(own.data()), bytes};
