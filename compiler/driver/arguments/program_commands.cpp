@@ -11,7 +11,9 @@ void add_check(Registry& registry) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = registry.add("check", "checks programs and prints their errors and warnings",
                                    run_check, options);
-  command->add_option("files", options->files, "files to check, or names of the standard library")->required()->type_name("FILE");
+  command->add_option("files", options->files, "files to check, or names of the standard library")
+      ->required()
+      ->type_name("FILE");
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
                                                          {"sarif", DiagnosticsFormat::Sarif}};

@@ -78,9 +78,10 @@ class Settings:
 
 def group_timeout() -> float:
     """Seconds that the process group's collectives wait; PyTorch's usual time-out where a backend does not tell."""
+    world: Any = dist.group.WORLD
     for device in ("cpu", "cuda"):
         try:
-            return min(dist.group.WORLD._get_backend(torch.device(device)).options._timeout.total_seconds(), _MOST_SECONDS)
+            return min(world._get_backend(torch.device(device)).options._timeout.total_seconds(), _MOST_SECONDS)
         except (AttributeError, RuntimeError):  # a backend of none of these devices, or of an older version
             continue
     return 1800.0
