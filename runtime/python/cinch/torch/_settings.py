@@ -81,7 +81,7 @@ def group_timeout() -> float:
     world: Any = dist.group.WORLD
     for device in ("cpu", "cuda"):
         try:
-            return min(world._get_backend(torch.device(device)).options._timeout.total_seconds(), _MOST_SECONDS)
+            return min(float(world._get_backend(torch.device(device)).options._timeout.total_seconds()), _MOST_SECONDS)
         except (AttributeError, RuntimeError):  # a backend of none of these devices, or of an older version
             continue
     return 1800.0
