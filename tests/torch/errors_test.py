@@ -29,6 +29,13 @@ def complex_parameter():
     return torch.nn.Sequential(torch.nn.Linear(64, 72, dtype=torch.complex64))
 
 
+GOSSIP = """compressor gossip {
+  sync(g: [f32; n]) { 0.5 * (g + sendrecv(g, to: (worker + 1) % world)) }
+  claims local
+}
+"""
+
+
 def many_wrong(rank, world):
     """Messages by case: ranks fail alike, and take the next case."""
     cases = [
@@ -58,6 +65,7 @@ def many_wrong(rank, world):
         ("rules of a number", small_model, "qsgd", {"rules": 7}),
         ("rule of a number", small_model, "qsgd", {"rules": [{"use": "exact", "name": "x"}, 7]}),
         ("said", small_model, "qsgd", {"rules": [lambda name, shape: 5]}),
+        ("local", small_model, cinch.compile(text=GOSSIP), {}),
     ]
     told = {}
     for name, make, program, settings in cases:
@@ -146,6 +154,7 @@ def test_what_is_wrong_on_all_ranks(ranks):
         "rules of a number": "rules are of type int",
         "rule of a number": "rule 2 is 7",
         "said": "rule 1 says 5 of 0.weight",
+        "local": "gossip claims `local`",
         "bare": "not a Sequential",
         "twice": "hook already",
         "python_reducer": "python_reducer",

@@ -47,7 +47,7 @@ class Settings:
 
     @property
     def most_seconds(self) -> float:
-        """The time-out, or that of the process group. Ranks meet even if theirs is wrong, to tell each other of it."""
+        """The time-out, or that of the default process group. Ranks meet even if theirs is wrong, to tell each other of it."""
         return self.timeout if self.timeout is not None and _is_time(self.timeout) else group_timeout()
 
     def check(self, *, is_reduced: bool) -> None:
@@ -77,7 +77,7 @@ class Settings:
 
 
 def group_timeout() -> float:
-    """Seconds that the process group's collectives wait; PyTorch's usual time-out where a backend does not tell."""
+    """Seconds that the collectives of the default process group wait; PyTorch's usual time-out where a backend does not tell."""
     world: Any = dist.group.WORLD
     for device in ("cpu", "cuda"):
         try:
