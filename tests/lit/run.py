@@ -14,9 +14,9 @@ def main():
     build, extra = sys.argv[1], sys.argv[2:]
     sample = ["--order=lexical", "--num-shards=8", "--run-shard=1"] if os.environ.get("CINCH_SAMPLE") else []
     lit = [sys.executable, CANDIDATES[0]] if CANDIDATES else ["lit"]
-    command = [*lit, "-q" if not extra else "-v", *sample, *extra, "--param", f"build={build}", "--param", f"python={sys.executable}", HERE]
-    if "-q" in command:
-        command[command.index("-q")] = "-s"
+    # What a failing test printed is shown at once, and so is in the log that `./dev test` keeps.
+    shown = ["-v", *extra] if extra else ["-s", "-v"]
+    command = [*lit, *shown, *sample, "--param", f"build={build}", "--param", f"python={sys.executable}", HERE]
     sys.exit(subprocess.run(command).returncode)
 
 

@@ -62,7 +62,9 @@ struct TileHits {
     constexpr u32 kVectors = sizeof(u64) / sizeof(LaneWord);
     while (i < len) {
       u64 some = 1;
-      if (i / W % kVectors == 0) __builtin_memcpy(&some, lanes + i / W, sizeof some);
+      // Only vectors before `len` are noted.
+      const bool is_noted = i / W % kVectors == 0 && i + W * (kVectors - 1) < len;
+      if (is_noted) __builtin_memcpy(&some, lanes + i / W, sizeof some);
       if (some == 0) {
         i += W * kVectors;
       } else if (lanes[i / W] == 0) {

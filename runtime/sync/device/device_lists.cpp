@@ -29,10 +29,10 @@ void DeviceLists::need(const Task& task) {
   }
 }
 
-// Sites draw differently, unless a carrier shall draw what ranks drew for their gradients.
+// Sites draw differently, unless a program's carrier shall draw what ranks drew for their
+// gradients: then the program draws it for sums of machines, too.
 std::uint64_t DeviceLists::seed_at(std::uint32_t codec, Site site) const {
-  const auto carried = carried_[codec];
-  const bool shares = carried && device_.info(*carried).carrier.shares_draws;
+  const bool shares = device_.info(carried_[codec].value_or(codec)).carrier.shares_draws;
   return shares ? rank_.seed : site_seed(rank_.seed, site);
 }
 

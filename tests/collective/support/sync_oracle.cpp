@@ -66,7 +66,7 @@ rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site s
     const rt::Piece& of = plan_.pieces[piece];
     const rt::PlanTensor& tensor = plan_.tensors[of.tensor];
     std::shared_ptr<const rt::LoadedProgram> program = programs_[tensor.codec];
-    const bool shares_draws = coder == Coder::OfSums && program->info().carrier.shares_draws;
+    const bool shares_draws = program->info().carrier.shares_draws;
     if (coder == Coder::OfSums) {
       const auto carries = [&](const auto& other) {
         return other->info().name == program->info().name + ".again";

@@ -4,7 +4,8 @@
 //                  [--sizes 1,33,1025] [--keep FOLDER]
 //   program_search --try FILE …      prints the kind of the failure; status 1 where there is one
 // Without --sizes each program gets three sizes of its own (a small program fewer), and each
-// thousandth a large one.
+// thousandth a large one. Without --run, each fourth program also runs on the lowest level of
+// vectors, whose machine code differs most.
 // Prints how many agreed and which pairs of neighbours those have reached.
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -29,7 +30,7 @@ using namespace cinch::testing;
 
 struct Command {
   std::uint64_t from = 0, count = 100;
-  bool is_small = false, is_odd = false, is_pairs = false;
+  bool is_small = false, is_odd = false, is_pairs = false, has_runners = false;
   TrialOptions trial;
   std::string keep, file;
 };
@@ -81,7 +82,7 @@ bool read_command(int argc, char** argv, Command& command) {
     if (++i == argc) return false;
     if (word == "--from") command.from = std::stoull(argv[i]);
     if (word == "--count") command.count = std::stoull(argv[i]);
-    if (word == "--run") runners = argv[i];
+    if (word == "--run") runners = argv[i], command.has_runners = true;
     if (word == "--sizes") sizes = argv[i];
     if (word == "--keep") command.keep = argv[i];
     if (word == "--try") command.file = argv[i];
@@ -94,11 +95,12 @@ bool read_command(int argc, char** argv, Command& command) {
   return true;
 }
 
-// The sizes of --sizes; otherwise a few of each length.
+// The runners of --run and the sizes of --sizes; otherwise a few of each length.
 TrialOptions trial_of(const Command& command, std::uint64_t number) {
   constexpr std::int64_t kShort[] = {1, 31, 33}, kLong[] = {1000, 1023, 1025};
   TrialOptions trial = command.trial;
   trial.seed += number;
+  if (!command.has_runners && number % 4 == 0) trial.runners.push_back(Runner::Lowest);
   if (!trial.sizes.empty()) return trial;
   if (!command.is_small || number % 4 == 0) {
     add_size(trial, 0);
