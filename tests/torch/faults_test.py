@@ -1,4 +1,5 @@
 """A rank that is killed, stopped, or leaves: the others get an exception that names it, in time."""
+import datetime
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ import cinch
 import cinch.torch
 import pytest
 import torch
+import torch.distributed as dist
 from support import SECONDS, TIMEOUT, loss_of, small_model, train, wrapped
 
 LOST = 1
@@ -94,8 +96,10 @@ def averages(rank, world):
 
 
 def seconds_by_default(rank, world):
-    return cinch.torch._settings.Settings("qsgd").most_seconds
+    settings = cinch.torch._settings.Settings("qsgd")
+    other = dist.new_group(timeout=datetime.timedelta(seconds=67))
+    return settings.most_seconds(None), settings.most_seconds(other)
 
 
 def test_ranks_are_waited_for_as_long_as_the_process_group_waits(ranks):
-    assert ranks.answers(2, seconds_by_default)[0] == SECONDS / 2
+    assert tuple(ranks.answers(2, seconds_by_default)[0]) == (SECONDS / 2, 67)

@@ -39,7 +39,7 @@ class Engine:
         """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
         a new one. `part_ends`: of each tensor, for plan "reduce_scatter"."""
         self.settings, self.group = settings, group_of(group)
-        meeting = Meeting(self.group, settings.most_seconds)
+        meeting = Meeting(self.group, settings.most_seconds(self.group))
         self._is_reduced = part_ends is not None
         tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: self._alike(tensors))
         if part_ends is not None:
@@ -150,7 +150,7 @@ class Engine:
             first_step=self.settings.first_step,
             seed=self.settings.seed,
             threads=torch.get_num_threads() if threads is None else threads,
-            timeout=self.settings.most_seconds,
+            timeout=self.settings.most_seconds(self.group),
             device=self._gpu,
             stream=0 if self._stream is None else self._stream.cuda_stream,
             plain=self._plain,
@@ -353,7 +353,7 @@ class Engine:
             return found, self.compressed.states_load(found.states[0]) if found.is_own else None
 
         try:
-            of, restored = Meeting(self.group, self.settings.most_seconds).agree(act, lambda made: {"the step of the states": made[0].step})
+            of, restored = Meeting(self.group, self.settings.most_seconds(self.group)).agree(act, lambda made: {"the step of the states": made[0].step})
             if restored is None:
                 restored = self.compressed.states_load(of.states)
         except Exception:

@@ -84,7 +84,7 @@ def agree_on_pause(engines: Sequence["Engine"], is_paused: bool) -> None:
     first = engines[0]
     asked = {"what is asked for": "pause" if is_paused else "resume", "the step": first.step}
     try:
-        Meeting(first.group, first.settings.most_seconds).agree(lambda: asked, lambda told: told)
+        Meeting(first.group, first.settings.most_seconds(first.group)).agree(lambda: asked, lambda told: told)
     except Exception:
         for engine in engines:
             engine.close()

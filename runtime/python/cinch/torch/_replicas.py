@@ -87,7 +87,7 @@ def compress_replicas(
             raise InvalidArgumentError(f"{unit.name or 'the model'} has an all-reduce hook already")
     report_every = settings.pop("report_every", 0)
     chosen = settings_of(program, settings)
-    Meeting(group, chosen.most_seconds).agree(lambda: check_optimizer(optimizer), lambda _: {"the shard's number": units[0].mesh.get_local_rank()})
+    Meeting(group, chosen.most_seconds(group)).agree(lambda: check_optimizer(optimizer), lambda _: {"the shard's number": units[0].mesh.get_local_rank()})
     hooks: Dict[str, ReplicaAverage] = {}
     transport: Optional[Transport] = None
     for unit in units:

@@ -45,10 +45,9 @@ class Settings:
     interface: Optional[str] = None
     secret: bytes = b""
 
-    @property
-    def most_seconds(self) -> float:
-        """The time-out, or that of the default process group. Ranks meet even if theirs is wrong, to tell each other of it."""
-        return self.timeout if self.timeout is not None and _is_time(self.timeout) else group_timeout()
+    def most_seconds(self, group: Any) -> float:
+        """The time-out, or that of the process group (None: the default one). Ranks meet even if theirs is wrong, to tell each other of it."""
+        return self.timeout if self.timeout is not None and _is_time(self.timeout) else _timeout_of(group or dist.group.WORLD)
 
     def check(self, *, is_reduced: bool) -> None:
         """`is_reduced`: each rank gets its part alone. Errors: InvalidArgumentError, which names the setting."""
@@ -76,12 +75,11 @@ class Settings:
             raise InvalidArgumentError(f"secret is of type {type(self.secret).__name__}; bytes are taken")
 
 
-def group_timeout() -> float:
-    """Seconds that the collectives of the default process group wait; PyTorch's usual time-out where a backend does not tell."""
-    world: Any = dist.group.WORLD
+def _timeout_of(group: Any) -> float:
+    """Seconds that the group's collectives wait; PyTorch's usual time-out where a backend does not tell."""
     for device in ("cpu", "cuda"):
         try:
-            return min(float(world._get_backend(torch.device(device)).options._timeout.total_seconds()), _MOST_SECONDS)
+            return min(float(group._get_backend(torch.device(device)).options._timeout.total_seconds()), _MOST_SECONDS)
         except (AttributeError, RuntimeError):  # a backend of none of these devices, or of an older version
             continue
     return 1800.0
