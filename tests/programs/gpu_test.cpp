@@ -241,12 +241,12 @@ void register_every_nth(const std::filesystem::path& folder, std::size_t n) {
   }
 }
 
-// A round of the generator's table; CINCH_TEST_PROGRAMS and CINCH_TEST_FIRST as in
-// generator_test.
+// A third of a round of the generator's table, for generator_test takes all of it on the CPU;
+// CINCH_TEST_PROGRAMS and CINCH_TEST_FIRST as there.
 void register_random_programs() {
   constexpr std::uint64_t kOfASample = 2;
-  const std::uint64_t rounds = is_long_run() ? 20 : 1;
-  const std::uint64_t usual = is_sample_run() ? kOfASample : rounds * programs_per_round();
+  const std::uint64_t round = programs_per_round();
+  const std::uint64_t usual = is_long_run() ? 20 * round : is_sample_run() ? kOfASample : round / 3;
   const std::uint64_t count = number_from("CINCH_TEST_PROGRAMS", usual);
   const std::uint64_t first = number_from("CINCH_TEST_FIRST", 0);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -267,7 +267,7 @@ int main(int argc, char** argv) {
   using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
   // `cinch verify` compares devices on the whole library (stdlib_verify).
-  register_every_nth(CINCH_STDLIB_DIR, 4);
+  register_every_nth(CINCH_STDLIB_DIR, 6);
   register_every_nth(CINCH_PROGRAMS_DIR, 2);
   register_random_programs();
   return RUN_ALL_TESTS();
