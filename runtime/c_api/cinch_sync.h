@@ -22,6 +22,17 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
+/* ---- the log ------------------------------------------------------------------------------- */
+
+/* Takes a line for the program's log: what is no error, but what its user should know. A rank tells
+ * whom it waits for when nothing has moved for 30 seconds, or a tenth of its time-out if that is
+ * less, and again after 60 seconds, 120 and so on. The text lives during the call. The call comes
+ * on the thread that waits, while Cinch holds no lock; it throws nothing. */
+typedef void (*cinch_log_fn)(void* context, const char* line);
+/* Lines of this process go to `log` from now on; NULL, as at the start: nowhere. A line that
+ * another thread tells meanwhile may still go where it went before. */
+CINCH_API void cinch_set_log(cinch_log_fn log, void* context);
+
 /* ---- transports ---------------------------------------------------------------------------- */
 
 /* Moves bytes between one rank and the others. A rank that releases its transport gives up:

@@ -56,7 +56,7 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   ready_order.clear();
   errors->begin();
   records->begin(step, digest_of(how));
-  runner->begin();
+  runner->begin(step);
   if (in_parts) runner->start([this] { return open_step(); });
   return Ok{};
 }
@@ -71,8 +71,8 @@ Status SyncSession::Impl::share_parameters() {
   if (shared.empty()) return Ok{};
   auto next = shared.begin();
   for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
-  const Status status =
-      exchange_now(transport, broadcast(shared), options.timeout, "parameters of the step");
+  const Status status = exchange_now(transport, broadcast(shared), options.timeout,
+                                     fmt::format("parameters of step {}", step_number));
   return status ? apply_parameters() : status;
 }
 
@@ -165,7 +165,8 @@ Status SyncSession::Impl::agree_on_end() {
   }
   if (!is_finite) records->note_non_finite();
   records->set_updates(tensors->digests().of_all());
-  Status status = exchange_now(transport, records->exchange(), options.timeout, "end of the step");
+  Status status = exchange_now(transport, records->exchange(), options.timeout,
+                               fmt::format("end of step {}", step_number));
   if (!status) return status;
   if (records->is_any_asking_to_stop()) is_stopping = true;
   CINCH_TRY(records->check_steps());
@@ -204,7 +205,7 @@ Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
                 describe_piece(plan(), piece) + ": " + why, own ? own->native_code : 0);
   }
   Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
-                             "end of the step");
+                             fmt::format("end of step {}", step_number));
   if (!told && told.error().kind == ErrorKind::Cancelled) return told;
   return fail(ErrorKind::CheckFailed,
               fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
@@ -241,8 +242,8 @@ Status SyncSession::Impl::share_order() {
   common_order[count] = !is_in_parts                  ? 0
                         : runner->waits_for_tensors() ? kFewBundlesAhead
                                                       : kBundlesAhead;
-  Status status =
-      exchange_now(transport, broadcast(common_order), options.timeout, "order of tensors");
+  Status status = exchange_now(transport, broadcast(common_order), options.timeout,
+                               fmt::format("order of tensors, step {}", step_number));
   if (!status) return status;
   has_order = true;
   if (common_order[count] == 0) return Ok{};

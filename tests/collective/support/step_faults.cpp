@@ -142,7 +142,7 @@ void check_error(const rt::Error& error, const StepFault& fault, std::uint32_t r
   ASSERT_NE(error.message, "") << where;
   const auto says = [&](const char* text) { return error.message.find(text) != std::string::npos; };
   // A phase: of a tensor, of a message with parts of no tensor, or one without a tensor.
-  EXPECT_TRUE(says(" of fc") || says(" of nothing") || says("of the step")) << where;
+  EXPECT_TRUE(says(" of fc") || says(" of nothing") || says("of step ")) << where;
   if (fault.kind == FaultKind::Hangs && rank == 1) {
     EXPECT_EQ(error.kind, rt::ErrorKind::TimedOut) << where;
   }
