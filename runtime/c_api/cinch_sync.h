@@ -77,8 +77,8 @@ typedef struct cinch_ucx_options {
   /* the network interface for sockets and UCX, such as "eth0"; NULL: any */
   const char* interface_name;
   uint32_t timeout_ms; /* how long other ranks may take to arrive; 0: 30000 */
-  /* As UCX_TLS: "tcp", "posix". NULL: shared memory if all ranks are on one machine, else UCX
-   * chooses. */
+  /* As UCX_TLS: "tcp", "posix". NULL: shared memory if all ranks are on one machine and it is
+   * large enough, TCP if it is not (the log says so), else UCX chooses. */
   const char* transports;
 } cinch_ucx_options;
 /* Makes a transport of ranks that are processes, without MPI: over UCX, which is opened at run
