@@ -262,8 +262,9 @@ CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const ch
  * order of the tensors at opening, on the device of opening. The updates are complete when the
  * call returns. An update may use its gradient's memory. After success all ranks hold the same
  * bits. After an error every rank has an error, states are those of the last step that
- * succeeded, and further steps fail. Errors: INVALID_ARGUMENT, CANCELLED, TIMED_OUT,
- * CORRUPT_PAYLOAD, CHECK_FAILED, OUT_OF_MEMORY, DEVICE. */
+ * succeeded, and further steps fail. If a rank dies in the exchange that ends a step, the step may
+ * succeed on some ranks, which then fail in the next one. Errors: INVALID_ARGUMENT, CANCELLED,
+ * TIMED_OUT, CORRUPT_PAYLOAD, CHECK_FAILED, OUT_OF_MEMORY, DEVICE. */
 CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
                                        const cinch_tensor* gradients, const cinch_tensor* updates,
                                        size_t count, cinch_error* error);
@@ -341,7 +342,8 @@ CINCH_API cinch_status cinch_sync_report(cinch_sync* sync, void* data, size_t* s
 CINCH_API cinch_status cinch_sync_trace(cinch_sync* sync, void* data, size_t* size,
                                         cinch_error* error);
 
-/* Writes this rank's states after the last step as bytes. On entry `size` is the number of bytes
+/* Writes this rank's states after the last step as bytes; if a step has failed here and may have
+ * succeeded on other ranks, also those after it. On entry `size` is the number of bytes
  * at `data`; on return it is the number needed. With `data` NULL the call only sets `size`.
  * Errors: INVALID_ARGUMENT (too small). */
 CINCH_API cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
@@ -359,8 +361,8 @@ typedef struct cinch_sync_restored {
 } cinch_sync_restored;
 /* Restores the states that the ranks of an earlier run saved, whatever its plan and number of
  * ranks. All ranks call it with the same bytes, between the same steps, and go on with the step
- * that the states say. `restored` may be NULL. After an error states are as before. Errors:
- * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT. */
+ * that the states say: the newest that all have. `restored` may be NULL. After an error states are
+ * as before. Errors: INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT. */
 CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
                                               const size_t* sizes, size_t num_ranks,
                                               cinch_sync_restored* restored, cinch_error* error);

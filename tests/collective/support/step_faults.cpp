@@ -60,6 +60,8 @@ const char* fault_kind_name(FaultKind kind) {
       return "fails";
     case FaultKind::FailsLater:
       return "fails_later";
+    case FaultKind::Deaf:
+      return "deaf";
     case FaultKind::Dies:
       return "dies";
     case FaultKind::Hangs:
