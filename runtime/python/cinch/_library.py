@@ -51,9 +51,11 @@ def loaded() -> ctypes.CDLL:
     return library
 
 
-@_sync_abi.TakesLine
-def _takes_line(_: Any, line: bytes) -> None:
+def _warn(_: Any, line: bytes) -> None:
     log.warning("%s", text_of(line))
+
+
+_takes_line = _sync_abi.TakesLine(_warn)  # as long as the process
 
 
 def call(function: str, *arguments: Any) -> None:
