@@ -22,6 +22,17 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
+/* ---- the log ------------------------------------------------------------------------------- */
+
+/* Takes a line for the program's log: what is no error, but what its user should know. A rank tells
+ * whom it waits for when nothing has moved for 30 seconds, or a tenth of its time-out if that is
+ * less, and again after 60 seconds, 120 and so on. The text lives during the call. The call comes
+ * on the thread that waits, while Cinch holds no lock; it throws nothing. */
+typedef void (*cinch_log_fn)(void* context, const char* line);
+/* Lines of this process go to `log` from now on; NULL, as at the start: nowhere. A line that
+ * another thread tells meanwhile may still go where it went before. */
+CINCH_API void cinch_set_log(cinch_log_fn log, void* context);
+
 /* ---- transports ---------------------------------------------------------------------------- */
 
 /* Moves bytes between one rank and the others. A rank that releases its transport gives up:
@@ -66,8 +77,8 @@ typedef struct cinch_ucx_options {
   /* the network interface for sockets and UCX, such as "eth0"; NULL: any */
   const char* interface_name;
   uint32_t timeout_ms; /* how long other ranks may take to arrive; 0: 30000 */
-  /* As UCX_TLS: "tcp", "posix". NULL: shared memory if all ranks are on one machine, else UCX
-   * chooses. */
+  /* As UCX_TLS: "tcp", "posix". NULL: shared memory if all ranks are on one machine and it is
+   * large enough, TCP if it is not (the log says so), else UCX chooses. */
   const char* transports;
 } cinch_ucx_options;
 /* Makes a transport of ranks that are processes, without MPI: over UCX, which is opened at run
@@ -251,8 +262,9 @@ CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const ch
  * order of the tensors at opening, on the device of opening. The updates are complete when the
  * call returns. An update may use its gradient's memory. After success all ranks hold the same
  * bits. After an error every rank has an error, states are those of the last step that
- * succeeded, and further steps fail. Errors: INVALID_ARGUMENT, CANCELLED, TIMED_OUT,
- * CORRUPT_PAYLOAD, CHECK_FAILED, OUT_OF_MEMORY, DEVICE. */
+ * succeeded, and further steps fail. If a rank dies in the exchange that ends a step, the step may
+ * succeed on some ranks, which then fail in the next one. Errors: INVALID_ARGUMENT, CANCELLED,
+ * TIMED_OUT, CORRUPT_PAYLOAD, CHECK_FAILED, OUT_OF_MEMORY, DEVICE. */
 CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
                                        const cinch_tensor* gradients, const cinch_tensor* updates,
                                        size_t count, cinch_error* error);
@@ -330,7 +342,8 @@ CINCH_API cinch_status cinch_sync_report(cinch_sync* sync, void* data, size_t* s
 CINCH_API cinch_status cinch_sync_trace(cinch_sync* sync, void* data, size_t* size,
                                         cinch_error* error);
 
-/* Writes this rank's states after the last step as bytes. On entry `size` is the number of bytes
+/* Writes this rank's states after the last step as bytes; if a step has failed here and may have
+ * succeeded on other ranks, also those after it. On entry `size` is the number of bytes
  * at `data`; on return it is the number needed. With `data` NULL the call only sets `size`.
  * Errors: INVALID_ARGUMENT (too small). */
 CINCH_API cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
@@ -348,8 +361,8 @@ typedef struct cinch_sync_restored {
 } cinch_sync_restored;
 /* Restores the states that the ranks of an earlier run saved, whatever its plan and number of
  * ranks. All ranks call it with the same bytes, between the same steps, and go on with the step
- * that the states say. `restored` may be NULL. After an error states are as before. Errors:
- * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT. */
+ * that the states say: the newest that all have. `restored` may be NULL. After an error states are
+ * as before. Errors: INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT. */
 CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
                                               const size_t* sizes, size_t num_ranks,
                                               cinch_sync_restored* restored, cinch_error* error);

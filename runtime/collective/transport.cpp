@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/collective/join_ranks.h"
+#include "runtime/core/log.h"
 
 namespace cinch::rt {
 namespace {
@@ -173,10 +174,12 @@ void Transport::take_back(std::span<std::uint8_t> /*device_memory*/) {}
 
 namespace {
 
+std::string named(std::span<const std::uint32_t> ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 std::string waits_for(std::span<const std::uint32_t> ranks) {
-  if (ranks.empty()) return {};
-  return fmt::format(", waits for {} {}", ranks.size() == 1 ? "rank" : "ranks",
-                     fmt::join(ranks, ", "));
+  return ranks.empty() ? std::string() : ", waits for " + named(ranks);
 }
 
 }  // namespace
@@ -210,25 +213,47 @@ Error abandon_late(Transport& transport, const Error& error,
   return known;
 }
 
+void WaitLog::begin() {
+  using std::chrono::milliseconds;
+  next_ = std::clamp(timeout_ / 10, milliseconds(1), milliseconds(30000));
+}
+
+std::optional<std::string> WaitLog::line(const Transport& transport, Ticket ticket,
+                                         std::chrono::steady_clock::duration standstill,
+                                         std::string_view what) {
+  if (!is_due(standstill)) return std::nullopt;
+  next_ *= 2;
+  const auto seconds = [](auto span) { return std::chrono::duration<double>(span).count(); };
+  const auto ranks = transport.awaited_ranks(ticket);
+  return fmt::format("rank {} has waited {:.3g} s for {} ({}), and gives up in {:.3g} s",
+                     transport.rank(), seconds(standstill),
+                     ranks.empty() ? "the other ranks" : named(ranks), what,
+                     seconds(timeout_ - standstill));
+}
+
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
   return {ErrorKind::TimedOut, fmt::format("nothing has moved for {} ms{}", timeout.count(),
                                            awaited_text(transport, ticket))};
 }
 
-Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
+Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout,
+                std::string_view what) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLook{1000};
   Clock::time_point last_move = Clock::now();
   std::uint64_t num_moves = transport.num_moves();
+  WaitLog log(timeout);
   for (;;) {
     const Result<bool> is_over = transport.test(ticket);
     CINCH_TRY(is_over);
     if (*is_over) return Ok{};
     const std::uint64_t before = std::exchange(num_moves, transport.num_moves());
     if (num_moves != before) last_move = Clock::now();
-    if (Clock::now() - last_move >= timeout) {
+    const Clock::duration standstill = Clock::now() - last_move;
+    if (standstill >= timeout) {
       return tl::unexpected<Error>(timed_out(transport, ticket, timeout));
     }
+    if (const auto line = log.line(transport, ticket, standstill, what)) tell_log(*line);
     transport.pause(kLook);
   }
 }
@@ -236,7 +261,7 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout, std::string_view phase) {
   const auto ticket = transport.start(exchange);
-  Status status = ticket ? wait_for(transport, *ticket, timeout)
+  Status status = ticket ? wait_for(transport, *ticket, timeout, phase)
                          : Status(tl::unexpected<Error>(ticket.error()));
   if (status) return status;
   Error& error = status.error();

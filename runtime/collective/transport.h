@@ -147,11 +147,32 @@ Error abandon_late(Transport& transport, const Error& error,
 /// For error messages: ", waits for ranks 1, 2"; empty if the transport cannot tell.
 std::string awaited_text(const Transport& transport, Ticket ticket);
 
+/// Tells the log of a wait that is long: when nothing has moved for 30 seconds, or a tenth of the
+/// time-out if that is less, and again each time that twice as long has passed.
+class WaitLog {
+ public:
+  explicit WaitLog(std::chrono::milliseconds timeout) : timeout_(timeout) { begin(); }
+
+  /// Another step begins, whose waits are told anew.
+  void begin();
+  /// Is it time for a line?
+  bool is_due(std::chrono::steady_clock::duration standstill) const { return standstill >= next_; }
+  /// The line, if it is time for one; `what` says which exchange. The caller tells it (tell_log)
+  /// when it holds no lock.
+  std::optional<std::string> line(const Transport& transport, Ticket ticket,
+                                  std::chrono::steady_clock::duration standstill,
+                                  std::string_view what);
+
+ private:
+  std::chrono::milliseconds timeout_, next_{};
+};
+
 /// The error TimedOut, which names the ranks that the exchange waits for.
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
 
-/// Waits for the end of one exchange. Errors: as of test; TimedOut.
-Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
+/// Waits for the end of one exchange, which the log calls `what`. Errors: as of test; TimedOut.
+Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout,
+                std::string_view what = "an exchange");
 /// Starts an exchange and waits for its end. If it does not end, this rank gives up, so that memory
 /// is free again when this returns. Errors name `phase`, here and on other ranks.
 Status exchange_now(Transport& transport, const Exchange& exchange,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/core/log.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/sync/plan_runner.h"
 #include "runtime/sync/task_facts.h"
@@ -68,7 +69,8 @@ bool PlanRunner::start_one(std::uint32_t index) {
   times_.tasks[index].begin = seconds_now();
   Status status = Ok{};
   if (task(index).kind == TaskKind::Synchronise) {
-    ranks_.begin([this, index](const Error& error) { return named(index, error); });
+    ranks_.begin([this, index](const Error& error) { return named(index, error); },
+                 task_of_step(index));
     const std::uint64_t before = parts_.transport.sent_bytes();
     status =
         work(index, [&] { return parts_.compute.synchronise(task(index), parts_.memory, ranks_); });
@@ -170,15 +172,28 @@ void PlanRunner::wait() {
     return;
   }
   parts_.transport.pause(can_be_woken_ ? kSleep : kLook);
-  const std::lock_guard lock(mutex_);
+  std::optional<std::string> line;
+  {
+    const std::lock_guard lock(mutex_);
+    line = check_flights();
+  }
+  if (line) tell_log(*line);
+}
+
+std::optional<std::string> PlanRunner::check_flights() {
   const std::uint64_t before = std::exchange(num_moves_, parts_.transport.num_moves());
   if (num_moves_ != before) last_move_ = Clock::now();
   check_readiness();
-  const bool is_late = Clock::now() - last_move_ > parts_.timeout;
-  if (!is_late || is_computing_ || failure_) return;
+  if (is_computing_ || failure_) return std::nullopt;
+  const Clock::duration standstill = Clock::now() - last_move_;
   const auto& [index, ticket] = flights_.front();
+  if (standstill <= parts_.timeout) {
+    if (!log_.is_due(standstill)) return std::nullopt;
+    return log_.line(parts_.transport, ticket, standstill, task_of_step(index));
+  }
   awaited_ = parts_.transport.awaited_ranks(ticket);
   note_failure(index, timed_out(parts_.transport, ticket, parts_.timeout));
+  return std::nullopt;
 }
 
 Status PlanRunner::issue(const Prologue& prologue) {

@@ -39,7 +39,8 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
     : parts_(parts),
       own_(parts.plan.ranks[parts.transport.rank()]),
       ranks_(parts.transport, parts.timeout),
-      can_be_woken_(parts.transport.wake()) {
+      can_be_woken_(parts.transport.wake()),
+      log_(parts.timeout) {
   const std::size_t num_tasks = own_.tasks.size();
   next_.resize(num_tasks);
   missing_.resize(num_tasks);
@@ -97,8 +98,10 @@ void PlanRunner::set_order(const std::vector<std::uint32_t>& place_of_task) {
   std::ranges::sort(exchanges_, {}, [this](std::uint32_t t) { return place_[t]; });
 }
 
-void PlanRunner::begin() {
+void PlanRunner::begin(std::uint64_t step) {
   const std::lock_guard lock(mutex_);
+  step_ = step;
+  log_.begin();
   failure_.reset();
   flights_.clear();
   awaited_.clear();
@@ -193,6 +196,10 @@ void PlanRunner::end_task(std::uint32_t index) {
 Error PlanRunner::named(std::uint32_t index, const Error& error) const {
   return {error.kind, fmt::format("{}: {}", describe_task(parts_.plan, task(index)), error.message),
           error.native_code};
+}
+
+std::string PlanRunner::task_of_step(std::uint32_t index) const {
+  return fmt::format("step {}, {}", step_, describe_task(parts_.plan, task(index)));
 }
 
 void PlanRunner::note_failure(std::uint32_t index, const Error& error) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <queue>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ class PlanRunner {
   using Prologue = std::function<Status()>;
 
   /// Begins a step; no tensor is ready yet. No other step may be under way.
-  void begin();
+  void begin(std::uint64_t step);
   /// Allows the step to read the tensor's gradient and write its update. From any thread, once a
   /// step.
   void make_ready(std::uint32_t tensor);
@@ -90,12 +91,17 @@ class PlanRunner {
   void end_task(std::uint32_t index);
   void note_failure(std::uint32_t index, const Error& error);
   Error named(std::uint32_t index, const Error& error) const;
+  /// For the log.
+  std::string task_of_step(std::uint32_t index) const;
 
   void network_loop();
   Status issue(const Prologue& prologue);
   Status end_issuing();
   /// Fails the step if no awaited tensor has become ready for the timeout. Under the lock.
   void check_readiness();
+  /// Fails the step if an exchange under way is too late. Returns the log's line about it, if it
+  /// is late. Under the lock.
+  std::optional<std::string> check_flights();
 
   /// Runs the task; prepares its tensors before, and delivers them after.
   Status work(std::uint32_t index, const std::function<Status()>& task);
@@ -140,6 +146,8 @@ class PlanRunner {
   Clock::time_point last_move_;
   std::uint64_t num_moves_ = 0;  // moves of the transport by then
   std::vector<Flight> flights_;
+  WaitLog log_;
+  std::uint64_t step_ = 0;
   std::vector<std::uint32_t> awaited_;  // by an exchange that was too late
   TaskTimes times_;
   // For steps whose exchanges a thread of the runner issues.

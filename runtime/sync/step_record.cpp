@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kStep = 0, kOptions = 1, kFlags = 2, kUpdates = 3, kFirst = 4;
 constexpr std::uint64_t kAsksToStop = 1, kNonFinite = 2;
+constexpr std::size_t kFlagBits = 8;
 constexpr std::size_t kWordBits = 64, kOutcomeBits = 32, kStatusBits = 8;
 
 std::size_t words_for(std::size_t count, std::size_t bits) {
@@ -40,10 +43,11 @@ std::uint64_t StepRecords::word(std::uint32_t rank, std::size_t index) const {
   return all_[rank * words_ + index];
 }
 
-void StepRecords::begin(std::uint64_t step, std::uint64_t options) {
+void StepRecords::begin(std::uint64_t step, std::uint64_t options, std::uint64_t next_step) {
   std::ranges::fill(own_, 0);
   own_word(kStep) = step;
   own_word(kOptions) = options;
+  own_word(kFlags) = next_step << kFlagBits;
 }
 void StepRecords::ask_to_stop() {
   own_word(kFlags) |= kAsksToStop;
@@ -89,7 +93,23 @@ Status StepRecords::check_steps() const {
                 fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),
                             rank_, own_[kStep]));
   }
-  return Ok{};
+  return check_states();
+}
+
+// Each rank may have loaded its own.
+Status StepRecords::check_states() const {
+  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by step
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    ranks[word(rank, kFlags) >> kFlagBits].push_back(rank);
+  }
+  if (ranks.size() == 1) return Ok{};
+  std::string text;
+  for (const auto& [step, which] : ranks) {
+    text += fmt::format("{}{} {} {} before step {}", text.empty() ? "" : ", ",
+                        which.size() == 1 ? "rank" : "ranks", fmt::join(which, ", "),
+                        which.size() == 1 ? "has those" : "have those", step);
+  }
+  return fail(ErrorKind::InvalidArgument, "states of different steps were loaded: " + text);
 }
 
 bool StepRecords::has_flag(std::uint64_t flag) const {

@@ -17,8 +17,9 @@ class StepRecords {
   StepRecords(const Plan& plan, std::uint32_t rank);
 
   // ---- this rank's ----
-  /// `options`: a digest of the step's options.
-  void begin(std::uint64_t step, std::uint64_t options);
+  /// `options`: a digest of the step's options. `next_step`: one more than the step that this
+  /// rank's states come from.
+  void begin(std::uint64_t step, std::uint64_t options, std::uint64_t next_step);
   void ask_to_stop();
   /// UpdateDigests::of_all.
   void set_updates(std::uint64_t digest);
@@ -33,7 +34,8 @@ class StepRecords {
   Exchange exchange();
 
   // ---- those of all ranks, after the exchange ----
-  /// Errors: InvalidArgument (ranks at different steps, or with different options).
+  /// Errors: InvalidArgument (ranks at different steps, with different options, or with states of
+  /// different steps).
   Status check_steps() const;
   bool is_any_asking_to_stop() const;
   bool is_any_non_finite() const;
@@ -46,12 +48,13 @@ class StepRecords {
   std::uint64_t word(std::uint32_t rank, std::size_t index) const;
   std::uint64_t& own_word(std::size_t index);
   bool has_flag(std::uint64_t flag) const;
+  Status check_states() const;
 
   const Plan& plan_;
   std::uint32_t rank_;
   std::vector<std::uint32_t> protocols_;
-  // One rank's record: step, options, flags, digest of updates, outcomes of protocols two to a
-  // word, used tensors 64 to a word.
+  // One rank's record: step, options, flags below the step of states, digest of updates, outcomes
+  // of protocols two to a word, used tensors 64 to a word.
   std::size_t first_outcome_ = 0, first_used_ = 0, words_ = 0;
   std::vector<std::uint64_t> own_, all_;
   std::vector<ByteRange> parts_;

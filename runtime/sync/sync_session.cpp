@@ -248,14 +248,22 @@ std::optional<std::uint32_t> SyncSession::Impl::carrier_with(std::uint32_t codec
 Result<std::vector<std::uint8_t>> SyncSession::save_states() {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
     if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
-    RankCheckpoint checkpoint{impl_->plan().name,
-                              impl_->transport.world(),
-                              impl_->transport.rank(),
-                              impl_->next_step,
-                              {}};
+    RankCheckpoint checkpoint = impl_->checkpoint();
     CINCH_TRY(collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites));
     return write_checkpoint(checkpoint);
   });
+}
+
+// Without its sites.
+RankCheckpoint SyncSession::Impl::checkpoint() const {
+  RankCheckpoint made{plan().name, transport.world(), transport.rank(), next_step, {}, {}, later};
+  if (!failure) return made;
+  made.left.emplace();
+  for (const std::uint32_t piece : left) {
+    made.left->push_back(
+        {plan().tensors[plan().pieces[piece].tensor].name, plan().pieces[piece].first});
+  }
+  return made;
 }
 
 Result<RestoreReport> SyncSession::Impl::restore_states(
@@ -272,7 +280,10 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
     CINCH_TRY(checkpoint);
     checkpoints.push_back(std::move(*checkpoint));
   }
-  return take_over(checkpoints);
+  auto notes = take_newest_step(checkpoints);
+  auto report = take_over(checkpoints);
+  if (report) report->notes.insert(report->notes.begin(), notes.begin(), notes.end());
+  return report;
 }
 
 Status SyncSession::Impl::check_between_steps() const {
@@ -289,7 +300,9 @@ Result<RestoreReport> SyncSession::Impl::take_over(std::span<const RankCheckpoin
     }
     return status;
   });
-  if (report) next_step = report->next_step;
+  if (!report) return report;
+  next_step = report->next_step;
+  left.clear();
   return report;
 }
 

@@ -11,9 +11,10 @@
 //   session->finish_step();                     // when all are ready
 //
 // If a step fails on some rank, all ranks get an error, their states are those of the last step
-// that succeeded, and the session takes no more steps. A new session may be opened over a new
-// transport. A session takes one call at a time: a call that another thread makes meanwhile returns
-// InvalidArgument and changes nothing.
+// that succeeded, and the session takes no more steps. If a rank dies in the exchange that ends a
+// step, that step may have succeeded on some ranks: the others fail in it, and these in the next
+// one. A new session may be opened over a new transport. A session takes one call at a time: a call
+// that another thread makes meanwhile returns InvalidArgument and changes nothing.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -142,11 +143,13 @@ class SyncSession {
   /// timeline that opens in Perfetto (task_times.h). Errors: InvalidArgument (a step is under way).
   Result<std::string> report() const;
   Result<std::string> trace() const;
-  /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). Errors: those
+  /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). If a step has
+  /// failed here and may have succeeded elsewhere, also those after that step. Errors: those
   /// of SiteStates.
   Result<std::vector<std::uint8_t>> save_states();
   /// Restores the states that the ranks of an earlier session saved, in any order, whatever their
-  /// number and plan; reports what could not be restored. All ranks call it with the same bytes,
+  /// number and plan; reports what could not be restored. Of a step that succeeded on some ranks
+  /// only, it takes the states after that step. All ranks call it with the same bytes,
   /// between the same steps; the step after is that of the checkpoint. After an error states are as
   /// before. Errors: InvalidArgument (a step is under way, or has failed; ranks that got different
   /// bytes; saved after different steps), CorruptFile, VersionMismatch, those of the transport.

@@ -10,6 +10,7 @@
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/plan_runner.h"
 #include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/states/update_errors.h"
 #include "runtime/sync/step_record.h"
 #include "runtime/sync/step_tensors.h"
@@ -40,6 +41,7 @@ struct SyncSession::Impl {
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
   Result<RestoreReport> restore_own(std::span<const std::uint8_t> saved);
   Result<RestoreReport> take_over(std::span<const RankCheckpoint> saved);
+  RankCheckpoint checkpoint() const;
   /// Errors: InvalidArgument (a step is under way, or has failed).
   Status check_between_steps() const;
   void give_up(const Error& why);
@@ -59,12 +61,14 @@ struct SyncSession::Impl {
   Status apply_parameters();
   Result<StepOutcome> end_step(Status status);
   Status agree_on_end();
+  /// Notes that the step has succeeded, as far as states go.
+  void commit(const StepOutcome& outcome);
   /// Applies the records of all ranks about programs with a `sync`. Errors: CheckFailed.
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
   Status measure_errors();
   /// Handles tensors that no rank has used.
-  Status settle_unused() const;
+  Status settle_unused();
   Status share_order();
 
   const Plan& plan() const { return *options.plan; }
@@ -88,9 +92,14 @@ struct SyncSession::Impl {
   std::optional<Error> failure;  // of an earlier step
   // One more than the last step that succeeded, here or before saving
   std::uint64_t next_step = 0;
+  // As of RankCheckpoint; pieces of the plan.
+  std::vector<std::uint32_t> left;
+  std::optional<std::vector<SavedSite>> later;
   // Data of the running step.
   std::uint64_t step_number = 0;
   StepOptions how;
+  bool knows_end = false;                  // it has the records of all ranks
+  std::vector<std::uint32_t> taken_back;   // pieces
   std::vector<std::uint8_t> is_ready;      // by tensor
   std::vector<std::uint32_t> ready_order;  // tensors in the order in which they became ready
   // From rank 0: by tensor its place, then how many bundles begin ahead; 0: no such order.

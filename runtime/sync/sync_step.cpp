@@ -52,11 +52,13 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   step_number = step;
   is_under_way = true;
   is_in_parts = in_parts;
+  knows_end = false;
+  taken_back.clear();
   is_ready.assign(plan().tensors.size(), 0);
   ready_order.clear();
   errors->begin();
-  records->begin(step, digest_of(how));
-  runner->begin();
+  records->begin(step, digest_of(how), next_step);
+  runner->begin(step);
   if (in_parts) runner->start([this] { return open_step(); });
   return Ok{};
 }
@@ -71,8 +73,8 @@ Status SyncSession::Impl::share_parameters() {
   if (shared.empty()) return Ok{};
   auto next = shared.begin();
   for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
-  const Status status =
-      exchange_now(transport, broadcast(shared), options.timeout, "parameters of the step");
+  const Status status = exchange_now(transport, broadcast(shared), options.timeout,
+                                     fmt::format("parameters of step {}", step_number));
   return status ? apply_parameters() : status;
 }
 
@@ -125,11 +127,7 @@ Result<StepOutcome> SyncSession::Impl::finish() {
   auto outcome =
       end_step(is_in_parts ? runner->join() : runner->run([this] { return open_step(); }));
   is_under_way = false;
-  if (outcome) {
-    next_step = step_number + 1;
-  } else {
-    give_up(outcome.error());
-  }
+  if (!outcome) give_up(outcome.error());
   return outcome;
 }
 
@@ -138,16 +136,32 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
                      status.error().kind == ErrorKind::TimedOut;
   if (Status ended = compute->end_step(); tells && !ended) status = ended;
+  bool may_succeed_elsewhere = status.has_value();
   if (status) status = agree_on_end();
+  if (!status && knows_end) may_succeed_elsewhere = false;
   StepOutcome outcome;
   outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
   if (status && !outcome.is_skipped) status = settle_unused();
   if (status) status = tensors->end();
   if (status && !outcome.is_skipped && how.measures_errors) status = measure_errors();
+  if (!status && may_succeed_elsewhere) {
+    later.emplace();
+    if (!collect_states(plan(), every_site(), *later)) later.reset();
+  }
   if (!status || outcome.is_skipped) compute->take_back_step();
+  if (status) commit(outcome);
   if (status) status = share_order();
   CINCH_TRY(status);
   return outcome;
+}
+
+void SyncSession::Impl::commit(const StepOutcome& outcome) {
+  next_step = step_number + 1;
+  if (outcome.is_skipped) {
+    taken_back.resize(plan().pieces.size());
+    std::iota(taken_back.begin(), taken_back.end(), 0U);
+  }
+  left.swap(taken_back);
 }
 
 // A rank that has failed outside of a program with a `sync` does not reach this: it gives up, and
@@ -165,8 +179,10 @@ Status SyncSession::Impl::agree_on_end() {
   }
   if (!is_finite) records->note_non_finite();
   records->set_updates(tensors->digests().of_all());
-  Status status = exchange_now(transport, records->exchange(), options.timeout, "end of the step");
+  Status status = exchange_now(transport, records->exchange(), options.timeout,
+                               fmt::format("end of step {}", step_number));
   if (!status) return status;
+  knows_end = true;
   if (records->is_any_asking_to_stop()) is_stopping = true;
   CINCH_TRY(records->check_steps());
   const bool is_skipped = how.skips_non_finite && records->is_any_non_finite();
@@ -183,6 +199,7 @@ Status SyncSession::Impl::settle_protocols() {
     if (joint.status == RankStatus::Good) continue;
     const std::uint32_t piece = protocols[i];
     if (joint.status == RankStatus::Failed) return failure_of(piece, joint.rank);
+    taken_back.push_back(piece);
     // The rank has done both itself already.
     if (compute->protocols().outcome(piece).status == RankStatus::NonFinite) continue;
     compute->take_back(piece);
@@ -204,13 +221,13 @@ Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
                 describe_piece(plan(), piece) + ": " + why, own ? own->native_code : 0);
   }
   Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
-                             "end of the step");
+                             fmt::format("end of step {}", step_number));
   if (!told && told.error().kind == ErrorKind::Cancelled) return told;
   return fail(ErrorKind::CheckFailed,
               fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
 }
 
-Status SyncSession::Impl::settle_unused() const {
+Status SyncSession::Impl::settle_unused() {
   for (std::uint32_t tensor = 0; tensor < plan().tensors.size(); ++tensor) {
     if (records->is_used_anywhere(tensor)) continue;
     const ElementRange part = updated_part(plan().tensors[tensor], transport.rank());
@@ -219,6 +236,7 @@ Status SyncSession::Impl::settle_unused() const {
       const Piece& of = plan().pieces[piece];
       if (of.tensor != tensor) continue;
       compute->take_back(piece);
+      taken_back.push_back(piece);
       const bool is_own = of.first >= part.first && of.first < part.first + part.num_elems;
       if (is_own) status = compute->fill_update(piece, RankTasks::Fill::Zero, *memory);
     }
@@ -241,8 +259,8 @@ Status SyncSession::Impl::share_order() {
   common_order[count] = !is_in_parts                  ? 0
                         : runner->waits_for_tensors() ? kFewBundlesAhead
                                                       : kBundlesAhead;
-  Status status =
-      exchange_now(transport, broadcast(common_order), options.timeout, "order of tensors");
+  Status status = exchange_now(transport, broadcast(common_order), options.timeout,
+                               fmt::format("order of tensors, step {}", step_number));
   if (!status) return status;
   has_order = true;
   if (common_order[count] == 0) return Ok{};

@@ -5,14 +5,15 @@
 
 namespace cinch::rt {
 
-void TransportRanks::begin(Naming naming) {
+void TransportRanks::begin(Naming naming, std::string what) {
   naming_ = std::move(naming);
+  what_ = std::move(what);
   has_failed_elsewhere_ = false;
 }
 
 Status TransportRanks::run(const Exchange& exchange, std::chrono::milliseconds timeout) {
   const auto ticket = transport_.start(exchange);
-  Status status = ticket ? wait_for(transport_, *ticket, timeout)
+  Status status = ticket ? wait_for(transport_, *ticket, timeout, what_)
                          : Status(tl::unexpected<Error>(ticket.error()));
   if (!status) transport_.abandon(naming_(status.error()));
   return status;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "runtime/call/state_file.h"
+#include "tests/collective/support/faulty_transport.h"
 #include "tests/collective/support/sync_ranks.h"
 
 namespace cinch::testing {
@@ -267,6 +269,88 @@ TEST(States, RanksMustBringTheSame) {
   EXPECT_EQ(errors[0].empty(), errors[1].empty());
 }
 
+// ---- a step that succeeded on some ranks only ----
+
+struct LastExchange {
+  FaultKind fault = FaultKind::Deaf;  // of rank 2
+  bool has_unused = false, is_skipped = false;
+};
+
+// Takes three steps. In the exchange that ends the last one, rank 2 has a fault; the others learn
+// of it in the next step.
+std::vector<std::string> run_with_fault(const SyncCase& one_case, const LastExchange& last,
+                                        Saved& saved) {
+  constexpr std::uint64_t kLast = 2;
+  std::vector<std::string> errors(3);
+  rt::LoopbackWorld world(3);
+  run_ranks(world, 3, [&](const RankBody& own) {
+    FaultyTransport transport(own.transport);
+    auto session = rt::SyncSession::open(sync_options(one_case, own.rank), transport);
+    ASSERT_TRUE(session) << session.error().message;
+    std::vector<std::string> failures(kLast + 2);
+    for (std::uint64_t step = 0; step <= kLast + (last.fault == FaultKind::None ? 0 : 1); ++step) {
+      // A ring sends messages only, up to the end of the step.
+      if (own.rank == 2 && step == kLast) transport.arm(last.fault, 0, rt::ExchangeKind::AllGather);
+      Tensors gradients = gradients_of(one_case, own.rank, step), updates = gradients;
+      if (last.is_skipped && step == kLast && own.rank == 0) {
+        gradients[0][7] = std::numeric_limits<float>::infinity();
+      }
+      if (!(*session)->begin_step(step, {.skips_non_finite = last.is_skipped})) break;
+      for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+        const bool is_used = !last.has_unused || t != 0 || step != kLast;
+        if (!is_used) std::ranges::fill(gradients[t], 0.0F);
+        ASSERT_TRUE((*session)->set_ready(t, gradients[t], updates[t], is_used));
+      }
+      const auto outcome = (*session)->finish_step();
+      if (!outcome) failures[step] = outcome.error().message;
+    }
+    errors[own.rank] = failures[kLast];
+    saved[own.rank] = *(*session)->save_states();
+  });
+  return errors;
+}
+
+TEST(States, OfAStepThatARankDidNotLearnTheEndOfGoTogether) {
+  const SyncCase one_case = make_case({.plan = "ring"});
+  for (const LastExchange& last :
+       {LastExchange{}, LastExchange{.has_unused = true}, LastExchange{.is_skipped = true}}) {
+    Saved wanted(3), saved(3);
+    LastExchange sound = last;
+    sound.fault = FaultKind::None;
+    for (const std::string& error : run_with_fault(one_case, sound, wanted)) EXPECT_EQ(error, "");
+    const auto errors = run_with_fault(one_case, last, saved);
+    EXPECT_EQ(errors[0] + errors[1], "");
+    EXPECT_NE(errors[2].find("end of step 2"), std::string::npos) << errors[2];
+    EXPECT_EQ(rt::read_checkpoint(saved[2])->next_step, 2U);
+    const Outcome restored = run(one_case, 3, 0, saved);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(restored.errors[rank], "");
+      EXPECT_EQ(restored.reports[rank].next_step, 3U);
+      EXPECT_EQ(restored.reports[rank].num_reset, 0U);
+      ASSERT_EQ(restored.reports[rank].notes.size(), 1U);
+      EXPECT_EQ(restored.reports[rank].notes[0],
+                "rank 2 did not learn how step 2 ended: its states are those after it, since rank "
+                "0 completed it");
+      EXPECT_EQ(restored.saved[rank], wanted[rank]);
+    }
+  }
+}
+
+// Nobody has completed the step, so all go back.
+TEST(States, OfAStepThatNobodyCompletedAreThoseBefore) {
+  const SyncCase one_case = make_case({.plan = "ring"});
+  Saved saved(3);
+  for (const std::string& error : run_with_fault(one_case, {.fault = FaultKind::Dies}, saved)) {
+    EXPECT_NE(error, "");
+  }
+  const Outcome before = run(one_case, 0, 2), restored = run(one_case, 2, 0, saved);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(restored.errors[rank], "");
+    EXPECT_EQ(restored.reports[rank].next_step, 2U);
+    EXPECT_EQ(restored.saved[rank], before.saved[rank]);
+  }
+}
+
 // ---- by a rank alone ----
 
 SyncCase plain_case() {
@@ -331,6 +415,23 @@ TEST(States, AreRestoredBetweenSteps) {
     EXPECT_EQ(report->next_step, 1U);
     ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), found, 1));
     EXPECT_TRUE(are_same(found, wanted));
+  });
+}
+
+TEST(OwnStates, OfDifferentStepsAreNamed) {
+  const SyncCase one_case = plain_case();
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    Tensors updates;
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), updates, 0));
+    const auto saved = *session.save_states();
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), updates, 1));
+    if (rank == 1) ASSERT_TRUE(session.restore_own_states(saved));
+    const rt::Status status = step_on(session, gradients_of(one_case, rank, 2), updates, 2);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, rt::ErrorKind::InvalidArgument);
+    EXPECT_EQ(status.error().message,
+              "states of different steps were loaded: rank 1 has those before step 1, rank 0 has "
+              "those before step 2");
   });
 }
 

@@ -114,7 +114,7 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
     const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
     Tensors updates = gradients;
     memory->bind(tensors.gradients(), tensors.updates());
-    runner.begin();
+    runner.begin(0);
     for (std::uint32_t t = 0; t < gradients.size(); ++t) {
       ASSERT_TRUE(tensors.set(t, gradients[t], updates[t]));
       runner.make_ready(t);

@@ -21,8 +21,8 @@ constexpr std::uint32_t kWorld = 3;
 
 void read_frame(const Frame& frame) {
   if (frame.body.size() > kMostBody) std::abort();
-  const int num_kinds = read_challenge(frame).has_value() + read_answer(frame).has_value() +
-                        read_verdict(frame).has_value();
+  const int num_kinds = read_hello(frame).has_value() + read_challenge(frame).has_value() +
+                        read_answer(frame).has_value() + read_verdict(frame).has_value();
   if (num_kinds > 1) std::abort();
   const auto round = read_round(frame.body, kWorld);
   if (round && round->size() != kWorld) std::abort();

@@ -1,4 +1,5 @@
 """Synchronizers against means and sums that NumPy computes."""
+import logging
 import threading
 import unittest
 
@@ -139,6 +140,30 @@ class Synchronizing(TestCase):
             self.assertEqual(results["whole", rank][1], results["rest", rank][1])
             for a, b in zip(results["whole", rank][0], results["rest", rank][0]):
                 self.assertSameBits(a, b)
+
+    def test_a_late_rank_is_told_of_in_the_log(self):
+        has_told = threading.Event()
+
+        class Lines(logging.Handler):
+            def emit(self, record):
+                lines.append(record.getMessage())
+                has_told.set()
+
+        def body(rank, transport):
+            # Rank 0 tells after a tenth of the time-out.
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("a", (9,))], plan="allgather", timeout=4.0 if rank == 0 else 60.0)
+            if rank == 1:
+                self.assertTrue(has_told.wait(60))
+            sync.step(5, [np.ones(9, np.float32)])
+
+        lines, handler = [], Lines()
+        logger = logging.getLogger("cinch")
+        logger.addHandler(handler)
+        try:
+            on_ranks(2, body)
+        finally:
+            logger.removeHandler(handler)
+        self.assertRegex(lines[0], r"rank 0 has waited [0-9.]+ s for rank 1 \(step 5, all_gather of a\), and gives up in [0-9.]+ s")
 
     def test_mistakes_are_told_on_all_ranks(self):
         def body(rank, transport):

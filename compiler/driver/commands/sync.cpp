@@ -19,6 +19,7 @@
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
+#include "runtime/core/log.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/planner.h"
 #include "runtime/sync/agreement.h"
@@ -387,6 +388,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
                           {"--trace", options.trace},
                           {"--save-plan", options.save_plan},
                           {"--state-out", options.state_out}});
+  rt::set_log([](const std::string& line) { print_aside("cinch: {}\n", line); });
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();

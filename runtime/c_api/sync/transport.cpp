@@ -1,9 +1,12 @@
 // Transports of the C API.
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <string>
 
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
+#include "runtime/core/log.h"
 #include "runtime/transports/lent/callback_transport.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
@@ -92,6 +95,12 @@ cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank
     }
     return open_loopback(*loopback, rank, transport);
   });
+}
+
+void cinch_set_log(cinch_log_fn log, void* context) {
+  rt::set_log(log == nullptr
+                  ? std::function<void(const std::string&)>()
+                  : [log, context](const std::string& line) { log(context, line.c_str()); });
 }
 
 void cinch_transport_release(cinch_transport* transport) {

@@ -1,6 +1,8 @@
 """Finds `libcinch.so` and calls it; a status other than OK becomes an exception."""
+import atexit
 import ctypes
 import functools
+import logging
 import os
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -10,6 +12,7 @@ from .errors import Error, InvalidArgumentError, UnavailableError, VersionError,
 
 PACKAGE = Path(__file__).resolve().parent
 _FILE_NAME = "libcinch.so.1"
+log = logging.getLogger("cinch")
 
 
 def _name() -> str:
@@ -42,7 +45,17 @@ def loaded() -> ctypes.CDLL:
         _sync_abi.declare(library)
     except AttributeError as error:
         raise VersionError(f"{name} is not a libcinch that this package can call: {error}") from error
+    library.cinch_set_log(_takes_line, None)
+    # A thread of the library must not call into an interpreter that has ended.
+    atexit.register(library.cinch_set_log, _sync_abi.TakesLine(), None)
     return library
+
+
+def _warn(_: Any, line: bytes) -> None:
+    log.warning("%s", text_of(line))
+
+
+_takes_line = _sync_abi.TakesLine(_warn)  # as long as the process
 
 
 def call(function: str, *arguments: Any) -> None:

@@ -16,6 +16,9 @@ StoreGet = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p, POINTER(c_size_t), c
 StoreErrorText = CFUNCTYPE(None, c_void_p, c_int32, c_void_p, c_size_t)
 
 
+TakesLine = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
 class StoreCalls(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("put", StorePut), ("get", StoreGet), ("error_text", StoreErrorText)]
 
@@ -158,4 +161,5 @@ def declare(library: ctypes.CDLL) -> None:
     library.cinch_transport_sent_bytes.argtypes, library.cinch_transport_sent_bytes.restype = [c_void_p], c_uint64
     library.cinch_policy_num_programs.argtypes, library.cinch_policy_num_programs.restype = [c_void_p], c_size_t
     library.cinch_sync_is_done.argtypes, library.cinch_sync_is_done.restype = [c_void_p, c_size_t], c_int32
+    library.cinch_set_log.argtypes, library.cinch_set_log.restype = [TakesLine, c_void_p], None
     library.cinch_sync_stop.argtypes, library.cinch_sync_stop.restype = [c_void_p], None

@@ -32,22 +32,34 @@ tl::unexpected<Error> corrupt(const std::string& what) {
   return fail(ErrorKind::CorruptFile, "checkpoint: " + what);
 }
 
-json describe(const RankCheckpoint& checkpoint) {
-  json sites = json::array();
-  for (const SavedSite& site : checkpoint.sites) {
-    sites.push_back({{"tensor", site.tensor},
-                     {"rows", site.rows},
-                     {"cols", site.cols},
-                     {"site", site_name(site.site)},
-                     {"first", site.first},
-                     {"num_elems", site.num_elems},
-                     {"bytes", site.states.size()}});
+json describe(const std::vector<SavedSite>& sites) {
+  json described = json::array();
+  for (const SavedSite& site : sites) {
+    described.push_back({{"tensor", site.tensor},
+                         {"rows", site.rows},
+                         {"cols", site.cols},
+                         {"site", site_name(site.site)},
+                         {"first", site.first},
+                         {"num_elems", site.num_elems},
+                         {"bytes", site.states.size()}});
   }
-  return {{"plan", checkpoint.plan},
-          {"world", checkpoint.world},
-          {"rank", checkpoint.rank},
-          {"next_step", checkpoint.next_step},
-          {"sites", std::move(sites)}};
+  return described;
+}
+
+json describe(const RankCheckpoint& checkpoint) {
+  json described = {{"plan", checkpoint.plan},
+                    {"world", checkpoint.world},
+                    {"rank", checkpoint.rank},
+                    {"next_step", checkpoint.next_step},
+                    {"sites", describe(checkpoint.sites)}};
+  if (checkpoint.left) {
+    json& left = described["left"] = json::array();
+    for (const SavedPiece& piece : *checkpoint.left) {
+      left.push_back({{"tensor", piece.tensor}, {"first", piece.first}});
+    }
+  }
+  if (checkpoint.later) described["later"] = describe(*checkpoint.later);
+  return described;
 }
 
 Site site_named(const json& name) {
@@ -80,9 +92,37 @@ SavedSite read_site(const json& from, std::span<const std::uint8_t>& states) {
   return site;
 }
 
+std::vector<SavedSite> read_sites(const json& from, const char* name,
+                                  std::span<const std::uint8_t>& states) {
+  std::vector<SavedSite> sites;
+  for (const json& site : from.at(name).get_ref<const json::array_t&>()) {
+    sites.push_back(read_site(site, states));
+  }
+  return sites;
+}
+
+std::vector<SavedPiece> read_left(const json& from) {
+  std::vector<SavedPiece> left;
+  for (const json& piece : from.at("left").get_ref<const json::array_t&>()) {
+    left.push_back(
+        {piece.at("tensor").get<std::string>(), whole_number<std::int64_t>(piece, "first")});
+  }
+  return left;
+}
+
+// Version 1, or the newest.
+std::uint32_t version_of(std::span<const std::uint8_t> bytes) {
+  std::uint32_t version = 0;
+  constexpr std::size_t kAt = offsetof(Preamble, version);
+  if (bytes.size() >= kAt + sizeof version) {
+    std::memcpy(&version, bytes.data() + kAt, sizeof version);
+  }
+  return version == 1 ? version : kCheckpointFormatVersion;
+}
+
 Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
   auto preamble =
-      read_preamble(bytes, kMagic, kCheckpointFormatVersion, &Preamble::size_bytes, "checkpoint");
+      read_preamble(bytes, kMagic, version_of(bytes), &Preamble::size_bytes, "checkpoint");
   CINCH_TRY(preamble);
   if (preamble->hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
     return corrupt("checksum differs");
@@ -101,12 +141,16 @@ std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint) {
       describe(checkpoint).dump(-1, ' ', false, json::error_handler_t::replace);
   std::vector<std::uint8_t> out(sizeof(Preamble));
   out.insert(out.end(), description.begin(), description.end());
-  for (const SavedSite& site : checkpoint.sites) {
-    out.insert(out.end(), site.states.begin(), site.states.end());
-  }
+  const auto append = [&out](const std::vector<SavedSite>& sites) {
+    for (const SavedSite& site : sites) {
+      out.insert(out.end(), site.states.begin(), site.states.end());
+    }
+  };
+  append(checkpoint.sites);
+  if (checkpoint.later) append(*checkpoint.later);
   Preamble preamble{};
   std::memcpy(preamble.magic, kMagic, sizeof kMagic);
-  preamble.version = kCheckpointFormatVersion;
+  preamble.version = checkpoint.later ? kCheckpointFormatVersion : 1;
   preamble.size_bytes = out.size();
   preamble.description_bytes = description.size();
   std::memcpy(out.data(), &preamble, sizeof preamble);
@@ -132,9 +176,9 @@ Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
     checkpoint.world = whole_number<std::uint32_t>(from, "world");
     checkpoint.rank = whole_number<std::uint32_t>(from, "rank");
     checkpoint.next_step = whole_number<std::uint64_t>(from, "next_step");
-    for (const json& site : from.at("sites").get_ref<const json::array_t&>()) {
-      checkpoint.sites.push_back(read_site(site, states));
-    }
+    checkpoint.sites = read_sites(from, "sites", states);
+    if (from.contains("left")) checkpoint.left = read_left(from);
+    if (from.contains("later")) checkpoint.later = read_sites(from, "later", states);
     if (checkpoint.rank >= checkpoint.world) return corrupt("a rank that is not in its world");
     if (!states.empty()) return corrupt("bytes after its last states");
     return checkpoint;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
@@ -169,6 +170,42 @@ class Restorer {
 };
 
 }  // namespace
+
+namespace {
+
+// What `later` has, apart from pieces that the step has left as they were.
+std::vector<SavedSite> states_after(RankCheckpoint& of, const std::vector<SavedPiece>& left) {
+  std::vector<SavedSite> after = std::move(*of.later);
+  for (SavedSite& site : after) {
+    if (std::ranges::find(left, SavedPiece{site.tensor, site.first}) == left.end()) continue;
+    const auto before = std::ranges::find_if(of.sites, [&](const SavedSite& each) {
+      return each.tensor == site.tensor && each.site == site.site && each.first == site.first;
+    });
+    if (before != of.sites.end()) site = *before;
+  }
+  return after;
+}
+
+}  // namespace
+
+std::vector<std::string> take_newest_step(std::span<RankCheckpoint> saved) {
+  const auto newest = std::ranges::max_element(saved, {}, [](const RankCheckpoint& one) {
+    return std::pair(one.next_step, one.left.has_value());
+  });
+  std::vector<std::string> notes;
+  for (RankCheckpoint& one : saved) {
+    if (one.next_step + 1 != newest->next_step || !one.later || !newest->left) continue;
+    notes.push_back(
+        fmt::format("rank {} did not learn how step {} ended: its states are those "
+                    "after it, since rank {} completed it",
+                    one.rank, one.next_step, newest->rank));
+    one.sites = states_after(one, *newest->left);
+    ++one.next_step;
+    one.left = newest->left;
+    one.later.reset();
+  }
+  return notes;
+}
 
 Status collect_states(const Plan& plan, const EverySite& every_site,
                       std::vector<SavedSite>& sites) {

@@ -27,6 +27,11 @@ struct RestoreReport {
 /// Collects the states of all sites. Errors: those of SiteStates.
 Status collect_states(const Plan& plan, const EverySite& every_site, std::vector<SavedSite>& sites);
 
+/// Ranks of a step that failed on some of them may have saved one step apart: brings all to the
+/// newer one, if those that did not complete it had done their part of it. Returns notes about
+/// these. The same arguments give the same on all ranks.
+std::vector<std::string> take_newest_step(std::span<RankCheckpoint> saved);
+
 /// States of a rank's own gradient come from the same rank. States of a result come from its
 /// elements, whoever owned them. States of partial sums on their way are restored only under a plan
 /// of the same name and number of ranks, since other plans add other things. `begin_anew` sets all

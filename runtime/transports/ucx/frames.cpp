@@ -56,7 +56,7 @@ class ByteReader {
 };
 
 bool is_kind(std::uint8_t kind) {
-  return kind >= static_cast<std::uint8_t>(FrameKind::Challenge) &&
+  return kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
          kind <= static_cast<std::uint8_t>(FrameKind::AllParts);
 }
 
@@ -111,17 +111,21 @@ Result<std::optional<Frame>> FrameReader::next(std::size_t most_bytes) {
   return frame;
 }
 
+std::vector<std::uint8_t> body_of(const Hello& hello) {
+  std::vector<std::uint8_t> body;
+  append(body, hello.rank);
+  append(body, hello.world);
+  append(body, hello.nonce);
+  append(body, hello.proof);
+  return body;
+}
+
 std::vector<std::uint8_t> body_of(const Challenge& challenge) {
   return {challenge.nonce.begin(), challenge.nonce.end()};
 }
 
 std::vector<std::uint8_t> body_of(const Answer& answer) {
-  std::vector<std::uint8_t> body;
-  append(body, answer.rank);
-  append(body, answer.world);
-  append(body, answer.nonce);
-  append(body, answer.proof);
-  return body;
+  return {answer.proof.begin(), answer.proof.end()};
 }
 
 std::vector<std::uint8_t> body_of(const Verdict& verdict) {
@@ -129,6 +133,17 @@ std::vector<std::uint8_t> body_of(const Verdict& verdict) {
   append(body, verdict.world);
   append(body, verdict.proof);
   return body;
+}
+
+std::optional<Hello> read_hello(const Frame& frame) {
+  ByteReader reader(frame.body);
+  Hello hello;
+  hello.rank = reader.number();
+  hello.world = reader.number();
+  hello.nonce = reader.digest();
+  hello.proof = reader.digest();
+  const bool is_right = frame.kind == FrameKind::Hello && reader.is_whole();
+  return is_right ? std::optional(hello) : std::nullopt;
 }
 
 std::optional<Challenge> read_challenge(const Frame& frame) {
@@ -140,11 +155,7 @@ std::optional<Challenge> read_challenge(const Frame& frame) {
 
 std::optional<Answer> read_answer(const Frame& frame) {
   ByteReader reader(frame.body);
-  Answer answer;
-  answer.rank = reader.number();
-  answer.world = reader.number();
-  answer.nonce = reader.digest();
-  answer.proof = reader.digest();
+  const Answer answer{reader.digest()};
   const bool is_right = frame.kind == FrameKind::Answer && reader.is_whole();
   return is_right ? std::optional(answer) : std::nullopt;
 }

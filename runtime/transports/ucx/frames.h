@@ -13,15 +13,16 @@
 namespace cinch::rt {
 
 enum class FrameKind : std::uint8_t {
-  Challenge = 1,  // from rank 0 to whoever connects
-  Answer,         // from a rank, with a proof that it knows the secret
-  Verdict,        // from rank 0, with its own proof if it accepts the rank
-  RankPart,       // a rank's part of a round
-  AllParts        // from rank 0 to all ranks
+  Hello = 1,  // from a rank, as soon as it has connected, with a proof that it knows the secret
+  Challenge,  // from rank 0 to a rank that has said hello
+  Answer,     // from the rank, with a proof for this connection
+  Verdict,    // from rank 0, with its own proof if the rank has the secret
+  RankPart,   // a rank's part of a round
+  AllParts    // from rank 0 to all ranks
 };
 
 struct Frame {
-  FrameKind kind = FrameKind::Challenge;
+  FrameKind kind = FrameKind::Hello;
   std::vector<std::uint8_t> body;
 };
 
@@ -40,12 +41,15 @@ class FrameReader {
   std::vector<std::uint8_t> bytes_;
 };
 
+struct Hello {
+  std::uint32_t rank = 0, world = 0;
+  Digest nonce{}, proof{};
+};
 struct Challenge {
   Digest nonce{};
 };
 struct Answer {
-  std::uint32_t rank = 0, world = 0;
-  Digest nonce{}, proof{};
+  Digest proof{};
 };
 enum class VerdictCode : std::uint8_t { Welcome, OtherSecret, OtherWorld, NoSuchRank, RankTaken };
 struct Verdict {
@@ -54,10 +58,12 @@ struct Verdict {
   Digest proof{};
 };
 
+std::vector<std::uint8_t> body_of(const Hello& hello);
 std::vector<std::uint8_t> body_of(const Challenge& challenge);
 std::vector<std::uint8_t> body_of(const Answer& answer);
 std::vector<std::uint8_t> body_of(const Verdict& verdict);
 /// Nothing if the frame is of another kind or malformed.
+std::optional<Hello> read_hello(const Frame& frame);
 std::optional<Challenge> read_challenge(const Frame& frame);
 std::optional<Answer> read_answer(const Frame& frame);
 std::optional<Verdict> read_verdict(const Frame& frame);

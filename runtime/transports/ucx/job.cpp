@@ -2,6 +2,7 @@
 #include "runtime/transports/ucx/job.h"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kMostMachineBytes = 1024;
+constexpr const char* kSharedMemoryFolder = "/dev/shm";
 
 // Identifies the machine's boot, the user, and the namespaces that processes must share.
 std::string own_machine() {
@@ -68,31 +70,41 @@ Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
 }
 
 RankCard own_card() {
-  return {kUcxMessagesVersion, random_digest(), own_machine()};
+  struct statvfs folder{};
+  const bool is_known = ::statvfs(kSharedMemoryFolder, &folder) == 0;
+  const std::uint64_t shared_bytes =
+      is_known ? std::uint64_t{folder.f_bavail} * folder.f_frsize : 0;
+  return {kUcxMessagesVersion, random_digest(), shared_bytes, own_machine()};
 }
 
 std::vector<std::uint8_t> bytes_of(const RankCard& card) {
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(4 + sizeof card.nonce + card.machine.size());
+  bytes.reserve(12 + sizeof card.nonce + card.machine.size());
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(card.version >> (8 * i)));
   bytes.insert(bytes.end(), card.nonce.begin(), card.nonce.end());
+  for (int i = 0; i < 8; ++i) {
+    bytes.push_back(static_cast<std::uint8_t>(card.shared_bytes >> (8 * i)));
+  }
   bytes.insert(bytes.end(), card.machine.begin(), card.machine.end());
   return bytes;
 }
 
 std::optional<RankCard> read_card(std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t kHead = 4 + sizeof(Digest);
+  constexpr std::size_t kHead = 4 + sizeof(Digest) + 8;
   if (bytes.size() < kHead || bytes.size() > kHead + kMostMachineBytes) return std::nullopt;
   RankCard card;
   for (std::size_t i = 0; i < 4; ++i) card.version |= std::uint32_t{bytes[i]} << (8 * i);
   std::ranges::copy(bytes.subspan(4, sizeof(Digest)), card.nonce.begin());
+  for (std::size_t i = 0; i < 8; ++i) {
+    card.shared_bytes |= std::uint64_t{bytes[4 + sizeof(Digest) + i]} << (8 * i);
+  }
   const auto machine = bytes.subspan(kHead);
   card.machine.assign(machine.begin(), machine.end());
   return card;
 }
 
 Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const std::string& secret) {
-  Job job{true, {}};
+  Job job{true, ~std::uint64_t{0}, {}};
   HashedText text("cinch: job");
   std::string first;
   for (std::uint32_t rank = 0; rank < cards.size(); ++rank) {
@@ -108,6 +120,7 @@ Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const st
     }
     if (rank == 0) first = card->machine;
     job.is_one_machine = job.is_one_machine && card->machine == first;
+    job.shared_bytes = std::min(job.shared_bytes, card->shared_bytes);
     text.add(std::span<const std::uint8_t>(cards[rank]));
   }
   job.key = keyed_hash(secret, text);

@@ -25,9 +25,10 @@ Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
 struct RankCard {
   std::uint32_t version = 0;  // of the messages between ranks
   Digest nonce{};
-  std::string machine;  // equal on ranks that can share memory
+  std::uint64_t shared_bytes = 0;  // free in the folder of shared memory
+  std::string machine;             // equal on ranks that can share memory
 };
-inline constexpr std::uint32_t kUcxMessagesVersion = 1;
+inline constexpr std::uint32_t kUcxMessagesVersion = 2;
 
 RankCard own_card();
 std::vector<std::uint8_t> bytes_of(const RankCard& card);
@@ -35,7 +36,8 @@ std::optional<RankCard> read_card(std::span<const std::uint8_t> bytes);
 
 struct Job {
   bool is_one_machine = false;
-  Digest key{};  // unique to this job
+  std::uint64_t shared_bytes = 0;  // the least of all ranks'
+  Digest key{};                    // unique to this job
 };
 /// Combines the cards of all ranks. Errors: VersionMismatch, CorruptPayload.
 Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const std::string& secret);

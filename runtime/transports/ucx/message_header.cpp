@@ -1,7 +1,10 @@
 // Bodies of message_header.h.
 #include "runtime/transports/ucx/message_header.h"
 
+#include <array>
 #include <cstring>
+
+#include "runtime/core/hash.h"
 
 namespace cinch::rt {
 
@@ -12,6 +15,15 @@ SipKey direction_key(const Digest& job_key, std::uint32_t from, std::uint32_t to
 std::uint64_t hash_of(const SipKey& key, const MessageHeader& header) {
   constexpr std::size_t kHashed = sizeof(MessageHeader) - sizeof header.hash;
   return sip_hash(key, {reinterpret_cast<const std::uint8_t*>(&header), kHashed});
+}
+
+std::uint64_t body_hash(const SipKey& key, std::uint64_t number,
+                        std::span<const std::uint8_t> body) {
+  const auto sip = [&key](const auto& words) {
+    return sip_hash(key, {reinterpret_cast<const std::uint8_t*>(words.data()), sizeof words});
+  };
+  const std::uint64_t seed = sip(std::array{number});
+  return sip(std::array{number, hash64(body.data(), body.size(), seed)});
 }
 
 std::optional<MessageHeader> read_header(std::span<const std::uint8_t> bytes,

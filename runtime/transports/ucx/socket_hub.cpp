@@ -6,17 +6,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kMostBodyOfStranger = 128;
-// Limits for strangers: how long one may be silent, and how many there may be at once.
+// Limits for connections that have not said hello: for how long, and how many there may be.
 constexpr std::chrono::seconds kPatienceWithStrangers{5};
-constexpr std::chrono::milliseconds kTimeToAnswer{250};
-constexpr std::size_t kMostStrangers = 64;
+constexpr int kMostSilent = 256, kMostAcceptedAtOnce = 256;
 constexpr std::size_t kMostReasons = 4;
+
+std::string other_secret(std::uint32_t rank, std::uint32_t world) {
+  return fmt::format("rank {} of {} has another secret", rank, world);
+}
 
 }  // namespace
 
@@ -26,30 +30,32 @@ std::string not_come(std::span<const std::uint32_t> ranks) {
       fmt::format("{} {}", fmt::join(ranks, ", "), ranks.size() == 1 ? "has" : "have"));
 }
 
-// Strangers that have been silent for long make room for others, who wait until then.
-bool SocketHub::has_room_for_strangers() {
-  const auto is_stranger = [](const Connection& each) { return !each.is_member && !each.is_over; };
-  const auto num = std::ranges::count_if(connections_, is_stranger);
-  // All ranks may connect at once.
-  if (static_cast<std::size_t>(num) < kMostStrangers + own_.world) return true;
-  Connection& oldest = *std::ranges::find_if(connections_, is_stranger);
-  if (oldest.end - SocketClock::now() > kPatienceWithStrangers - kTimeToAnswer) return false;
-  send_away(oldest, "it said nothing");
+bool SocketHub::drop_a_silent_one() {
+  const auto oldest = std::ranges::find_if(connections_, &Connection::is_silent);
+  if (oldest == connections_.end()) return false;
+  send_away(*oldest, "it said nothing");
+  connections_.erase(oldest);
   return true;
 }
 
-void SocketHub::accept_all() {
-  while (listener_.is_open() && has_room_for_strangers()) {
+// A rank's hello mostly comes with its connection, so it is read at once.
+void SocketHub::accept_some() {
+  auto num_silent = std::ranges::count_if(connections_, &Connection::is_silent);
+  for (int i = 0; i < kMostAcceptedAtOnce && listener_.is_open(); ++i) {
     std::string host;
     OwnedFile file = accept_one(listener_, host);
-    if (!file.is_open()) return;
+    if (!file.is_open()) {
+      const bool is_full = errno == EMFILE || errno == ENFILE;
+      if (!is_full || !drop_a_silent_one()) return;
+      --num_silent;
+      continue;
+    }
     Connection& added = connections_.emplace_back();
     added.file = std::move(file);
     added.host = std::move(host);
     added.end = SocketClock::now() + kPatienceWithStrangers;
-    added.introduction.hub_nonce = random_digest();
-    added.unsent = frame_bytes(FrameKind::Challenge, body_of({added.introduction.hub_nonce}));
-    send_unsent(added);
+    receive(added);
+    if (added.is_silent() && ++num_silent > kMostSilent && drop_a_silent_one()) --num_silent;
   }
 }
 
@@ -109,36 +115,58 @@ void SocketHub::receive(Connection& connection) {
 
 void SocketHub::hear(Connection& connection, const Frame& frame) {
   if (connection.is_member) return hear_part(connection, frame);
+  const auto hello = read_hello(frame);
   const auto answer = read_answer(frame);
-  if (!answer) return send_away(connection, "a message that no rank sends");
-  hear_answer(connection, *answer);
+  if (hello && !connection.has_said_hello) return hear_hello(connection, *hello);
+  if (answer && connection.has_said_hello) return hear_answer(connection, *answer);
+  send_away(connection, "a message that no rank sends");
+}
+
+void SocketHub::reply(Connection& connection, FrameKind kind, std::span<const std::uint8_t> body) {
+  const auto bytes = frame_bytes(kind, body);
+  connection.unsent.insert(connection.unsent.end(), bytes.begin(), bytes.end());
+  send_unsent(connection);
+}
+
+void SocketHub::hear_hello(Connection& connection, const Hello& hello) {
+  Introduction& introduction = connection.introduction;
+  introduction = {random_digest(), hello.nonce, hello.rank, hello.world};
+  if (!are_equal(introduction.proof_of_hello(own_.secret), hello.proof)) {
+    reply(connection, FrameKind::Verdict,
+          body_of(Verdict{VerdictCode::OtherSecret, own_.world, {}}));
+    return send_away(connection, other_secret(hello.rank, hello.world));
+  }
+  if (!heard_.insert(hello.nonce).second) {
+    return send_away(connection, "it says what another one has said");
+  }
+  connection.has_said_hello = true;
+  connection.end = SocketClock::now() + kPatienceWithStrangers;
+  reply(connection, FrameKind::Challenge, body_of(Challenge{introduction.hub_nonce}));
 }
 
 VerdictCode SocketHub::verdict_on(const Connection& connection, const Answer& answer) const {
   const Digest wanted = connection.introduction.proof_of_rank(own_.secret);
+  const Introduction& said = connection.introduction;
   if (!are_equal(wanted, answer.proof)) return VerdictCode::OtherSecret;
-  if (answer.world != own_.world) return VerdictCode::OtherWorld;
-  if (answer.rank == 0 || answer.rank >= own_.world) return VerdictCode::NoSuchRank;
-  return members_[answer.rank] == nullptr ? VerdictCode::Welcome : VerdictCode::RankTaken;
+  if (said.world != own_.world) return VerdictCode::OtherWorld;
+  if (said.rank == 0 || said.rank >= own_.world) return VerdictCode::NoSuchRank;
+  return members_[said.rank] == nullptr ? VerdictCode::Welcome : VerdictCode::RankTaken;
 }
 
 void SocketHub::hear_answer(Connection& connection, const Answer& answer) {
-  connection.introduction.rank_nonce = answer.nonce;
-  connection.introduction.rank = answer.rank;
-  connection.introduction.world = answer.world;
+  const Introduction& said = connection.introduction;
   Verdict verdict{verdict_on(connection, answer), own_.world, {}};
   const bool has_secret = verdict.code != VerdictCode::OtherSecret;
-  if (has_secret) verdict.proof = connection.introduction.proof_of_hub(own_.secret);
-  const auto bytes = frame_bytes(FrameKind::Verdict, body_of(verdict));
-  connection.unsent.insert(connection.unsent.end(), bytes.begin(), bytes.end());
-  if (verdict.code != VerdictCode::Welcome) {
-    return send_away(connection, fmt::format("rank {} of {}{}", answer.rank, answer.world,
-                                             has_secret ? "" : " has another secret"));
+  if (has_secret) verdict.proof = said.proof_of_hub(own_.secret);
+  if (verdict.code == VerdictCode::Welcome) {
+    connection.key = said.session_key(own_.secret);
+    connection.is_member = true;
+    members_[said.rank] = &connection;
   }
-  connection.key = connection.introduction.session_key(own_.secret);
-  connection.is_member = true;
-  members_[answer.rank] = &connection;
-  send_unsent(connection);
+  reply(connection, FrameKind::Verdict, body_of(verdict));
+  if (connection.is_member) return;
+  send_away(connection, has_secret ? fmt::format("rank {} of {}", said.rank, said.world)
+                                   : other_secret(said.rank, said.world));
 }
 
 void SocketHub::hear_part(Connection& connection, const Frame& frame) const {
@@ -157,10 +185,7 @@ void SocketHub::move(SocketClock::time_point end) {
     polled.push_back({each.file.number(), static_cast<short>(events), 0});
     if (!each.is_member) end = std::min(end, each.end);
   }
-  // If there is no room for more connections now, there will be after a while.
-  const bool accepts = listener_.is_open() && has_room_for_strangers();
-  if (accepts) polled.push_back({listener_.number(), POLLIN, 0});
-  if (!accepts) end = std::min(end, SocketClock::now() + kTimeToAnswer);
+  if (listener_.is_open()) polled.push_back({listener_.number(), POLLIN, 0});
   if (::poll(polled.data(), polled.size(), milliseconds_until(end)) < 0) return;
   const SocketClock::time_point now = SocketClock::now();
   auto found = polled.begin();
@@ -170,7 +195,7 @@ void SocketHub::move(SocketClock::time_point end) {
     if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !each.is_over) receive(each);
     if (!each.is_member && !each.is_over && now >= each.end) send_away(each, "it said nothing");
   }
-  accept_all();
+  accept_some();
   const auto num_members = std::ranges::count_if(members_, [](auto* each) { return each; });
   if (static_cast<std::uint32_t>(num_members) + 1 == own_.world) close_listener();
   forget_closed();

@@ -103,13 +103,22 @@ Status SocketSpoke::introduce(SocketClock::time_point end) {
     return fail(ErrorKind::Unavailable, error.message);
   };
   reader_ = {};
+  Introduction introduction{{}, random_digest(), own_.rank, own_.world};
+  const Hello hello{own_.rank, own_.world, introduction.rank_nonce,
+                    introduction.proof_of_hello(own_.secret)};
+  if (Status sent = send(FrameKind::Hello, body_of(hello), end); !sent) {
+    return not_rank_0(sent.error());
+  }
   const auto first = receive(kMostBody, end);
   if (!first) return not_rank_0(first.error());
+  const auto refusal = read_verdict(*first);
+  if (refusal && refusal->code == VerdictCode::OtherSecret) {
+    return check_verdict(*refusal, introduction);
+  }
   const auto challenge = read_challenge(*first);
   if (!challenge) return fail(ErrorKind::Unavailable, "a message that rank 0 does not send");
-  const Introduction introduction{challenge->nonce, random_digest(), own_.rank, own_.world};
-  const Answer answer{own_.rank, own_.world, introduction.rank_nonce,
-                      introduction.proof_of_rank(own_.secret)};
+  introduction.hub_nonce = challenge->nonce;
+  const Answer answer{introduction.proof_of_rank(own_.secret)};
   if (Status sent = send(FrameKind::Answer, body_of(answer), end); !sent) {
     return not_rank_0(sent.error());
   }

@@ -16,7 +16,7 @@ extern "C" {
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
  */
 
-#define CINCH_UCX_ABI_VERSION 2
+#define CINCH_UCX_ABI_VERSION 3
 #define CINCH_UCX_MODULE "libcinch_ucx.so"
 #define CINCH_UCX_ENTRY "cinch_ucx_calls_of"
 
@@ -79,9 +79,12 @@ typedef struct cinch_ucx_calls {
   void (*drop)(cinch_ucx_worker* worker, uint64_t number);
   /* Advances everything. Returns whether anything progressed. */
   int32_t (*progress)(cinch_ucx_worker* worker);
-  /* Accepts no more connections. Call it when all ranks have heard from each other. UCX ends the
-   * process when a stranger who knows its protocol sends it something wrong. Does nothing if UCX
-   * listens at several interfaces, over which it may still be connecting. */
+  /* Are all connections that this side has begun there, over every interface? Returns 1 (yes), 0
+   * (call it again after `progress`) or an error. */
+  int32_t (*settle)(cinch_ucx_worker* worker);
+  /* Accepts no more connections. Call it when `settle` has returned 1 on all ranks. UCX ends the
+   * process when a stranger who knows its protocol sends it something wrong, and keeps what a
+   * silent one has opened. */
   void (*stop_listening)(cinch_ucx_worker* worker);
   /* Returns when something may have progressed, after `wake`, or after `most_microseconds`. */
   void (*wait)(cinch_ucx_worker* worker, uint64_t most_microseconds);

@@ -11,8 +11,10 @@
 namespace cinch::rt {
 namespace {
 
-// Tokens of notices have this bit; those of messages are their numbers.
+// Tokens of notices, and of parts that arrive, have these bits; those of messages that are sent are
+// their numbers.
 constexpr std::uint64_t kNoticeToken = std::uint64_t{1} << 63;
+constexpr std::uint64_t kLandingToken = std::uint64_t{1} << 62;
 constexpr std::size_t kMostNoticeBytes = 512;
 // Over a network a message is sent in parts that fit UCX's buffers (TCP_TX_SEG_SIZE), so that they
 // are copied only once, from such a buffer to their place.
@@ -27,6 +29,7 @@ std::span<const std::uint8_t> bytes_of_text(std::span<const char> text) {
 UcxLinks::UcxLinks(const cinch_ucx_calls& calls, const UcxLinkOptions& options)
     : calls_(calls),
       rank_(options.rank),
+      hashes_bodies_(!options.is_one_machine),
       most_part_bytes_(options.is_one_machine ? ~std::uint64_t{0} : kPartBytes),
       peers_(options.world) {}
 
@@ -96,6 +99,12 @@ Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses
   return Ok{};
 }
 
+Result<bool> UcxLinks::are_settled() {
+  const std::int32_t settled = calls_.settle(worker_);
+  if (settled < 0) return fail(ErrorKind::Device, "UCX: " + ucx_text(settled), settled);
+  return settled == 1;
+}
+
 void UcxLinks::stop_listening() {
   if (presence_ != nullptr) presence_->forget_name();
   calls_.stop_listening(worker_);
@@ -109,9 +118,13 @@ std::vector<std::uint32_t> UcxLinks::silent_ranks() const {
   return silent;
 }
 
-MessageHeader UcxLinks::header_to(std::uint32_t to, MessageHeader header) {
+MessageHeader UcxLinks::header_to(std::uint32_t to, MessageHeader header,
+                                  std::span<const std::uint8_t> body) {
   header.from = rank_;
   header.number = peers_[to].num_sent++;
+  if (hashes_bodies_ || header.kind != MessageKind::Data) {
+    header.body = body_hash(peers_[to].key_to, header.number, body);
+  }
   header.hash = hash_of(peers_[to].key_to, header);
   return header;
 }
@@ -138,8 +151,9 @@ std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
     part.bytes = std::min(message.bytes_left, most_part_bytes_);
     message.bytes_left -= part.bytes;
     ++message.parts_under_way;
-    const MessageHeader header = header_to(to, part);
-    calls_.send(worker_, to, &header, sizeof header, bytes.data() + part.first, part.bytes, number);
+    const auto body = bytes.subspan(part.first, part.bytes);
+    const MessageHeader header = header_to(to, part, body);
+    calls_.send(worker_, to, &header, sizeof header, body.data(), body.size(), number);
     part.first += part.bytes;
   } while (message.bytes_left > 0);
   return number;
@@ -155,7 +169,8 @@ std::uint64_t UcxLinks::receive(std::uint32_t from, std::uint64_t tag,
   std::erase_if(peer.early, [&](const Early& early) {
     if (early.header.tag != tag) return false;
     if (may_take(message, early.header)) {
-      calls_.take(worker_, early.number, room.data() + early.header.first, number);
+      calls_.take(worker_, early.number, room.data() + early.header.first,
+                  land(number, early.header));
     } else {
       calls_.drop(worker_, early.number);
     }
@@ -210,8 +225,34 @@ std::int32_t UcxLinks::arrive_data(const MessageHeader& header, cinch_ucx_arriva
   }
   if (!fits) return CINCH_UCX_DROP;
   arrival.room = message.room.data() + header.first;
-  arrival.token = number;
+  arrival.token = land(number, header);
   return CINCH_UCX_TAKE;
+}
+
+std::uint64_t UcxLinks::land(std::uint32_t message, const MessageHeader& part) {
+  if (free_landings_.empty()) {
+    free_landings_.push_back(static_cast<std::uint32_t>(landings_.size()));
+    landings_.emplace_back();
+  }
+  const std::uint32_t taken = free_landings_.back();
+  free_landings_.pop_back();
+  landings_[taken] = {message, part};
+  return kLandingToken | taken;
+}
+
+void UcxLinks::end_landing(std::uint32_t index, std::int32_t error) {
+  const auto [number, part] = landings_[index];
+  free_landings_.push_back(index);
+  Message& message = messages_[number];
+  if (error == 0 && part.body != 0 && message.state == Message::State::UnderWay) {
+    const auto body = message.room.subspan(part.first, part.bytes);
+    if (part.body != body_hash(keys_from_[part.from], part.number, body)) {
+      message.state = Message::State::Failed;
+      message.error = Error{ErrorKind::CorruptPayload,
+                            fmt::format("what rank {} sends was altered on its way", part.from)};
+    }
+  }
+  end_message(message, error);
 }
 
 std::uint32_t UcxLinks::take_free_notice() {
@@ -242,13 +283,17 @@ void UcxLinks::tell(std::uint32_t to, MessageKind kind, std::string_view text) {
   text = text.substr(0, kMostNoticeBytes);
   notice.is_sent = true;
   notice.text.assign(text.begin(), text.end());
-  const std::uint64_t hash = sip_hash(peers_[to].key_to, bytes_of_text(notice.text));
-  notice.header = header_to(to, {0, kind, 0, hash, text.size(), 0, text.size(), 0});
+  MessageHeader header{.kind = kind};
+  header.bytes = header.all = text.size();
+  notice.header = header_to(to, header, bytes_of_text(notice.text));
   calls_.send(worker_, to, &notice.header, sizeof notice.header, notice.text.data(),
               notice.text.size(), kNoticeToken | index);
 }
 
 void UcxLinks::end(std::uint64_t token, std::int32_t error) {
+  if ((token & kLandingToken) != 0) {
+    return end_landing(static_cast<std::uint32_t>(token & ~kLandingToken), error);
+  }
   if ((token & kNoticeToken) == 0) return end_message(messages_[token], error);
   Notice& notice = notices_[token & ~kNoticeToken];
   if (!notice.is_sent && error == 0) hear(notice);
@@ -270,7 +315,9 @@ void UcxLinks::end_message(Message& message, std::int32_t error) const {
 
 void UcxLinks::hear(const Notice& notice) {
   const std::uint32_t from = notice.header.from;
-  if (notice.header.tag != sip_hash(keys_from_[from], bytes_of_text(notice.text))) return;
+  const std::uint64_t hash =
+      body_hash(keys_from_[from], notice.header.number, bytes_of_text(notice.text));
+  if (notice.header.body != hash) return;
   Peer& peer = peers_[from];
   const std::string_view text(notice.text.data(), notice.text.size());
   switch (notice.header.kind) {

@@ -41,8 +41,10 @@ class UcxLinks {
   Status connect(const std::vector<std::vector<std::uint8_t>>& addresses, const Digest& job_key);
   /// Ranks that have not said hello.
   std::vector<std::uint32_t> silent_ranks() const;
-  /// Accepts no more connections. Call it when no rank has silent ones. Does nothing if UCX listens
-  /// at several interfaces, over which it may still be connecting.
+  /// Are all connections there that this rank has begun, over every interface? Errors: Device.
+  Result<bool> are_settled();
+  /// Accepts no more connections. Call it when no rank has silent ones, and those of all are
+  /// settled.
   void stop_listening();
 
   /// Begins to send; receive begins to receive. Memory must stay as it is until the message is
@@ -51,7 +53,8 @@ class UcxLinks {
   std::uint64_t send(std::uint32_t to, std::uint64_t tag, std::span<const std::uint8_t> bytes);
   std::uint64_t receive(std::uint32_t from, std::uint64_t tag, std::span<std::uint8_t> room);
   /// Is the message over? Returns true once; the number is then invalid. Errors: Cancelled (the
-  /// other rank gave up, left, or cannot be reached), Internal (it sent another size), Device.
+  /// other rank gave up, left, or cannot be reached), CorruptPayload (the body was altered on its
+  /// way over a network), Internal (it sent another size), Device.
   Result<bool> is_over(std::uint64_t number);
 
   /// Looks from now on for processes that have ended. Call it when no rank is silent.
@@ -81,6 +84,11 @@ class UcxLinks {
     std::uint64_t bytes_left = 0;       // not yet sent, or not yet arrived
     std::uint32_t parts_under_way = 0;  // parts whose end UCX has not reported
   };
+  // A part on its way to its place in a message.
+  struct Landing {
+    std::uint32_t message = 0;
+    MessageHeader header;
+  };
   // A part of a message that arrived before its receive was begun.
   struct Early {
     MessageHeader header;
@@ -108,14 +116,18 @@ class UcxLinks {
   std::int32_t arrive_data(const MessageHeader& header, cinch_ucx_arrival& arrival);
   std::int32_t arrive_notice(const MessageHeader& header, cinch_ucx_arrival& arrival);
   void end(std::uint64_t token, std::int32_t error);
+  void end_landing(std::uint32_t index, std::int32_t error);
   void end_message(Message& message, std::int32_t error) const;
   void hear(const Notice& notice);
   void lose(std::uint32_t peer, std::int32_t error);
 
   std::uint32_t take_free_message();
   std::uint32_t take_free_notice();
-  /// Fills in number and hash.
-  MessageHeader header_to(std::uint32_t to, MessageHeader header);
+  /// The token of a part that is taken.
+  std::uint64_t land(std::uint32_t message, const MessageHeader& part);
+  /// Fills in number and hashes.
+  MessageHeader header_to(std::uint32_t to, MessageHeader header,
+                          std::span<const std::uint8_t> body);
   void tell(std::uint32_t to, MessageKind kind, std::string_view text);
   void answer_notices();
   void look_for_ended();
@@ -126,11 +138,14 @@ class UcxLinks {
   const cinch_ucx_calls& calls_;
   cinch_ucx_worker* worker_ = nullptr;
   std::uint32_t rank_;
+  const bool hashes_bodies_;
   const std::uint64_t most_part_bytes_;
   std::vector<Peer> peers_;
   std::vector<SipKey> keys_from_;  // by rank
   std::deque<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
+  std::deque<Landing> landings_;
+  std::vector<std::uint32_t> free_landings_;
   std::deque<Notice> notices_;
   std::vector<std::uint32_t> unanswered_;  // ranks
   bool is_connected_ = false;

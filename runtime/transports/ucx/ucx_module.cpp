@@ -74,8 +74,9 @@ struct cinch_ucx_worker {
   ucp_address_t* address = nullptr;
   std::size_t address_bytes = 0;
   int event_file = -1;
-  std::vector<int> listeners;  // UCX's files
-  bool is_closing = false;
+  std::vector<int> listeners;        // UCX's files
+  ucs_status_ptr_t flush = nullptr;  // under way
+  bool is_settled = false, is_closing = false;
   std::vector<Peer> peers;
   std::vector<Operation*> free_operations, all_operations;
   std::vector<Kept> kept;  // by number
@@ -226,8 +227,25 @@ ucs_status_t open_context(Worker& worker, const cinch_ucx_options& options) {
   return status;
 }
 
+// A flush ends when what was sent to each peer can leave: then all lanes to it are connected.
+std::int32_t settle(Worker* worker) {
+  if (worker->is_settled) return 1;
+  if (worker->flush == nullptr) {
+    const ucp_request_param_t param{};
+    worker->flush = ucp_worker_flush_nbx(worker->worker, &param);
+  }
+  const bool is_request = UCS_PTR_IS_PTR(worker->flush);
+  const ucs_status_t status =
+      is_request ? ucp_request_check_status(worker->flush) : UCS_PTR_STATUS(worker->flush);
+  if (status == UCS_INPROGRESS) return 0;
+  if (is_request) ucp_request_free(worker->flush);
+  worker->flush = nullptr;
+  worker->is_settled = status == UCS_OK;
+  return worker->is_settled ? 1 : status;
+}
+
 void stop_listening(Worker* worker) {
-  if (worker->listeners.size() == 1) refuse_connections(worker->listeners.front());
+  for (const int file : worker->listeners) refuse_connections(file);
 }
 
 ucs_status_t open_worker(Worker& worker) {
@@ -276,6 +294,7 @@ void close_worker(Worker* worker) {
     }
   }
   for (const Peer& peer : worker->peers) disconnect(worker, peer.number);
+  if (worker->flush != nullptr) ucp_request_free(worker->flush);
   if (worker->address != nullptr) ucp_worker_release_address(worker->worker, worker->address);
   if (worker->worker != nullptr) ucp_worker_destroy(worker->worker);
   if (worker->context != nullptr) ucp_cleanup(worker->context);
@@ -381,9 +400,9 @@ void error_text(std::int32_t error, char* text, std::size_t room) {
   text[message.copy(text, room - 1)] = '\0';
 }
 
-constexpr cinch_ucx_calls kCalls{open, close_worker, address,   connect,  disconnect,
-                                 send, take,         drop,      progress, stop_listening,
-                                 wait, wake,         error_text};
+constexpr cinch_ucx_calls kCalls{open,           close_worker, address, connect,   disconnect,
+                                 send,           take,         drop,    progress,  settle,
+                                 stop_listening, wait,         wake,    error_text};
 
 }  // namespace
 

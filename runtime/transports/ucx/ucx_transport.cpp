@@ -2,13 +2,14 @@
 #include "runtime/transports/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "runtime/collective/message_transport.h"
+#include "runtime/core/environment.h"
+#include "runtime/core/log.h"
 #include "runtime/transports/ucx/job.h"
 #include "runtime/transports/ucx/sockets.h"
 #include "runtime/transports/ucx/ucx_links.h"
@@ -132,31 +133,49 @@ Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
   return std::vector<std::uint8_t>();
 }
 
-// Says what to do if there is too little shared memory, as in a container.
-tl::unexpected<Error> not_opened(Error error, std::uint32_t world) {
-  struct statvfs folder{};
-  if (::statvfs("/dev/shm", &folder) == 0) {
-    error.message += shared_memory_needed(world, std::uint64_t{folder.f_blocks} * folder.f_frsize);
+// How ranks reach each other.
+struct Paths {
+  std::string transports, devices;  // as UCX_TLS and UCX_NET_DEVICES
+  bool share_memory = false;
+};
+
+// Ranks of one machine listen on no network, unless they have too little shared memory, as in a
+// container: rank 0 then says so. Copies that one process makes from another one's memory (cma)
+// could go on after that process gave up.
+Paths paths_for(const UcxOptions& options, const Job& job) {
+  if (!options.transports.empty()) return {options.transports, options.interface};
+  if (!job.is_one_machine) return {"^cma", options.interface};
+  const std::string lack = lack_of_shared_memory(options.world, job.shared_bytes);
+  if (lack.empty() || !environment_variable("UCX_TLS").empty()) {
+    return {"self,posix", options.interface, true};
   }
+  if (options.rank == 0) tell_log(fmt::format("{}: ranks send over TCP, which is slower", lack));
+  return {"self,tcp", options.interface.empty() ? "lo" : options.interface};
+}
+
+tl::unexpected<Error> not_opened(Error error, const UcxOptions& options, const Job& job) {
+  const std::string lack = lack_of_shared_memory(options.world, job.shared_bytes);
+  if (!lack.empty()) error.message += fmt::format("; {}, or set UCX_TLS=tcp,self", lack);
   return tl::unexpected<Error>(std::move(error));
 }
 
-std::string transports_for(const UcxOptions& options, const Job& job) {
-  if (!options.transports.empty()) return options.transports;
-  // Ranks of one machine listen on no network. Copies that one process makes from another one's
-  // memory (cma) could go on after that process gave up.
-  return job.is_one_machine ? "self,posix" : "^cma";
-}
-
-// Checks that every connection works in both directions.
+// Checks that every connection works in both directions, and that this rank begins no more of them.
 Status wait_for_hellos(UcxLinks& links, std::chrono::milliseconds timeout) {
   constexpr std::chrono::microseconds kLook{1000};
   const SocketClock::time_point end = SocketClock::now() + timeout;
   for (;;) {
     if (!links.progress()) links.wait(kLook);
     const auto silent = links.silent_ranks();
-    if (silent.empty()) return Ok{};
+    const auto are_settled = silent.empty() ? links.are_settled() : false;
+    CINCH_TRY(are_settled);
+    if (*are_settled) return Ok{};
     if (SocketClock::now() < end) continue;
+    if (silent.empty()) {
+      return fail(ErrorKind::TimedOut,
+                  fmt::format("UCX has not connected all interfaces within {} ms; interface, or "
+                              "UCX_NET_DEVICES, names one",
+                              timeout.count()));
+    }
     return fail(ErrorKind::TimedOut,
                 fmt::format("{} by UCX within {} ms", not_come(silent), timeout.count()));
   }
@@ -170,13 +189,13 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   CINCH_TRY(cards);
   const auto job = job_of(*cards, options.secret);
   CINCH_TRY(job);
-  auto links = UcxLinks::open(
-      **ucx_library(), {options.rank, options.world, transports_for(options, *job),
-                        options.interface, job->is_one_machine && options.transports.empty()});
+  const Paths paths = paths_for(options, *job);
+  auto links = UcxLinks::open(**ucx_library(), {options.rank, options.world, paths.transports,
+                                                paths.devices, paths.share_memory});
   const auto addresses =
-      share(rendezvous, links                 ? (*links)->address()
-                        : job->is_one_machine ? not_opened(links.error(), options.world)
-                                              : tl::unexpected<Error>(links.error()));
+      share(rendezvous, links                ? (*links)->address()
+                        : paths.share_memory ? not_opened(links.error(), options, *job)
+                                             : tl::unexpected<Error>(links.error()));
   CINCH_TRY(addresses);
   Status status = (*links)->connect(*addresses, job->key);
   // Rank 0 waits this long for all ranks.
@@ -190,13 +209,13 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
 
 }  // namespace
 
-std::string shared_memory_needed(std::uint32_t world, std::uint64_t folder_bytes) {
+std::string lack_of_shared_memory(std::uint32_t world, std::uint64_t folder_bytes) {
   constexpr std::uint64_t kMiB = 1 << 20, kBytesOfRank = 4 * kMiB;
   const std::uint64_t needed = (world + 1) * kBytesOfRank;
   if (folder_bytes >= needed) return {};
   return fmt::format(
-      "; /dev/shm has {} MiB, and {} ranks of one machine need {}: make it larger (docker run "
-      "--shm-size={}m), or set UCX_TLS=tcp,self",
+      "/dev/shm has {} MiB free, and {} ranks of one machine need {}; make it larger (docker run "
+      "--shm-size={}m)",
       folder_bytes / kMiB, world, needed / kMiB, needed / kMiB);
 }
 

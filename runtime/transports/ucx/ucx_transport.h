@@ -28,8 +28,9 @@ struct UcxOptions {
   std::string interface;
   /// How long the other ranks may take to arrive.
   std::chrono::milliseconds timeout{30000};
-  /// As UCX_TLS ("tcp", "posix"). Empty: shared memory if all ranks are on one machine, else UCX
-  /// chooses. The environment's UCX_TLS overrides both.
+  /// As UCX_TLS ("tcp", "posix"). Empty: shared memory if all ranks are on one machine and it is
+  /// large enough, TCP if it is not (the log says so), else UCX chooses. The environment's UCX_TLS
+  /// overrides both.
   std::string transports;
 };
 
@@ -46,8 +47,8 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options)
 /// no module, another version).
 const Result<const cinch_ucx_calls*>& ucx_library();
 
-/// For an error of UCX between ranks of one machine: how much shared memory they need, if a folder
-/// of `folder_bytes` is too small for them; else empty.
-std::string shared_memory_needed(std::uint32_t world, std::uint64_t folder_bytes);
+/// How much shared memory the ranks of one machine need, if a folder with `folder_bytes` is too
+/// small for them; else empty.
+std::string lack_of_shared_memory(std::uint32_t world, std::uint64_t folder_bytes);
 
 }  // namespace cinch::rt

@@ -15,6 +15,7 @@ enum class FaultKind : std::uint8_t {
   None,
   Fails,
   FailsLater,
+  Deaf,  // fails when the exchange has ended, so that others may have completed it
   Dies,  // fails without telling the others
   Hangs,
   Stops,   // stops the process, until another one sends SIGCONT
@@ -77,6 +78,7 @@ class FaultyTransport : public ForwardingTransport {
     if (is_struck && kind_ == FaultKind::Hangs) return false;
     const auto is_over = ForwardingTransport::test(ticket);
     if (!is_struck || !is_over || !*is_over) return is_over;
+    if (kind_ == FaultKind::Deaf) return failure();
     if (kind_ == FaultKind::Garbage) spoil(0);
     if (kind_ == FaultKind::GarbageInPayloads) spoil(kHeaderBytes);
     struck_.is_under_way = false;

@@ -60,6 +60,8 @@ const char* fault_kind_name(FaultKind kind) {
       return "fails";
     case FaultKind::FailsLater:
       return "fails_later";
+    case FaultKind::Deaf:
+      return "deaf";
     case FaultKind::Dies:
       return "dies";
     case FaultKind::Hangs:
@@ -142,7 +144,7 @@ void check_error(const rt::Error& error, const StepFault& fault, std::uint32_t r
   ASSERT_NE(error.message, "") << where;
   const auto says = [&](const char* text) { return error.message.find(text) != std::string::npos; };
   // A phase: of a tensor, of a message with parts of no tensor, or one without a tensor.
-  EXPECT_TRUE(says(" of fc") || says(" of nothing") || says("of the step")) << where;
+  EXPECT_TRUE(says(" of fc") || says(" of nothing") || says("of step ")) << where;
   if (fault.kind == FaultKind::Hangs && rank == 1) {
     EXPECT_EQ(error.kind, rt::ErrorKind::TimedOut) << where;
   }

@@ -40,7 +40,7 @@ SyncCase case_with(rt::ExchangeKind kind, std::uint32_t world, DType summed = kF
 rt::Error error_of_fault(const SyncCase& one_case, rt::Transport& transport, const StepFault& fault,
                          const std::function<void()>& leave);
 
-/// Checks an error of one rank: it names rank 1, a tensor and a phase, or the end of the step.
+/// Checks an error of one rank: it names rank 1, a tensor and a phase, or the end of a step.
 /// `names_rank` is false if the transport cannot know which rank it is.
 void check_error(const rt::Error& error, const StepFault& fault, std::uint32_t rank,
                  bool names_rank);

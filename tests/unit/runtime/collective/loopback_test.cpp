@@ -21,6 +21,32 @@ void run_ranks(std::uint32_t world, LinkShape shape, const std::function<void(Tr
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(WaitLog, TellsWhomARankWaitsForAndThenWheneverTheWaitHasDoubled) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  LoopbackWorld ranks(3);
+  const auto transport = ranks.transport(1);
+  std::vector<std::uint8_t> room(8);
+  Exchange receive{ExchangeKind::Receive, 2};
+  receive.output = room;
+  const auto ticket = transport->start(receive);
+  ASSERT_TRUE(ticket);
+  WaitLog log(seconds(300));
+  const auto line = [&](auto standstill) {
+    return log.line(*transport, *ticket, standstill, "step 7").value_or("");
+  };
+  EXPECT_EQ(line(milliseconds(29999)), "");
+  EXPECT_EQ(line(seconds(30)), "rank 1 has waited 30 s for rank 2 (step 7), and gives up in 270 s");
+  EXPECT_EQ(line(seconds(59)), "");
+  EXPECT_EQ(line(seconds(61)), "rank 1 has waited 61 s for rank 2 (step 7), and gives up in 239 s");
+  EXPECT_EQ(line(seconds(119)), "");
+  EXPECT_NE(line(seconds(120)), "");
+  log.begin();
+  EXPECT_NE(line(seconds(30)), "");
+  WaitLog short_log(seconds(4));
+  EXPECT_FALSE(short_log.is_due(milliseconds(399)));
+  EXPECT_TRUE(short_log.is_due(milliseconds(400)));
+}
+
 class EachWorld : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(EachWorld, ExchangesEverything) {

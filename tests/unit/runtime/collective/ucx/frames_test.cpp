@@ -13,15 +13,15 @@ namespace {
 
 constexpr std::size_t kMost = 200;
 
-Answer some_answer() {
-  Answer answer{3, 7, {}, {}};
-  answer.nonce = sha256({});
-  answer.proof[5] = 9;
-  return answer;
+Hello some_hello() {
+  Hello hello{3, 7, {}, {}};
+  hello.nonce = sha256({});
+  hello.proof[5] = 9;
+  return hello;
 }
 
 TEST(Frames, ArriveInAnyPieces) {
-  auto bytes = frame_bytes(FrameKind::Answer, body_of(some_answer()));
+  auto bytes = frame_bytes(FrameKind::Hello, body_of(some_hello()));
   const auto more = frame_bytes(FrameKind::RankPart, {});
   bytes.insert(bytes.end(), more.begin(), more.end());
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
@@ -35,12 +35,12 @@ TEST(Frames, ArriveInAnyPieces) {
       }
     }
     ASSERT_EQ(frames.size(), 2U) << piece;
-    const auto answer = read_answer(frames[0]);
-    ASSERT_TRUE(answer);
-    EXPECT_EQ(answer->rank, 3U);
-    EXPECT_EQ(answer->world, 7U);
-    EXPECT_EQ(answer->nonce, some_answer().nonce);
-    EXPECT_EQ(answer->proof, some_answer().proof);
+    const auto hello = read_hello(frames[0]);
+    ASSERT_TRUE(hello);
+    EXPECT_EQ(hello->rank, 3U);
+    EXPECT_EQ(hello->world, 7U);
+    EXPECT_EQ(hello->nonce, some_hello().nonce);
+    EXPECT_EQ(hello->proof, some_hello().proof);
     EXPECT_EQ(frames[1].kind, FrameKind::RankPart);
   }
 }
@@ -67,24 +67,25 @@ TEST(Frames, OfStrangersAreFoundAtOnce) {
 // Bytes of one kind are not taken for another, nor is what is cut or longer.
 TEST(Frames, BodiesAreWhole) {
   const std::vector<std::pair<FrameKind, std::vector<std::uint8_t>>> bodies = {
+      {FrameKind::Hello, body_of(some_hello())},
       {FrameKind::Challenge, body_of(Challenge{})},
-      {FrameKind::Answer, body_of(some_answer())},
+      {FrameKind::Answer, body_of(Answer{})},
       {FrameKind::Verdict, body_of(Verdict{VerdictCode::RankTaken, 4, {}})}};
   const auto readers = [](const Frame& frame) {
-    return std::vector<bool>{read_challenge(frame).has_value(), read_answer(frame).has_value(),
-                             read_verdict(frame).has_value()};
+    return std::vector<bool>{read_hello(frame).has_value(), read_challenge(frame).has_value(),
+                             read_answer(frame).has_value(), read_verdict(frame).has_value()};
   };
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    std::vector<bool> wanted(3);
+    std::vector<bool> wanted(4);
     wanted[i] = true;
     Frame frame{bodies[i].first, bodies[i].second};
     EXPECT_EQ(readers(frame), wanted);
     frame.body.push_back(0);
-    EXPECT_EQ(readers(frame), std::vector<bool>(3));
+    EXPECT_EQ(readers(frame), std::vector<bool>(4));
     frame.body.resize(bodies[i].second.size() - 1);
-    EXPECT_EQ(readers(frame), std::vector<bool>(3));
+    EXPECT_EQ(readers(frame), std::vector<bool>(4));
   }
-  Frame verdict{FrameKind::Verdict, bodies[2].second};
+  Frame verdict{FrameKind::Verdict, bodies[3].second};
   verdict.body[0] = 77;
   EXPECT_FALSE(read_verdict(verdict));
 }
@@ -125,13 +126,14 @@ TEST(Frames, RandomBytesAreSurvived) {
     std::vector<std::uint8_t> bytes(random() % 150);
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
     if (trial % 2 == 0) {
-      auto framed = frame_bytes(static_cast<FrameKind>(1 + random() % 5), bytes);
+      auto framed = frame_bytes(static_cast<FrameKind>(1 + random() % 6), bytes);
       framed[random() % framed.size()] ^= static_cast<std::uint8_t>(1 << random() % 8);
       bytes = framed;
     }
     FrameReader reader;
     reader.add(bytes);
     if (const auto frame = reader.next(kMost); frame && *frame) {
+      (void)read_hello(**frame);
       (void)read_challenge(**frame);
       (void)read_answer(**frame);
       (void)read_verdict(**frame);
@@ -146,19 +148,22 @@ TEST(Frames, CardsSayWhoSharesAMachine) {
   const RankCard own = own_card();
   RankCard elsewhere = own_card();
   elsewhere.machine += "x";
+  elsewhere.shared_bytes = 5;
   const auto one = job_of({bytes_of(own), bytes_of(own_card())}, "secret");
   ASSERT_TRUE(one);
   EXPECT_TRUE(one->is_one_machine);
+  EXPECT_GT(one->shared_bytes, 5U);
   const auto two = job_of({bytes_of(own), bytes_of(elsewhere)}, "secret");
   ASSERT_TRUE(two);
   EXPECT_FALSE(two->is_one_machine);
+  EXPECT_EQ(two->shared_bytes, 5U);
   EXPECT_NE(one->key, two->key);
   EXPECT_NE(job_of({bytes_of(own), bytes_of(elsewhere)}, "other")->key, two->key);
   elsewhere.version = 7;
   const auto newer = job_of({bytes_of(own), bytes_of(elsewhere)}, "secret");
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().kind, ErrorKind::VersionMismatch);
-  EXPECT_EQ(newer.error().message, "rank 1 sends messages of version 7, not 1");
+  EXPECT_EQ(newer.error().message, "rank 1 sends messages of version 7, not 2");
 }
 
 TEST(Frames, AddressesAreHostAndPort) {

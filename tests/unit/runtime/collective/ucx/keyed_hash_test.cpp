@@ -64,7 +64,7 @@ TEST(KeyedHash, PartsOfTextsKeepTheirEnds) {
 class Headers : public ::testing::Test {
  protected:
   MessageHeader signed_header(std::uint64_t number) const {
-    MessageHeader header{1, MessageKind::Data, number, 6, 1000, 500, 2000, 0};
+    MessageHeader header{1, MessageKind::Data, number, 6, 7, 1000, 500, 2000};
     header.hash = hash_of(keys[1], header);
     return header;
   }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -140,10 +141,15 @@ constexpr Stranger kStrangers[] = {
      nullptr},
     {"another_secret",
      [](OwnedFile& file) {
-       const Answer answer{1, 3, random_digest(), random_digest()};
-       (void)send_some(file, frame_bytes(FrameKind::Answer, body_of(answer)));
+       const Hello hello{1, 3, random_digest(), random_digest()};
+       (void)send_some(file, frame_bytes(FrameKind::Hello, body_of(hello)));
      },
-     "rank 1 of 3 has another secret"}};
+     "rank 1 of 3 has another secret"},
+    {"answer_without_hello",
+     [](OwnedFile& file) {
+       (void)send_some(file, frame_bytes(FrameKind::Answer, body_of(Answer{random_digest()})));
+     },
+     nullptr}};
 
 // They are disconnected, and ranks notice nothing.
 TEST_P(StrangersAt, AreSentAway) {
@@ -164,6 +170,36 @@ TEST_P(StrangersAt, AreSentAway) {
     while (strangers.num() < 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     num_seen = 20;
   }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A flood of them, who say nothing and stay, before the ranks come.
+TEST(Rendezvous, SilentConnectionsKeepNobodyOut) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  constexpr rlim_t kFiles = 2500;
+  if (files.rlim_max < kFiles) GTEST_SKIP() << "too few files";
+  const rlimit more{std::max(files.rlim_cur, kFiles), files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
+  const std::uint16_t port = free_port();
+  const auto all = options_over_socket(
+      4, port, [](UcxOptions& options) { options.timeout = std::chrono::milliseconds(4000); });
+  std::vector<std::thread> threads;
+  std::atomic<bool> is_flooded{false};
+  for (const UcxOptions& options : all) {
+    threads.emplace_back([&] {
+      while (options.rank != 0 && !is_flooded) std::this_thread::yield();
+      const auto transport = open_ucx_transport(options);
+      ASSERT_TRUE(transport) << transport.error().message;
+      check_messages(**transport, 10);
+    });
+  }
+  std::vector<OwnedFile> kept;
+  for (int i = 0; i < 1500; ++i) {
+    auto file = connect_to({"127.0.0.1", port}, "", SocketClock::now() + std::chrono::seconds(4));
+    if (file) kept.push_back(std::move(*file));
+  }
+  is_flooded = true;
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -283,6 +319,55 @@ TEST(Rendezvous, AMissingRankZeroIsNamed) {
             fmt::format("nobody answers at 127.0.0.1:{}: Connection refused", port));
 }
 
+Hello hello_of(const Introduction& own, const std::string& secret) {
+  return {own.rank, own.world, own.rank_nonce, own.proof_of_hello(secret)};
+}
+
+// What rank 0 answers to a hello; nothing if it closes the connection.
+std::optional<Challenge> challenge_for(const OwnedFile& file, const Hello& hello) {
+  (void)send_some(file, frame_bytes(FrameKind::Hello, body_of(hello)));
+  EXPECT_TRUE(wait_to_read(file, SocketClock::now() + std::chrono::seconds(10)));
+  std::array<std::uint8_t, 200> room;
+  const auto received = receive_some(file, room);
+  if (!received) return std::nullopt;
+  FrameReader reader;
+  reader.add(std::span(room).first(*received));
+  return read_challenge(**reader.next(100));
+}
+
+// Nor does it let in who answers for another connection.
+TEST(Rendezvous, AHelloThatWasOverheardGetsNoPlace) {
+  const std::uint16_t port = free_port();
+  const auto all =
+      options_over_socket(2, port, [](UcxOptions& options) { options.timeout = kShort; });
+  std::thread eavesdropper([&] {
+    const auto connect = [&] {
+      return connect_to({"127.0.0.1", port}, "", SocketClock::now() + std::chrono::seconds(10));
+    };
+    const auto rank = connect(), thief = connect(), other = connect();
+    ASSERT_TRUE(rank && thief && other);
+    Introduction own{{}, random_digest(), 1, 2};
+    const auto challenge = challenge_for(*rank, hello_of(own, all[0].secret));
+    ASSERT_TRUE(challenge);
+    EXPECT_FALSE(challenge_for(*thief, hello_of(own, all[0].secret)));
+    own.hub_nonce = challenge->nonce;
+    const Introduction next{{}, random_digest(), 1, 2};
+    EXPECT_TRUE(challenge_for(*other, hello_of(next, all[0].secret)));
+    (void)send_some(
+        *other, frame_bytes(FrameKind::Answer, body_of(Answer{own.proof_of_rank(all[0].secret)})));
+    std::array<std::uint8_t, 200> room;
+    EXPECT_TRUE(wait_to_read(*other, SocketClock::now() + std::chrono::seconds(10)));
+    EXPECT_TRUE(receive_some(*other, room));
+    EXPECT_TRUE(wait_to_read(*other, SocketClock::now() + std::chrono::seconds(10)));
+    EXPECT_FALSE(receive_some(*other, room));
+  });
+  const std::string error = errors_of_opening({all[0]})[0];
+  eavesdropper.join();
+  EXPECT_THAT(error, StartsWith("rank 1 has not come within 700 ms; "));
+  EXPECT_THAT(error, HasSubstr("it says what another one has said"));
+  EXPECT_THAT(error, HasSubstr("rank 1 of 2 has another secret"));
+}
+
 // One that has come and goes again is named at once.
 TEST(Rendezvous, ARankThatGoesWhileRanksMeetIsNamed) {
   const std::uint16_t port = free_port();
@@ -291,14 +376,11 @@ TEST(Rendezvous, ARankThatGoesWhileRanksMeetIsNamed) {
   std::thread goes([&] {
     auto file = connect_to({"127.0.0.1", port}, "", SocketClock::now() + std::chrono::seconds(10));
     ASSERT_TRUE(file) << file.error().message;
-    std::array<std::uint8_t, 200> room;
-    ASSERT_TRUE(wait_to_read(*file, SocketClock::now() + std::chrono::seconds(10)));
-    FrameReader reader;
-    reader.add(std::span(room).first(*receive_some(*file, room)));
-    const auto challenge = read_challenge(**reader.next(100));
+    Introduction own{{}, random_digest(), 2, 3};
+    const auto challenge = challenge_for(*file, hello_of(own, all[0].secret));
     ASSERT_TRUE(challenge);
-    const Introduction own{challenge->nonce, random_digest(), 2, 3};
-    const Answer answer{2, 3, own.rank_nonce, own.proof_of_rank(all[0].secret)};
+    own.hub_nonce = challenge->nonce;
+    const Answer answer{own.proof_of_rank(all[0].secret)};
     (void)send_some(*file, frame_bytes(FrameKind::Answer, body_of(answer)));
     ASSERT_TRUE(wait_to_read(*file, SocketClock::now() + std::chrono::seconds(10)));
   });

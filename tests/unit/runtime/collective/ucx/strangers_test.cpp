@@ -1,9 +1,13 @@
 // Strangers at the ports where UCX listens while ranks exchange messages over TCP.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -11,6 +15,7 @@
 #include <sstream>
 
 #include "runtime/transports/ucx/sockets.h"
+#include "runtime/transports/ucx/ucx_links.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"
 
@@ -43,6 +48,22 @@ std::vector<std::uint16_t> listening_ports() {
         static_cast<std::uint16_t>(std::stoul(all[1].substr(all[1].find(':') + 1), nullptr, 16)));
   }
   return ports;
+}
+
+// Every address of this machine with every port.
+std::vector<NetAddress> own_addresses(const std::vector<std::uint16_t>& ports) {
+  std::vector<NetAddress> found;
+  ifaddrs* all = nullptr;
+  EXPECT_EQ(::getifaddrs(&all), 0);
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr,
+                text.data(), text.size());
+    for (const std::uint16_t port : ports) found.push_back({text.data(), port});
+  }
+  ::freeifaddrs(all);
+  return found;
 }
 
 void act(OwnedFile& file, std::mt19937& random) {
@@ -112,6 +133,21 @@ TEST(UcxStrangers, ReachNobodyWhenRanksAreConnected) {
   });
 }
 
+// UCX then listens at each, and a rank may be reached at any.
+TEST(UcxStrangers, ReachNobodyAtAnyInterface) {
+  const auto all = ucx_options(2, "tcp", [](UcxOptions& options) { options.interface.clear(); });
+  run_ucx_threads(all, [](auto& transport) {
+    check_all_gather(*transport, 10);  // all have opened theirs
+    const auto ports = listening_ports();
+    EXPECT_GE(ports.size(), 2U);
+    for (const NetAddress& address : own_addresses(ports)) {
+      const auto file = connect_to(address, "", SocketClock::now() + std::chrono::milliseconds(50));
+      EXPECT_FALSE(file) << address.text();
+    }
+    check_everything(*transport);
+  });
+}
+
 // Ends that are connected over TCP, of this process.
 std::vector<int> connected_files() {
   std::vector<int> found;
@@ -157,6 +193,75 @@ TEST(UcxStrangers, ConnectionsThatAreCutAreNamed) {
     EXPECT_GE(num_exchanges, 2 * 20);
     // New ones in the same process are sound.
     run_ucx_threads(ucx_options(2, "tcp"), [](auto& transport) { check_messages(*transport, 10); });
+  }
+}
+
+// Somebody on the network who alters a byte of what passes; UCX is as it is otherwise.
+class Altering {
+ public:
+  Altering() : real_(**ucx_library()), calls_(real_) {
+    the_one = this;
+    calls_.send = [](cinch_ucx_worker* worker, std::uint32_t peer, const void* header,
+                     std::size_t header_bytes, const void* body, std::uint64_t bytes,
+                     std::uint64_t token) {
+      const auto* const sent = static_cast<const std::uint8_t*>(body);
+      auto& copy = the_one->copies_.emplace_back(sent, sent + bytes);
+      if (the_one->alters && bytes > 1000) copy[bytes / 2] ^= 4;
+      the_one->real_.send(worker, peer, header, header_bytes, copy.data(), bytes, token);
+    };
+  }
+  const cinch_ucx_calls& calls() const { return calls_; }
+
+  bool alters = false;
+
+ private:
+  static inline Altering* the_one = nullptr;
+  const cinch_ucx_calls& real_;
+  cinch_ucx_calls calls_;
+  std::deque<std::vector<std::uint8_t>> copies_;  // UCX reads them until they are sent
+};
+
+// The received part may come before or after its receive was begun.
+TEST(UcxStrangers, WhoAltersABodyIsFoundAndTheSenderNamed) {
+  ASSERT_TRUE(ucx_library());
+  for (const bool is_early : {false, true}) {
+    Altering network;
+    std::vector<std::unique_ptr<UcxLinks>> links;
+    std::vector<std::vector<std::uint8_t>> addresses;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      auto opened = UcxLinks::open(network.calls(), {rank, 2, "tcp", "lo"});
+      ASSERT_TRUE(opened) << opened.error().message;
+      addresses.push_back(*(*opened)->address());
+      links.push_back(std::move(*opened));
+    }
+    for (const auto& each : links) ASSERT_TRUE(each->connect(addresses, sha256({})));
+    const auto move_until = [&](const auto& is_over) {
+      const SocketClock::time_point end = SocketClock::now() + std::chrono::seconds(20);
+      while (!is_over()) {
+        ASSERT_LT(SocketClock::now(), end);
+        for (const auto& each : links) each->progress();
+      }
+    };
+    move_until(
+        [&] { return links[0]->silent_ranks().empty() && links[1]->silent_ranks().empty(); });
+    const std::vector<std::uint8_t> sent(200000, 7);
+    std::vector<std::uint8_t> received(sent.size());
+    for (std::uint64_t tag = 0; tag < 3; ++tag) {
+      network.alters = tag == 2;
+      const std::uint64_t sending = links[0]->send(1, tag, sent);
+      if (is_early) {
+        move_until([&] { return *links[0]->is_over(sending); });
+      }
+      const std::uint64_t receiving = links[1]->receive(0, tag, received);
+      Result<bool> is_over = false;
+      move_until([&] { return !(is_over = links[1]->is_over(receiving)) || *is_over; });
+      EXPECT_EQ(is_over.has_value(), !network.alters) << tag;
+      if (!network.alters) EXPECT_EQ(received, sent);
+      if (is_over) continue;
+      EXPECT_EQ(is_over.error().kind, ErrorKind::CorruptPayload);
+      EXPECT_EQ(is_over.error().message, "what rank 0 sends was altered on its way");
+    }
+    for (const auto& each : links) each->disconnect();
   }
 }
 
