@@ -114,8 +114,7 @@ Result<bool> LoopbackWorld::Switch::is_taken(std::uint32_t from, std::uint32_t t
 }
 
 void LoopbackWorld::Switch::abandon(std::uint32_t rank, const Error& why) {
-  withdraw(rank, {ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", rank, why.message),
-                  why.native_code});
+  withdraw(rank, {ErrorKind::Cancelled, gave_up(rank, why.message), why.native_code});
 }
 
 void LoopbackWorld::Switch::leave(std::uint32_t rank) {

@@ -188,6 +188,19 @@ std::string awaited_text(const Transport& transport, Ticket ticket) {
   return waits_for(transport.awaited_ranks(ticket));
 }
 
+std::string gave_up(std::uint32_t rank, std::string_view why) {
+  constexpr std::string_view kWords = " gave up: ";
+  const std::size_t words = why.find(kWords);
+  if (words != std::string::npos) {
+    const std::size_t begin = why.find_last_not_of("0123456789", words - 1) + 1;
+    constexpr std::string_view kRank = "rank ";
+    const bool is_of_rank = begin >= kRank.size() && begin < words &&
+                            why.compare(begin - kRank.size(), kRank.size(), kRank) == 0;
+    if (is_of_rank) return std::string(why.substr(begin - kRank.size()));
+  }
+  return fmt::format("rank {}{}{}", rank, kWords, why);
+}
+
 Error abandon_late(Transport& transport, const Error& error,
                    std::span<const std::uint32_t> awaited) {
   constexpr std::chrono::milliseconds kListens{200}, kNap{5};

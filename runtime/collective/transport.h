@@ -144,6 +144,9 @@ class Transport {
 Error abandon_late(Transport& transport, const Error& error,
                    std::span<const std::uint32_t> awaited);
 
+/// For error messages: "rank 3 gave up: why". If it gave up because another rank had, then that one
+/// and its reason.
+std::string gave_up(std::uint32_t rank, std::string_view why);
 /// For error messages: ", waits for ranks 1, 2"; empty if the transport cannot tell.
 std::string awaited_text(const Transport& transport, Ticket ticket);
 

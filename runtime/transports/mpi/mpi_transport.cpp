@@ -239,10 +239,9 @@ Status MpiTransport::check_gone(const MpiPending& pending) const {
     for (std::uint32_t other = 0; other < world_; ++other) {
       const MpiNotice& notice = memory_->heard[other];
       if (!has_gone_[other] || notice.kind != kind || !is_in_vain(pending, other)) continue;
-      return fail(ErrorKind::Cancelled,
-                  kind == MpiNotice::Kind::Left
-                      ? fmt::format("rank {} has left", other)
-                      : fmt::format("rank {} gave up: {}", other, notice.text.data()));
+      return fail(ErrorKind::Cancelled, kind == MpiNotice::Kind::Left
+                                            ? fmt::format("rank {} has left", other)
+                                            : gave_up(other, notice.text.data()));
     }
   }
   return Ok{};
@@ -321,7 +320,7 @@ void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
 
 void MpiTransport::abandon(const Error& why) {
   constexpr std::chrono::milliseconds kPatience{2000};
-  if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
+  if (!fault_) fault_ = Error{why.kind, gave_up(rank_, why.message)};
   if (!std::exchange(is_known_, true)) tell_all(MpiNotice::Kind::GaveUp, why.message, kPatience);
   // Copies use the caller's memory.
   for (const auto& device : devices_) {

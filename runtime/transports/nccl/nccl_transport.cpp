@@ -300,7 +300,7 @@ void NcclTransport::end_lanes(bool is_orderly) {
 
 void NcclTransport::abandon(const Error& why) {
   const GpuDevice::Scope scope(*device_);
-  const Error given_up{why.kind, fmt::format("rank {} gave up: {}", own_.rank, why.message)};
+  const Error given_up{why.kind, gave_up(own_.rank, why.message)};
   if (!fault_) fault_ = given_up;
   if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
   end_lanes(false);

@@ -328,7 +328,7 @@ void UcxLinks::hear(const Notice& notice) {
       peer.has_heard = true;
       return;
     case MessageKind::GaveUp:
-      peer.gone = Error{ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", from, text)};
+      peer.gone = Error{ErrorKind::Cancelled, gave_up(from, text)};
       break;
     case MessageKind::Left:
       peer.gone = Error{ErrorKind::Cancelled, fmt::format("rank {} has left", from)};

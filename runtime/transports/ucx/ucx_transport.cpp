@@ -87,7 +87,7 @@ bool UcxTransport::wake() {
 
 void UcxTransport::abandon(const Error& why) {
   constexpr std::chrono::milliseconds kPatience{2000};
-  if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank(), why.message)};
+  if (!fault_) fault_ = Error{why.kind, gave_up(rank(), why.message)};
   if (links_ == nullptr || std::exchange(is_known_, true)) return;
   links_->tell_all(MessageKind::GaveUp, why.message, kPatience);
   links_->disconnect();
