@@ -250,7 +250,7 @@ Error timed_out(const Transport& transport, Ticket ticket, std::chrono::millisec
 }
 
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout,
-                std::string_view what) {
+                const std::function<std::string()>& what) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLook{1000};
   Clock::time_point last_move = Clock::now();
@@ -266,7 +266,9 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
     if (standstill >= timeout) {
       return tl::unexpected<Error>(timed_out(transport, ticket, timeout));
     }
-    if (const auto line = log.line(transport, ticket, standstill, what)) tell_log(*line);
+    if (log.is_due(standstill)) {
+      tell_log(*log.line(transport, ticket, standstill, what ? what() : "an exchange"));
+    }
     transport.pause(kLook);
   }
 }
@@ -274,8 +276,9 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout, std::string_view phase) {
   const auto ticket = transport.start(exchange);
-  Status status = ticket ? wait_for(transport, *ticket, timeout, phase)
-                         : Status(tl::unexpected<Error>(ticket.error()));
+  Status status =
+      ticket ? wait_for(transport, *ticket, timeout, [phase] { return std::string(phase); })
+             : Status(tl::unexpected<Error>(ticket.error()));
   if (status) return status;
   Error& error = status.error();
   error.message = fmt::format("{}: {}", phase, error.message);

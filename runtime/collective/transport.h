@@ -10,6 +10,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -173,9 +174,9 @@ class WaitLog {
 /// The error TimedOut, which names the ranks that the exchange waits for.
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
 
-/// Waits for the end of one exchange, which the log calls `what`. Errors: as of test; TimedOut.
+/// Waits for the end of one exchange; `what` names it for the log. Errors: as of test; TimedOut.
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout,
-                std::string_view what = "an exchange");
+                const std::function<std::string()>& what = {});
 /// Starts an exchange and waits for its end. If it does not end, this rank gives up, so that memory
 /// is free again when this returns. Errors name `phase`, here and on other ranks.
 Status exchange_now(Transport& transport, const Exchange& exchange,

@@ -70,7 +70,7 @@ bool PlanRunner::start_one(std::uint32_t index) {
   Status status = Ok{};
   if (task(index).kind == TaskKind::Synchronise) {
     ranks_.begin([this, index](const Error& error) { return named(index, error); },
-                 task_of_step(index));
+                 [this, index] { return task_of_step(index); });
     const std::uint64_t before = parts_.transport.sent_bytes();
     status =
         work(index, [&] { return parts_.compute.synchronise(task(index), parts_.memory, ranks_); });

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string>
 
 namespace cinch::rt {
@@ -98,11 +99,13 @@ Status StepRecords::check_steps() const {
 
 // Each rank may have loaded its own.
 Status StepRecords::check_states() const {
-  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by step
-  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-    ranks[word(rank, kFlags) >> kFlagBits].push_back(rank);
+  const auto step_of = [this](std::uint32_t rank) { return word(rank, kFlags) >> kFlagBits; };
+  const auto all = std::views::iota(0U, plan_.world());
+  if (std::ranges::all_of(all, [&](auto rank) { return step_of(rank) == step_of(rank_); })) {
+    return Ok{};
   }
-  if (ranks.size() == 1) return Ok{};
+  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by step
+  for (const std::uint32_t rank : all) ranks[step_of(rank)].push_back(rank);
   std::string text;
   for (const auto& [step, which] : ranks) {
     text += fmt::format("{}{} {} {} before step {}", text.empty() ? "" : ", ",

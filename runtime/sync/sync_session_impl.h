@@ -3,6 +3,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/core/use_flag.h"
@@ -71,6 +73,9 @@ struct SyncSession::Impl {
   Status settle_unused();
   Status share_order();
 
+  /// "end of step 7"; valid until the next call.
+  std::string_view in_step(std::string_view what);
+
   const Plan& plan() const { return *options.plan; }
   EverySite every_site() {
     return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
@@ -89,6 +94,7 @@ struct SyncSession::Impl {
   // By codec and parameter: values set here, values that the running step began with, bound values.
   std::vector<std::vector<double>> asked, wanted, bound;
   std::vector<double> shared;
+  std::string phase;
   std::optional<Error> failure;  // of an earlier step
   // One more than the last step that succeeded, here or before saving
   std::uint64_t next_step = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "runtime/call/tensor_facts.h"
@@ -63,6 +64,13 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   return Ok{};
 }
 
+// Steps allocate nothing.
+std::string_view SyncSession::Impl::in_step(std::string_view what) {
+  phase.clear();
+  fmt::format_to(std::back_inserter(phase), "{} step {}", what, step_number);
+  return phase;
+}
+
 Status SyncSession::Impl::open_step() {
   Status status = share_parameters();
   return status ? compute->begin_step(step_number) : status;
@@ -73,8 +81,8 @@ Status SyncSession::Impl::share_parameters() {
   if (shared.empty()) return Ok{};
   auto next = shared.begin();
   for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
-  const Status status = exchange_now(transport, broadcast(shared), options.timeout,
-                                     fmt::format("parameters of step {}", step_number));
+  const Status status =
+      exchange_now(transport, broadcast(shared), options.timeout, in_step("parameters of"));
   return status ? apply_parameters() : status;
 }
 
@@ -179,8 +187,7 @@ Status SyncSession::Impl::agree_on_end() {
   }
   if (!is_finite) records->note_non_finite();
   records->set_updates(tensors->digests().of_all());
-  Status status = exchange_now(transport, records->exchange(), options.timeout,
-                               fmt::format("end of step {}", step_number));
+  Status status = exchange_now(transport, records->exchange(), options.timeout, in_step("end of"));
   if (!status) return status;
   knows_end = true;
   if (records->is_any_asking_to_stop()) is_stopping = true;
@@ -221,7 +228,7 @@ Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
                 describe_piece(plan(), piece) + ": " + why, own ? own->native_code : 0);
   }
   Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
-                             fmt::format("end of step {}", step_number));
+                             in_step("end of"));
   if (!told && told.error().kind == ErrorKind::Cancelled) return told;
   return fail(ErrorKind::CheckFailed,
               fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
@@ -260,7 +267,7 @@ Status SyncSession::Impl::share_order() {
                         : runner->waits_for_tensors() ? kFewBundlesAhead
                                                       : kBundlesAhead;
   Status status = exchange_now(transport, broadcast(common_order), options.timeout,
-                               fmt::format("order of tensors, step {}", step_number));
+                               in_step("order of tensors in"));
   if (!status) return status;
   has_order = true;
   if (common_order[count] == 0) return Ok{};

@@ -5,7 +5,7 @@
 
 namespace cinch::rt {
 
-void TransportRanks::begin(Naming naming, std::string what) {
+void TransportRanks::begin(Naming naming, std::function<std::string()> what) {
   naming_ = std::move(naming);
   what_ = std::move(what);
   has_failed_elsewhere_ = false;

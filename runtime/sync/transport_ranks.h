@@ -24,8 +24,8 @@ class TransportRanks : public RankExchange {
         words_(transport.world()),
         parts_(transport.world()) {}
 
-  /// Call this before the first call of a protocol, which the log calls `what`.
-  void begin(Naming naming, std::string what);
+  /// Call this before the first call of a protocol, which `what` names for the log.
+  void begin(Naming naming, std::function<std::string()> what);
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
 
@@ -51,7 +51,7 @@ class TransportRanks : public RankExchange {
   Transport& transport_;
   const std::chrono::milliseconds timeout_;
   Naming naming_;
-  std::string what_;
+  std::function<std::string()> what_;
   std::vector<RankWord> words_;  // of the last agreement, by rank
   std::vector<ByteRange> parts_;
   bool has_failed_elsewhere_ = false;
