@@ -6,7 +6,6 @@
 #include "codegen/emit/cuda/program.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
-#include "codegen/kir/structure.h"
 #include "runtime/image/image.h"
 #include "runtime/module/cpu_module.h"
 
@@ -23,10 +22,7 @@ constexpr std::size_t kQuickTextBytes = 32768;
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   std::vector<rt::KernelInfo> infos;
   infos.reserve(program.kernels.size());
-  for (const kir::Kernel& kernel : program.kernels) {
-    infos.push_back(kernel.info);
-    kir::note_tile_use(program, kernel, infos.back());
-  }
+  for (const kir::Kernel& kernel : program.kernels) infos.push_back(kernel.info);
   return infos;
 }
 

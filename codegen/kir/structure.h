@@ -34,9 +34,6 @@ bool is_of_scalars(const Kernel& kernel);
 bool adds_in_any_order(DType dtype);
 bool adds_in_any_order(const rt::BufferInfo& buffer);
 
-/// Sets KernelInfo::tiled and what belongs to it.
-void note_tile_use(const KernelProgram& program, const Kernel& kernel, rt::KernelInfo& info);
-
 /// "init", "encode", "decode", "decode_add", "finish", "sync".
 const char* entry_name(rt::EntryKind entry);
 

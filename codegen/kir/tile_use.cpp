@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/structure.h"
+#include "codegen/kir/cost.h"
 
 namespace cinch::kir {
 
@@ -74,9 +74,13 @@ class TileUse {
 
 }  // namespace
 
-void note_tile_use(const KernelProgram& program, const Kernel& kernel, rt::KernelInfo& info) {
+void note_tile_use(const KernelProgram& program, Kernel& kernel) {
   const TileUse found(program, kernel);
   const auto group_elems = found.group_elems();
+  rt::KernelInfo& info = kernel.info;
+  info.group_elems = rt::kNoIndex;
+  info.tiled.clear();
+  info.untouched.clear();
   for (BufferIndex b = 0; b < program.buffers.size(); ++b) {
     const rt::BufferRole role = program.buffers[b].role;
     if (role != rt::BufferRole::Gradient && role != rt::BufferRole::Output) continue;
