@@ -86,6 +86,7 @@ struct CinchExternRequest {
   const char* const* include_folders;  // searched in this order
   std::size_t num_include_folders;
   const char* compile_commands;  // a compile_commands.json, or empty
+  const char* confine;           // rt::HeaderSearch::confine
 };
 
 struct CinchExternFile {
@@ -145,4 +146,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 7;
+inline constexpr unsigned kCinchClangAbi = 8;

@@ -1,9 +1,13 @@
 #include "codegen/jit/extern_functions.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <new>
+#include <string_view>
 
 #include "codegen/jit/library.h"
+#include "runtime/core/files/confined.h"
 #include "runtime/core/files/file_bytes.h"
 
 namespace cinch::codegen {
@@ -15,6 +19,16 @@ namespace fs = std::filesystem;
 bool is_file_name(const std::string& header) {
   return !header.empty() && header.find_first_of("\"\n\r\\") == std::string::npos &&
          header.find('\0') == std::string::npos;
+}
+
+// Clang's errors show words and lines of what it reads, so that a stranger's text must not name any
+// file.
+bool is_header_name(const std::string& header) {
+  constexpr std::string_view kEndings[] = {".h",   ".hh",  ".hpp", ".hxx", ".h++", ".H",
+                                           ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".tcc",
+                                           ".c",   ".cc",  ".cpp", ".cxx", ".cu"};
+  const std::string ending = fs::path(header).extension().string();
+  return std::ranges::find(kEndings, ending) != std::end(kEndings);
 }
 
 // The file next to the program, if it exists; else the name, for Clang to search.
@@ -69,6 +83,9 @@ HeaderReader::~HeaderReader() {
 
 rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
   if (!is_file_name(request.header)) return broken("this is not a name of a file");
+  if (!is_header_name(request.header)) {
+    return broken("names of C++ headers end with .h, .hpp or the like");
+  }
   const auto& backend = clang_backend();
   CINCH_TRY(backend);
   const std::string header = place_of(request.header, request.from);
@@ -87,6 +104,7 @@ rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request)
   asked.include_folders = folders.data();
   asked.num_include_folders = folders.size();
   asked.compile_commands = search_.compile_commands.c_str();
+  asked.confine = search_.confine.c_str();
   has_read_ = true;
   CinchExternReply* reply = backend->functions->read_extern(&asked);
   rt::ExternReply made = made_of(*reply);
@@ -94,6 +112,9 @@ rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request)
   if (made.outcome == rt::ExternOutcome::NoMemory) throw std::bad_alloc();
   if (const std::string changed = changed_file(made.files); !changed.empty()) {
     return broken("'" + changed + "' changed while it was read");
+  }
+  if (made.outcome == rt::ExternOutcome::HeaderBroken && !search_.confine.empty()) {
+    made.notes.push_back({rt::confined_text(search_.confine), {}, 0, 0});
   }
   return made;
 }

@@ -302,6 +302,7 @@ void annotate_costs(KernelProgram& program) {
     const KernelBytes bytes = kernel_bytes(program, kernel);
     kernel.info.bytes_read = bytes.read;
     kernel.info.bytes_written = bytes.written;
+    note_tile_use(program, kernel);
   }
 }
 

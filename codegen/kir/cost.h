@@ -34,8 +34,11 @@ struct BufferBytes {
 /// The buffers that count, in ascending order. Adds nodes to the program's pool.
 std::vector<BufferBytes> buffer_bytes(KernelProgram& program, const Kernel& kernel);
 
-/// Sets KernelInfo::bytes_read and bytes_written of every kernel to the maximum.
+/// Sets KernelInfo::bytes_read and bytes_written of every kernel to the maximum, and its `tiled`
+/// and what belongs to that.
 void annotate_costs(KernelProgram& program);
+/// The latter of one kernel of the program.
+void note_tile_use(const KernelProgram& program, Kernel& kernel);
 
 /// Does this load_linear count? It does not if an earlier section of a kernel whose groups stay on
 /// chip loads the same elements. Emitters that count accesses ask this, too.

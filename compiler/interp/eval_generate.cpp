@@ -26,6 +26,7 @@ Array broadcast_result(DType dtype, std::span<const Array* const> operands) {
       if (array->dims[d] != 1) result.dims[d] = array->dims[d];
     }
   }
+  require_room(result.dims[0], result.dims[1]);
   result.bits.assign(static_cast<std::size_t>(result.size()), 0);
   return result;
 }

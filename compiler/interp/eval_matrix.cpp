@@ -122,7 +122,7 @@ class Columns {
 void Evaluator::eval_matmul(const Op& op) {
   const Array& a = in(op, 0);
   const Array& b = in(op, 1);
-  Array result = make_matrix(a.dtype, a.dims[0], b.dims[1]);
+  Array result = make_out(op);
   const std::int64_t inner = a.dims[1];
   for (std::int64_t r = 0; r < result.dims[0]; ++r) {
     for (std::int64_t c = 0; c < result.dims[1]; ++c) {

@@ -24,6 +24,14 @@ void stop(rt::ErrorKind kind, std::string message) {
   throw RunFailure{{kind, std::move(message), 0}};
 }
 
+void require_room(std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 33;  // of 8 bytes each
+  if (rows == 0 || cols <= kMost / rows) return;
+  stop(rt::ErrorKind::Overflow,
+       fmt::format("an array of {} x {} elements, at most {} are possible in the interpreter", rows,
+                   cols, kMost));
+}
+
 CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
     : program(program), inputs(inputs), counts(inputs.counts) {
   const auto& params = program.info.params;
@@ -69,8 +77,10 @@ Array CallContext::param(std::uint32_t index) const {
 
 Array CallContext::make(const ir::Type& type) const {
   if (type.rank == 0) return make_scalar(type.dtype, 0);
-  if (type.rank == 1) return make_vector(type.dtype, size(type.dims[0]));
-  return make_matrix(type.dtype, size(type.dims[0]), size(type.dims[1]));
+  const std::int64_t rows = type.rank == 1 ? 1 : size(type.dims[0]);
+  const std::int64_t cols = size(type.dims[type.rank - 1]);
+  require_room(rows, cols);
+  return type.rank == 1 ? make_vector(type.dtype, cols) : make_matrix(type.dtype, rows, cols);
 }
 
 std::vector<std::uint32_t> CallContext::draw_words() const {

@@ -21,6 +21,8 @@ struct RunFailure {
   rt::Error error;
 };
 [[noreturn]] void stop(rt::ErrorKind kind, std::string message);
+// Stops if an array has more elements than memory can hold.
+void require_room(std::int64_t rows, std::int64_t cols);
 
 /// The environment of one call: sizes, parameters, draws.
 class CallContext {

@@ -2,6 +2,7 @@
 #include "compiler/ir/types.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -49,7 +50,7 @@ class Polynomials {
  private:
   Polynomial make(HostExprId id) const {
     const HostExprNode& node = info_.exprs.node(id);
-    if (node.type != HostType::Int) return atom(id);
+    if (node.type != HostType::Int) return operation(id);
     switch (node.op) {
       case HostOp::Const:
         return {{{}, node.payload}};
@@ -68,8 +69,19 @@ class Polynomials {
       case HostOp::Cols:
         return info_.is_matrix ? leaf(HostOp::Cols) : Polynomial{{{}, 1}};
       default:
-        return atom(id);
+        return operation(id);
     }
+  }
+
+  // What is no polynomial. Two operations are one atom if their operands agree: in a program of
+  // matrices `n / 2` is `r * c / 2`.
+  Polynomial operation(HostExprId id) const {
+    const HostExprNode& node = info_.exprs.node(id);
+    Operation made{node.op, node.type, node.payload, {}};
+    for (const HostExprId arg : node.args) {
+      if (arg) made.operands.push_back(clean(of(arg)));
+    }
+    return atom(operations_.try_emplace(std::move(made), id).first->second);
   }
 
   // Leaves are atoms with numbers above every id of the pool, so that n and r can be compared even
@@ -89,8 +101,17 @@ class Polynomials {
     return a;
   }
 
+  struct Operation {
+    HostOp op;
+    HostType type;
+    std::uint64_t payload;
+    std::vector<Polynomial> operands;
+    auto operator<=>(const Operation&) const = default;
+  };
+
   const rt::ProgramInfo& info_;
   mutable std::unordered_map<HostExprId, Polynomial> known_;
+  mutable std::map<Operation, HostExprId> operations_;
 };
 
 Polynomial count_of(const Polynomials& polynomials, const Type& type) {

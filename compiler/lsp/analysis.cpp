@@ -29,9 +29,10 @@ bool is_of(const ast::Import& import, const ImportOrigin& origin) {
 Analysis::Analysis(AnalysisRequest request) {
   // Kept with the module, which outlives this call.
   const sema::Loader load = [this, read = std::move(request.load)](const sema::ImportRequest& of) {
-    std::vector<sema::LoadedText> texts = read(of);
-    lacks_files_ |= texts.empty();
-    for (const sema::LoadedText& loaded : texts) {
+    auto texts = read(of);
+    lacks_files_ |= !texts || texts->empty();
+    if (!texts) return texts;
+    for (const sema::LoadedText& loaded : *texts) {
       origins_.try_emplace(loaded.name, ImportOrigin{of.from, of.file, of.std_path});
     }
     return texts;

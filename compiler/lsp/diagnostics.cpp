@@ -5,6 +5,7 @@
 #include "compiler/lsp/protocol/json.h"
 #include "dsl/diag/diag.h"
 #include "dsl/diag/render.h"
+#include "runtime/core/visible_text.h"
 
 namespace cinch::lsp {
 
@@ -22,7 +23,8 @@ Json related_json(const Analysis& analysis, const dsl::Diagnostic& diag) {
   const auto add = [&](Span span, const std::string& text) {
     const dsl::SourceBuffer* source = analysis.sources().find(span.file);
     if (source == nullptr) return;
-    list.push_back({{"location", location_json(*source, span)}, {"message", text}});
+    list.push_back(
+        {{"location", location_json(*source, span)}, {"message", rt::visible_text(text)}});
   };
   for (const dsl::Label& label : diag.labels) add(label.span, label.text);
   for (const dsl::Note& note : diag.notes) {
@@ -47,7 +49,7 @@ Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
   Json json = {{"severity", severity_number(diag.severity())},
                {"code", diag.code()},
                {"source", "cinch"},
-               {"message", text_with_notes(diag)}};
+               {"message", rt::visible_text(text_with_notes(diag))}};
   Json related = related_json(analysis, diag);
   const dsl::SourceBuffer* source = analysis.sources().find(diag.span.file);
   Span span = diag.span;

@@ -44,7 +44,7 @@ sema::ExternReader reader_that_returns(const rt::HeaderSearch& headers) {
 }  // namespace
 
 Workspace::Workspace(const rt::HeaderSearch& headers, std::function<void(const std::string&)> log)
-    : log_(std::move(log)), read_extern_(reader_that_returns(headers)) {}
+    : log_(std::move(log)), confine_(headers.confine), read_extern_(reader_that_returns(headers)) {}
 
 void Workspace::open(const std::string& uri, std::int64_t version, std::string text) {
   Document& document = documents_[uri];
@@ -169,11 +169,14 @@ std::optional<std::string> Workspace::text_of(const std::string& path) const {
   return text ? std::optional(*text) : std::nullopt;
 }
 
-std::vector<sema::LoadedText> Workspace::load(const sema::ImportRequest& request) const {
+rt::Result<std::vector<sema::LoadedText>> Workspace::load(
+    const sema::ImportRequest& request) const {
+  CINCH_TRY(service::check_import(request, confine_));
   if (request.std_path.empty()) {
     const std::string path =
         (fs::path(request.from).parent_path() / request.file).lexically_normal().string();
-    if (const Document* open = find_path(path)) return {{path, open->text}};
+    if (const Document* open = find_path(path))
+      return std::vector<sema::LoadedText>{{path, open->text}};
   }
   try {
     std::vector<sema::LoadedText> texts = service::load_import(request);

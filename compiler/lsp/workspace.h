@@ -62,10 +62,11 @@ class Workspace {
   // Marks documents stale that import this file, or that import a missing file.
   void touch(const std::string& path);
   AnalysisRequest request(const std::string& path, std::string text) const;
-  std::vector<sema::LoadedText> load(const sema::ImportRequest& request) const;
+  rt::Result<std::vector<sema::LoadedText>> load(const sema::ImportRequest& request) const;
   const Document* find_path(const std::string& path) const;
 
   std::function<void(const std::string&)> log_;
+  std::string confine_;
   sema::ExternReader read_extern_;
   std::vector<std::string> folders_;
   std::map<std::string, Document> documents_;  // by URI

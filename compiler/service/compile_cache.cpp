@@ -77,6 +77,7 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
   // They decide which header is found; the header's contents are checked like an import's.
   hasher.add(program.headers.compile_commands).add(program.headers.include_folders.size());
   for (const std::string& folder : program.headers.include_folders) hasher.add(folder);
+  if (!program.headers.confine.empty()) hasher.add("confine").add(program.headers.confine);
   hasher.add(static_cast<std::uint64_t>(states));
   if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);

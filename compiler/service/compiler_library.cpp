@@ -48,6 +48,7 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   made.headers.include_folders.assign(request.include_folders,
                                       request.include_folders + request.num_include_folders);
   if (request.compile_commands != nullptr) made.headers.compile_commands = request.compile_commands;
+  if (request.confine != nullptr) made.headers.confine = request.confine;
   return made;
 }
 

@@ -136,8 +136,8 @@ sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& progr
   const std::vector<sema::Binding> values = parse_bindings(bindings);
   const dsl::SourceBuffer& file = front_end.add(program);
   const sema::CheckedModule module =
-      sema::check_module(front_end.sources, file.id(), load_import, front_end.sink,
-                         sema::CheckDepth::Names, extern_reader(program.headers));
+      sema::check_module(front_end.sources, file.id(), import_loader(program.headers.confine),
+                         front_end.sink, sema::CheckDepth::Names, extern_reader(program.headers));
   if (front_end.sink.has_errors()) front_end.end_if_errors();
   const std::string name = choose_compressor(module, program);
   std::optional<sema::CheckedProgram> checked =

@@ -154,6 +154,7 @@ std::string write_improvement(const Improvement& improvement) {
                 {"is_carrier", request.is_carrier},
                 {"include_folders", request.headers.include_folders},
                 {"compile_commands", request.headers.compile_commands},
+                {"confine", request.headers.confine},
                 {"is_gpu", improvement.target.kind == codegen::TargetKind::Cuda},
                 {"arch", improvement.target.arch},
                 {"block_warps", improvement.block_warps}};
@@ -172,6 +173,7 @@ rt::Result<Improvement> read_improvement(std::string_view text) {
     request.is_carrier = value.value("is_carrier", false);
     value.at("include_folders").get_to(request.headers.include_folders);
     value.at("compile_commands").get_to(request.headers.compile_commands);
+    request.headers.confine = value.value("confine", "");
     if (value.contains("text")) request.text = value["text"].get<std::string>();
     const bool is_gpu = value.at("is_gpu").get<bool>();
     improvement.target = {is_gpu ? codegen::TargetKind::Cuda : codegen::TargetKind::Cpu,

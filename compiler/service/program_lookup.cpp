@@ -7,6 +7,7 @@
 #include "compiler/service/service_error.h"
 #include "dsl/diag/diag.h"
 #include "runtime/core/environment.h"
+#include "runtime/core/files/confined.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/module/shared_object.h"
 
@@ -210,11 +211,26 @@ std::vector<StdlibFile> stdlib_files() {
   return files;
 }
 
+static fs::path path_of(const sema::ImportRequest& request) {
+  return (fs::path(request.from).parent_path() / request.file).lexically_normal();
+}
+
 std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   if (!request.std_path.empty()) return load_from_stdlib(request.std_path);
-  const fs::path path = (fs::path(request.from).parent_path() / request.file).lexically_normal();
+  const fs::path path = path_of(request);
   if (!is_file(path)) return {};
   return load_all({path});
+}
+
+rt::Status check_import(const sema::ImportRequest& request, const std::string& confine) {
+  if (!request.std_path.empty() || rt::lies_below(path_of(request), confine)) return rt::Ok{};
+  return rt::fail(rt::ErrorKind::InvalidArgument, rt::confined_text(confine));
+}
+
+sema::Loader import_loader(const std::string& confine) {
+  return [confine](const sema::ImportRequest& request) {
+    return check_import(request, confine).map([&](rt::Ok) { return load_import(request); });
+  };
 }
 
 }  // namespace cinch::service

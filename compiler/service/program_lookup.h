@@ -64,5 +64,10 @@ bool is_part(const StdlibFile& file);
 // Loads an import: std.family, std.family.name and std.name from the standard library, paths
 // relative to the importing file.
 std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request);
+// Fails if the file lies outside of the folder, which may be empty: anywhere. The standard library
+// may always be imported.
+rt::Status check_import(const sema::ImportRequest& request, const std::string& confine);
+// Both in one.
+sema::Loader import_loader(const std::string& confine);
 
 }  // namespace cinch::service

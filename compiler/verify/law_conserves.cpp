@@ -88,7 +88,8 @@ Counterexample steps_that_lose(const Trial& trial, std::vector<Input> gradients,
 }  // namespace
 
 Finding conserves(const Trial& trial, const sema::Claim& claim) {
-  Finding finding{.law = "conserves", .bound = kTolerance};
+  Finding& finding = trial.begin("conserves");
+  finding.bound = kTolerance;
   const std::vector<Input> inputs = trial.usual_inputs();
   const rt::StateInfo& state = trial.subject.info().states[claim.state];
   Sweep sweep(trial, inputs.size());

@@ -44,7 +44,7 @@ rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& grad
 }  // namespace
 
 Finding density(const Trial& trial, const sema::Claim& claim) {
-  Finding finding{.law = "density"};
+  Finding& finding = trial.begin("density");
   const std::vector<Input> inputs = ordinary_inputs(trial);
   Sweep sweep(trial, inputs.size());
   double worst = -HUGE_VAL;

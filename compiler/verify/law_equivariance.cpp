@@ -57,7 +57,7 @@ Counterexample pair_of(const Trial& trial, const Input& input, float factor, std
 }
 
 Finding equivariant(std::string law, const Trial& trial, std::span<const float> factors) {
-  Finding finding{.law = std::move(law)};
+  Finding& finding = trial.begin(std::move(law));
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
@@ -95,7 +95,7 @@ Finding sign_equivariant(const Trial& trial, const sema::Claim&) {
 }
 
 Finding idempotent(const Trial& trial, const sema::Claim&) {
-  Finding finding{.law = "idempotent"};
+  Finding& finding = trial.begin("idempotent");
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {

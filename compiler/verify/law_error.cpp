@@ -54,7 +54,7 @@ bool is_above(const Measured& measured, double bound) {
 
 Finding relative_error(std::string law, const Trial& trial, const sema::Claim& claim,
                        const std::function<double(double)>& bound_of) {
-  Finding finding{.law = std::move(law)};
+  Finding& finding = trial.begin(std::move(law));
   const std::vector<Input> inputs = trial.usual_inputs();
   const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kErrorSamples : 1;
   std::size_t fewest = wanted;
@@ -102,7 +102,7 @@ Finding contraction(const Trial& trial, const sema::Claim& claim) {
 }
 
 Finding absolute_error(const Trial& trial, const sema::Claim& claim) {
-  Finding finding{.law = "absolute_error"};
+  Finding& finding = trial.begin("absolute_error");
   const std::vector<Input> inputs = trial.usual_inputs();
   const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kErrorSamples : 1;
   std::size_t fewest = wanted;

@@ -142,7 +142,7 @@ bool is_as_before(Hostile& hostile) {
 }  // namespace
 
 Finding hostile_payloads(const Trial& trial) {
-  Finding finding{.law = "hostile_payloads"};
+  Finding& finding = trial.begin("hostile_payloads");
   const bool is_matrix = trial.subject.info().is_matrix;
   const std::vector<Shape> shapes =
       is_matrix ? std::vector<Shape>{{40, 25}, {7, 3}} : std::vector<Shape>{{1000}, {33}};

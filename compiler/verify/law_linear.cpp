@@ -149,7 +149,7 @@ rt::Result<double> distance_of(const Trial& trial, const Input& input, std::uint
 }  // namespace
 
 Finding linear(const Trial& trial) {
-  Finding finding{.law = "linear"};
+  Finding& finding = trial.begin("linear");
   if (trial.subject.info().aggregation == rt::Aggregation::Gather) {
     finding.holds = false;
     finding.figure = 1;

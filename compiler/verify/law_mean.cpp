@@ -96,7 +96,8 @@ class MeanOf {
 }  // namespace
 
 Finding unbiased(const Trial& trial, const sema::Claim&) {
-  Finding finding{.law = "unbiased", .bound = kStandardErrors};
+  Finding& finding = trial.begin("unbiased");
+  finding.bound = kStandardErrors;
   const std::vector<Input> inputs = trial.usual_inputs();
   // A program without draws decodes to the same values for every seed.
   const bool is_random = draws_random_numbers(*trial.subject.ir);

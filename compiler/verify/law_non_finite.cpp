@@ -42,7 +42,7 @@ rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poi
 }  // namespace
 
 Finding non_finite(const Trial& trial) {
-  Finding finding{.law = "non_finite"};
+  Finding& finding = trial.begin("non_finite");
   const std::vector<Shape> shapes = edge_shapes(trial.subject.info().is_matrix);
   Sweep sweep(trial, shapes.size());
   std::size_t tried = 0;

@@ -74,7 +74,7 @@ Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::stri
 }  // namespace
 
 Finding protocol_ranks(const Trial& trial) {
-  Finding finding{.law = "ranks"};
+  Finding& finding = trial.begin("ranks");
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
   std::vector<std::pair<std::uint32_t, bool>> runs{{3, true}};
   for (const std::uint32_t world : kProtocolWorlds) runs.emplace_back(world, false);
@@ -105,7 +105,7 @@ Finding protocol_ranks(const Trial& trial) {
 }
 
 Finding protocol_non_finite(const Trial& trial) {
-  Finding finding{.law = "non_finite"};
+  Finding& finding = trial.begin("non_finite");
   const std::vector<Shape> shapes = edge_shapes(trial.subject.info().is_matrix);
   Sweep sweep(trial, shapes.size());
   while (sweep.goes_on()) {

@@ -31,7 +31,7 @@ struct Bounded {
 }  // namespace
 
 Finding round_trip(const Trial& trial) {
-  Finding finding{.law = "round_trip"};
+  Finding& finding = trial.begin("round_trip");
   const std::vector<Input> inputs = trial.inputs(shapes_of(trial));
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
@@ -61,7 +61,7 @@ Finding round_trip(const Trial& trial) {
 }
 
 Finding size_bound(const Trial& trial) {
-  Finding finding{.law = "size_bound"};
+  Finding& finding = trial.begin("size_bound");
   const std::vector<Input> inputs = trial.inputs(shapes_of(trial));
   Sweep sweep(trial, inputs.size());
   Bounded worst;

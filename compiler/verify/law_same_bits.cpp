@@ -30,7 +30,7 @@ std::optional<std::string> compare(const Trace& expected, const Target& target, 
 
 Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets,
                      const std::vector<Input>& inputs) {
-  Finding finding{.law = std::move(law)};
+  Finding& finding = trial.begin(std::move(law));
   const Target& main = *trial.subject.main;
   Sweep sweep(trial, inputs.size());
   bool left_out = false;
@@ -138,7 +138,7 @@ Finding devices(const Trial& trial) {
 }
 
 Finding ranks(const Trial& trial) {
-  Finding finding{.law = "ranks"};
+  Finding& finding = trial.begin("ranks");
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {

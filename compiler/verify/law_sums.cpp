@@ -193,7 +193,7 @@ const sema::Claim* claim_about_sums(const Subject& subject) {
 }
 
 Finding sums(const Trial& trial, const sema::Claim& claim) {
-  Finding finding{.law = "sums"};
+  Finding& finding = trial.begin("sums");
   const std::vector<Input> inputs = trial.usual_inputs();
   Sweep sweep(trial, inputs.size());
   double worst = -HUGE_VAL;

@@ -125,7 +125,8 @@ Counterexample shown(const Trial& trial, const Input& input, std::uint32_t world
 }  // namespace
 
 Finding sums_fit(const Trial& trial) {
-  Finding finding{.law = "sums_fit", .detail = "sums over ranks, which all are 0"};
+  Finding& finding = trial.begin("sums_fit");
+  finding.detail = "sums over ranks, which all are 0";
   const std::vector<Input> inputs = inputs_of(trial);
   Sweep sweep(trial, inputs.size() * kWorlds.size());
   Sum worst;

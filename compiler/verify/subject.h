@@ -1,6 +1,7 @@
 // The subject of verification: a program that can run on several targets, and its claims. The maker
 // of a Subject decides what runs behind it.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,15 +22,27 @@ struct Shape {
   std::int64_t num_elems() const { return rows * cols; }
 };
 
+using Clock = std::chrono::steady_clock;
+
+/// Ends a law in the midst of an input: the budget is long over.
+struct TimeIsOver {};
+
 struct TensorRequest {
   Shape shape;
   std::uint64_t seed = 0;
   std::uint32_t worker = 0, world = 1;
+  Clock::time_point end = Clock::time_point::max();  // of all laws
+
+  /// Called before each call. Throws TimeIsOver.
+  void require_time() const {
+    if (Clock::now() >= end) throw TimeIsOver{};
+  }
 };
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// One tensor of one rank; errors are those of rt::Session.
+/// One tensor of one rank; errors are those of rt::Session. Calls of tensors and ranks may throw
+/// TimeIsOver.
 class Tensor {
  public:
   virtual ~Tensor() = default;

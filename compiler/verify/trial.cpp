@@ -22,6 +22,17 @@ const sema::Claim* Subject::find_claim_of_sums(sema::ClaimKind kind) const {
   return claim_of(carrier != nullptr ? *carrier : *checked, kind);
 }
 
+TensorRequest Trial::request(const Shape& shape) const {
+  const TensorRequest request{shape, seed, 0, 1, end};
+  request.require_time();
+  return request;
+}
+
+Finding& Trial::begin(std::string law) const {
+  *finding = Finding{.law = std::move(law)};
+  return *finding;
+}
+
 std::vector<Input> Trial::inputs(std::span<const Shape> shapes) const {
   std::vector<Input> all = made_up_inputs(shapes);
   all.insert(all.end(), more_inputs.begin(), more_inputs.end());

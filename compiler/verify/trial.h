@@ -1,6 +1,5 @@
 // The arguments of every law: the subject, the inputs, the seed, and the time limit.
 #pragma once
-#include <chrono>
 #include <functional>
 #include <string>
 
@@ -9,20 +8,23 @@
 
 namespace cinch::verify {
 
-using Clock = std::chrono::steady_clock;
-
 struct Trial {
   const Subject& subject;
   std::vector<Input> more_inputs;  // the user's, tried after the synthetic ones
   std::uint64_t seed = 0;
   Clock::time_point deadline;  // of the running law
+  Clock::time_point end;       // of all laws, in the midst of an input
+  Finding* finding = nullptr;  // of the running law, so far
 
   bool has_time() const { return Clock::now() < deadline; }
   /// Synthetic inputs at these shapes, then the user's.
   std::vector<Input> inputs(std::span<const Shape> shapes) const;
   /// The same at the shapes for laws about values: small and medium.
   std::vector<Input> usual_inputs() const;
-  TensorRequest request(const Shape& shape) const { return {shape, seed, 0, 1}; }
+  /// Throws TimeIsOver.
+  TensorRequest request(const Shape& shape) const;
+  /// What a law finds. It is kept if the time is over in the midst of an input.
+  Finding& begin(std::string law) const;
   /// The value of a claim's expression for a tensor. Throws nothing; errors are those of the
   /// expression.
   rt::Result<double> claimed(HostExprId number, const Shape& shape) const;

@@ -94,14 +94,30 @@ bool Report::all_hold() const {
   return std::ranges::all_of(findings, &Finding::holds);
 }
 
+static Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+static Finding run(const Law& law, Trial& trial) {
+  Finding finding;
+  trial.finding = &finding;
+  try {
+    return law.run(trial);
+  } catch (const TimeIsOver&) {
+    if (finding.holds) finding.cut = "a part of an input";
+    if (finding.detail.empty()) finding.detail = "a call takes too long for the budget";
+    return finding;
+  }
+}
+
 Report verify(const Subject& subject, const Options& options, const BeforeLaw& before) {
   Report report;
   const std::vector<Law> laws = laws_of(subject, report);
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(options.seconds));
+  const Clock::time_point begin = Clock::now(), end = begin + duration_of(options.seconds);
   double weight_left = 0;
   for (const Law& law : laws) weight_left += law.weight;
   Trial trial{subject, options.more_inputs, options.seed, end};
+  trial.end = begin + duration_of(2 * options.seconds + options.more_seconds);
   for (const Law& law : laws) {
     if (!before(law.name, report.findings.size(), laws.size())) break;
     // Time that earlier laws did not need is divided among the remaining ones.
@@ -110,7 +126,7 @@ Report verify(const Subject& subject, const Options& options, const BeforeLaw& b
     trial.deadline =
         now + std::chrono::duration_cast<Clock::duration>(left * law.weight / weight_left);
     weight_left -= law.weight;
-    report.findings.push_back(law.run(trial));
+    report.findings.push_back(run(law, trial));
   }
   return report;
 }

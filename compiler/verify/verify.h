@@ -40,9 +40,11 @@ struct Finding {
 };
 
 struct Options {
-  double seconds = 30;  // for all laws, about; each law tries at least one input
+  double seconds = 30;  // for all laws, about; each law tries at least one input, if there is time
   std::uint64_t seed = 0;
   std::vector<Input> more_inputs;
+  // After twice the seconds and these, laws end in the midst of an input.
+  double more_seconds = 20;
 };
 
 struct Report {

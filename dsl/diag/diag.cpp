@@ -8,18 +8,36 @@
 
 namespace cinch::dsl {
 
+namespace {
+
+// The middle of a text that nobody would read, such as a number of 100,000 digits, is left out.
+std::string readable(std::string text) {
+  constexpr std::size_t kMost = 400, kFirst = 240, kLast = 60;
+  if (text.size() <= kMost) return text;
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u;
+  };
+  // Characters of UTF-8 stay whole.
+  std::size_t begin = kFirst, end = text.size() - kLast;
+  while (begin > kFirst - 3 && continues(begin)) --begin;
+  while (end < text.size() - kLast + 3 && continues(end)) ++end;
+  return text.replace(begin, end - begin, "…");
+}
+
+}  // namespace
+
 Diagnostic& Diagnostic::label(Span where, std::string text) {
-  labels.push_back({where, std::move(text)});
+  labels.push_back({where, readable(std::move(text))});
   return *this;
 }
 
 Diagnostic& Diagnostic::note(std::string text) {
-  notes.push_back({std::move(text), std::nullopt});
+  notes.push_back({readable(std::move(text)), std::nullopt});
   return *this;
 }
 
 Diagnostic& Diagnostic::note(Span where, std::string text) {
-  notes.push_back({std::move(text), where});
+  notes.push_back({readable(std::move(text)), where});
   return *this;
 }
 
@@ -39,6 +57,9 @@ std::string message(const Diagnostic& diag) {
 
 Diagnostic& DiagSink::add(Diagnostic diag) {
   if (diag.severity() == Severity::Error) ++num_errors_;
+  for (DiagArg& arg : diag.args) {
+    if (auto* text = std::get_if<std::string>(&arg)) *text = readable(std::move(*text));
+  }
   all_.push_back(std::move(diag));
   return all_.back();
 }

@@ -112,23 +112,16 @@ class TextRenderer {
     std::string number = std::to_string(source.line_of(span.begin));
     if (number.size() < kGutter) number.insert(0, kGutter - number.size(), ' ');
     const Excerpt excerpt = make_excerpt(source, span);
-    out_ += number + " | " + (excerpt.is_cut_left ? "…" : "") + shown(excerpt.text) +
-            (excerpt.is_cut_right ? "…" : "") + '\n';
+    const auto shown = [&](std::size_t begin, std::size_t end) {
+      return rt::visible_text(excerpt.text.substr(begin, end - begin));
+    };
+    const std::string before = shown(0, excerpt.begin), marked = shown(excerpt.begin, excerpt.end);
+    out_ += number + " | " + (excerpt.is_cut_left ? "…" : "") + before + marked +
+            shown(excerpt.end, excerpt.text.size()) + (excerpt.is_cut_right ? "…" : "") + '\n';
     out_ += std::string(number.size(), ' ') + " | " + (excerpt.is_cut_left ? " " : "");
-    add_blanks(excerpt.text.substr(0, excerpt.begin));
-    const auto marked = excerpt.text.substr(excerpt.begin, excerpt.end - excerpt.begin);
+    add_blanks(before);
     paint(kGreen, std::string(std::max(1u, count_code_points(marked)), '^'));
     out_ += '\n';
-  }
-
-  // Replaces control characters, each by one character, so that the caret stays below its word.
-  static std::string shown(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) {
-      const auto code = static_cast<unsigned char>(c);
-      if ((code < 0x20 && c != '\t') || code == 0x7f) c = '?';
-    }
-    return result;
   }
 
   // Blanks as wide as `text`: tabs stay, every other code point becomes a blank.

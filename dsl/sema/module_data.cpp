@@ -119,13 +119,14 @@ class FileLoader {
       }
       shown += "`";
     }
-    const std::vector<LoadedText> texts = loader_ ? loader_(request) : std::vector<LoadedText>{};
-    if (texts.empty()) {
-      sink_.report<DiagKind::ImportNotFound>(span, shown);
+    const auto texts = loader_ ? loader_(request) : std::vector<LoadedText>{};
+    if (!texts || texts->empty()) {
+      auto& diag = sink_.report<DiagKind::ImportNotFound>(span, shown);
+      if (!texts) diag.note(texts.error().message);
       return;
     }
     ImportedFiles imported{qualifier_of(import), {}};
-    for (const LoadedText& text : texts) {
+    for (const LoadedText& text : *texts) {
       if (const FileUnit* file = load_once(text, span)) imported.files.push_back(file);
     }
     unit.imports.push_back(std::move(imported));
@@ -166,16 +167,18 @@ std::string library_family(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";
   ImportRequest request;
   request.std_path = {name};
-  const std::vector<LoadedText> found = module.load(request);
-  if (found.size() != 1) return "";
-  return std::filesystem::path(found.front().name).parent_path().filename().string();
+  const auto found = module.load(request);
+  if (!found || found->size() != 1) return "";
+  return std::filesystem::path(found->front().name).parent_path().filename().string();
 }
 
 std::string module_of_function(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";
   ImportRequest request;
   request.std_path = {"parts"};
-  for (const LoadedText& file : module.load(request)) {
+  const auto files = module.load(request);
+  if (!files) return "";
+  for (const LoadedText& file : *files) {
     if (file.text.find("\nfn " + name + "(") == std::string::npos) continue;
     return std::filesystem::path(file.name).stem().string();
   }

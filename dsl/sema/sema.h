@@ -15,6 +15,7 @@
 #include "dsl/diag/diag.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
+#include "runtime/core/error.h"
 #include "runtime/core/extern_function.h"
 
 namespace cinch::sema {
@@ -50,8 +51,9 @@ struct LoadedText {
 };
 
 /// Finds the files of an import. A family of the standard library means all its files,
-/// `std.family.name` one of them, and a path one file relative to `from`. Empty: not found.
-using Loader = std::function<std::vector<LoadedText>(const ImportRequest&)>;
+/// `std.family.name` one of them, and a path one file relative to `from`. Empty: not found. An
+/// error says why a file is not read.
+using Loader = std::function<rt::Result<std::vector<LoadedText>>(const ImportRequest&)>;
 
 /// Reads the C++ headers of `extern fn`. If it is empty, calls of such functions are errors.
 using ExternReader = rt::ExternReader;

@@ -137,6 +137,9 @@ typedef struct cinch_compile_options {
   const char* const* include_folders;
   size_t num_include_folders;
   const char* compile_commands; /* a compile_commands.json with their include paths; NULL: none */
+  /* For the text of a stranger: imports lie below this folder, and headers there, in the folders
+   * above, or among the system's. NULL: anywhere. */
+  const char* confine;
 } cinch_compile_options;
 
 /* Compiles the program, or takes it from the cache of compiled programs (docs: CINCH_CACHE). A

@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 8
+#define CINCH_COMPILER_ABI_VERSION 9
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -51,6 +51,7 @@ typedef struct cinch_compiler_request {
   int32_t is_carrier;       /* not 0: compiles the program that carries sums of this one */
   /* Called before give_image if the compiler warns of the program: with text for people. */
   void (*give_warnings)(void* context, const char* text, size_t size);
+  const char* confine; /* as cinch_compile_options */
 } cinch_compiler_request;
 
 /* Returns 0, or another number if `version` is not the library's. */

@@ -86,6 +86,7 @@ CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget targe
     : program_(copy_of(options.program)),
       compiler_(copy_of(options.compiler)),
       compile_commands_(copy_of(options.compile_commands)),
+      confine_(copy_of(options.confine)),
       bindings_(options.bindings, options.bindings + options.num_bindings),
       include_folders_(options.include_folders,
                        options.include_folders + options.num_include_folders),
@@ -112,6 +113,7 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   request.include_folders = include_folders.data();
   request.num_include_folders = include_folders.size();
   request.compile_commands = pointer_to(compile_commands_);
+  request.confine = pointer_to(confine_);
   request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
   request.is_carrier = is_carrier ? 1 : 0;
   if (!is_ahead_of_time) request.give_better = take_better;

@@ -42,7 +42,7 @@ class CompileJob {
  private:
   CallResult<Image> compile(bool is_ahead_of_time, bool is_carrier) const;
 
-  std::optional<std::string> program_, text_, compiler_, compile_commands_;
+  std::optional<std::string> program_, text_, compiler_, compile_commands_, confine_;
   std::vector<std::string> bindings_, include_folders_;
   std::int32_t states_;
   CompileTarget target_;

@@ -21,6 +21,8 @@ constexpr bool is_cpp_type(DType type) {
 struct HeaderSearch {
   std::vector<std::string> include_folders;
   std::string compile_commands;  // a compile_commands.json; empty: none
+  // Imports and headers lie below this folder, or in folders that are searched; empty: anywhere.
+  std::string confine;
 };
 
 struct ExternRequest {

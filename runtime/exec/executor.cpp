@@ -47,6 +47,10 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     CINCH_TRY(evaluate_sizes());
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
+    const BufferIndex narrow = inputs_.narrow.buffer;
+    parts_.begin(inputs_.narrow,
+                 narrow != kNoIndex && image_.buffers[narrow].role == BufferRole::Output,
+                 inputs_.buffers);
     frames_.push_back({entry_->steps});
     return Ok{};
   }
@@ -155,6 +159,12 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return image_.info.exprs.eval_int(id, inputs_.env);
   }
 
+  void run_groups(std::uint32_t index, std::uint64_t begin, std::uint64_t end) CINCH_CALLS_KERNELS {
+    const KernelInfo& kernel = image_.kernels[index];
+    if (!parts_.takes_part(kernel)) return kernels_[index](&args_, begin, end);
+    parts_.run(kernel, kernels_[index], args_, begin, end);
+  }
+
   Result<Next> launch(std::uint32_t index) {
     const auto groups = kernel_groups(image_, index, inputs_.env);
     CINCH_TRY(groups);
@@ -166,7 +176,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       const std::uint64_t begin = task * per_task;
-      kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
+      run_groups(index, begin, std::min(begin + per_task, num_groups));
     };
     const Status status = runner_.run(num_tasks, cancelled_, run_task);
     CINCH_TRY(status);
@@ -190,7 +200,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       num_groups_.push_back(static_cast<std::uint64_t>(*groups));
     }
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
-      if (num_groups_[task] > 0) kernels_[steps[task].index](&args_, 0, num_groups_[task]);
+      if (num_groups_[task] > 0) run_groups(steps[task].index, 0, num_groups_[task]);
     };
     const Status status = runner_.run(steps.size(), cancelled_, run_task);
     CINCH_TRY(status);
@@ -350,6 +360,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::vector<std::uint64_t> sizes_;
   std::vector<std::uint64_t> num_groups_;  // of launches that run side by side
   KernelArgs args_{};
+  PartRunner parts_;
   alignas(64) std::uint32_t status_[kStatusWords] = {};
   alignas(64) std::uint64_t counters_[2] = {};  // of the running launch, in bits
   AccessCounts accesses_;

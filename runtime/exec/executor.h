@@ -12,6 +12,7 @@
 
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
+#include "runtime/exec/narrow_tensor.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/image/image.h"
 #include "runtime/tuning/numbers.h"
@@ -56,6 +57,7 @@ struct CallInputs {
   DrawWords draw{};
   std::span<void* const> buffers;              // by BufferIndex; null if the entry does not use it
   std::span<const std::int64_t> buffer_bytes;  // by BufferIndex
+  NarrowTensor narrow = {};                    // in place of the pointer to its buffer
 };
 
 struct CallOutcome {

@@ -80,7 +80,15 @@ struct KernelInfo {
   std::vector<std::string> fused;        // what it does, for explain: IR operators in order
   HostExprId bytes_read, bytes_written;  // closed formulas, from the kernel IR
   CudaLaunch cuda;
+  // Of gradient and output: those of which group g reads no other elements than those from
+  // g * group_elems to (g + 1) * group_elems, or writes exactly these; and those that the kernel
+  // neither reads nor writes. Tensors of f16 and bf16 are converted accordingly.
+  std::uint32_t group_elems = kNoIndex;
+  std::vector<BufferIndex> tiled, untouched;
 };
+
+/// Groups are tiled only where group_elems * group_multiple is at most this.
+inline constexpr std::uint32_t kMostTiledElems = 1U << 14;
 
 enum class StepKind : std::uint8_t {
   // Kernel `index`; index2, if any: this many launches from this one on, of sequential kernels, may

@@ -90,6 +90,9 @@ void describe(A& a, KernelInfo& x) {
   a("group_multiple", x.group_multiple)("is_ordered", x.is_ordered);
   a("is_sequential", x.is_sequential)("fused", x.fused);
   a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written)("cuda", x.cuda);
+  a.if_any("group_elems", x.group_elems);
+  a.if_any("tiled", x.tiled);
+  a.if_any("untouched", x.untouched);
 }
 template <typename A>
 void describe(A& a, CollectiveInfo& x) {

@@ -204,6 +204,9 @@ class TableChecks {
     for (const HostExprId bytes : {kernel.bytes_read, kernel.bytes_written}) {
       if (bytes.is_valid()) checks_.check_int(bytes, place + " bytes");
     }
+    const std::uint64_t tile = std::uint64_t{kernel.group_elems} * kernel.group_multiple;
+    const bool has_tiles = tile >= 1 && tile <= kMostTiledElems;
+    require(kernel.tiled.empty() || has_tiles, place, "groups of too many elements");
   }
 
   // On a GPU, kernels that do the same are one function, which is always launched in the same way.

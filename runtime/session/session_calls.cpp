@@ -66,6 +66,22 @@ bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place)
   return kind == EntryKind::Finish && has(kind) && is_in_place;
 }
 
+Status Session::Impl::reserve_copy(EntryKind kind, void* data, DType dtype, std::uint64_t step) {
+  AlignedBuffer& copy = kind == EntryKind::Encode ? input : output;
+  const BufferRole role = kind == EntryKind::Encode ? BufferRole::Gradient : BufferRole::Output;
+  const std::int64_t parts_bytes = kPartBytes * runner.threads();
+  narrow = {};
+  // The update of `finish` may lie over the sum, of which other groups are still read.
+  const bool has_parts = dtype != kF32 && kind != EntryKind::Finish && parts_bytes < f32_bytes();
+  if (!has_parts) return reserve_f32(copy);
+  const auto tiled = find_tiled(program->image(), kind, role, env(step));
+  CINCH_TRY(tiled);
+  if (*tiled == kNoIndex) return reserve_f32(copy);
+  CINCH_TRY(copy.resize(parts_bytes));
+  narrow = {*tiled, data, dtype, num_elems(), copy.bytes()};
+  return Ok{};
+}
+
 Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
   CINCH_TRY(check_call(kind));
   const bool is_encode = kind == EntryKind::Encode;
@@ -75,7 +91,8 @@ Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std
   }
   if (num_elems() == 0) return Ok{};
   if (needs_scratch(kind, dtype, is_in_place)) {
-    CINCH_TRY(reserve_f32(is_encode ? input : output));
+    CINCH_TRY(reserve_copy(kind, nullptr, dtype, step));
+    narrow = {};
   }
   const EntryKind runs = kind == EntryKind::DecodeAdd && !has(kind) ? EntryKind::Decode : kind;
   CINCH_TRY(buffers.prepare(runs, env(step), options.poison_memory));
@@ -108,6 +125,7 @@ CallInputs Session::Impl::inputs_of(std::uint64_t step) const {
   inputs.draw = draw_words(options.facts(), step);
   inputs.buffers = buffers.pointers();
   inputs.buffer_bytes = buffers.bytes();
+  inputs.narrow = narrow;
   return inputs;
 }
 
@@ -121,6 +139,7 @@ void Session::Impl::use_best_code() {
 Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
   use_best_code();
   auto outcome = executor.run(kind, inputs_of(step));
+  narrow = {};
   accesses = outcome ? std::move(outcome->accesses) : AccessCounts{};
   return outcome;
 }
@@ -150,15 +169,25 @@ Status Session::Impl::bind_fields_for_encode() {
   return Ok{};
 }
 
-Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step) {
-  CINCH_TRY(bind_gradient(gradient));
+Status Session::Impl::take_gradient(ConstTensorView gradient, std::uint64_t step) {
+  if (gradient.dtype == kF32) return bind_gradient(static_cast<const float*>(gradient.data));
+  // Kernels only read it.
+  auto* const data = const_cast<void*>(gradient.data);
+  CINCH_TRY(reserve_copy(EntryKind::Encode, data, gradient.dtype, step));
+  if (goes_by_parts()) return bind_gradient(nullptr);
+  const auto values = as_f32(gradient);
+  CINCH_TRY(values);
+  return bind_gradient(*values);
+}
+
+Result<bool> Session::Impl::run_encode(ConstTensorView gradient, std::uint64_t step) {
+  CINCH_TRY(take_gradient(gradient, step));
   const auto outcome = run(EntryKind::Encode, step);
   if (outcome) return outcome->non_finite;
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
   // A check may fail because of a value that a later kernel would have reported as non-finite; that
   // takes precedence.
-  const std::span<const float> values(gradient, static_cast<std::size_t>(num_elems()));
-  const auto finite = all_finite(values, runner, options.cancelled);
+  const auto finite = all_finite(gradient, runner, options.cancelled);
   CINCH_TRY(finite);
   if (*finite) return error_of(outcome);
   return true;
@@ -208,17 +237,16 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, s
 
 Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView gradient,
                                                             std::uint64_t step) {
+  narrow = {};
   CINCH_TRY(check_call(EntryKind::Encode));
   CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
   CINCH_TRY(lay_out_payload_bound(info(), env(step), bound));
   CINCH_TRY(payload.resize(bound.size_bytes));
   if (num_elems() == 0) return close_up(false, step);
 
-  const auto values = as_f32(gradient);
-  CINCH_TRY(values);
   CINCH_TRY(buffers.prepare(EntryKind::Encode, env(step), options.poison_memory));
   CINCH_TRY(bind_fields_for_encode());
-  const auto non_finite = run_encode(*values, step);
+  const auto non_finite = run_encode(gradient, step);
   CINCH_TRY(non_finite);
   auto bytes = close_up(*non_finite, step);
   if (bytes && !*non_finite) commit(EntryKind::Encode);
@@ -266,6 +294,7 @@ Status Session::Impl::run_decode(EntryKind kind, float* out, std::uint64_t step)
 
 Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out,
                              std::uint64_t step) {
+  narrow = {};
   CINCH_TRY(check_call(EntryKind::Decode));
   CINCH_TRY(check_tensor(out.data, out.dtype, out.num_elems));
   CINCH_TRY(read(bytes, step));
@@ -275,7 +304,8 @@ Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out
     return run_decode(EntryKind::Decode, static_cast<float*>(out.data), step);
   }
   const auto elems = static_cast<std::size_t>(num_elems());
-  CINCH_TRY(reserve_f32(output));
+  CINCH_TRY(reserve_copy(EntryKind::Decode, out.data, out.dtype, step));
+  if (goes_by_parts()) return run_decode(EntryKind::Decode, nullptr, step);
   auto* values = reinterpret_cast<float*>(output.data());
   CINCH_TRY(run_decode(EntryKind::Decode, values, step));
   return convert_from_f32({values, elems}, out, runner, options.cancelled);
@@ -283,6 +313,7 @@ Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out
 
 Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<float> out,
                                  std::uint64_t step) {
+  narrow = {};
   CINCH_TRY(check_call(EntryKind::DecodeAdd));
   const auto elems = static_cast<std::int64_t>(out.size());
   CINCH_TRY(check_tensor(out.data(), kF32, elems));
@@ -316,6 +347,7 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
 }
 
 Status Session::Impl::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
+  narrow = {};
   CINCH_TRY(check_call(EntryKind::Finish));
   const auto elems = static_cast<std::int64_t>(sum.size());
   CINCH_TRY(check_tensor(sum.data(), kF32, elems));

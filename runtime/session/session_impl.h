@@ -59,6 +59,9 @@ struct Session::Impl {
   Status reserve_f32(AlignedBuffer& buffer) const;
   /// Does a call on a tensor of this type work on an f32 copy?
   bool needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const;
+  /// Reserves memory for the copy: for parts of it if the entry takes the tensor group by group.
+  Status reserve_copy(EntryKind kind, void* data, DType dtype, std::uint64_t step);
+  bool goes_by_parts() const { return narrow.buffer != kNoIndex; }
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
   CallInputs inputs_of(std::uint64_t step) const;
@@ -69,8 +72,10 @@ struct Session::Impl {
   void commit(EntryKind kind);
   /// Returns the elements as f32: the tensor itself, or a converted copy.
   Result<const float*> as_f32(ConstTensorView tensor);
+  /// Binds encode's gradient, whole or part by part.
+  Status take_gradient(ConstTensorView gradient, std::uint64_t step);
   /// Runs encode's kernels on bound buffers. Returns true if the gradient holds a non-finite value.
-  Result<bool> run_encode(const float* gradient, std::uint64_t step);
+  Result<bool> run_encode(ConstTensorView gradient, std::uint64_t step);
   Status bind_fields_for_encode();
   Result<std::span<const std::uint8_t>> close_up(bool non_finite, std::uint64_t step);
   Status read_counts();
@@ -117,8 +122,10 @@ struct Session::Impl {
   const bool needs_copies;             // of states, to undo a step
   std::vector<std::uint8_t> kept;      // all states, one after the other
   AlignedBuffer payload;               // of the last encode
-  AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
-  std::vector<AlignedBuffer> fields;  // fields that cannot lie in the payload itself
+  AlignedBuffer input, output;         // f32 copies of tensors of other types, or of parts of them;
+                                       // scratch of decode_add
+  NarrowTensor narrow;                 // of the running call
+  std::vector<AlignedBuffer> fields;   // fields that cannot lie in the payload itself
   // Data of the running call. It is kept here, so that calls allocate nothing.
   PayloadLayout bound, closed;        // with every count at its bound, or with encode's counts
   std::vector<std::uint32_t> counts;  // of encode

@@ -25,6 +25,7 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
                                                            TensorView update, std::uint64_t step) {
   const auto error_of = [](const Status& status) { return tl::unexpected<Error>(status.error()); };
   syncing = {};
+  narrow = {};
   CINCH_TRY(check_call(EntryKind::Sync));
   CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
   CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));

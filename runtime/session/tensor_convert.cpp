@@ -1,5 +1,4 @@
-// Chunks of 64 Ki elements per task, vectors of 8 within: the language's conversions are templates
-// over both.
+// Chunks of 64 Ki elements per task.
 #include "runtime/session/tensor_convert.h"
 
 #include <algorithm>
@@ -7,15 +6,12 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/core/lang.h"
+#include "runtime/exec/narrow_tensor.h"
 
 namespace cinch::rt {
 namespace {
 
 constexpr std::int64_t kChunkElems = std::int64_t{1} << 16;
-constexpr int kLanes = 8;
-using HalfLanes = lang::Vec<lang::u16, kLanes>;
-using FloatLanes = lang::Vec<float, kLanes>;
 
 /// Runs body(begin, end) over [0, n) in chunks.
 template <typename Body>
@@ -28,28 +24,6 @@ Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* c
   });
 }
 
-// Converts whole vectors, then the rest in a vector of its own.
-template <typename From, typename To, typename FromLanes, typename ToLanes, typename Convert>
-void convert_run(const From* from, To* to, std::int64_t num_elems, const Convert& convert) {
-  for (std::int64_t i = 0; i < num_elems; i += kLanes) {
-    const std::size_t lanes =
-        static_cast<std::size_t>(std::min<std::int64_t>(kLanes, num_elems - i));
-    FromLanes in{};
-    std::memcpy(&in, from + i, lanes * sizeof(From));
-    const ToLanes out = convert(in);
-    std::memcpy(to + i, &out, lanes * sizeof(To));
-  }
-}
-
-template <typename Convert>
-void widen_run(const lang::u16* from, float* to, std::int64_t num_elems, const Convert& convert) {
-  convert_run<lang::u16, float, HalfLanes, FloatLanes>(from, to, num_elems, convert);
-}
-template <typename Convert>
-void narrow_run(const float* from, lang::u16* to, std::int64_t num_elems, const Convert& convert) {
-  convert_run<float, lang::u16, FloatLanes, HalfLanes>(from, to, num_elems, convert);
-}
-
 }  // namespace
 
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
@@ -60,13 +34,8 @@ Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& run
                   static_cast<std::size_t>(end - begin) * sizeof(float));
       return;
     }
-    const auto* source = static_cast<const lang::u16*>(from.data) + begin;
-    float* target = to.data() + begin;
-    if (from.dtype == kF16) {
-      widen_run(source, target, end - begin, [](HalfLanes x) { return lang::from_f16(x); });
-    } else {
-      widen_run(source, target, end - begin, [](HalfLanes x) { return lang::from_bf16(x); });
-    }
+    widen(static_cast<const std::uint16_t*>(from.data) + begin, from.dtype, to.data() + begin,
+          end - begin);
   });
 }
 
@@ -78,13 +47,8 @@ Status convert_from_f32(std::span<const float> from, TensorView to, TaskRunner& 
                   static_cast<std::size_t>(end - begin) * sizeof(float));
       return;
     }
-    const float* source = from.data() + begin;
-    auto* target = static_cast<lang::u16*>(to.data) + begin;
-    if (to.dtype == kF16) {
-      narrow_run(source, target, end - begin, [](FloatLanes x) { return lang::f32_to_f16(x); });
-    } else {
-      narrow_run(source, target, end - begin, [](FloatLanes x) { return lang::f32_to_bf16(x); });
-    }
+    narrow(from.data() + begin, static_cast<std::uint16_t*>(to.data) + begin, to.dtype,
+           end - begin);
   });
 }
 

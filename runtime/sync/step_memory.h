@@ -2,7 +2,10 @@
 // gradients and updates may still be read.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory_resource>
 #include <vector>
 
 #include "runtime/call/tensor_view.h"
@@ -16,7 +19,7 @@ class StepMemory {
   StepMemory(const Plan& plan, std::uint32_t rank);
 
   /// Begins a step: forgets all tensors.
-  void clear() { num_added_ = 0; }
+  void clear();
   /// Adds one tensor, once a step. An update may be its gradient's memory; if the rank has a part
   /// of the tensor, the update may be that part of the gradient. Errors: InvalidArgument (the
   /// update overlaps other memory of the step; names both tensors).
@@ -34,6 +37,17 @@ class StepMemory {
     std::uint32_t tensor = 0;
     Range gradient, update;
   };
+  // Memory that some tensors have taken.
+  class Ranges {
+   public:
+    explicit Ranges(std::pmr::memory_resource* nodes) : ends_(nodes) {}
+    bool overlap(const Range& range) const;
+    void add(Range range);
+    void clear() { ends_.clear(); }
+
+   private:
+    std::pmr::map<std::uintptr_t, std::uintptr_t> ends_;  // by beginning; they do not meet
+  };
   static Range range_of(const ConstTensorView& view);
   /// Is the update the gradient's own memory, element by element?
   bool is_in_place(std::uint32_t tensor, const ConstTensorView& gradient,
@@ -43,6 +57,10 @@ class StepMemory {
   const std::uint32_t rank_;
   std::vector<Added> added_;
   std::size_t num_added_ = 0;
+  // A step allocates nothing.
+  std::vector<std::byte> room_;
+  std::pmr::monotonic_buffer_resource nodes_{room_.data(), room_.size()};
+  Ranges gradients_{&nodes_}, updates_{&nodes_};
 };
 
 }  // namespace cinch::rt

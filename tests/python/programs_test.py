@@ -155,6 +155,12 @@ class Programs(TestCase):
         self.assertEqual(self.payload(found), self.payload(beside))
         self.fails(cinch.ProgramError, "levels.h", cinch.compile, self.path("levels"), text=source)
 
+    def test_a_text_is_confined(self):
+        folder = os.path.join(SOURCE, "examples", "extern_fn")
+        program = os.path.join(folder, "levels.cinch")
+        self.assertEqual(self.payload(cinch.compile(program, confine=folder)), self.payload(cinch.compile(program)))
+        self.fails(cinch.ProgramError, "only files below", cinch.compile, program, confine=os.path.join(SOURCE, "docs"))
+
     def test_programs_outlive_their_names(self):
         session = cinch.compile("onebit").session(self.gradient)
         gc.collect()

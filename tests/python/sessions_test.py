@@ -1,5 +1,6 @@
 """Sessions of the Python package, compared with the command and the interpreter byte for byte."""
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -51,6 +52,51 @@ class Unloading(TestCase):
     def test_the_process_outlives_it(self):
         done = subprocess.run([sys.executable, "-c", UNLOADS], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, "alive\n"), done.stderr)
+
+
+def as_bfloat16(values):
+    """The bits of the nearest bf16 of finite values."""
+    bits = values.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+class NarrowTensors(TestCase):
+    """A call on f16 or bf16 gives the bits of one on the f32 of the same values, and takes no more memory beside than `cinch explain` says."""
+
+    def test_bits_and_memory(self):
+        programs = ["onebit", "topk", "qsgd", "fp16"]
+        if os.environ.get("CINCH_LONG", "0") not in ("", "0"):
+            programs = [each["example"]["program"] for each in json.loads(run_command("list", "--json"))]
+        for name in programs:
+            with self.subTest(name):
+                self.check(name, 100_003)
+
+    def check(self, name, count):
+        threads = 3
+        said = json.loads(run_command("explain", name, "--elements", count, "--json"))
+        copies = said["narrow_copies"]
+        if "sync" in [copy["call"] for copy in copies]:
+            return
+        most = sum(copy["bytes"] * (threads if copy["is_for_each_thread"] else 1) for copy in copies)
+        program = cinch.compile(name)
+        columns = said.get("columns", 1)
+        for is_half in (True, False):
+            wide = normal(count // columns, columns, seed=3) * np.float32(0.01)
+            narrow = wide.astype(np.float16) if is_half else as_bfloat16(wide)
+            wide = narrow.astype(np.float32) if is_half else (narrow.astype(np.uint32) << 16).view(np.float32)
+            if columns == 1:
+                narrow, wide = narrow.reshape(-1), wide.reshape(-1)
+            with program.session(wide, threads=threads) as of_f32, program.session(narrow, threads=threads) as of_narrow:
+                for step in range(2):
+                    payload = of_f32.encode(step, wide)
+                    self.assertEqual(of_narrow.encode(step, narrow), payload)
+                    update, short = np.empty_like(wide), np.empty_like(narrow)
+                    of_f32.decode(step, payload, out=update)
+                    of_narrow.decode(step, payload, out=short)
+                    self.assertSameBits(short, update.astype(np.float16) if is_half else as_bfloat16(update))
+                self.assertLessEqual(of_narrow.workspace_bytes, of_f32.workspace_bytes + most)
+        if name == "onebit":
+            self.assertTrue(all(copy["is_for_each_thread"] for copy in copies))
 
 
 class AgainstTheCommand(TestCase):

@@ -108,6 +108,12 @@ void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
           "--compile-commands", headers.compile_commands,
           "a compile_commands.json; these headers are read with its include paths and macros")
       ->type_name("FILE");
+  command
+      ->add_option("--confine", headers.confine,
+                   "a folder, for the text of a stranger: imports lie below it, and headers of "
+                   "`extern fn` there, in folders of -I, or among the system's")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
 }
 
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {

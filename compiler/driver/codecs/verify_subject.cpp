@@ -48,19 +48,23 @@ std::vector<verify::Bytes> states_of(Codec& codec) {
 
 class CodecTensor : public verify::Tensor {
  public:
-  explicit CodecTensor(std::unique_ptr<Codec> codec) : codec_(std::move(codec)) {}
+  CodecTensor(std::unique_ptr<Codec> codec, const verify::TensorRequest& request)
+      : codec_(std::move(codec)), request_(request) {}
 
   rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
+    request_.require_time();
     return as_result([&] { return codec_->encode(rt::ConstTensorView(gradient), step); });
   }
   rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
                     std::uint64_t step) override {
+    request_.require_time();
     return as_result([&] {
       codec_->decode(payload, out, step);
       return rt::Ok{};
     });
   }
   rt::Status finish(std::span<float> sum, std::uint64_t step) override {
+    request_.require_time();
     return as_result([&] {
       codec_->finish(sum, step);
       return rt::Ok{};
@@ -73,9 +77,11 @@ class CodecTensor : public verify::Tensor {
 
  protected:
   Codec& codec() { return *codec_; }
+  const verify::TensorRequest& request() const { return request_; }
 
  private:
   std::unique_ptr<Codec> codec_;
+  verify::TensorRequest request_;
 };
 
 // A program with a `sync` body in a world of one rank; its update is used as the payload.
@@ -84,6 +90,7 @@ class LoneTensor : public CodecTensor {
   using CodecTensor::CodecTensor;
 
   rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
+    request().require_time();
     return as_result([&] {
       std::vector<float> update(gradient.size());
       rt::LoneRank ranks;
@@ -104,10 +111,12 @@ class LoneTensor : public CodecTensor {
 class CodecRanks : public verify::Ranks {
  public:
   CodecRanks(const verify::TensorRequest& request, const CodecFactory& factory)
-      : group_(factory, {request.shape.rows, request.shape.cols}, request.world) {}
+      : group_(factory, {request.shape.rows, request.shape.cols}, request.world),
+        request_(request) {}
 
   rt::Result<std::vector<std::vector<float>>> sync(std::span<const std::vector<float>> gradients,
                                                    std::uint64_t step) override {
+    request_.require_time();
     const std::vector<rt::ConstTensorView> views(gradients.begin(), gradients.end());
     return as_result([&] { return group_.sync(views, step); });
   }
@@ -122,6 +131,7 @@ class CodecRanks : public verify::Ranks {
 
  private:
   RankGroup group_;
+  verify::TensorRequest request_;
 };
 
 // A compiled program, and the options that its factory reads when it opens a codec.
@@ -145,9 +155,9 @@ class CodecTarget : public verify::Target {
       const CodecFactory& factory = machine_->factory;
       auto codec = factory.open(shape, request.worker, request.world);
       if (factory.info().has_sync) {
-        return std::make_unique<LoneTensor>(std::move(codec));
+        return std::make_unique<LoneTensor>(std::move(codec), request);
       }
-      return std::make_unique<CodecTensor>(std::move(codec));
+      return std::make_unique<CodecTensor>(std::move(codec), request);
     });
   }
 

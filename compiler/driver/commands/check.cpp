@@ -26,8 +26,9 @@ ExitCode run_check(const CheckOptions& options) {
     // A file that another one imports was already checked with it.
     const dsl::SourceBuffer* known = front_end.sources.find_name(path);
     const dsl::FileId file = known != nullptr ? known->id() : load(front_end, path).id();
-    sema::check_module(front_end.sources, file, load_import, front_end.sink,
-                       sema::CheckDepth::Everything, service::extern_reader(options.headers));
+    sema::check_module(front_end.sources, file, service::import_loader(options.headers.confine),
+                       front_end.sink, sema::CheckDepth::Everything,
+                       service::extern_reader(options.headers));
   }
   const DiagnosticsFormat format = options.json ? DiagnosticsFormat::Json : options.diagnostics;
   print_diagnostics(front_end.sink, front_end.sources, format);

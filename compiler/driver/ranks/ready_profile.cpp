@@ -116,11 +116,17 @@ std::vector<Row> rows_of_json(const std::string& path, const std::string& text) 
 }
 
 // When the tensor is ready, given that the one before it was ready at `before`.
-double ready_us(const Row& row, double before) {
-  const double ready = row.gap_us ? before + *row.gap_us : row.ready_us.value_or(NAN);
-  const bool falls = !(ready >= before) || (row.ready_us && !(*row.ready_us >= before - 1));
+double ready_us(const Row& row, double before, bool is_first) {
   if (!row.gap_us && !row.ready_us) refuse(row.where, "neither ready_gap_us nor ready_us");
-  if (falls || !std::isfinite(ready)) {
+  if (!std::isfinite(row.gap_us.value_or(0)) || !std::isfinite(row.ready_us.value_or(0))) {
+    refuse(row.where, fmt::format("{} has a time that is not a finite number", row.name));
+  }
+  const double ready = row.gap_us ? before + *row.gap_us : *row.ready_us;
+  const bool falls = ready < before || (row.ready_us && *row.ready_us < before - 1);
+  if (falls && is_first) {
+    refuse(row.where, fmt::format("{} is ready before time 0: times are not negative", row.name));
+  }
+  if (falls) {
     refuse(row.where,
            fmt::format("{} is ready before the tensor ahead of it: times do not fall", row.name));
   }
@@ -150,7 +156,7 @@ std::vector<ReadyTensor> read_profile(const std::string& path) {
     if (!is_count) {
       refuse(row.where, fmt::format("{} has no number of elements (numel)", row.name));
     }
-    time_us = ready_us(row, time_us);
+    time_us = ready_us(row, time_us, tensors.empty());
     tensors.push_back({row.name, static_cast<std::int64_t>(elems), time_us * kMicroseconds});
   }
   return tensors;

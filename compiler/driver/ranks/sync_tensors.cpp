@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "compiler/bench/rounds.h"
@@ -147,13 +149,15 @@ std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTens
   RankTensors ordered;
   ordered.is_folder = tensors.is_folder;
   std::vector<double> ready;
+  std::map<std::string_view, std::size_t> left;
+  for (std::size_t i = 0; i < tensors.names.size(); ++i) left.emplace(tensors.names[i], i);
   for (const ReadyTensor& of : read_profile(options.profile)) {
-    const auto found = std::ranges::find(tensors.names, of.name);
-    if (found == tensors.names.end()) {
+    const auto found = left.find(of.name);
+    if (found == left.end()) {
       throw CommandError(ExitCode::AtFault,
                          fmt::format("{}: the input has no tensor {}", options.profile, of.name));
     }
-    rt::NpyArray& array = tensors.arrays[static_cast<std::size_t>(found - tensors.names.begin())];
+    rt::NpyArray& array = tensors.arrays[found->second];
     if (array.num_elems() != of.num_elems) {
       throw CommandError(ExitCode::AtFault,
                          fmt::format("{}: {} has {} elements, the input {}", options.profile,
@@ -162,9 +166,10 @@ std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTens
     ordered.names.push_back(of.name);
     ordered.arrays.push_back(std::move(array));
     ready.push_back(of.ready_seconds);
+    left.erase(found);
   }
-  for (const std::string& name : tensors.names) {
-    if (std::ranges::find(ordered.names, name) != ordered.names.end()) continue;
+  if (!left.empty()) {
+    const std::string_view name = left.begin()->first;
     throw CommandError(ExitCode::AtFault,
                        fmt::format("{}: it does not say when {} is ready", options.profile, name));
   }

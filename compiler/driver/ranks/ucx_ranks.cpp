@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 
 #include "compiler/driver/process/interrupt.h"
 #include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/child_process.h"
 #include "runtime/core/environment.h"
 #include "runtime/transports/ucx/keyed_hash.h"
@@ -46,9 +48,22 @@ std::optional<std::uint32_t> number_from_environment(const char* name) {
   throw CommandError(ExitCode::Usage, fmt::format("{} is '{}', which is not a number", name, text));
 }
 
+// Once, by the process that the user starts. What is no regular file, such as a pipe, has no
+// permissions that mean anything.
+void warn_if_readable(const std::string& file) {
+  struct stat found{};
+  constexpr ::mode_t kOthersRead = S_IRGRP | S_IROTH;
+  if (is_started_by_command() || output_settings().is_quiet) return;
+  if (::stat(file.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  if ((found.st_mode & kOthersRead) == 0) return;
+  print_aside("warning: others may read the secret in '{}' (mode {:03o}); chmod 600 keeps it\n",
+              file, found.st_mode & 0777u);
+}
+
 // Without the final line end, which editors add.
 std::string read_secret(const std::string& file) {
   if (file.empty()) return from_environment(kSecret);
+  warn_if_readable(file);
   std::ifstream stream(file, std::ios::binary);
   std::string secret{std::istreambuf_iterator<char>(stream), {}};
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
@@ -92,9 +107,9 @@ class LaunchedRanks {
     if (options.rendezvous.empty()) {
       command.insert(command.end(), {"--rendezvous", free_rendezvous()});
     }
+    if (read_secret(options.secret_file).empty()) ::setenv(kSecret, random_secret().c_str(), 1);
     ::setenv(kLaunched, "1", 1);
     ::setenv("WORLD_SIZE", std::to_string(world).c_str(), 1);
-    if (read_secret(options.secret_file).empty()) ::setenv(kSecret, random_secret().c_str(), 1);
     for (std::uint32_t rank = 0; rank < world; ++rank) {
       ::setenv("RANK", std::to_string(rank).c_str(), 1);
       children_.push_back({start_child(command), std::nullopt});

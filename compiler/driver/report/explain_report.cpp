@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/jit/compile_program.h"
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
@@ -22,6 +23,7 @@
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/params.h"
+#include "runtime/exec/narrow_tensor.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {
@@ -116,6 +118,7 @@ class Report {
     const HostExprId workspace = workspace_bytes();
     report["workspace"] = text(workspace);
     report["workspace_bytes"] = value(workspace);
+    report["narrow_copies"] = narrow_copies();
     report["fusion"] = {{"apart", apart_list(kernels_, inputs_.apart, env_, inputs_.sources)},
                         {"steps", inputs_.steps}};
     return report;
@@ -227,6 +230,31 @@ class Report {
             {"random_words_per_element", per_element(floor_sweeps.random_words)},
             {"kernel_list", of_entry.list()},
             {"move_list", of_entry.moves()}};
+  }
+
+  // What calls on f16 and bf16 take beside on a CPU: an f32 copy of the tensor, or of parts of it
+  // for each thread.
+  json narrow_copies() {
+    const rt::ProgramImage image = codegen::image_without_code(kernels_, "cpu");
+    const std::int64_t whole = 4 * env_.n;
+    json list = json::array();
+    const auto add = [&](rt::EntryKind kind, rt::BufferRole role) {
+      if (!kernels_.entries[static_cast<std::size_t>(kind)].present) return;
+      const bool is_sync = kind == rt::EntryKind::Sync;
+      const bool may_have_parts = kind == rt::EntryKind::Encode || kind == rt::EntryKind::Decode;
+      const bool has_parts =
+          may_have_parts &&
+          rt::find_tiled(image, kind, role, env_).value_or(rt::kNoIndex) != rt::kNoIndex;
+      list.push_back(
+          {{"call", kir::entry_name(kind)},
+           {"bytes", has_parts ? std::min(rt::kPartBytes, whole) : (is_sync ? 2 : 1) * whole},
+           {"is_for_each_thread", has_parts}});
+    };
+    add(rt::EntryKind::Encode, rt::BufferRole::Gradient);
+    add(rt::EntryKind::Decode, rt::BufferRole::Output);
+    add(rt::EntryKind::Finish, rt::BufferRole::Output);
+    add(rt::EntryKind::Sync, rt::BufferRole::Gradient);
+    return list;
   }
 
   HostExprId workspace_bytes() {

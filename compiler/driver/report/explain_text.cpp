@@ -251,6 +251,13 @@ class Explanation {
                       state["in_place"].get<bool>() ? "updated in place" : "and a second buffer"));
     }
     add("workspace", number_of_bytes(report_["workspace_bytes"]) + " bytes");
+    std::string copies;
+    for (const json& copy : report_["narrow_copies"]) {
+      copies += fmt::format("{}{} {} bytes{}", copies.empty() ? "" : ", ",
+                            copy["call"].get<std::string>(), number_of_bytes(copy["bytes"]),
+                            copy["is_for_each_thread"].get<bool>() ? " a thread" : "");
+    }
+    add("f16, bf16", copies + " more");
   }
 
   void add_aggregation() {

@@ -103,7 +103,7 @@ class SetItems : Part {
   Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
   bool has_param(Instance& from, std::span<const ast::Name> path);
-  Value given_value(const ast::SetItem& node);
+  Value given_value(const ast::SetItem& node, const std::optional<InnerParam>& target);
   HostExprId set_value(const Value& value, DType dtype);
   void set_elements(Instance& instance, const ast::SetItem& node, const Value& value);
   void set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span);

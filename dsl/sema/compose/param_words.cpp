@@ -85,7 +85,14 @@ Value ParamWords::compared(ast::ExprId id, ast::ExprId other) {
 }
 
 bool ParamWords::may_be_word(ast::ExprId id) {
-  const ast::Name* name = id ? name_in(tree(), id) : nullptr;
+  if (!id) return false;
+  if (const auto* choice = std::get_if<ast::If>(&tree()[id].node)) {
+    return may_be_word(tree()[choice->then].value) || may_be_word(choice->otherwise);
+  }
+  if (const auto* block = std::get_if<ast::BlockExpr>(&tree()[id].node)) {
+    return may_be_word(tree()[block->block].value);
+  }
+  const ast::Name* name = name_in(tree(), id);
   if (name == nullptr || all_.names.find_symbol(name->text) != nullptr ||
       is_builtin_name(name->text)) {
     return false;

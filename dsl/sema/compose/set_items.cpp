@@ -111,11 +111,24 @@ HostExprId SetItems::set_value(const Value& value, DType dtype) {
   return pool().cast(number, host_type_of(dtype));
 }
 
-Value SetItems::given_value(const ast::SetItem& node) {
+// The words of the parameter hide other names: `set inner.fit = if step > 9 { gamma } else { … }`.
+Value SetItems::given_value(const ast::SetItem& node, const std::optional<InnerParam>& target) {
   const ModeScope scope(mode_);
   mode_.in_host = true;
   mode_.in_set = true;
-  return all_.exprs.expr(node.value);
+  Scope& words = env_->scopes.emplace_back();
+  const auto* type =
+      target && target->param->type
+          ? std::get_if<ast::EnumType>(&target->owner->tree()[target->param->type].node)
+          : nullptr;
+  for (std::size_t i = 0; type != nullptr && i < type->names.size(); ++i) {
+    Symbol& word = words[type->names[i].text];
+    word.value = host_value(pool().const_int(static_cast<std::int64_t>(i)), node.path.back().span);
+    word.is_word = true;
+  }
+  const Value value = all_.exprs.expr(node.value);
+  env_->scopes.pop_back();
+  return value;
 }
 
 void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
@@ -130,7 +143,7 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const auto word =
       target ? word_given(target->owner->tree(), *target->param, tree(), node.value) : std::nullopt;
   const Value value =
-      word ? all_.constants.constant(*word, tree()[node.value].span) : given_value(node);
+      word ? all_.constants.constant(*word, tree()[node.value].span) : given_value(node, target);
   const bool is_number = value.is_host() && !value.is_big;
   if (!is_number && reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");

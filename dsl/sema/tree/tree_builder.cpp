@@ -10,8 +10,28 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+// Elements are numbered by u32. Where a size has `n` or a parameter, the call finds out.
+bool TreeBuilder::has_too_many(const Type& type) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  std::int64_t num_elems = 1;
+  for (int i = 0; i < type.rank; ++i) {
+    if (!pool().is_const(type.dims[i])) continue;
+    const std::int64_t size = pool().const_value(type.dims[i]).as_int();
+    if (size >= kMost || (size > 0 && num_elems >= kMost / size)) return true;
+    num_elems *= std::max<std::int64_t>(size, 1);
+  }
+  return false;
+}
+
 Value TreeBuilder::typed(Expr expr) {
   expr.type = sizes_.in_one_form(expr.type);
+  const auto has_reported = [&](ExprId arg) {
+    return arg && has_too_many(out_.exprs[arg.index()].type);
+  };
+  if (has_too_many(expr.type) && std::ranges::none_of(expr.args, has_reported)) {
+    reporter_.report<DiagKind::DoesNotHold>(expr.span, "an array has fewer than 2^32 elements")
+        .note("here " + sizes_.type_text(expr.type));
+  }
   Value value;
   value.kind = ValueKind::Typed;
   value.span = expr.span;

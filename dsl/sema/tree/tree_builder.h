@@ -58,6 +58,7 @@ class TreeBuilder : Part {
                 const std::function<void(Expr&)>& set = {});
 
  private:
+  bool has_too_many(const Type& type);
   bool is_leaf(const Value& value) const;
   bool has_filter(ExprId id) const;
 

@@ -44,10 +44,22 @@ bool is_of_proc(const fs::path& path) {
   return ::statfs(folder_of(path).c_str(), &found) == 0 && found.f_type == PROC_SUPER_MAGIC;
 }
 
+// May somebody else have put the link there, to lead our output to a file of ours? Linux asks the
+// same where fs.protected_symlinks is set.
+bool is_planted(const fs::path& path, const Stat& link) {
+  Stat folder{};
+  if (::stat(folder_of(path).c_str(), &folder) != 0) return false;
+  const bool is_shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+  return is_shared && link.st_uid != ::geteuid() && link.st_uid != folder.st_uid;
+}
+
 // Follows links by hand, since the last one may lead to a file that does not exist yet.
 Code follow_links(fs::path& path) {
   for (int i = 0; i < kMostLinks; ++i) {
-    if (!is_link(path) || is_of_proc(path)) return 0;
+    Stat found{};
+    const bool is_link = ::lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+    if (!is_link || is_of_proc(path)) return 0;
+    if (is_planted(path, found)) return EACCES;
     std::error_code error;
     const fs::path to = fs::read_symlink(path, error);
     if (error) return error.value();

@@ -38,6 +38,7 @@ class CompileOptions(ctypes.Structure):
         ("include_folders", POINTER(c_char_p)),
         ("num_include_folders", c_size_t),
         ("compile_commands", c_char_p),
+        ("confine", c_char_p),
     ]
 
 

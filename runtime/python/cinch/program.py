@@ -151,6 +151,7 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     bindings: Optional[Mapping[str, Value]] = None,
     include_folders: Sequence[StrPath] = (),
     compile_commands: Optional[StrPath] = None,
+    confine: Optional[StrPath] = None,
     device: Optional[int] = None,
     **parameters: Value,
 ) -> Program:
@@ -165,6 +166,8 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         cpu: "x86-64", "x86-64-v3" or "x86-64-v4"; by default what this processor is.
         include_folders: where the C++ headers of `extern fn` are looked for, behind the folder of the program's file.
         compile_commands: a compile_commands.json, whose include paths are looked at, too.
+        confine: for the text of a stranger: imports lie below this folder, and headers there, in `include_folders`, or
+            among the system's.
         device: the number of a GPU, for which code is then made; None: for CPUs.
         bindings: parameters whose names are also arguments of this function.
         **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`. Where a parameter takes words, one of
@@ -187,6 +190,7 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         include_folders=(ctypes.c_char_p * len(folders))(*folders),
         num_include_folders=len(folders),
         compile_commands=None if compile_commands is None else _library.c_text(compile_commands),
+        confine=None if confine is None else _library.c_text(confine),
         cpu=None if cpu is None else _library.c_text(cpu),
         states=_abi.STATES[states],
         device=0 if device is None else 1,

@@ -33,7 +33,8 @@ bool is_unchanged(const HeaderFile& file) {
 class LastHeader {
  public:
   const HeaderUnit& read(const CinchExternRequest& request) {
-    std::string key = std::string(request.header) + '\n' + request.compile_commands;
+    std::string key =
+        std::string(request.header) + '\n' + request.compile_commands + '\n' + request.confine;
     for (std::size_t i = 0; i < request.num_include_folders; ++i) {
       key += std::string("\n") + request.include_folders[i];
     }

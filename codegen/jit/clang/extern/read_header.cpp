@@ -10,9 +10,11 @@
 #include <clang/Tooling/JSONCompilationDatabase.h>
 #include <llvm/Support/VirtualFileSystem.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "codegen/jit/clang/extern/header_unit.h"
+#include "runtime/core/files/confined.h"
 
 namespace cinch::clang_backend {
 namespace {
@@ -24,14 +26,30 @@ constexpr std::size_t kMostErrors = 4;
 class RegularFiles : public llvm::vfs::ProxyFileSystem {
  public:
   using ProxyFileSystem::ProxyFileSystem;
+  /// From now on only files below one of these folders are there.
+  void confine(std::vector<std::string> folders) { folders_ = std::move(folders); }
+  llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override {
+    if (is_hidden(path.str())) return std::make_error_code(std::errc::no_such_file_or_directory);
+    return ProxyFileSystem::status(path);
+  }
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(
       const llvm::Twine& path) override {
+    if (is_hidden(path.str())) return std::make_error_code(std::errc::no_such_file_or_directory);
     const auto status = ProxyFileSystem::status(path);
     if (!status) return status.getError();
     if (!status->isRegularFile()) return std::make_error_code(std::errc::invalid_argument);
     if (status->getSize() > kMostBytes) return std::make_error_code(std::errc::file_too_large);
     return ProxyFileSystem::openFileForRead(path);
   }
+
+ private:
+  bool is_hidden(const std::string& path) const {
+    return !folders_.empty() && std::ranges::none_of(folders_, [&](const std::string& folder) {
+      return rt::lies_below(path, folder);
+    });
+  }
+
+  std::vector<std::string> folders_;
 };
 
 class FirstErrors : public clang::DiagnosticConsumer {
@@ -128,6 +146,16 @@ std::shared_ptr<clang::CompilerInvocation> make_invocation(
   return {std::move(made)};
 }
 
+// The folder to which a text is confined, those that the user names, and the system's.
+std::vector<std::string> searched_folders(const clang::CompilerInvocation& invocation,
+                                          const std::string& confine) {
+  const clang::HeaderSearchOptions& search = invocation.getHeaderSearchOpts();
+  std::vector<std::string> folders = {confine, search.ResourceDir};
+  for (const auto& entry : search.UserEntries) folders.push_back(entry.Path);
+  std::erase_if(folders, [](const std::string& folder) { return folder.empty(); });
+  return folders;
+}
+
 void add_files(const clang::SourceManager& sources, std::vector<HeaderFile>& found) {
   for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
     const auto main = sources.getFileEntryRefForID(sources.getMainFileID());
@@ -160,6 +188,7 @@ HeaderUnit read_header(const CinchExternRequest& request, const std::string& mor
   }
   const auto invocation = make_invocation(args, *engine, both);
   if (!invocation) return unit;
+  if (*request.confine) files->confine(searched_folders(*invocation, request.confine));
   unit.tree = clang::ASTUnit::LoadFromCompilerInvocation(
       invocation, std::make_shared<clang::PCHContainerOperations>(), engine,
       new clang::FileManager(invocation->getFileSystemOpts(), both));

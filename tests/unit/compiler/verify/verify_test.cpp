@@ -132,7 +132,7 @@ struct FakeTarget : Target {
 
 class VerifyTest : public testing::Test {
  protected:
-  Report report_of(Defect defect, double seconds = 5) {
+  Report report_of(Defect defect, double seconds = 5, double more_seconds = 20) {
     Subject subject;
     subject.checked = &program;
     subject.ir = &ir;
@@ -142,6 +142,7 @@ class VerifyTest : public testing::Test {
     }
     Options options;
     options.seconds = seconds;
+    options.more_seconds = more_seconds;
     return verify(subject, options, [](auto&&...) { return true; });
   }
   // The names of the laws that fail, each followed by a blank.
@@ -164,6 +165,16 @@ TEST_F(VerifyTest, APlainProgramKeepsAllLaws) {
   EXPECT_TRUE(report.all_hold());
   EXPECT_EQ(report.findings.size(), 8u);
   for (const Finding& finding : report.findings) EXPECT_EQ(finding.cut, "") << finding.law;
+}
+
+TEST_F(VerifyTest, LawsEndInTheMidstOfAnInputIfTheBudgetIsLongOver) {
+  const Report report = report_of(Defect::None, 0, 0);
+  EXPECT_TRUE(report.all_hold());
+  EXPECT_EQ(report.findings.size(), 8u);
+  for (const Finding& finding : report.findings) {
+    EXPECT_NE(finding.law, "");
+    EXPECT_EQ(finding.cut, "a part of an input") << finding.law;
+  }
 }
 
 TEST_F(VerifyTest, EachLawSeesItsOwnDefect) {

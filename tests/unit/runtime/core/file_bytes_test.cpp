@@ -92,6 +92,21 @@ TEST_F(FileBytesTest, ALinkToNothingMakesItsTarget) {
   EXPECT_EQ(text_at(folder / "target"), "new");
 }
 
+TEST_F(FileBytesTest, ALinkThatAnotherUserPutIntoASharedFolderIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives links away";
+  fs::create_symlink("target", folder / "link");
+  ASSERT_EQ(::lchown((folder / "link").c_str(), 65534, 65534), 0);
+  ASSERT_TRUE(write_file_bytes(folder / "link", bytes_of("of a folder of our own")));
+  ASSERT_EQ(::chmod(folder.c_str(), 01777), 0);
+  const auto status = write_file_bytes(folder / "link", bytes_of("new"));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().native_code, EACCES);
+  EXPECT_EQ(fs::file_size(folder / "target"), 22u);
+  // The owner of the folder may put links there.
+  ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(write_file_bytes(folder / "link", bytes_of("new")));
+}
+
 TEST_F(FileBytesTest, LoopsAndFoldersAreErrors) {
   fs::create_symlink("b", folder / "a");
   fs::create_symlink("a", folder / "b");
