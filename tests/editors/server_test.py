@@ -96,6 +96,10 @@ class Diagnostics(Session):
         begin = len(line[:line.index("unknown")].encode("utf-16-le")) // 2
         self.assertEqual((found[0].range.start.character, found[0].range.end.character), (begin, begin + 7))
 
+    async def test_escape_marks_of_writing_direction(self):
+        found = await self.editor.open(URI, "compressor a = \u202e\u009b\n")
+        self.assertIn("`\\u202e\\u009b`", found[0].message)
+
     async def test_read_imports_again_when_a_document_is_saved(self):
         with tempfile.TemporaryDirectory() as folder:
             part = os.path.join(folder, "part.cinch")
