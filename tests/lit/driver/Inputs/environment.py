@@ -42,6 +42,7 @@ def variables_in_sources():
             names |= set(re.findall(r'"([A-Z][A-Z0-9_]{2,})"', text))
         if path.endswith("ucx_module.cpp"):  # settings of UCX by parts of their names
             names = {"UCX_*"}
+        names = {"UCX_*" if name.startswith("UCX_") else name for name in names}
         found |= names
     return found - NOT_READ | BY_THE_LIBRARY
 
