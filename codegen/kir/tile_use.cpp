@@ -86,9 +86,11 @@ void note_tile_use(const KernelProgram& program, Kernel& kernel) {
     if (role != rt::BufferRole::Gradient && role != rt::BufferRole::Output) continue;
     const Use use = found.of(b);
     if (use == Use::None) info.untouched.push_back(b);
-    if (use == Use::Tiled && group_elems) info.tiled.push_back(b);
+    if (use == Use::Tiled && group_elems) {
+      info.tiled.push_back(b);
+      info.group_elems = *group_elems;
+    }
   }
-  if (!info.tiled.empty()) info.group_elems = *group_elems;
 }
 
 }  // namespace cinch::kir

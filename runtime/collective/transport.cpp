@@ -267,7 +267,8 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
       return tl::unexpected<Error>(timed_out(transport, ticket, timeout));
     }
     if (log.is_due(standstill)) {
-      tell_log(*log.line(transport, ticket, standstill, what ? what() : "an exchange"));
+      const auto line = log.line(transport, ticket, standstill, what ? what() : "an exchange");
+      if (line) tell_log(*line);
     }
     transport.pause(kLook);
   }

@@ -144,8 +144,10 @@ void PartRunner::run(const KernelInfo& kernel, KernelFunction function, const Ke
         std::min(static_cast<std::int64_t>(last * each), tensor_.num_elems) - first_elem;
     auto* const data = static_cast<lang::u16*>(tensor_.data) + first_elem;
     // Kernels add the place of a group's elements in the whole tensor.
-    table[tensor_.buffer] = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(part) -
-                                                    static_cast<std::uintptr_t>(first_elem) * 4);
+    const auto begin_of_tensor =
+        reinterpret_cast<std::uintptr_t>(part) - static_cast<std::uintptr_t>(first_elem) * 4;
+    table[tensor_.buffer] =
+        reinterpret_cast<void*>(begin_of_tensor);  // NOLINT(performance-no-int-to-ptr)
     if (!is_output_ && num_elems > 0) widen(data, tensor_.dtype, part, num_elems);
     function(&own, at, last);
     if (is_output_ && num_elems > 0) narrow(part, data, tensor_.dtype, num_elems);

@@ -173,15 +173,15 @@ class Restorer {
 
 namespace {
 
-// What `later` has, apart from pieces that the step has left as they were.
-std::vector<SavedSite> states_after(RankCheckpoint& of, const std::vector<SavedPiece>& left) {
-  std::vector<SavedSite> after = std::move(*of.later);
+// `after`, apart from pieces that the step has left as they were in `sites`.
+std::vector<SavedSite> states_after(std::vector<SavedSite> after, std::span<const SavedSite> sites,
+                                    const std::vector<SavedPiece>& left) {
   for (SavedSite& site : after) {
     if (std::ranges::find(left, SavedPiece{site.tensor, site.first}) == left.end()) continue;
-    const auto before = std::ranges::find_if(of.sites, [&](const SavedSite& each) {
+    const auto before = std::ranges::find_if(sites, [&](const SavedSite& each) {
       return each.tensor == site.tensor && each.site == site.site && each.first == site.first;
     });
-    if (before != of.sites.end()) site = *before;
+    if (before != sites.end()) site = *before;
   }
   return after;
 }
@@ -189,19 +189,21 @@ std::vector<SavedSite> states_after(RankCheckpoint& of, const std::vector<SavedP
 }  // namespace
 
 std::vector<std::string> take_newest_step(std::span<RankCheckpoint> saved) {
+  if (saved.empty()) return {};
   const auto newest = std::ranges::max_element(saved, {}, [](const RankCheckpoint& one) {
     return std::pair(one.next_step, one.left.has_value());
   });
+  const std::optional<std::vector<SavedPiece>> left = newest->left;
   std::vector<std::string> notes;
   for (RankCheckpoint& one : saved) {
-    if (one.next_step + 1 != newest->next_step || !one.later || !newest->left) continue;
+    if (one.next_step + 1 != newest->next_step || !one.later || !left) continue;
     notes.push_back(
         fmt::format("rank {} did not learn how step {} ended: its states are those "
                     "after it, since rank {} completed it",
                     one.rank, one.next_step, newest->rank));
-    one.sites = states_after(one, *newest->left);
+    one.sites = states_after(*one.later, one.sites, *left);
     ++one.next_step;
-    one.left = newest->left;
+    one.left = left;
     one.later.reset();
   }
   return notes;

@@ -76,7 +76,7 @@ class FaultyTransport : public ForwardingTransport {
     if (is_struck && kind_ == FaultKind::FailsLater) return failure();
     // Whether it ended or not: this rank never learns of it.
     if (is_struck && kind_ == FaultKind::Hangs) return false;
-    const auto is_over = ForwardingTransport::test(ticket);
+    auto is_over = ForwardingTransport::test(ticket);
     if (!is_struck || !is_over || !*is_over) return is_over;
     if (kind_ == FaultKind::Deaf) return failure();
     if (kind_ == FaultKind::Garbage) spoil(0);
