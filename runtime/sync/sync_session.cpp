@@ -254,9 +254,19 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
   });
 }
 
+std::vector<StatesFollow> SyncSession::Impl::states_follow() const {
+  std::vector<StatesFollow> follow;
+  for (const ProgramImage* image : images) {
+    follow.push_back(image == nullptr ? StatesFollow::Gradient : what_states_follow(*image));
+  }
+  return follow;
+}
+
 // Without its sites.
 RankCheckpoint SyncSession::Impl::checkpoint() const {
-  RankCheckpoint made{plan().name, transport.world(), transport.rank(), next_step, {}, {}, later};
+  const std::uint32_t rank = transport.rank();
+  RankCheckpoint made{plan().name, transport.world(), rank, next_step, {}, {}, {}, later};
+  made.finished = finished_pieces(plan(), rank, states_follow());
   if (!failure) return made;
   made.left.emplace();
   for (const std::uint32_t piece : left) {
@@ -281,7 +291,16 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
     checkpoints.push_back(std::move(*checkpoint));
   }
   auto notes = take_newest_step(checkpoints);
-  auto report = take_over(checkpoints);
+  std::vector<std::uint32_t> apart =
+      tensors_apart(plan(), transport.rank(), checkpoints, states_follow());
+  const std::vector<std::uint32_t> own = apart;
+  Exchange exchange{ExchangeKind::AllReduce};
+  exchange.reduction = RankReduction::Max;
+  exchange.dtype = kU32;
+  exchange.input = {reinterpret_cast<const std::uint8_t*>(own.data()), own.size() * sizeof(own[0])};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(apart.data()), exchange.input.size()};
+  CINCH_TRY(exchange_now(transport, exchange, options.timeout, "states that go together"));
+  auto report = take_over(checkpoints, apart);
   if (report) report->notes.insert(report->notes.begin(), notes.begin(), notes.end());
   return report;
 }
@@ -292,14 +311,16 @@ Status SyncSession::Impl::check_between_steps() const {
   return fail(ErrorKind::InvalidArgument, "an earlier step has failed: " + failure->message);
 }
 
-Result<RestoreReport> SyncSession::Impl::take_over(std::span<const RankCheckpoint> saved) {
-  auto report = cinch::rt::restore_states(plan(), transport.rank(), every_site(), saved, [&] {
-    Status status = Ok{};
-    for (std::uint32_t piece = 0; piece < plan().pieces.size() && status; ++piece) {
-      status = compute->reset_states(piece);
-    }
-    return status;
-  });
+Result<RestoreReport> SyncSession::Impl::take_over(std::span<const RankCheckpoint> saved,
+                                                   std::span<const std::uint32_t> apart) {
+  auto report =
+      cinch::rt::restore_states(plan(), transport.rank(), every_site(), saved, apart, [&] {
+        Status status = Ok{};
+        for (std::uint32_t piece = 0; piece < plan().pieces.size() && status; ++piece) {
+          status = compute->reset_states(piece);
+        }
+        return status;
+      });
   if (!report) return report;
   next_step = report->next_step;
   left.clear();
@@ -329,9 +350,10 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
   CINCH_TRY(checkpoint);
   std::vector<SavedSite> own;
   CINCH_TRY(collect_states(plan(), every_site(), own));
-  const bool is_own = checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
-                      checkpoint->rank == transport.rank() &&
-                      has_same_sites(checkpoint->sites, own);
+  const bool is_own =
+      checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
+      checkpoint->rank == transport.rank() && has_same_sites(checkpoint->sites, own) &&
+      checkpoint->finished == finished_pieces(plan(), transport.rank(), states_follow());
   for (const SavedSite& site : checkpoint->sites) {
     if (std::ranges::find(plan().tensors, site.tensor, &PlanTensor::name) != plan().tensors.end()) {
       continue;
@@ -347,7 +369,7 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
                     "other states: this rank needs the states of all ranks",
                     checkpoint->rank, checkpoint->world, checkpoint->plan));
   }
-  return take_over({&*checkpoint, 1});
+  return take_over({&*checkpoint, 1}, {});
 }
 
 Result<RestoreReport> SyncSession::restore_own_states(std::span<const std::uint8_t> saved) {

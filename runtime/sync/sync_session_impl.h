@@ -42,8 +42,12 @@ struct SyncSession::Impl {
   std::optional<std::uint32_t> carrier_with(std::uint32_t codec, std::string_view parameter) const;
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
   Result<RestoreReport> restore_own(std::span<const std::uint8_t> saved);
-  Result<RestoreReport> take_over(std::span<const RankCheckpoint> saved);
+  /// `apart`: of tensors_apart, of all ranks.
+  Result<RestoreReport> take_over(std::span<const RankCheckpoint> saved,
+                                  std::span<const std::uint32_t> apart);
   RankCheckpoint checkpoint() const;
+  /// By codec.
+  std::vector<StatesFollow> states_follow() const;
   /// Errors: InvalidArgument (a step is under way, or has failed).
   Status check_between_steps() const;
   void give_up(const Error& why);

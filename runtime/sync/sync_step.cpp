@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <ranges>
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
@@ -144,6 +145,8 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
                      status.error().kind == ErrorKind::TimedOut;
   if (Status ended = compute->end_step(); tells && !ended) status = ended;
+  // Before the records, so that a rank which is lost here leaves the step undone on all.
+  if (status) status = share_order();
   bool may_succeed_elsewhere = status.has_value();
   if (status) status = agree_on_end();
   if (!status && knows_end) may_succeed_elsewhere = false;
@@ -157,9 +160,8 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
     if (!collect_states(plan(), every_site(), *later)) later.reset();
   }
   if (!status || outcome.is_skipped) compute->take_back_step();
-  if (status) commit(outcome);
-  if (status) status = share_order();
   CINCH_TRY(status);
+  commit(outcome);
   return outcome;
 }
 
@@ -193,7 +195,11 @@ Status SyncSession::Impl::agree_on_end() {
   if (records->is_any_asking_to_stop()) is_stopping = true;
   CINCH_TRY(records->check_steps());
   const bool is_skipped = how.skips_non_finite && records->is_any_non_finite();
-  if (!is_skipped && records->do_updates_differ()) {
+  // An update that ranks are about to fill with NaN differs between them until then.
+  const bool is_settled = std::ranges::all_of(
+      std::views::iota(std::size_t{0}, protocols.size()),
+      [&](std::size_t i) { return records->outcome(i).status == RankStatus::Good; });
+  if (!is_skipped && is_settled && records->do_updates_differ()) {
     CINCH_TRY(tensors->digests().compare(tensors->given_updates(), transport, options.timeout));
   }
   return settle_protocols();

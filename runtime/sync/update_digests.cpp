@@ -86,8 +86,7 @@ UpdateDigests::UpdateDigests(const Plan& plan, std::uint32_t rank,
   }
   for (const Task& task : plan.ranks[rank].tasks) {
     const std::uint32_t codec = plan.groups[task.groups[0]].codec;
-    const bool may_differ = task.kind == TaskKind::Part || (codec != kDense && is_local[codec]);
-    if (!may_differ) continue;
+    if (codec == kDense || !is_local[codec]) continue;
     for (const std::uint32_t piece : pieces_of(plan, task)) {
       is_compared_[plan.pieces[piece].tensor] = false;
     }

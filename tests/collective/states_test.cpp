@@ -188,6 +188,34 @@ TEST(States, WhatCannotGoOnIsTold) {
       has_note(stateless.reports[2], "fc2@worker is left over: the tensor keeps no states"));
 }
 
+// The states of `finish` are with whoever finishes a piece, and those of a `sync` with the ranks
+// that took part.
+TEST(States, ThatFollowSumsGoOnOnlyTogether) {
+  const auto updates_of = [](const Outcome& outcome) { return outcome.updates[0]; };
+  const SyncCase cut = make_case({.program = "ef21(topk)"});
+  const Outcome before = run(cut, 0, 2);
+  EXPECT_EQ(updates_of(run(cut, 2, 1, before.saved)), updates_of(run(cut, 0, 3)));
+  const SyncCase other = make_case({.program = "ef21(topk)", .piece_bytes = 20000});
+  const Outcome anew = run(other, 2, 1, before.saved);
+  EXPECT_TRUE(has_note(anew.reports[0], "fc1@worker begins anew: ranks had divided its finish"));
+  EXPECT_EQ(updates_of(anew)[0], updates_of(run(other, 2, 1))[0]);  // fc2 is one piece in both
+  // Where every rank finishes everything, other pieces are joined.
+  const Outcome everywhere = run(make_case({.program = "ef21(topk)", .plan = "allgather"}), 0, 2);
+  const Outcome joined =
+      run(make_case({.program = "ef21(topk)", .plan = "allgather", .piece_bytes = 20000}), 2, 1,
+          everywhere.saved);
+  EXPECT_EQ(joined.reports[0].num_reset, 0u);
+  for (const char* const program : {"ef21(topk)", "powersgd(rank: 1)"}) {
+    const Outcome three = run(make_case({.program = program, .plan = "allgather"}), 0, 2);
+    for (const std::uint32_t world : {2U, 5U}) {
+      const SyncCase others = make_case({.program = program, .plan = "allgather", .world = world});
+      const Outcome after = run(others, 2, 1, three.saved);
+      EXPECT_TRUE(has_note(after.reports[0], "its states go with those of all 3 ranks")) << program;
+      EXPECT_EQ(updates_of(after), updates_of(run(others, 2, 1))) << program;
+    }
+  }
+}
+
 TEST(States, SavedAgainBeforeAStepAreOfTheSameStep) {
   const SyncCase one_case = make_case({.world = 2, .elements = 3000});
   const Outcome before = run(one_case, 0, 2);

@@ -77,6 +77,17 @@ class Synchronizing(TestCase):
 
         on_ranks(2, body)
 
+    def test_updates_of_sync_bodies_in_parts_are_compared(self):
+        # Ranks get one part each, which they take for the update.
+        text = "compressor parts { sync(g: [f32; n]) { reduce_scatter(reshape(concat(g, 2 * g), world, n)) } }"
+        program = cinch.compile("parts", text=text)
+
+        def body(rank, transport):
+            with cinch.Synchronizer(transport, [cinch.SyncTensor("w", (3000,), program)], plan="allgather", threads=1) as sync:
+                self.fails(cinch.Error, "ranks have different updates", sync.step, 0, [np.ones(3000, np.float32)])
+
+        on_ranks(2, body)
+
     def test_reduce_scatter_gives_each_rank_its_part(self):
         feedback = cinch.compile("error_feedback(topk(ratio: 0.1))")
         shape, ends = (10, 7), (20, 20, 70)

@@ -46,18 +46,22 @@ json describe(const std::vector<SavedSite>& sites) {
   return described;
 }
 
+json describe(const std::vector<SavedPiece>& pieces) {
+  json described = json::array();
+  for (const SavedPiece& piece : pieces) {
+    described.push_back({{"tensor", piece.tensor}, {"first", piece.first}});
+  }
+  return described;
+}
+
 json describe(const RankCheckpoint& checkpoint) {
   json described = {{"plan", checkpoint.plan},
                     {"world", checkpoint.world},
                     {"rank", checkpoint.rank},
                     {"next_step", checkpoint.next_step},
                     {"sites", describe(checkpoint.sites)}};
-  if (checkpoint.left) {
-    json& left = described["left"] = json::array();
-    for (const SavedPiece& piece : *checkpoint.left) {
-      left.push_back({{"tensor", piece.tensor}, {"first", piece.first}});
-    }
-  }
+  if (!checkpoint.finished.empty()) described["finished"] = describe(checkpoint.finished);
+  if (checkpoint.left) described["left"] = describe(*checkpoint.left);
   if (checkpoint.later) described["later"] = describe(*checkpoint.later);
   return described;
 }
@@ -101,13 +105,13 @@ std::vector<SavedSite> read_sites(const json& from, const char* name,
   return sites;
 }
 
-std::vector<SavedPiece> read_left(const json& from) {
-  std::vector<SavedPiece> left;
-  for (const json& piece : from.at("left").get_ref<const json::array_t&>()) {
-    left.push_back(
+std::vector<SavedPiece> read_pieces(const json& from, const char* name) {
+  std::vector<SavedPiece> pieces;
+  for (const json& piece : from.at(name).get_ref<const json::array_t&>()) {
+    pieces.push_back(
         {piece.at("tensor").get<std::string>(), whole_number<std::int64_t>(piece, "first")});
   }
-  return left;
+  return pieces;
 }
 
 // Version 1, or the newest.
@@ -177,7 +181,8 @@ Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
     checkpoint.rank = whole_number<std::uint32_t>(from, "rank");
     checkpoint.next_step = whole_number<std::uint64_t>(from, "next_step");
     checkpoint.sites = read_sites(from, "sites", states);
-    if (from.contains("left")) checkpoint.left = read_left(from);
+    if (from.contains("finished")) checkpoint.finished = read_pieces(from, "finished");
+    if (from.contains("left")) checkpoint.left = read_pieces(from, "left");
     if (from.contains("later")) checkpoint.later = read_sites(from, "later", states);
     if (checkpoint.rank >= checkpoint.world) return corrupt("a rank that is not in its world");
     if (!states.empty()) return corrupt("bytes after its last states");

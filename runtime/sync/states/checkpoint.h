@@ -43,6 +43,8 @@ struct RankCheckpoint {
   std::uint32_t world = 1, rank = 0;
   std::uint64_t next_step = 0;  // one more than the last completed step
   std::vector<SavedSite> sites;
+  /// Pieces that the rank finishes, of programs whose `finish` has states, by tensor.
+  std::vector<SavedPiece> finished;
   /// Pieces whose states the last completed step left as they were, on all ranks. Saved when a
   /// later step has failed: sizes of other checkpoints do not depend on the step.
   std::optional<std::vector<SavedPiece>> left;

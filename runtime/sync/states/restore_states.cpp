@@ -11,6 +11,7 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {
@@ -37,12 +38,26 @@ bool is_of_rank(Site site) {
   return site == Site::Worker || site == Site::Hop;
 }
 
+// Has each rank of a world of the same size saved?
+bool have_all_saved(const Plan& plan, std::span<const RankCheckpoint> saved) {
+  return saved.size() == plan.world() && saved.front().world == plan.world();
+}
+
+std::set<std::int64_t> places(const std::vector<SavedPiece>& pieces, const PlanTensor& tensor) {
+  std::set<std::int64_t> found;
+  for (const SavedPiece& piece : pieces) {
+    if (piece.tensor == tensor.name) found.insert(piece.first);
+  }
+  return found;
+}
+
 class Restorer {
  public:
   using Found = Result<std::optional<std::vector<std::uint8_t>>>;
 
-  Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved)
-      : plan_(plan), rank_(rank), saved_(saved) {}
+  Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved,
+           std::span<const std::uint32_t> apart)
+      : plan_(plan), rank_(rank), saved_(saved), apart_(apart) {}
 
   // Finds new states for a site, which now has `own`; nothing: it begins anew.
   Found find(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
@@ -112,6 +127,9 @@ class Restorer {
     found_.clear();
     reason_ = "nothing was saved";
     if (saved_.empty()) return;
+    reason_ = why_apart(tensor);
+    if (!reason_.empty()) return;
+    reason_ = "nothing was saved";
     if (site == Site::Hop && (saved_[0].plan != plan_.name || saved_[0].world != plan_.world())) {
       reason_ = fmt::format("partial sums of {} on {} ranks were others", saved_[0].plan,
                             saved_[0].world);
@@ -129,6 +147,14 @@ class Restorer {
     }
     if (!found_.empty()) reason_.clear();
     if (found_.empty() && has_other_shape) reason_ = "the tensor had another shape";
+  }
+
+  // Why states of the tensor do not go together any more; empty if they do.
+  std::string why_apart(const PlanTensor& tensor) const {
+    const auto place = static_cast<std::size_t>(&tensor - plan_.tensors.data());
+    if (apart_.empty() || apart_[place] == 0) return {};
+    if (have_all_saved(plan_, saved_)) return "ranks had divided its finish in another way";
+    return fmt::format("its states go with those of all {} ranks that saved", saved_[0].world);
   }
 
   // Are the found states those of the program that has `own`?
@@ -163,10 +189,11 @@ class Restorer {
   const Plan& plan_;
   std::uint32_t rank_;
   std::span<const RankCheckpoint> saved_;
-  std::vector<const SavedSite*> found_;  // for the current site
-  std::string reason_;                   // why there are none
-  std::map<std::string, int> resets_;    // pieces, by the note about them
-  std::set<std::string> asked_;          // tensors and sites for which states were searched
+  std::span<const std::uint32_t> apart_;  // by tensor
+  std::vector<const SavedSite*> found_;   // for the current site
+  std::string reason_;                    // why there are none
+  std::map<std::string, int> resets_;     // pieces, by the note about them
+  std::set<std::string> asked_;           // tensors and sites for which states were searched
 };
 
 }  // namespace
@@ -209,6 +236,56 @@ std::vector<std::string> take_newest_step(std::span<RankCheckpoint> saved) {
   return notes;
 }
 
+StatesFollow what_states_follow(const ProgramImage& image) {
+  if (image.info.has_sync) return StatesFollow::Ranks;
+  const Entry& finish = image.entries[static_cast<std::size_t>(EntryKind::Finish)];
+  const bool changes_states =
+      finish.commit_step != kNoIndex || std::ranges::any_of(finish.buffers, [&](BufferIndex b) {
+        return image.buffers[b].role == BufferRole::StateNext;
+      });
+  return finish.present && changes_states ? StatesFollow::Sums : StatesFollow::Gradient;
+}
+
+std::vector<SavedPiece> finished_pieces(const Plan& plan, std::uint32_t rank,
+                                        const std::vector<StatesFollow>& follow) {
+  std::vector<SavedPiece> found;
+  for (const Task& task : plan.ranks[rank].tasks) {
+    if (task.kind != TaskKind::Finish) continue;
+    for (const std::uint32_t piece : pieces_of(plan, task)) {
+      const PlanTensor& tensor = plan.tensors[plan.pieces[piece].tensor];
+      if (tensor.codec == kDense || follow[tensor.codec] != StatesFollow::Sums) continue;
+      found.push_back({tensor.name, plan.pieces[piece].first});
+    }
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> tensors_apart(const Plan& plan, std::uint32_t rank,
+                                         std::span<const RankCheckpoint> saved,
+                                         const std::vector<StatesFollow>& follow) {
+  std::vector<std::uint32_t> apart(plan.tensors.size());
+  if (saved.empty()) return apart;
+  const std::vector<SavedPiece> finished = finished_pieces(plan, rank, follow);
+  const auto own = std::ranges::find(saved, rank, &RankCheckpoint::rank);
+  for (std::size_t t = 0; t < apart.size(); ++t) {
+    const PlanTensor& tensor = plan.tensors[t];
+    if (tensor.codec == kDense || follow[tensor.codec] == StatesFollow::Gradient) continue;
+    apart[t] = have_all_saved(plan, saved) && own != saved.end() ? 0 : 1;
+    if (apart[t] != 0 || follow[tensor.codec] == StatesFollow::Ranks) continue;
+    const std::set<std::int64_t> before = places(own->finished, tensor),
+                                 now = places(finished, tensor);
+    // All ranks finished all pieces, and do so again: then pieces may be others.
+    const auto num_pieces =
+        std::ranges::count_if(plan.pieces, [&](const Piece& piece) { return piece.tensor == t; });
+    const bool finish_all = std::cmp_equal(now.size(), num_pieces) && !before.empty() &&
+                            std::ranges::all_of(saved, [&](const RankCheckpoint& one) {
+                              return places(one.finished, tensor) == before;
+                            });
+    apart[t] = before == now || finish_all ? 0 : 1;
+  }
+  return apart;
+}
+
 Status collect_states(const Plan& plan, const EverySite& every_site,
                       std::vector<SavedSite>& sites) {
   Status status = Ok{};
@@ -230,9 +307,10 @@ Status collect_states(const Plan& plan, const EverySite& every_site,
 Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                      const EverySite& every_site,
                                      std::span<const RankCheckpoint> saved,
+                                     std::span<const std::uint32_t> apart,
                                      const std::function<Status()>& begin_anew) {
   Status status = check_saved(saved);
-  Restorer restorer(plan, rank, saved);
+  Restorer restorer(plan, rank, saved, apart);
   std::vector<std::optional<std::vector<std::uint8_t>>> found, before;
   every_site([&](const SiteKey& key, const SiteStates& states) {
     if (!status) return;

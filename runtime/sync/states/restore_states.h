@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/image/image.h"
 #include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/states/site_states.h"
 
@@ -24,6 +25,21 @@ struct RestoreReport {
   std::vector<std::string> notes;
 };
 
+/// What the states of a program follow beside the rank's own gradient: nothing; the sums that its
+/// `finish` sees, for which one rank or all keep them; or what ranks tell each other in its `sync`.
+enum class StatesFollow : std::uint8_t { Gradient, Sums, Ranks };
+StatesFollow what_states_follow(const ProgramImage& image);
+/// Pieces that a rank finishes, of programs whose states follow sums; `follow`: by codec.
+std::vector<SavedPiece> finished_pieces(const Plan& plan, std::uint32_t rank,
+                                        const std::vector<StatesFollow>& follow);
+
+/// By tensor: 1 if its states follow sums or ranks and do not go together any more, since not all
+/// ranks saved, or, as far as this rank can see, others finish its pieces now. Ranks join these by
+/// the greatest.
+std::vector<std::uint32_t> tensors_apart(const Plan& plan, std::uint32_t rank,
+                                         std::span<const RankCheckpoint> saved,
+                                         const std::vector<StatesFollow>& follow);
+
 /// Collects the states of all sites. Errors: those of SiteStates.
 Status collect_states(const Plan& plan, const EverySite& every_site, std::vector<SavedSite>& sites);
 
@@ -34,13 +50,15 @@ std::vector<std::string> take_newest_step(std::span<RankCheckpoint> saved);
 
 /// States of a rank's own gradient come from the same rank. States of a result come from its
 /// elements, whoever owned them. States of partial sums on their way are restored only under a plan
-/// of the same name and number of ranks, since other plans add other things. `begin_anew` sets all
-/// states to their initial values, if some were not saved. All or nothing.
-/// Errors: InvalidArgument (checkpoints of different steps, or two of one rank), CorruptFile, those
-/// of SiteStates.
+/// of the same name and number of ranks, since other plans add other things. States of a tensor
+/// that is `apart` (tensors_apart, of all ranks; empty: none is) begin anew at all sites.
+/// `begin_anew` sets all states to their
+/// initial values, if some were not saved. All or nothing. Errors: InvalidArgument (checkpoints of
+/// different steps, or two of one rank), CorruptFile, those of SiteStates.
 Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                      const EverySite& every_site,
                                      std::span<const RankCheckpoint> saved,
+                                     std::span<const std::uint32_t> apart,
                                      const std::function<Status()>& begin_anew);
 
 // The states that a rank keeps, one array each: by tensor, site and name.
