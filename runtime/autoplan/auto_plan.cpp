@@ -180,7 +180,19 @@ class AutoChoice {
       speed.copies = static_cast<std::uint32_t>(
           std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
     }
-    CINCH_TRY(measure_codecs(speed, costs));
+    const Status measured = measure_codecs(speed, costs);
+    // One rank measures, and some programs need more (`allgather(g)[1]`): nothing is predicted
+    // then.
+    if (!measured && measured.error().kind == ErrorKind::CheckFailed) {
+      PlanCandidate gathered;
+      gathered.plan = "allgather";
+      gathered.piece_bytes = inputs_.request.piece_bytes;
+      gathered.lengths = inputs_.request.lengths;
+      told_.candidates[0] = words_of(gathered);
+      told_.count = 1;
+      return Ok{};
+    }
+    CINCH_TRY(measured);
     auto choice = choose_plan(inputs_.request, costs, inputs_.space);
     CINCH_TRY(choice);
     choice_ = std::move(*choice);

@@ -77,6 +77,17 @@ class Synchronizing(TestCase):
 
         on_ranks(2, body)
 
+    def test_auto_takes_a_program_that_one_rank_cannot_run(self):
+        program = cinch.compile("second", text="compressor second { sync(g: [f32; n]) { allreduce(g, sum) + allgather(g)[1] } }")
+
+        def body(rank, transport):
+            with cinch.Synchronizer(transport, [cinch.SyncTensor("w", (300,), program)], plan="auto", threads=1) as sync:
+                array = np.full(300, rank + 1, np.float32)
+                sync.step(0, [array])
+                self.assertSameBits(array, np.full(300, 5, np.float32))
+
+        on_ranks(2, body)
+
     def test_updates_of_sync_bodies_in_parts_are_compared(self):
         # Ranks get one part each, which they take for the update.
         text = "compressor parts { sync(g: [f32; n]) { reduce_scatter(reshape(concat(g, 2 * g), world, n)) } }"
