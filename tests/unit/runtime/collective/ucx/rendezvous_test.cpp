@@ -383,6 +383,8 @@ TEST(Rendezvous, ARankThatGoesWhileRanksMeetIsNamed) {
     const Answer answer{own.proof_of_rank(all[0].secret)};
     (void)send_some(*file, frame_bytes(FrameKind::Answer, body_of(answer)));
     ASSERT_TRUE(wait_to_read(*file, SocketClock::now() + std::chrono::seconds(10)));
+    // Until then rank 1 has come, too: later it would find nobody.
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
   });
   for (const std::string& error : errors_of_opening(all)) {
     EXPECT_EQ(error, "rank 2 has gone while ranks met");
