@@ -72,6 +72,7 @@ class Residuals : Part {
   void check(const Instance& instance, Span span);
 
  private:
+  void find_own_states(const Instance& instance, std::vector<std::string>& found) const;
   void find_states(const Instance& instance, std::vector<std::string>& found) const;
   bool loses_too_much(const Instance& inner) const;
 };
