@@ -256,6 +256,7 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
 
 std::vector<StatesFollow> SyncSession::Impl::states_follow() const {
   std::vector<StatesFollow> follow;
+  follow.reserve(images.size());
   for (const ProgramImage* image : images) {
     follow.push_back(image == nullptr ? StatesFollow::Gradient : what_states_follow(*image));
   }
