@@ -1,13 +1,14 @@
-"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files and folders, generated pages.
+"""Structure of the tree: who includes whom, fenced foreign headers, the budget of each room, generated pages.
 
     lint.py BUILD            fails on any violation
     lint.py BUILD --test     tries the checks on made-up trees
+    lint.py BUILD --rooms    writes rooms.json again: what the tree has
 
-BUILD is a build folder with the targets list_includes and print_tables, which read C++. The layers are those of
-docs/notes/folders.md. The length of functions is a check of clang-tidy's plugin (function_length.cpp).
+BUILD is a build folder with the targets list_includes and print_tables, which read C++. Layers and budgets are those of
+docs/notes/folders.md.
 """
 import argparse
-import collections
+import json
 import os
 import re
 import subprocess
@@ -19,10 +20,9 @@ from includes import list_includes
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SOURCE_FOLDERS = ["runtime", "dsl", "compiler", "codegen"]
 CODE_FOLDERS = SOURCE_FOLDERS + ["tests", "examples"]
-MAX_FILE_LINES = 700
-MAX_FOLDER_FILES = 30
-SHORT_FILE_LINES = 40
-MAX_SHORT_FILES = 120
+BUDGET = os.path.join("tests", "lint", "rooms.json")
+SHORT_FILE_LINES = 80
+ALONE = "Alone:"  # at the top of a short file, with the reason why it joins no other
 
 RUNTIME = ["runtime"]
 # The rooms of the runtime in layer order, with those below that each sees beside runtime/core. CMake's include folders say the same
@@ -109,12 +109,12 @@ FENCES = {
 SINGLE = ["nvrtc.h", "cuda.h", "nccl.h", "mpi.h"]
 
 
-def code_files(root):
+def code_files(root, endings=(".h", ".cpp", ".def")):
     for top in CODE_FOLDERS:
         for folder, names, files in os.walk(os.path.join(root, top)):
-            names[:] = sorted(n for n in names if not n.startswith(".") and n != "build")
+            names[:] = sorted(n for n in names if not n.startswith(".") and n not in ("build", "__pycache__"))
             for name in sorted(files):
-                if name.endswith((".h", ".cpp", ".def")):
+                if name.endswith(endings):
                     yield os.path.relpath(os.path.join(folder, name), root)
 
 
@@ -194,30 +194,45 @@ def check_includes(root, build):
     return complaints
 
 
-def check_lengths(root):
+def room_of(path):
+    """The room whose budget a file counts in: a folder with a rule, or two levels of other folders."""
+    rule = layer_of(path)
+    return rule[0] if rule else "/".join(os.path.dirname(path).split("/")[:2])
+
+
+def measure_rooms(root):
+    """{room: {lines, files, short}}. `short`: files of C++ of fewer than 80 lines that do not say why they stand alone."""
+    rooms = {}
+    for path in code_files(root, (".h", ".cpp", ".def", ".py")):
+        text = read(root, path)
+        room = rooms.setdefault(room_of(path), {"lines": 0, "files": 0, "short": 0})
+        lines = text.count("\n")
+        room["lines"] += lines
+        room["files"] += 1
+        room["short"] += not path.endswith(".py") and lines < SHORT_FILE_LINES and ALONE not in text[:600]
+    return dict(sorted(rooms.items()))
+
+
+def check_budgets(rooms, budgets):
+    """Rooms that have more than their row."""
     complaints = []
-    for path in code_files(root):
-        lines = read(root, path).count("\n")
-        if lines > MAX_FILE_LINES:
-            complaints.append(f"{path}: {lines} lines, at most {MAX_FILE_LINES}")
+    for room in sorted(rooms.keys() | budgets.keys()):
+        for what, has in rooms.get(room, dict.fromkeys(("lines", "files", "short"), 0)).items():
+            may = budgets.get(room, {}).get(what, 0)
+            if has > may:
+                complaints.append(f"{room}: {has} {what}, {has - may} more than its row in {BUDGET} allows: join what exists, or raise the row in "
+                                  "this commit and say why")
     return complaints
 
 
-def check_folders(root):
-    """Folders of sources with more files of C++ than a reader sees at once."""
-    own = [path for path in code_files(root) if path.split("/")[0] in SOURCE_FOLDERS]
-    counts = collections.Counter(os.path.dirname(path) for path in own)
-    return [f"{folder}: {count} files of C++, at most {MAX_FOLDER_FILES}: give what belongs together a folder of its own"
-            for folder, count in sorted(counts.items()) if count > MAX_FOLDER_FILES]
+def check_rooms_of(root):
+    return check_budgets(measure_rooms(root), json.loads(read(root, BUDGET)))
 
 
-def check_short_files(root):
-    """All files of C++ that say too little to be a file: a reader opens one for each idea."""
-    short = [path for path in code_files(root) if read(root, path).count("\n") < SHORT_FILE_LINES]
-    if len(short) <= MAX_SHORT_FILES:
-        return []
-    return [f"{len(short)} files of C++ have fewer than {SHORT_FILE_LINES} lines, at most {MAX_SHORT_FILES}: give small things to the file "
-            "of what they serve"]
+def write_budgets(root):
+    rows = [f"  {json.dumps(room)}: {json.dumps(row)}" for room, row in measure_rooms(root).items()]
+    with open(os.path.join(root, BUDGET), "w", encoding="utf-8") as file:
+        file.write("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 def check_generated(root, build):
@@ -236,7 +251,7 @@ def make_tree(root, files):
 def complaints_of(build, files):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, files)
-        return check_includes(root, build) + check_lengths(root) + check_folders(root) + check_short_files(root)
+        return check_includes(root, build)
 
 
 def test_reading(build):
@@ -281,29 +296,46 @@ def self_test(build):
     expect({"codegen/jit/b.cpp": "#include <llvm/IR/Module.h>\n"}, "only codegen/jit/clang/")
     expect({"codegen/jit/clang/b.cpp": "#include <llvm/IR/Module.h>\n"})
     expect({"runtime/a/b.cpp": "#include <cuda.h>\n", "runtime/a/c.cpp": "#include <cuda.h>\n"}, "one file may")
-    expect({"runtime/core/b.cpp": "\n" * (MAX_FILE_LINES + 1)}, "at most 700")
-    full = {f"dsl/sema/f{i}.{ending}": "" for i in range(10) for ending in ("cpp", "h", "def")}
-    expect({**full, "dsl/sema/notes.md": "", "dsl/sema/sizes/a.cpp": "", "dsl/b.cpp": ""})
-    expect({**full, "dsl/sema/one_more.h": ""}, "dsl/sema: 31 files of C++, at most 30")
-    expect({f"tests/unit/f{i}.cpp": "" for i in range(31)})
-    short = {f"tests/unit/f{i}.cpp": "\n" * 39 for i in range(MAX_SHORT_FILES)}
-    expect({**short, "tests/unit/long.cpp": "\n" * 40})
-    expect({**short, "tests/unit/one_more.cpp": ""}, "121 files of C++ have fewer than 40 lines")
     expect({"runtime/core/b.cpp": "#include NAME\n"}, "their names")
     expect({"runtime/core/b.cpp": "#include_next <vector>\n"}, "by #include")
+    test_budgets()
+
+
+def test_budgets():
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, {"dsl/sema/a.h": "\n" * 80, "dsl/sema/sizes/b.cpp": "// Alone: a table\n", "tests/unit/x/c.cpp": "\n", "tests/d.py": "\n"})
+        rooms = measure_rooms(root)
+        wanted = {"dsl/sema": {"lines": 81, "files": 2, "short": 0}, "tests": {"lines": 1, "files": 1, "short": 0},
+                  "tests/unit": {"lines": 1, "files": 1, "short": 1}}
+        if rooms != wanted:
+            raise AssertionError(f"expected {wanted}, found {rooms}")
+        make_tree(root, {BUDGET: ""})
+        write_budgets(root)
+        if check_rooms_of(root):
+            raise AssertionError(f"the tree has more than itself: {check_rooms_of(root)}")
+        make_tree(root, {"dsl/sema/more.cpp": "\n" * 3, "codegen/kir/new.cpp": "\n" * 100})
+        found = check_rooms_of(root)
+    wanted = ["codegen/kir: 100 lines, 100 more", "codegen/kir: 1 files, 1 more", "dsl/sema: 84 lines, 3 more", "dsl/sema: 3 files, 1 more",
+              "dsl/sema: 1 short, 1 more"]
+    if len(found) != len(wanted) or not all(line.startswith(words) for line, words in zip(found, wanted)):
+        raise AssertionError(f"expected {wanted}, found {found}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--test", action="store_true")
+    parser.add_argument("--rooms", action="store_true")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     if options.test:
         self_test(build)
         print("lint: the checks find what they should")
         return 0
-    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_folders(ROOT) + check_short_files(ROOT) + check_rooms() + check_generated(ROOT, build)
+    if options.rooms:
+        write_budgets(ROOT)
+        return 0
+    complaints = check_includes(ROOT, build) + check_rooms_of(ROOT) + check_rooms() + check_generated(ROOT, build)
     for line in complaints:
         print(line, file=sys.stderr)
     print(f"lint: {len(complaints)} complaints")

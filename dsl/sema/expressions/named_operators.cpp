@@ -17,7 +17,7 @@ struct Form {
 constexpr std::size_t kAny = 64;
 
 // A table.
-Form form_of(BuiltinId id) {  // NOLINT(cinch-function-length)
+Form form_of(BuiltinId id) {
   switch (id) {
     case BuiltinId::map:
       return {{}, 2, kAny};

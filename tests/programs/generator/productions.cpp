@@ -460,7 +460,7 @@ void finish(B& b, const std::string&) {
   b.add_finish();
 }
 
-std::vector<Production> make_table() {  // NOLINT(cinch-function-length)
+std::vector<Production> make_table() {
   std::vector<Production> table;
   const auto add = [&](std::initializer_list<const char*> names,
                        void (*emit)(B&, const std::string&)) {

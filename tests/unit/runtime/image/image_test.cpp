@@ -23,7 +23,7 @@ namespace {
 using testing::HasSubstr;
 
 // An image that uses every member at least once: a table.
-ProgramImage full_image() {  // NOLINT(cinch-function-length)
+ProgramImage full_image() {
   ProgramImage image;
   ProgramInfo& info = image.info;
   HostExprPool& pool = info.exprs;
