@@ -11,9 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "codegen/aot/nvrtc_processes.h"
 #include "codegen/aot/schedule.h"
-#include "codegen/aot/texts.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/compile_program.h"
 #include "runtime/c_api/cinch_library.h"

@@ -75,7 +75,7 @@ class SourceWriter {
   int depth_ = 0;
 };
 
-// ---- C++ functions of `extern fn` (extern_text.cpp) ----
+// ---- C++ functions of `extern fn` (c_family.cpp) ----
 // Each function is in a namespace of its own, so names of different headers do not clash.
 
 /// Entries of ProgramInfo::externs that the kernels call.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/cuda/program.h"
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/kernel_source.h"
 #include "codegen/kir/text/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/instr_info.h"
+#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/kir/instr_info.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/kir.h"
 #include "codegen/kir/value_ranges.h"
 

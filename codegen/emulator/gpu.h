@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/emulator/hooks.h"
 #include "codegen/emulator/module.h"
 #include "runtime/core/error.h"
 

@@ -8,7 +8,6 @@
 #include "codegen/emulator/arena.h"
 #include "codegen/emulator/blocks.h"
 #include "codegen/emulator/races/order.h"
-#include "codegen/emulator/races/report.h"
 
 namespace cinch::emulator {
 

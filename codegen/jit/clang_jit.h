@@ -85,7 +85,7 @@ rt::Result<ClangInfo> find_clang();
 std::vector<std::string> cpu_archs();
 bool has_images(std::string_view arch);
 
-// ---- the emulated GPU (codegen/emulator), emulated.cpp ----
+// ---- the emulated GPU (codegen/emulator), clang_jit.cpp ----
 
 struct EmulatedCompileOptions {
   bool checks = true;             // report accesses, so that the emulator finds faults

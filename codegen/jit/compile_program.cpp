@@ -3,7 +3,7 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/cuda/program.h"
+#include "codegen/emit/cuda/shape.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 #include "runtime/image/image.h"

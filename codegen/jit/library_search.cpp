@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "runtime/core/environment.h"
+#include "runtime/core/log.h"
 
 namespace cinch::codegen {
 namespace {

@@ -1,11 +1,251 @@
-#include "codegen/kir/builder.h"
-
 #include <algorithm>
+#include <bit>
 
-#include "codegen/kir/structure.h"
+#include "codegen/kir/builder.h"
+#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {
+ValueBuilder::ValueBuilder(KernelProgram& program, std::string symbol, GroupKind group_kind,
+                           rt::KernelRole role)
+    : program_(program) {
+  HostExprPool& pool = program_.info.exprs;
+  kernel_.info.symbol = std::move(symbol);
+  kernel_.info.role = role;
+  kernel_.info.num_groups = pool.const_int(1);
+  kernel_.group_kind = group_kind;
+  kernel_.extent = pool.const_int(1);
+  kernel_.group_len = pool.const_int(group_kind == GroupKind::Tile ? kTileElems : 1);
+  kernel_.sections.push_back({SectionKind::Kernel, {}});
+}
+
+void ValueBuilder::set_extent(HostExprId extent) {
+  HostExprPool& pool = program_.info.exprs;
+  kernel_.extent = extent;
+  kernel_.info.num_groups = pool.ceil_div(extent, pool.const_int(kTileElems));
+}
+
+void ValueBuilder::set_rows(HostExprId rows, HostExprId len) {
+  kernel_.extent = program_.info.exprs.mul(rows, len);
+  kernel_.group_len = len;
+  kernel_.info.num_groups = rows;
+}
+
+void ValueBuilder::group() {
+  if (kernel_.sections.back().kind != SectionKind::Group) {
+    kernel_.sections.push_back({SectionKind::Group, {}});
+  }
+  current_ = kernel_.sections.size() - 1;
+}
+
+void ValueBuilder::elements() {
+  kernel_.sections.push_back({SectionKind::Elements, {}});
+  current_ = kernel_.sections.size() - 1;
+  element_leaves_.clear();
+}
+
+ValueId ValueBuilder::in_kernel(const std::function<ValueId()>& make) {
+  const std::size_t saved = std::exchange(current_, 0);
+  std::vector<Instr>* body = std::exchange(combiner_body_, nullptr);
+  const ValueId value = make();
+  current_ = saved;
+  combiner_body_ = body;
+  return value;
+}
+
+ValueId ValueBuilder::in_group(const std::function<ValueId()>& make) {
+  const std::size_t saved = current_;
+  std::vector<Instr>* body = std::exchange(combiner_body_, nullptr);
+  while (kernel_.sections[current_].kind == SectionKind::Elements) --current_;
+  CINCH_CHECK(kernel_.sections[current_].kind == SectionKind::Group, "no group section here");
+  const ValueId value = make();
+  current_ = saved;
+  combiner_body_ = body;
+  return value;
+}
+
+ValueId ValueBuilder::new_value(ComputeType type) {
+  kernel_.values.push_back({type, {}});
+  return ValueId(kernel_.values.size() - 1);
+}
+
+void ValueBuilder::emit(Instr instr) {
+  auto& body = combiner_body_ ? *combiner_body_ : kernel_.sections[current_].instrs;
+  body.push_back(std::move(instr));
+}
+
+ValueId ValueBuilder::emit(Instr instr, ComputeType result) {
+  const ValueId value = new_value(result);
+  instr.results = {value};
+  emit(std::move(instr));
+  return value;
+}
+
+ValueId ValueBuilder::constant(ComputeType type, std::uint64_t bits) {
+  ValueId& known = constants_[{type, bits}];
+  if (!known) {
+    known = in_kernel([&] { return emit({.kind = InstrKind::constant, .bits = bits}, type); });
+  }
+  return known;
+}
+
+ValueId ValueBuilder::const_i32(std::int32_t value) {
+  return constant(ComputeType::I32, static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
+}
+ValueId ValueBuilder::const_i64(std::int64_t value) {
+  return constant(ComputeType::I64, static_cast<std::uint64_t>(value));
+}
+ValueId ValueBuilder::const_f32(float value) {
+  return constant(ComputeType::F32, std::bit_cast<std::uint32_t>(value));
+}
+ValueId ValueBuilder::const_f64(double value) {
+  return constant(ComputeType::F64, std::bit_cast<std::uint64_t>(value));
+}
+
+ValueId ValueBuilder::identity(ScalarOp op, ComputeType type) {
+  return constant(type, identity_bits(op, type));
+}
+
+ValueId ValueBuilder::param(std::uint32_t index) {
+  ValueId& known = params_[index];
+  if (!known) {
+    CINCH_CHECK(index < program_.info.params.size(), "no such parameter");
+    const ComputeType type = compute_type(program_.info.params[index].dtype);
+    known = in_kernel([&] { return emit({.kind = InstrKind::param, .index = index}, type); });
+    kernel_.values[known.index()].name = program_.info.params[index].name;
+  }
+  return known;
+}
+
+namespace {
+ComputeType host_compute_type(HostType type) {
+  switch (type) {
+    case HostType::Int:
+      return ComputeType::I64;
+    case HostType::F32:
+      return ComputeType::F32;
+    case HostType::F64:
+      return ComputeType::F64;
+    case HostType::Bool:
+      break;
+  }
+  return ComputeType::Bool;
+}
+}  // namespace
+
+ValueId ValueBuilder::host_size(HostExprId expr) {
+  const HostExprPool& pool = program_.info.exprs;
+  const ComputeType type = host_compute_type(pool.type(expr));
+  if (pool.is_const(expr)) return constant(type, pool.const_value(expr).bits);
+  const std::uint32_t index = intern_size(program_, expr);
+  ValueId& known = sizes_[index];
+  if (!known) {
+    known = in_kernel([&] { return emit({.kind = InstrKind::host_size, .index = index}, type); });
+  }
+  return known;
+}
+
+// Group leaves are at the head of a group section, in front of all instructions that could use
+// them.
+ValueId ValueBuilder::memoised_group(InstrKind kind) {
+  ValueId& known = group_leaves_[kind];
+  if (known) return known;
+  if (kernel_.sections.size() < 2 || kernel_.sections[1].kind != SectionKind::Group) {
+    kernel_.sections.insert(kernel_.sections.begin() + 1, {SectionKind::Group, {}});
+    if (current_ >= 1) ++current_;
+  }
+  known = new_value(ComputeType::I64);
+  auto& head = kernel_.sections[1].instrs;
+  head.insert(head.begin(), Instr{.kind = kind, .results = {known}});
+  return known;
+}
+
+ValueId ValueBuilder::group_index() {
+  return memoised_group(InstrKind::group);
+}
+ValueId ValueBuilder::group_len() {
+  return memoised_group(InstrKind::group_len);
+}
+
+ValueId ValueBuilder::group_base() {
+  if (group_base_) return group_base_;
+  const ValueId group = group_index();
+  const ValueId len = host_size(kernel_.group_len);
+  group_base_ = new_value(ComputeType::I64);
+  Instr instr{.kind = InstrKind::scalar, .operands = {group, len}, .results = {group_base_}};
+  instr.scalar_op = ScalarOp::mul;
+  instr.dtype = kI64;
+  auto& head = kernel_.sections[1].instrs;
+  const auto at = std::find_if(head.begin(), head.end(),
+                               [&](const Instr& i) { return i.kind == InstrKind::group; });
+  head.insert(at + 1, std::move(instr));
+  named(group_base_, "base");
+  return group_base_;
+}
+
+ValueId ValueBuilder::memoised_element(InstrKind kind) {
+  ValueId& known = element_leaves_[kind];
+  if (known) return known;
+  CINCH_CHECK(current() == SectionKind::Elements, "an element leaf outside an element section");
+  known = new_value(ComputeType::U32);
+  auto& head = kernel_.sections[current_].instrs;
+  head.insert(head.begin(), Instr{.kind = kind, .results = {known}});
+  return known;
+}
+
+ValueId ValueBuilder::column() {
+  return memoised_element(InstrKind::column);
+}
+ValueId ValueBuilder::element() {
+  return memoised_element(InstrKind::element);
+}
+
+ValueId ValueBuilder::scalar(ScalarOp op, std::vector<ValueId> operands,
+                             std::optional<DType> dtype) {
+  const ScalarOpInfo& info = scalar_op_info(op);
+  CINCH_CHECK(static_cast<int>(operands.size()) == info.arity,
+              "wrong number of operands of " + std::string(info.name));
+  const ComputeType same = type(operands[op == ScalarOp::select ? 1 : 0]);
+  const ComputeType result = info.result == ScalarResult::Bool  ? ComputeType::Bool
+                             : info.result == ScalarResult::U32 ? ComputeType::U32
+                                                                : same;
+  Instr instr{.kind = InstrKind::scalar, .operands = std::move(operands)};
+  instr.scalar_op = op;
+  instr.dtype = dtype ? *dtype : dtype_of(same);
+  return emit(std::move(instr), result);
+}
+
+ValueId ValueBuilder::convert(ValueId value, DType from, DType to) {
+  if (from == to) return value;
+  Instr instr{.kind = InstrKind::convert, .operands = {value}};
+  instr.from_dtype = from;
+  instr.dtype = to;
+  return emit(std::move(instr), compute_type(to));
+}
+
+ValueId ValueBuilder::convert(ValueId value, ComputeType to) {
+  return convert(value, dtype_of(type(value)), dtype_of(to));
+}
+
+ValueId ValueBuilder::bitcast(ValueId value, DType from, DType to) {
+  if (from == to) return value;
+  Instr instr{.kind = InstrKind::bitcast, .operands = {value}};
+  instr.from_dtype = from;
+  instr.dtype = to;
+  return emit(std::move(instr), compute_type(to));
+}
+
+ValueId ValueBuilder::call_extern(std::uint32_t index, std::vector<ValueId> operands) {
+  Instr instr{.kind = InstrKind::call_extern, .operands = std::move(operands)};
+  instr.index = index;
+  return emit(std::move(instr), compute_type(program_.info.externs[index].result));
+}
+
+ValueId ValueBuilder::named(ValueId value, std::string name) {
+  kernel_.values[value.index()].name = std::move(name);
+  return value;
+}
+
 namespace {
 // Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
 std::vector<ValueId> trimmed(std::vector<ValueId> operands) {

@@ -6,8 +6,8 @@
 #include <map>
 #include <span>
 
-#include "codegen/kir/instr_info.h"
-#include "codegen/kir/structure.h"
+#include "codegen/kir/compute_type.h"
+#include "codegen/kir/kir.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 

@@ -59,7 +59,7 @@ struct EntryBytes {
 /// condition once.
 EntryBytes entry_bytes(KernelProgram& program, rt::EntryKind entry);
 
-// ---- how many elements an access touches, as far as its instructions tell (taking_part.cpp) ----
+// ---- how many elements an access touches, as far as its instructions tell (cost.cpp) ----
 
 struct TakingPart {
   HostExprId most;          // elements

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
-#include "codegen/kir/verifier_instr.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {

@@ -1,4 +1,4 @@
-#include "codegen/passes/marks.h"
+#include "codegen/passes/passes.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,13 +1,11 @@
-// Bodies of floor_streams.h.
-#include "compiler/analysis/floor_streams.h"
-
 #include <algorithm>
 #include <set>
 
+#include "compiler/analysis/forced_sweeps.h"
 #include "compiler/ir/ops.h"
+#include "compiler/ir/rewriter.h"
 
 namespace cinch::analysis {
-
 namespace {
 
 using ir::Op;
@@ -142,6 +140,98 @@ void FloorStreams::note_draws(const Op& op, ValueId value, std::int64_t elements
   if (!ir::is_draw(op.kind)) return;
   std::int64_t& words = drawn_[value];
   words = std::max(words, words_of(op.kind, elements));
+}
+
+const std::vector<ir::ValueId>& FloorArrays::yielded(ir::RegionId region) const {
+  return function_.ops[function_.regions[region.index()].ops.back().index()].operands;
+}
+
+bool FloorArrays::is_array(ir::ValueId value) const {
+  return lies_in_memory(program_, ir::type_of(function_, value));
+}
+
+std::int64_t FloorArrays::num_elems(ir::ValueId value) {
+  constexpr std::int64_t kMostElems = std::int64_t{1} << 56;
+  const ir::Type& type = ir::type_of(function_, value);
+  std::int64_t elements = 1;
+  for (int d = 0; d < type.rank; ++d) {
+    const bool overflows = __builtin_mul_overflow(elements, evaluated(type.dims[d]), &elements);
+    if (!overflows && elements <= kMostElems) continue;
+    if (status_) status_ = rt::fail(rt::ErrorKind::Overflow, "an array of 2^56 elements or more");
+    return 0;
+  }
+  return elements;
+}
+
+std::int64_t FloorArrays::size_bytes(ir::ValueId value, std::int64_t elements) const {
+  const auto travels = travelling_.find(value);
+  return travels != travelling_.end() ? travels->second
+                                      : packed_bytes(ir::type_of(function_, value).dtype, elements);
+}
+
+std::string FloorArrays::place_of(ir::ValueId value) const {
+  const auto place = places_.find(value);
+  if (place != places_.end()) return place->second;
+  return function_.values[value.index()].name + "%" + std::to_string(value.index());
+}
+
+std::int64_t FloorArrays::evaluated(HostExprId expr) {
+  if (!request_.env.counts.empty()) {
+    if (const auto exact = exprs_.eval_int(expr, request_.env)) return *exact;
+  }
+  const auto bound = exprs_.eval_int(exprs_.upper_bound(expr), request_.env);
+  if (!bound && status_) status_ = tl::unexpected<rt::Error>(bound.error());
+  return bound.value_or(0);
+}
+
+namespace {
+
+using ir::Forces;
+using ir::Op;
+using ir::OpKind;
+
+// Digits that an exact selection reads before it knows its threshold.
+constexpr std::size_t kSelectionSweeps = 2;
+
+// Does an element of the product have few terms, or do rows stay on chip?
+bool has_few_terms(const ir::Program& program, const ir::Function& function, const Op& product) {
+  return program.info.exprs.is_const(ir::type_of(function, product.operands[0]).dims[1]);
+}
+
+}  // namespace
+
+bool lies_in_memory(const ir::Program& program, const ir::Type& type) {
+  for (int d = 0; d < type.rank; ++d) {
+    if (!program.info.exprs.is_const(type.dims[d])) return true;
+  }
+  return false;
+}
+
+std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& function,
+                             const Op& op) {
+  if (op.operands.empty()) return 0;
+  if (!lies_in_memory(program, ir::type_of(function, op.operands[0]))) return 0;
+  const bool is_along_rows = op.attrs.axis == 1;
+  switch (ir::op_info(op.kind).forces) {
+    case Forces::Free:
+      return 0;
+    case Forces::Whole:
+      return 1;
+    case Forces::Across:
+      return is_along_rows ? 0 : 1;
+    case Forces::Selection:
+      return is_along_rows ? 0 : kSelectionSweeps;
+    case Forces::Places:
+      return op.attrs.proved || op.attrs.in_rows ? 0 : 1;
+    case Forces::Terms:
+      return has_few_terms(program, function, op) ? 0 : 1;
+  }
+  return 0;
+}
+
+bool is_made_whole(OpKind kind) {
+  const Forces forces = ir::op_info(kind).forces;
+  return forces != Forces::Free && forces != Forces::Selection;
 }
 
 }  // namespace cinch::analysis

@@ -1,13 +1,12 @@
 // Two walks. Forward, here: from which sweep on each value can be had. Backward, from everything
 // that a sweep must end with (a reduction's result, a field, a state, an output): which arrays it
-// reads (floor_streams.h).
+// reads (forced_sweeps.h).
 #include "compiler/analysis/forced_sweeps.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "compiler/analysis/floor_streams.h"
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"

@@ -1,21 +1,24 @@
 // Measures a compiled program's calls and their floor in one run: calls and floors take turns, so
 // that other load on the machine affects both.
 #pragma once
+
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compiler/analysis/forced_sweeps.h"
-#include "compiler/bench/rounds.h"
+#include "compiler/bench/tuning_search.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
+#include "runtime/exec/program_buffers.h"
+#include "runtime/exec/task_runner.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/session/session.h"
 
 namespace cinch::bench {
-
 struct BenchOptions {
   std::uint32_t threads = 0;  // 0: all of the machine
   RoundLimits limits;         // for each call and its floor
@@ -49,5 +52,33 @@ rt::Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram
                                          const ir::Program& lowered,
                                          std::span<const float> gradient,
                                          const BenchOptions& options);
+
+// Measures the floor of a program on this machine: the time of plain vector loops over the same
+// streams, sweep by sweep, on the same threads, plus the program's random words at the rate of a
+// bare generator.
+
+class FloorTimer {
+ public:
+  /// Allocates an array for each stream; streams with the same name share one. `runner` outlives
+  /// the timer. Errors: OutOfMemory.
+  static rt::Result<FloorTimer> make(analysis::ForcedSweeps floor, rt::TaskRunner& runner);
+
+  const analysis::ForcedSweeps& floor() const { return floor_; }
+  /// Runs everything once; returns milliseconds.
+  double run();
+
+ private:
+  FloorTimer(analysis::ForcedSweeps floor, rt::TaskRunner& runner)
+      : floor_(std::move(floor)), runner_(&runner) {}
+  rt::Status allocate();
+  void run_sweep(const std::vector<analysis::Stream>& sweep);
+  void run_block(const std::vector<analysis::Stream>& sweep, std::uint64_t block,
+                 std::uint64_t num_blocks);
+  void draw(std::uint64_t num_words);
+
+  analysis::ForcedSweeps floor_;
+  rt::TaskRunner* runner_;
+  std::map<std::string, rt::AlignedBuffer> arrays_;
+};
 
 }  // namespace cinch::bench

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "compiler/driver/arguments/help.h"
-#include "compiler/driver/front_end.h"
 #include "compiler/driver/target.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/library_list.h"

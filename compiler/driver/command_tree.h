@@ -1,8 +1,11 @@
 // The commands of `cinch` as plain data, read from the parser itself, so that completion and manual
 // always match it.
 #pragma once
+
 #include <string>
 #include <vector>
+
+#include "compiler/driver/process/files.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
@@ -38,5 +41,14 @@ std::vector<std::string> library_parameters(const std::string& compressor);
 
 // The script that completes commands in a shell: "bash", "zsh" or "fish".
 std::string completion_script(const CommandShape& root, const std::string& shell);
+
+}  // namespace cinch::driver
+
+namespace cinch::driver {
+// Parses the command line and runs the sub-command.
+
+// Parses and runs. Prints help and usage errors itself (exit 2); passes on exceptions of the
+// sub-command.
+ExitCode run_command_line(int argc, char** argv);
 
 }  // namespace cinch::driver

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/service/program_lookup.h"
+#include "compiler/service/front_end.h"
 
 namespace cinch::driver {
 

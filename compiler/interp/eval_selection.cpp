@@ -1,5 +1,7 @@
 // Filters, selection and sorting. One order of values: NaN counts highest for top_k and
 // kth_largest and last for argsort; -0 equals +0; ties go to the lower index.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -167,6 +169,196 @@ void Evaluator::eval_argsort(const Op& op) {
     for (std::int64_t i = 0; i < lines.length; ++i) {
       result.bits[lines.at(line, i)] = order[static_cast<std::size_t>(i)];
     }
+  }
+  out(op) = std::move(result);
+}
+
+// Gathers, slices, shapes, packing and stores.
+
+// A program checks what it cannot prove, so an index out of bounds here is a bug of the compiler.
+std::int64_t Evaluator::checked_index(const Array& index, std::size_t i, std::int64_t limit) const {
+  const Element value = index.bits[i];
+  if (value >= static_cast<Element>(limit)) {
+    stop(rt::ErrorKind::Internal, fmt::format("index {} is not below {} and was not checked",
+                                              static_cast<std::int64_t>(value), limit));
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+void Evaluator::eval_gather(const Op& op) {
+  const Array& x = in(op, 0);
+  const Array& index = in(op, 1);
+  const bool is_matrix = x.rank == 2;
+  const std::int64_t count = x.dims[0];
+  const auto width = static_cast<std::size_t>(is_matrix ? x.dims[1] : 1);
+  Array result{x.dtype, 0, {1, 1}, {}};
+  for (int d = 0; d < index.rank; ++d) result.dims[result.rank++] = index.dims[d];
+  if (is_matrix) result.dims[result.rank++] = x.dims[1];
+  for (std::size_t i = 0; i < index.bits.size(); ++i) {
+    const auto begin = static_cast<std::size_t>(checked_index(index, i, count)) * width;
+    for (std::size_t j = 0; j < width; ++j) result.bits.push_back(x.bits[begin + j]);
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_gather_along(const Op& op) {
+  const Array& x = in(op, 0);
+  const Array& index = in(op, 1);
+  Array result = index;
+  result.dtype = x.dtype;
+  for (std::int64_t r = 0; r < index.dims[0]; ++r) {
+    for (std::int64_t c = 0; c < index.dims[1]; ++c) {
+      const auto at = static_cast<std::size_t>(r * index.dims[1] + c);
+      const std::int64_t picked = checked_index(index, at, x.dims[op.attrs.axis]);
+      const std::int64_t from =
+          op.attrs.axis == 1 ? r * x.dims[1] + picked : picked * x.dims[1] + c;
+      result.bits[at] = x.bits[static_cast<std::size_t>(from)];
+    }
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_slice(const Op& op) {
+  const Array& x = in(op, 0);
+  Array result = make_out(op);
+  const std::int64_t begin = call_.size(op.attrs.size);
+  if (begin + result.dims[0] > x.dims[0]) {
+    stop(rt::ErrorKind::OutOfRange,
+         fmt::format("slice {}..{} of {} elements", begin, begin + result.dims[0], x.dims[0]));
+  }
+  const std::int64_t width = x.rank == 2 ? x.dims[1] : 1;
+  const auto first = x.bits.begin() + begin * width;
+  result.bits.assign(first, first + result.size());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_concat(const Op& op) {
+  Array result{in(op, 0).dtype, 1, {0, 1}, {}};
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const Array& part = in(op, i);
+    result.bits.insert(result.bits.end(), part.bits.begin(), part.bits.end());
+  }
+  result.dims[0] = static_cast<std::int64_t>(result.bits.size());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_reshape(const Op& op) {
+  Array result = make_out(op);
+  if (result.bits.size() != in(op, 0).bits.size()) {
+    stop(rt::ErrorKind::Internal,
+         fmt::format("reshape of {} elements to {}", in(op, 0).bits.size(), result.bits.size()));
+  }
+  result.bits = in(op, 0).bits;
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_keep(const Op& op) {
+  out(op) = in(op, 0);
+}
+
+void Evaluator::eval_transpose(const Op& op) {
+  const Array& x = in(op, 0);
+  Array result = make_matrix(x.dtype, x.dims[1], x.dims[0]);
+  for (std::int64_t r = 0; r < x.dims[0]; ++r) {
+    for (std::int64_t c = 0; c < x.dims[1]; ++c) {
+      result.bits[static_cast<std::size_t>(c * x.dims[0] + r)] =
+          x.bits[static_cast<std::size_t>(r * x.dims[1] + c)];
+    }
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_chunk(const Op& op) {
+  Array result = make_out(op);
+  const Elements& from = in(op, 0).bits;
+  if (result.bits.size() < from.size()) stop(rt::ErrorKind::Internal, "chunk loses elements");
+  std::copy(from.begin(), from.end(), result.bits.begin());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_unchunk(const Op& op) {
+  Array result = make_out(op);
+  const Elements& from = in(op, 0).bits;
+  if (result.bits.size() > from.size()) {
+    stop(rt::ErrorKind::OutOfRange,
+         fmt::format("unchunk to {} elements of {}", result.bits.size(), from.size()));
+  }
+  result.bits.assign(from.begin(), from.begin() + result.size());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_pack(const Op& op) {
+  const Elements& from = in(op, 0).bits;
+  const std::size_t width = op.attrs.bits;
+  Array result = make_vector(kU8, static_cast<std::int64_t>((from.size() * width + 7) / 8));
+  for (std::size_t bit = 0; bit < from.size() * width; ++bit) {
+    const Element one = from[bit / width] >> (bit % width) & 1;
+    result.bits[bit / 8] |= one << (bit % 8);
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_unpack(const Op& op) {
+  const Elements& from = in(op, 0).bits;
+  const std::size_t width = op.attrs.bits;
+  Array result = make_out(op);
+  if (result.bits.size() * width > from.size() * 8) {
+    stop(rt::ErrorKind::OutOfRange, "unpack of more elements than the bytes hold");
+  }
+  for (std::size_t bit = 0; bit < result.bits.size() * width; ++bit) {
+    const Element one = from[bit / 8] >> (bit % 8) & 1;
+    result.bits[bit / width] |= one << (bit % width);
+  }
+  out(op) = std::move(result);
+}
+
+// Stores.
+
+void Evaluator::eval_scatter(const Op& op) {
+  Array result = in(op, 0);
+  const Array& index = in(op, 1);
+  const Array& values = in(op, 2);
+  const std::size_t width = result.rank == 2 ? static_cast<std::size_t>(result.dims[1]) : 1;
+  for (std::size_t i = 0; i < index.bits.size(); ++i) {
+    const auto begin = static_cast<std::size_t>(checked_index(index, i, result.dims[0])) * width;
+    for (std::size_t j = 0; j < width; ++j) result.bits[begin + j] = values.bits[i * width + j];
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_scatter_add(const Op& op) {
+  Array result = make_out(op);
+  const Array& index = in(op, 0);
+  const Array& values = in(op, 1);
+  for (std::size_t i = 0; i < index.bits.size(); ++i) {
+    Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
+    const Element operands[] = {cell, values.bits[i]};
+    cell = evaluate_scalar(ScalarOp::add, result.dtype, operands);
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_scatter_reduce(const Op& op) {
+  Array result = make_out(op);
+  const std::uint64_t identity = identity_constant(op.attrs.scalar_op, result.dtype);
+  std::ranges::fill(result.bits, element_of_constant(result.dtype, identity));
+  const Array& index = in(op, 0);
+  const Array& values = in(op, 1);
+  for (std::size_t i = 0; i < index.bits.size(); ++i) {
+    Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
+    const Element operands[] = {cell, values.bits[i]};
+    cell = evaluate_scalar(op.attrs.scalar_op, result.dtype, operands);
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_histogram(const Op& op) {
+  Array result = make_out(op);
+  const Elements& values = in(op, 0).bits;
+  const bool is_masked = op.operands.size() > 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (is_masked && !in(op, 1).bits[i]) continue;
+    if (values[i] < result.bits.size()) ++result.bits[values[i]];
   }
   out(op) = std::move(result);
 }

@@ -1,12 +1,13 @@
 // Call context, regions and control flow.
-#include "compiler/interp/evaluator.h"
-
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "compiler/interp/evaluator.h"
+#include "compiler/interp/interp.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/text/text.h"
+#include "runtime/core/check.h"
 #include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
@@ -204,6 +205,84 @@ void Evaluator::eval_check_unique(const Op& op) {
 
 void Evaluator::eval_check_host(const Op& op) {
   if (!call_.eval(op.attrs.size).as_bool()) stop(rt::ErrorKind::CheckFailed, op.attrs.text);
+}
+
+// Making arrays.
+
+Array make_scalar(DType dtype, std::uint64_t element) {
+  return {dtype, 0, {1, 1}, {element}};
+}
+
+Array make_vector(DType dtype, std::int64_t size) {
+  return {dtype, 1, {size, 1}, std::vector<std::uint64_t>(static_cast<std::size_t>(size))};
+}
+
+Array make_matrix(DType dtype, std::int64_t rows, std::int64_t cols) {
+  return {
+      dtype, 2, {rows, cols}, std::vector<std::uint64_t>(static_cast<std::size_t>(rows * cols))};
+}
+
+Array from_floats(std::span<const float> values) {
+  Array array = make_vector(kF32, static_cast<std::int64_t>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) array.bits[i] = element_of_f32(values[i]);
+  return array;
+}
+
+std::vector<float> to_floats(const Array& array) {
+  CINCH_CHECK(array.dtype == kF32, "not an array of f32");
+  std::vector<float> values;
+  values.reserve(array.bits.size());
+  for (std::uint64_t element : array.bits) values.push_back(f32_of(element));
+  return values;
+}
+
+namespace {
+
+class Lifetimes {
+ public:
+  explicit Lifetimes(const ir::Function& function)
+      : function_(function),
+        current_(function.regions.size()),
+        home_(function.values.size()),
+        last_(function.values.size()) {}
+
+  std::vector<std::vector<ir::ValueId>> run() {
+    visit(function_.body);
+    for (ir::ValueId value : ir::result_values(function_)) last_[value.index()] = {};
+    std::vector<std::vector<ir::ValueId>> lists(function_.ops.size());
+    for (std::size_t v = 0; v < last_.size(); ++v) {
+      if (last_[v].is_valid()) lists[last_[v].index()].emplace_back(v);
+    }
+    return lists;
+  }
+
+ private:
+  // A read counts for the current op of the region where the value is defined.
+  void visit(ir::RegionId region) {
+    for (ir::OpId id : function_.regions[region.index()].ops) {
+      const ir::Op& op = function_.ops[id.index()];
+      current_[region.index()] = id;
+      for (ir::ValueId value : op.operands) {
+        last_[value.index()] = current_[home_[value.index()].index()];
+      }
+      for (ir::RegionId held : ir::held_regions(function_, op)) visit(held);
+      for (ir::ValueId value : op.results) {
+        home_[value.index()] = region;
+        last_[value.index()] = id;
+      }
+    }
+  }
+
+  const ir::Function& function_;
+  std::vector<ir::OpId> current_;   // by region
+  std::vector<ir::RegionId> home_;  // by value
+  std::vector<ir::OpId> last_;
+};
+
+}  // namespace
+
+std::vector<std::vector<ir::ValueId>> last_read_by(const ir::Function& function) {
+  return Lifetimes(function).run();
 }
 
 }  // namespace cinch::interp

@@ -3,8 +3,6 @@
 #include <span>
 #include <vector>
 
-#include "compiler/interp/array.h"
-#include "compiler/interp/exchange.h"
 #include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
@@ -92,7 +90,7 @@ class Evaluator {
   std::uint32_t draw_site(const Op& op, std::size_t iteration_operand) const;
   void draw_each(const Op& op);
 
-  // eval_reduce.cpp
+  // eval_matrix.cpp
   /// Combines two elements of N values by the op's combiner.
   Elements combine(const Op& op, const Elements& a, const Elements& b);
   /// Lines along the op's axis: how many there are, how many elements each has, and the index of
@@ -109,7 +107,7 @@ class Evaluator {
   void reduce_line(const Op& op, const Lines& lines, std::int64_t line);
   void scan_line(const Op& op, const Lines& lines, std::int64_t line);
 
-  // eval_access.cpp
+  // eval_selection.cpp
   std::int64_t checked_index(const Array& index, std::size_t i, std::int64_t limit) const;
 
   // eval_collective.cpp

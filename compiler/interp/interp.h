@@ -3,18 +3,78 @@
 // runtime/core/numbers/ordered_reduce.h, single elements runtime/core/numbers/scalar_eval.h.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "compiler/interp/array.h"
-#include "compiler/interp/exchange.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
+#include "runtime/core/numbers/dtype.h"
 
 namespace cinch::interp {
+// Arrays of the interpreter: a type, concrete sizes, and exact element values.
+
+/// Row-major. Each entry of `bits` is one element, encoded as in
+/// runtime/core/numbers/scalar_eval.h: integers extended to 64 bits, floats as their own bits in
+/// the low end.
+struct Array {
+  DType dtype = kF32;
+  std::uint8_t rank = 0;
+  std::int64_t dims[2] = {1, 1};  // dimensions beyond the rank are 1
+  std::vector<std::uint64_t> bits;
+
+  std::int64_t size() const { return dims[0] * dims[1]; }
+  /// For a matrix; a vector is one row, a scalar one element.
+  std::int64_t rows() const { return rank == 2 ? dims[0] : 1; }
+  std::int64_t cols() const { return rank == 2 ? dims[1] : dims[0]; }
+  friend bool operator==(const Array&, const Array&) = default;
+};
+
+Array make_scalar(DType dtype, std::uint64_t element);
+/// `size` elements whose bits are all zero.
+Array make_vector(DType dtype, std::int64_t size);
+Array make_matrix(DType dtype, std::int64_t rows, std::int64_t cols);
+
+/// Converts f32 values to an array and back (`to_floats` takes only f32 arrays: checked).
+Array from_floats(std::span<const float> values);
+std::vector<float> to_floats(const Array& array);
+
+// How the ranks of a sync meet: every collective exchanges arrays once.
+
+/// All ranks call `meet` equally often and in the same order, each on a thread of its own.
+class Meeting {
+ public:
+  Meeting() = default;
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  virtual ~Meeting() = default;
+
+  /// Returns all ranks' arrays in rank order when every rank has arrived. Empty if a rank has left:
+  /// the others can never meet again.
+  virtual std::vector<Array> meet(std::size_t rank, Array array) = 0;
+};
+
+/// For ranks that are threads.
+class Exchange : public Meeting {
+ public:
+  explicit Exchange(std::size_t num_ranks) : arrived_(num_ranks), num_left_(num_ranks) {}
+
+  std::vector<Array> meet(std::size_t rank, Array array) override;
+  /// A rank leaves (it has ended or failed).
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Array> arrived_, complete_;
+  std::size_t num_arrived_ = 0;
+  std::size_t num_left_;
+  std::size_t round_ = 0;
+};
 
 /// What random draws depend on besides site and index (docs/language_bits.md).
 struct DrawKey {

@@ -12,7 +12,7 @@
 
 #include "dsl/source/source.h"
 #include "runtime/core/ids.h"
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/program_info.h"
 
 namespace cinch::ir {

@@ -7,7 +7,6 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/ir/verify_context.h"
 #include "runtime/core/check.h"
 
 namespace cinch::ir {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
-#include "compiler/ir/verify_context.h"
+#include "compiler/ir/verifier.h"
 #include "runtime/core/extern_function.h"
 
 namespace cinch::ir {

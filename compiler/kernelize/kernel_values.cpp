@@ -1,5 +1,5 @@
 // Begins kernels; host values and combiners.
-#include "compiler/kernelize/kernel_values.h"
+#include "compiler/kernelize/kernel_emitter.h"
 
 #include "runtime/core/check.h"
 #include "runtime/core/params.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/kir/kir.h"
-#include "codegen/passes/run.h"
+#include "codegen/passes/passes.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/step_limit.h"
 

@@ -1,6 +1,6 @@
 // Places of values: where a kernel's current element lies in an array, and where operators read.
 #include "compiler/ir/ops.h"
-#include "compiler/kernelize/kernel_values.h"
+#include "compiler/kernelize/kernel_emitter.h"
 #include "compiler/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
 

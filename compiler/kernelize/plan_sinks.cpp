@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/structure.h"
-#include "compiler/kernelize/planner.h"
+#include "codegen/kir/kir.h"
+#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
 

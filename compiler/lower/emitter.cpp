@@ -1,4 +1,4 @@
-// What lowering adds to the builder; see emitter.h.
+// What lowering adds to the builder.
 #include "compiler/lower/emitter.h"
 
 #include <utility>

@@ -2,12 +2,66 @@
 // tree, regions that open and close while expressions are walked, and the one rule by which values
 // are converted to a wanted type. It does not know the checked tree.
 #pragma once
+
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/builder.h"
+#include "dsl/sema/checked.h"
 
 namespace cinch::lower {
+// Finds what a part of the checked tree changes: variables from outside and states; and its draws.
+// Control flow becomes SSA by passing exactly these through if_else results and loop-carried
+// values.
+
+// A random operator, and the loops inside the searched part around it, outermost first.
+struct Draw {
+  struct Loop {
+    sema::StmtId stmt;
+    bool is_condition = false;  // the draw is in the condition of a `while`
+  };
+  sema::ExprId expr;
+  std::vector<Loop> loops;
+};
+
+struct Assigned {
+  std::vector<sema::VarId> vars;      // ascending; declared outside
+  std::vector<std::uint32_t> states;  // ascending
+  std::vector<Draw> draws;
+};
+
+// For the expressions `roots` together; invalid ids are skipped.
+Assigned find_assigned(const sema::CheckedProgram& program, const std::vector<sema::ExprId>& roots);
+
+// True if `root` or an expression below it is an array or a lambda.
+bool touches_arrays(const sema::CheckedProgram& program, sema::ExprId root);
+
+// Numbers draws (docs/language_bits.md). A call site's number counts the sites before it in its
+// space, each once. What loops add depends on their bounds alone, never on how often they ran, so a
+// draw behind them has the same number on every rank and in `decode`.
+
+// Draws that are numbered together: those of one compressor that are not shared, or the shared ones
+// of one call of a method.
+struct DrawSpace {
+  std::uint32_t method = 0;  // 0: not shared
+  std::uint32_t kind = 0;    // the compressor, and whether only `finish` shares the draw
+  friend auto operator<=>(const DrawSpace&, const DrawSpace&) = default;
+};
+
+DrawSpace draw_space(const sema::Expr& draw);
+
+// The draws of a loop in one space.
+struct LoopDraws {
+  HostExprId of_round;
+  HostExprId beyond_sites;  // the draws of all rounds, less the sites, which later sites count
+};
+
+// For the spaces whose numbers the loop's rounds change. A method that is called within the loop
+// numbers its shared draws from 0 in every round.
+std::map<DrawSpace, LoopDraws> loop_draws(const sema::CheckedProgram& program,
+                                          const sema::Stmt& loop, HostExprPool& pool);
 
 using ir::matrix_type;
 using ir::OpKind;

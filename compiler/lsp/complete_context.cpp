@@ -1,11 +1,11 @@
-#include "compiler/lsp/complete_context.h"
+#include "compiler/lsp/features.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "dsl/diag/diag.h"
 #include "dsl/source/source.h"
-#include "dsl/syntax/token.h"
+#include "dsl/syntax/token_cursor.h"
 
 namespace cinch::lsp {
 

@@ -6,10 +6,8 @@
 #include <set>
 #include <string>
 
-#include "compiler/lsp/complete_context.h"
-#include "compiler/lsp/describe.h"
 #include "compiler/lsp/features.h"
-#include "compiler/service/program_lookup.h"
+#include "compiler/service/front_end.h"
 #include "dsl/sema/claims.h"
 
 namespace cinch::lsp {

@@ -1,6 +1,6 @@
 // Names in expressions, statements and types. Look-up follows the checker: locals from the
 // innermost scope, names of the compressor, built-in names, the file, imports, operators.
-#include "compiler/lsp/name_walker.h"
+#include "compiler/lsp/name_index.h"
 
 #include <algorithm>
 #include <variant>

@@ -1,7 +1,7 @@
-// Names of a file's declarations and of a compressor's items; see name_walker.h.
+// Names of a file's declarations and of a compressor's items; see name_index.h.
 #include <variant>
 
-#include "compiler/lsp/name_walker.h"
+#include "compiler/lsp/name_index.h"
 #include "dsl/sema/claims.h"
 
 namespace cinch::lsp {

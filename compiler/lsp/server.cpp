@@ -11,8 +11,7 @@
 
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/protocol/json.h"
-#include "compiler/lsp/protocol/rpc_stream.h"
-#include "compiler/lsp/workspace.h"
+#include "compiler/lsp/analysis.h"
 
 namespace cinch::lsp {
 

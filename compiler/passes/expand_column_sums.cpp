@@ -11,7 +11,6 @@
 // A missing row is -0, which changes no sum.
 #include <vector>
 
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 

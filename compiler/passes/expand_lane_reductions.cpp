@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "compiler/ir/types.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 

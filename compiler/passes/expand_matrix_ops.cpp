@@ -16,10 +16,12 @@
 //            for each distance 1, 2, 4 …: %p = gather_along %x, (column ^ distance)
 //            %x' = select((column & distance) == 0, %x + %p, %p - %x)
 #include <bit>
+#include <optional>
+#include <vector>
 
-#include "compiler/ir/orthonormalize.h"
-#include "compiler/passes/pass_context.h"
+#include "compiler/ir/ops.h"
 #include "compiler/passes/passes.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 #include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
@@ -196,6 +198,108 @@ void expand_matrix_ops(ir::Program& program, PassContext& context) {
     }
     if (op.kind != ir::OpKind::hadamard) return std::nullopt;
     return ir::ValueIds{hadamard(b, op.operands[0])};
+  });
+}
+
+// expand_thin_products: computes matrix products with a thin factor so that the other factor is
+// read once.
+//
+//   before:  %1 = matmul %a, %b         b has a constant few columns, a many
+//   after:   %c0 = reduce add (%a * column 0 of %b, as a row), axis 1; and so for each column, in
+//            one sweep over %a (axis 0 of %m where %a is transpose %m); %1 = %c0 | %c1 | …
+//
+//   before:  %1 = matmul %a, %b         a has a constant few columns
+//   after:   %1 = (column 0 of %a) * (row 0 of %b) + …, element by element, added in the order of a
+//            reduction of so many elements (docs/language_bits.md)
+
+namespace {
+
+using ir::ValueId;
+
+// More columns would make kernels with more reductions than caches have room for, and long texts
+// that compile slowly.
+constexpr std::int64_t kMostColumns = 8;
+constexpr std::int64_t kMostTerms = 16;
+
+// [1, cols]
+ValueId row_of(ir::Builder& b, ValueId matrix, std::int64_t row) {
+  return b.slice(matrix, b.exprs().const_int(row), b.exprs().const_int(1));
+}
+// [rows, 1]
+ValueId column_of(ir::Builder& b, ValueId matrix, std::int64_t column) {
+  return b.transpose(row_of(b, b.transpose(matrix), column));
+}
+
+// The terms of one element's sum, in the order of a reduction.
+ValueId ordered_sum(ir::Builder& b, std::vector<ValueId> terms) {
+  for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
+    for (std::size_t j = 0; j < distance && j + distance < terms.size(); ++j) {
+      terms[j] = b.map(ScalarOp::add, terms[j], terms[j + distance]);
+    }
+    if (terms.size() > distance) terms.resize(distance);
+  }
+  return b.map(ScalarOp::add, b.identity(ScalarOp::add, b.dtype(terms[0])), terms[0]);
+}
+
+ValueId sum_of_terms(ir::Builder& b, ValueId left, ValueId right, std::int64_t num_terms) {
+  std::vector<ValueId> terms;
+  terms.reserve(static_cast<std::size_t>(num_terms));
+  for (std::int64_t i = 0; i < num_terms; ++i) {
+    terms.push_back(b.map(ScalarOp::mul, column_of(b, left, i), row_of(b, right, i)));
+  }
+  return ordered_sum(b, std::move(terms));
+}
+
+// The sums of one result column: [rows, 1].
+ValueId column_of_product(ir::Builder& b, ValueId left, ValueId right, std::int64_t column) {
+  const ir::Op& made_by = b.function().ops[b.function().values[left.index()].def.index()];
+  if (made_by.kind == ir::OpKind::transpose) {
+    const ValueId product = b.map(ScalarOp::mul, made_by.operands[0], column_of(b, right, column));
+    return b.transpose(b.reduce(ScalarOp::add, product, 0));
+  }
+  const ValueId factor = row_of(b, b.transpose(right), column);
+  return b.reduce(ScalarOp::add, b.map(ScalarOp::mul, left, factor), 1);
+}
+
+ValueId columns_side_by_side(ir::Builder& b, const std::vector<ValueId>& columns, ir::Type type) {
+  const ValueId number =
+      b.reshape(b.iota(type.dims[1]), ir::matrix_type(kU32, b.exprs().const_int(1), type.dims[1]));
+  ValueId result = b.fill(columns[0], type);
+  for (std::size_t j = 1; j < columns.size(); ++j) {
+    const ValueId is_here =
+        b.map(ScalarOp::eq, number, b.constant_int(kU32, static_cast<std::int64_t>(j)));
+    result = b.select(is_here, columns[j], result);
+  }
+  return result;
+}
+
+ValueId product_by_columns(ir::Builder& b, ValueId left, ValueId right, std::int64_t num_columns) {
+  const ir::Type type = ir::matrix_type(b.dtype(left), b.type(left).dims[0], b.type(right).dims[1]);
+  std::vector<ValueId> columns;
+  columns.reserve(static_cast<std::size_t>(num_columns));
+  for (std::int64_t j = 0; j < num_columns; ++j) {
+    columns.push_back(column_of_product(b, left, right, j));
+  }
+  return columns_side_by_side(b, columns, type);
+}
+
+}  // namespace
+
+void expand_thin_products(ir::Program& program, PassContext& context) {
+  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
+    const ir::Op op = b.function().ops[id.index()];
+    if (op.kind != ir::OpKind::matmul) return std::nullopt;
+    const ValueId left = op.operands[0], right = op.operands[1];
+    const auto num_terms = ir::constant_size(b.exprs(), b.type(left).dims[1]);
+    const auto num_columns = ir::constant_size(b.exprs(), b.type(right).dims[1]);
+    if (num_terms) {
+      // Square factors are transforms of rows on chip.
+      const bool is_thin = *num_terms >= 1 && *num_terms <= kMostTerms && num_terms != num_columns;
+      if (!is_thin) return std::nullopt;
+      return ir::ValueIds{sum_of_terms(b, left, right, *num_terms)};
+    }
+    if (!num_columns || *num_columns < 1 || *num_columns > kMostColumns) return std::nullopt;
+    return ir::ValueIds{product_by_columns(b, left, right, *num_columns)};
   });
 }
 

@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "compiler/ir/rewriter.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/selection.h"
 

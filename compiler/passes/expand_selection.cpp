@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "compiler/ir/rewriter.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/selection.h"
 

@@ -13,7 +13,6 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "runtime/core/numbers/scalar_eval.h"
 

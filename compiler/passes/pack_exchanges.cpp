@@ -12,7 +12,6 @@
 #include <numeric>
 
 #include "compiler/ir/types.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 
 namespace cinch::passes {

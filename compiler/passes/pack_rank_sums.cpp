@@ -17,7 +17,6 @@
 #include <bit>
 
 #include "compiler/analysis/rank_sums.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 
 namespace cinch::passes {

@@ -3,10 +3,77 @@
 // after.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/builder.h"
 #include "compiler/ir/ir.h"
-#include "compiler/passes/pass_context.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::passes {
+// What the manager gives a pass: permission for each rewrite, a place for remarks, and the
+// evaluation of constant functions. (The interpreter is a later layer than the passes, so it is
+// passed in.)
+
+/// Why a pass did not do what it might have done.
+struct Remark {
+  std::string pass;
+  dsl::Span span;
+  std::string text;
+};
+
+class PassContext {
+ public:
+  /// Encoded elements (runtime/core/numbers/scalar_eval.h) of the output of a function without
+  /// inputs, or nothing if it fails.
+  using Evaluate = std::function<std::optional<std::vector<std::uint64_t>>(const ir::Program&,
+                                                                           const ir::Function&)>;
+
+  /// False once the limit is reached.
+  bool has_leave() const { return steps_.has_leave(); }
+  /// Ask before each rewrite. Counts the rewrite if it is permitted.
+  bool may_rewrite() { return steps_.may_take(); }
+  std::int64_t num_rewrites() const { return steps_.taken(); }
+  void set_limit(std::int64_t limit) { steps_ = rt::StepLimit(limit); }
+
+  void set_pass(std::string name) { pass_ = std::move(name); }
+  void remark(dsl::Span span, std::string text) {
+    // A pass that runs twice makes the same remark twice; people want it once.
+    for (const Remark& said : remarks_) {
+      if (said.pass == pass_ && said.span == span && said.text == text) return;
+    }
+    remarks_.push_back({pass_, span, std::move(text)});
+  }
+  const std::vector<Remark>& remarks() const { return remarks_; }
+
+  void set_evaluate(Evaluate evaluate) { evaluate_ = std::move(evaluate); }
+  std::optional<std::vector<std::uint64_t>> evaluate(const ir::Program& program,
+                                                     const ir::Function& function) const {
+    return evaluate_ ? evaluate_(program, function) : std::nullopt;
+  }
+
+ private:
+  rt::StepLimit steps_;
+  std::string pass_;
+  std::vector<Remark> remarks_;
+  Evaluate evaluate_;
+};
+
+// The loop that passes with local rewrites share. It offers every op once, in order; the rewrite
+// inserts new ops before the offered one.
+
+/// Builds before the op (the builder's insertion point) and returns a value for each result, or
+/// nothing if the op stays. It must build nothing if it returns nothing. The regions around the op
+/// hold only the ops before it.
+using Rewrite = std::function<std::optional<ir::ValueIds>(ir::Builder& builder, ir::OpId op)>;
+
+/// Offers every op of every function, including initial values, inner regions and combiners, while
+/// the context permits it, and counts replacements. A replaced op is removed and its uses changed
+/// before the next op is offered. Returns true if anything changed.
+bool rewrite_all(ir::Program& program, PassContext& context, const Rewrite& rewrite);
 
 /// Local rules (passes/rules): constants folded, operations that change nothing dropped.
 void simplify(ir::Program& program, PassContext& context);

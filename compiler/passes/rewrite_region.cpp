@@ -1,10 +1,10 @@
-// The loop that rewrites a region; see pass_context.h.
-#include "compiler/passes/pass_context.h"
-
+// The loop that rewrites a region, and the pass that asks whether payloads add up.
 #include <utility>
 #include <vector>
 
+#include "compiler/analysis/proofs.h"
 #include "compiler/ir/rewriter.h"
+#include "compiler/passes/passes.h"
 
 namespace cinch::passes {
 namespace {
@@ -79,6 +79,26 @@ bool rewrite_all(ir::Program& program, PassContext& context, const Rewrite& rewr
     }
   }
   return is_changed;
+}
+
+// prove_aggregation: finds out whether payloads may be added field by field, and whether `finish`
+// is linear in the sum. It changes only the program's facts.
+//
+//   before:  wire counts 0 { value: [f32; k] by sum }    after:  aggregation sum_proved
+//            aggregation gather
+
+void prove_aggregation(ir::Program& program, PassContext& context) {
+  const bool is_linear = analysis::is_finish_linear(program);
+  if (is_linear != program.info.is_finish_linear && context.may_rewrite()) {
+    program.info.is_finish_linear = is_linear;
+  }
+  program.info.is_linear = analysis::is_linear(program);
+  const rt::Aggregation found = analysis::find_aggregation(program);
+  if (found == program.info.aggregation || !context.may_rewrite()) return;
+  program.info.aggregation = found;
+  if (found == rt::Aggregation::SumToTest) {
+    context.remark({}, "neither decode nor encode was seen to be linear");
+  }
 }
 
 }  // namespace cinch::passes

@@ -1,4 +1,3 @@
-// See selection.h.
 #include "compiler/passes/selection.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// See selection.h. The bits of non-negative floats are in order; those of negative ones are
+// The bits of non-negative floats are in order; those of negative ones are
 // inverted, and the sign bit is flipped so that they come below.
 #include "compiler/passes/selection.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compiler/ir/ir.h"
-#include "compiler/passes/pass_context.h"
+#include "compiler/passes/passes.h"
 
 namespace cinch::pipeline {
 

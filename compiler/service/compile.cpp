@@ -1,4 +1,4 @@
-// From text to image; see compile.h.
+// From text to image.
 #include "compiler/service/compile.h"
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/compile_cache.h"
-#include "compiler/service/improve.h"
-#include "compiler/service/service_error.h"
+#include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/tuning/tuning.h"
 

@@ -1,4 +1,4 @@
-// Keys and stamps of compiled programs; see compile_cache.h.
+// Keys and stamps of compiled programs.
 #include "compiler/service/compile_cache.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 
 #include "codegen/emit/kernel_source.h"
 #include "codegen/jit/nvrtc.h"
-#include "compiler/service/program_lookup.h"
+#include "compiler/service/front_end.h"
 #include "dsl/source/source.h"
 #include "runtime/cache/image_cache.h"
 

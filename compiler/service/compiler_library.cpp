@@ -6,7 +6,7 @@
 
 #include "compiler/service/compile.h"
 #include "compiler/service/library_list.h"
-#include "compiler/service/service_error.h"
+#include "compiler/service/front_end.h"
 #include "dsl/diag/render.h"
 #include "runtime/c_api/cinch.h"
 #include "runtime/c_api/compiler_abi.h"

@@ -1,13 +1,11 @@
-// Front end of all that compiles; see front_end.h.
-#include "compiler/service/front_end.h"
-
+// Front end of all that compiles.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "codegen/jit/extern_functions.h"
-#include "compiler/service/service_error.h"
+#include "codegen/jit/library.h"
+#include "compiler/service/front_end.h"
 #include "dsl/diag/render.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/files/file_bytes.h"
@@ -165,6 +163,23 @@ std::vector<LibraryProgram> library_programs() {
   }
   front_end.end_if_errors();
   return programs;
+}
+
+// Errors of the runtime as the service's.
+
+void throw_error(const rt::Error& error) {
+  switch (error.kind) {
+    case rt::ErrorKind::Unavailable:
+    case rt::ErrorKind::OutOfMemory:
+    case rt::ErrorKind::Device:
+      throw ServiceError(Fault::Unavailable, error.message);
+    case rt::ErrorKind::Internal:
+      throw ServiceError(Fault::Internal, error.message);
+    case rt::ErrorKind::Io:
+      throw ServiceError(Fault::File, error.message);
+    default:
+      throw ServiceError(Fault::Request, error.message);
+  }
 }
 
 }  // namespace cinch::service

@@ -1,4 +1,4 @@
-#include "compiler/service/improve.h"
+#include "compiler/service/compile.h"
 
 #include <fcntl.h>
 #include <spawn.h>

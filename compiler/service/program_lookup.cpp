@@ -1,13 +1,11 @@
-// Finding programs, the standard library and imports; see program_lookup.h.
-#include "compiler/service/program_lookup.h"
+// Finding programs, the standard library and imports; see front_end.h.
+#include "compiler/service/front_end.h"
 
 #include <algorithm>
 #include <filesystem>
 
-#include "compiler/service/service_error.h"
 #include "dsl/diag/diag.h"
-#include "runtime/core/environment.h"
-#include "runtime/core/files/confined.h"
+#include "runtime/core/log.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/module/shared_object.h"
 

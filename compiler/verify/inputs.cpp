@@ -1,4 +1,4 @@
-#include "compiler/verify/inputs.h"
+#include "compiler/verify/subject.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "compiler/verify/laws.h"
-#include "compiler/verify/trace.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/payload/payload.h"
 

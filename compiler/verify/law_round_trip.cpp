@@ -1,15 +1,15 @@
-// Every payload decodes to a tensor of the declared shape without NaN, and is not longer than the
-// bound.
+// What every payload keeps: its shape and length, marks of non-finite gradients, and what a change
+// of the gradient that rounds nothing does.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/verify/laws.h"
-#include "compiler/verify/trace.h"
+#include "runtime/payload/payload.h"
 
 namespace cinch::verify {
-
 namespace {
 
 constexpr std::uint32_t kRoundTripSteps = 3;
@@ -89,6 +89,190 @@ Finding size_bound(const Trial& trial) {
   }
   finding.figure = static_cast<double>(worst.size_bytes);
   finding.bound = static_cast<double>(worst.bound_bytes);
+  finding.cut = sweep.cut();
+  return finding;
+}
+
+// A gradient with NaN or an infinity is marked, decodes to NaN throughout, and leaves every state
+// unchanged.
+
+namespace {
+
+struct Poison {
+  const char* name;
+  float value;
+};
+constexpr Poison kPoisons[] = {{"NaN", std::numeric_limits<float>::quiet_NaN()},
+                               {"inf", std::numeric_limits<float>::infinity()},
+                               {"-inf", -std::numeric_limits<float>::infinity()}};
+
+// The fault of a step whose gradient is not finite, or "".
+rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poisoned) {
+  const std::vector<Bytes> before = tensor.states();
+  const rt::Result<Bytes> payload = tensor.encode(poisoned, 1);
+  CINCH_TRY(payload);
+  const auto header = rt::read_payload_header(*payload);
+  CINCH_TRY(header);
+  if (!header->is_non_finite()) return std::string("the payload is not marked");
+  if (tensor.states() != before) return std::string("a state has changed");
+  std::vector<float> out(poisoned.size(), 0.0f);
+  CINCH_TRY(tensor.decode(*payload, out, 1));
+  if (!std::ranges::all_of(out, [](float x) { return std::isnan(x); })) {
+    return std::string("not all of it decodes to NaN");
+  }
+  return std::string();
+}
+
+}  // namespace
+
+Finding non_finite(const Trial& trial) {
+  Finding& finding = trial.begin("non_finite");
+  const std::vector<Shape> shapes = edge_shapes(trial.subject.info().is_matrix);
+  Sweep sweep(trial, shapes.size());
+  std::size_t tried = 0;
+  while (sweep.goes_on()) {
+    const Input first = make_input(Family::Normal, shapes[sweep.done() - 1]);
+    const std::size_t last = first.values.size() - 1;
+    for (const Poison& poison : kPoisons) {
+      auto tensor = trial.subject.main->open(trial.request(first.shape));
+      if (!tensor) return failed_call(finding.law, trial, first, tensor.error());
+      const rt::Result<Bytes> payload = (*tensor)->encode(first.values, 0);
+      if (!payload) return failed_call(finding.law, trial, first, payload.error());
+      for (std::size_t at : {std::size_t{0}, last / 2, last}) {
+        Input poisoned = variant_of(first, 1);
+        poisoned.values[at] = poison.value;
+        const rt::Result<std::string> wrong = wrong_with(**tensor, poisoned.values);
+        if (!wrong) return failed_call(finding.law, trial, poisoned, wrong.error());
+        ++tried;
+        if (wrong->empty()) continue;
+        finding.figure += 1;
+        if (!finding.holds) continue;
+        finding.holds = false;
+        finding.detail =
+            fmt::format("{} at {} of {}: {}", poison.name, at, describe(first), *wrong);
+        finding.counterexample = shown_by(trial, {first, poisoned}, *wrong);
+      }
+    }
+  }
+  if (finding.holds)
+    finding.detail =
+        fmt::format("gradients with NaN or inf, of {}, that are not told apart", tried);
+  finding.cut = sweep.cut("shapes");
+  return finding;
+}
+
+// How a change of the gradient that causes no rounding affects the decoded values.
+
+namespace {
+
+constexpr std::uint32_t kEquivarianceSteps = 3;
+
+std::vector<float> times(std::vector<float> values, float factor) {
+  for (float& x : values) x *= factor;
+  return values;
+}
+
+// Compares values: -0 equals 0, and NaN equals nothing.
+std::size_t num_different(std::span<const float> a, std::span<const float> b) {
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) different += a[i] == b[i] ? 0 : 1;
+  return different;
+}
+
+// Number of elements of the first step at which C(factor * x) differs from factor * C(x); with
+// states, over several steps.
+rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input, float factor,
+                                         std::uint32_t& step) {
+  auto plain = trial.subject.main->open(trial.request(input.shape));
+  auto changed = trial.subject.main->open(trial.request(input.shape));
+  CINCH_TRY(plain);
+  CINCH_TRY(changed);
+  for (step = 0; step < kEquivarianceSteps; ++step) {
+    const std::vector<float> gradient = variant_of(input, step).values;
+    const auto expected = round_trip_of(**plain, gradient, step);
+    CINCH_TRY(expected);
+    const auto found = round_trip_of(**changed, times(gradient, factor), step);
+    CINCH_TRY(found);
+    const std::size_t different = num_different(times(*expected, factor), *found);
+    if (different > 0) return different;
+  }
+  return std::size_t{0};
+}
+
+Counterexample pair_of(const Trial& trial, const Input& input, float factor, std::uint32_t step) {
+  std::vector<Input> steps;
+  for (std::uint32_t i = 0; i <= step; ++i) {
+    Input changed = variant_of(input, i);
+    changed.values = times(changed.values, factor);
+    steps.push_back(std::move(changed));
+  }
+  return shown_by(trial, std::move(steps),
+                  fmt::format("the output is not {} times the output for the input{} divided by {}",
+                              factor, step == 0 ? "" : "s", factor));
+}
+
+Finding equivariant(std::string law, const Trial& trial, std::span<const float> factors) {
+  Finding& finding = trial.begin(std::move(law));
+  const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
+  Sweep sweep(trial, inputs.size());
+  while (sweep.goes_on()) {
+    const Input& input = inputs[sweep.done() - 1];
+    for (float factor : factors) {
+      std::uint32_t step = 0;
+      const auto different = num_different_at(trial, input, factor, step);
+      if (!different) return failed_call(finding.law, trial, input, different.error());
+      if (*different == 0) continue;
+      finding.figure += 1;
+      if (!finding.holds) continue;
+      finding.holds = false;
+      finding.detail = fmt::format("{}, times {}: {} of {} elements of step {} differ",
+                                   describe(input), factor, *different, input.values.size(), step);
+      finding.counterexample = pair_of(trial, input, factor, step);
+    }
+  }
+  if (finding.holds) {
+    finding.detail = fmt::format("differences, {} of {} steps", sweep.inputs(), kEquivarianceSteps);
+  }
+  finding.cut = sweep.cut();
+  return finding;
+}
+
+}  // namespace
+
+Finding scale_equivariant(const Trial& trial, const sema::Claim&) {
+  constexpr float kPowers[] = {0x1p-4f, 2, 0x1p7f};
+  return equivariant("scale_equivariant", trial, kPowers);
+}
+
+Finding sign_equivariant(const Trial& trial, const sema::Claim&) {
+  constexpr float kOpposite[] = {-1};
+  return equivariant("sign_equivariant", trial, kOpposite);
+}
+
+Finding idempotent(const Trial& trial, const sema::Claim&) {
+  Finding& finding = trial.begin("idempotent");
+  const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
+  Sweep sweep(trial, inputs.size());
+  while (sweep.goes_on()) {
+    const Input& input = inputs[sweep.done() - 1];
+    const TensorRequest request = trial.request(input.shape);
+    const auto once = round_trip_of(*trial.subject.main, request, input.values);
+    if (!once) return failed_call(finding.law, trial, input, once.error());
+    const auto twice = round_trip_of(*trial.subject.main, request, *once);
+    if (!twice) return failed_call(finding.law, trial, input, twice.error());
+    const std::size_t different = num_different(*once, *twice);
+    if (different == 0) continue;
+    finding.figure += 1;
+    if (!finding.holds) continue;
+    finding.holds = false;
+    finding.detail = fmt::format("{}: {} of {} elements change when decoded values are compressed",
+                                 describe(input), different, once->size());
+    Input again = input;
+    again.values = *once;
+    finding.counterexample =
+        shown_by(trial, {again}, "the input was decoded before, and relative_error is not 0");
+  }
+  if (finding.holds) finding.detail = "differences, " + sweep.inputs();
   finding.cut = sweep.cut();
   return finding;
 }

@@ -7,8 +7,6 @@
 #include <cstring>
 
 #include "compiler/verify/laws.h"
-#include "compiler/verify/samples.h"
-#include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 
@@ -19,7 +17,6 @@ using sema::ClaimKind;
 constexpr std::uint64_t kSumsSteps = 30;
 constexpr std::uint32_t kSumsRanks = 2;
 constexpr std::size_t kSumsSeeds = 16;
-constexpr double kRounding = 1e-5;
 // An owner draws other numbers than the ranks.
 constexpr std::uint64_t kSeedOfOwner = 0x9e3779b97f4a7c15;
 

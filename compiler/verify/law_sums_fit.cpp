@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "compiler/verify/laws.h"
-#include "compiler/verify/trace.h"
 
 namespace cinch::verify {
 

@@ -1,14 +1,17 @@
-#include "compiler/verify/trial.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
-#include "compiler/verify/trace.h"
+#include "compiler/ir/ops.h"
+#include "compiler/verify/laws.h"
+#include "runtime/call/payload_assembly.h"
+#include "runtime/core/numbers/floats.h"
+#include "runtime/core/numbers/scalar_eval.h"
+#include "runtime/payload/payload.h"
 
 namespace cinch::verify {
-
 static const sema::Claim* claim_of(const sema::CheckedProgram& program, sema::ClaimKind kind) {
   const auto found = std::ranges::find(program.claims, kind, &sema::Claim::kind);
   return found == program.claims.end() ? nullptr : &*found;
@@ -91,6 +94,164 @@ Finding failed_call(std::string law, const Trial& trial, const Input& input,
   finding.detail = describe(input) + ": " + error.message;
   finding.counterexample = shown_by(trial, {input}, "the call fails: " + error.message);
   return finding;
+}
+
+rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
+                                             std::uint64_t step) {
+  const rt::Result<Bytes> payload = tensor.encode(gradient, step);
+  CINCH_TRY(payload);
+  std::vector<float> out(gradient.size());
+  CINCH_TRY(tensor.decode(*payload, out, step));
+  return out;
+}
+
+rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
+                                             std::span<const float> gradient) {
+  auto tensor = target.open(request);
+  CINCH_TRY(tensor);
+  return round_trip_of(**tensor, gradient, 0);
+}
+
+rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
+                           std::span<const Input> steps) {
+  auto tensor = target.open(request);
+  CINCH_TRY(tensor);
+  Trace trace;
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    rt::Result<Bytes> payload = (*tensor)->encode(steps[step].values, step);
+    CINCH_TRY(payload);
+    std::vector<float> out(steps[step].values.size());
+    rt::Status status = (*tensor)->decode(*payload, out, step);
+    CINCH_TRY(status);
+    trace.payloads.push_back(std::move(*payload));
+    trace.decoded.push_back(out);
+    status = (*tensor)->finish(out, step);
+    CINCH_TRY(status);
+    trace.updates.push_back(std::move(out));
+  }
+  trace.states = (*tensor)->states();
+  return trace;
+}
+
+std::optional<std::string> find_difference(const Trace& a, const Trace& b) {
+  for (std::size_t step = 0; step < a.payloads.size(); ++step) {
+    const char* what = a.payloads[step] != b.payloads[step]           ? "the payload"
+                       : !same_bits(a.decoded[step], b.decoded[step]) ? "what is decoded"
+                       : !same_bits(a.updates[step], b.updates[step]) ? "the update"
+                                                                      : nullptr;
+    if (what != nullptr) return fmt::format("{} of step {}", what, step);
+  }
+  for (std::size_t i = 0; i < a.states.size(); ++i) {
+    if (a.states[i] != b.states[i]) return fmt::format("state {} after the last step", i);
+  }
+  return std::nullopt;
+}
+
+HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
+  HostEnv env;
+  env.n = shape.num_elems();
+  env.rows = shape.rows;
+  env.cols = shape.cols;
+  env.world = world;
+  env.params = parameters.host_values();
+  return env;
+}
+
+rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
+                             const HostEnv& env) {
+  const auto layout = rt::payload_layout(info, env, {});
+  CINCH_TRY(layout);
+  Fields fields;
+  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
+    const rt::FieldPlace& place = layout->fields[i];
+    const rt::ArrayType& type = info.wire.fields[i].type;
+    interp::Array array{type.dtype, type.rank, {1, 1}, {}};
+    if (type.rank > 0) array.dims[type.rank - 1] = place.row_elems;
+    if (type.rank == 2)
+      array.dims[0] = place.num_elems / std::max<std::int64_t>(place.row_elems, 1);
+    const auto bytes = std::span(payload).subspan(static_cast<std::size_t>(place.offset),
+                                                  static_cast<std::size_t>(place.size_bytes));
+    array.bits = rt::unpack_elements(type.dtype, bytes, place.num_elems);
+    for (std::uint64_t& x : array.bits) x = encode_bits(type.dtype, x);
+    fields.push_back(std::move(array));
+  }
+  return fields;
+}
+
+rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
+                            std::uint32_t world, const std::vector<float>& gradient,
+                            std::vector<float>* decoded) {
+  TensorRequest request = trial.request(shape);
+  request.worker = rank;
+  request.world = world;
+  auto tensor = trial.subject.main->open(request);
+  CINCH_TRY(tensor);
+  rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
+  if (!payload || decoded == nullptr) return payload;
+  decoded->resize(gradient.size());
+  CINCH_TRY((*tensor)->decode(*payload, *decoded, 0));
+  return payload;
+}
+
+namespace {
+
+// This many samples are always taken, however short the time.
+constexpr std::size_t kLeastSamples = 64;
+
+}  // namespace
+
+double standard_errors(const Moments& samples, double expected, double largest) {
+  const double distance = samples.mean() - expected;
+  if (distance == 0) return 0;
+  const auto count = static_cast<double>(samples.count());
+  const double unseen = std::abs(distance) * largest;
+  const double error = std::sqrt((samples.variance() + unseen) / count);
+  return error > 0 ? distance / error : std::copysign(HUGE_VAL, distance);
+}
+
+bool draws_random_numbers(const ir::Program& program) {
+  const auto draws = [](const ir::Function& function) {
+    return std::ranges::any_of(function.ops, [](const ir::Op& op) { return ir::is_draw(op.kind); });
+  };
+  return std::ranges::any_of(program.functions, draws) ||
+         std::ranges::any_of(program.state_inits, draws);
+}
+
+rt::Result<std::size_t> sample_seeds(const Trial& trial, const Input& input, std::size_t wanted,
+                                     Clock::time_point until, const Sampled& sampled) {
+  if (!draws_random_numbers(*trial.subject.ir)) wanted = 1;
+  std::size_t taken = 0;
+  while (taken < wanted && (taken < kLeastSamples || Clock::now() < until)) {
+    TensorRequest request = trial.request(input.shape);
+    request.seed = trial.seed + taken;
+    const rt::Result<std::vector<float>> decoded =
+        round_trip_of(*trial.subject.main, request, input.values);
+    CINCH_TRY(decoded);
+    sampled(*decoded);
+    ++taken;
+  }
+  return taken;
+}
+
+Clock::time_point share_of_time(const Trial& trial, std::size_t index, std::size_t count) {
+  const Clock::time_point now = Clock::now();
+  const auto left = std::max(trial.deadline - now, Clock::duration{});
+  return now + left / static_cast<Clock::duration::rep>(count - index);
+}
+
+double norm_squared(std::span<const float> x) {
+  double sum = 0;
+  for (float value : x) sum += static_cast<double>(value) * value;
+  return sum;
+}
+
+double distance_squared(std::span<const float> x, std::span<const float> y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double d = static_cast<double>(x[i]) - y[i];
+    sum += d * d;
+  }
+  return sum;
 }
 
 }  // namespace cinch::verify

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/verify/inputs.h"
 #include "compiler/verify/subject.h"
 
 namespace cinch::verify {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dsl/source/source.h"
-#include "runtime/core/nearest_name.h"
+#include "runtime/core/log.h"
 
 namespace cinch::dsl {
 

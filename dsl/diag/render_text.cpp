@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
-#include "runtime/core/visible_text.h"
+#include "runtime/core/log.h"
 
 namespace cinch::dsl {
 

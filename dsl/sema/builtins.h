@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::sema {
 

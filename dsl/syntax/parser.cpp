@@ -1,13 +1,13 @@
 // parse() runs the lexer, the layout of tokens and the grammar, and catches Spirit's exceptions.
-#include "dsl/syntax/grammar/grammar.h"
-
 #include <algorithm>
+#include <iterator>
 
+#include "dsl/syntax/ast.h"
+#include "dsl/syntax/grammar/grammar.h"
 #include "dsl/syntax/syntax.h"
-#include "dsl/syntax/token.h"
+#include "dsl/syntax/token_cursor.h"
 
 namespace cinch::dsl {
-
 namespace grammar {
 
 namespace {
@@ -93,6 +93,47 @@ ast::Module parse(const SourceBuffer& source, DiagSink& sink) {
   module.comments = stream.comments;
   pass_on(found, sink);
   return module;
+}
+
+// The only table of binary operators, and how programs write the other enums of the tree.
+
+namespace {
+
+struct OperatorRow {
+  std::string_view text;
+  int precedence;
+};
+
+// In the order of ast::BinaryOp.
+constexpr OperatorRow kOperators[] = {
+    {"*", 9},  {"/", 9}, {"%", 9},  {"@", 9},  {"+", 8},  {"-", 8},  {"<<", 7},
+    {">>", 7}, {"&", 6}, {"^", 5},  {"|", 4},  {"==", 3}, {"!=", 3}, {"<", 3},
+    {"<=", 3}, {">", 3}, {">=", 3}, {"&&", 2}, {"||", 1},
+};
+static_assert(std::size(kOperators) == static_cast<std::size_t>(ast::BinaryOp::Or) + 1);
+
+}  // namespace
+
+std::string_view spelling(ast::BinaryOp op) {
+  return kOperators[static_cast<std::size_t>(op)].text;
+}
+
+int precedence(ast::BinaryOp op) {
+  return kOperators[static_cast<std::size_t>(op)].precedence;
+}
+
+std::string_view spelling(ast::UnaryOp op) {
+  return op == ast::UnaryOp::Negate ? "-" : "!";
+}
+
+std::string_view spelling(ast::MethodKind kind) {
+  constexpr std::string_view kNames[] = {"encode", "decode", "finish", "sync"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view spelling(ast::Aggregation aggregation) {
+  constexpr std::string_view kNames[] = {"", "sum", "min", "max"};
+  return kNames[static_cast<std::size_t>(aggregation)];
 }
 
 }  // namespace cinch::dsl

@@ -1,5 +1,5 @@
-// Bodies of measure.h.
-#include "runtime/autoplan/measure.h"
+#include "runtime/autoplan/auto_plan.h"
+#include "runtime/core/numbers/number_range.h"
 
 #include <algorithm>
 #include <array>

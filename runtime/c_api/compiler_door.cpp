@@ -1,4 +1,4 @@
-// The compiler library behind its C entry; see compiler_door.h.
+// The compiler library behind its C entry.
 #include "runtime/c_api/compiler_door.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // The driver in libcinch.so.
-#include "runtime/c_api/program.h"
+#include "runtime/c_api/handles.h"
 
 namespace cinch::c_api {
 

@@ -8,7 +8,6 @@
 
 #include "runtime/c_api/cinch_library.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"

@@ -5,7 +5,6 @@
 
 #include "runtime/c_api/compiler_door.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/files/file_bytes.h"

@@ -2,13 +2,12 @@
 #include <cstddef>
 
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/program.h"
 #include "runtime/c_api/support.h"
-#include "runtime/c_api/tensors.h"
+#include "runtime/c_api/calls.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/gpu/session/session.h"
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 
 namespace cinch::c_api {
 namespace {

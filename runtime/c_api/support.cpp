@@ -1,4 +1,4 @@
-// Errors of the runtime to statuses of the C API, and into the caller's memory; see support.h.
+// Errors of the runtime to statuses of the C API, and into the caller's memory.
 #include "runtime/c_api/support.h"
 
 #include "runtime/tuning/tuning.h"

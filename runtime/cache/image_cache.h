@@ -2,7 +2,7 @@
 // others. Safe with any number of writers, on network file systems too: entries are written to
 // temporary files and renamed, nothing is ever locked, and folders are never removed. An entry that
 // is truncated, changed, of another version or just gone is a miss. Entries are code: an entry that
-// somebody else could have written (open_file.h), or that holds another key's program, is a
+// somebody else could have written (entry_file.h), or that holds another key's program, is a
 // miss, too.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,3 @@
-// Bodies of summed_arrays.h.
 #include "runtime/call/summed_arrays.h"
 
 #include <fmt/format.h>

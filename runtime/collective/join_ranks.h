@@ -1,14 +1,17 @@
 // Computes what a collective gives to one rank from the inputs of all ranks.
 #pragma once
+
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/collective/transport.h"
 #include "runtime/core/lang.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
-
 template <typename T>
 T join_values(RankReduction how, T a, T b) {
   switch (how) {
@@ -37,5 +40,42 @@ Status join_arrays(DType dtype, RankReduction reduction,
 /// otherwise they are copied. Errors: Internal (sizes or types that no checked program has).
 Status give_part(const CollectiveCall& call, std::span<const std::span<const std::uint8_t>> inputs,
                  std::uint32_t rank);
+
+// Collectives in which a rank does not know by itself which arrays it gets, or how long they are.
+// Ranks exchange offers before arrays move.
+
+/// What a rank tells the others before arrays move.
+struct RankOffer {
+  std::uint64_t to = 0;          // the rank that gets its array, if the collective names one
+  std::uint64_t sent_bytes = 0;  // length of its array
+  std::uint64_t room_bytes = 0;  // how much it can receive
+};
+RankOffer offer_of(const CollectiveCall& call);
+
+/// For each sending rank, the part of the output of `rank` that the sender's array fills; empty if
+/// it sends nothing to `rank`. All ranks find the same error, so none waits for another:
+/// CheckFailed (a receiver that does not exist, two ranks that send to the same one), Internal (an
+/// array that does not fit its receiver).
+Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call,
+                                              std::span<const RankOffer> offers,
+                                              std::uint32_t rank);
+
+/// Call this after the arrays of `parts` have arrived. Fills the rest of the output with zeros and
+/// writes the number of elements.
+void end_routed(const CollectiveCall& call, std::span<const ByteRange> parts);
+
+/// Writes the output of `rank` from the inputs of all ranks. Errors: those of received_parts.
+Status give_routed(const CollectiveCall& call,
+                   std::span<const std::span<const std::uint8_t>> inputs,
+                   std::span<const RankOffer> offers, std::uint32_t rank);
+
+/// Reads the u32 of a buffer.
+using ReadScalar = std::function<Result<std::uint32_t>(BufferIndex)>;
+
+/// Reads receiver and length of a routed call from the buffers `scalars` of its step. On entry
+/// `call.input` is the whole buffer; on return it is the counted elements. Errors: those of `read`,
+/// Internal (more elements than the buffer has).
+Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_bits,
+                    const ReadScalar& read, CollectiveCall& call);
 
 }  // namespace cinch::rt

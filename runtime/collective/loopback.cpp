@@ -1,13 +1,257 @@
-// One rank of a loopback world.
-#include "runtime/collective/loopback.h"
+// What the ranks of a loopback world share: messages under way, matched in order between two ranks,
+// and the time that each takes on the links.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
 
-#include "runtime/collective/loopback_switch.h"
+#include "runtime/collective/loopback.h"
 #include "runtime/collective/message_transport.h"
 
 namespace cinch::rt {
+class LoopbackWorld::Switch {
+ public:
+  Switch(std::uint32_t world, LinkShape shape);
+
+  std::uint32_t world() const { return world_; }
+  bool is_shaped() const { return shape_.is_shaped(); }
+
+  /// Sends. Sender and receiver match by the tag, which is unique among messages between them.
+  void send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+            std::span<const std::uint8_t> bytes);
+  void receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+               std::span<std::uint8_t> room);
+
+  /// Copies a message that has arrived to the receiver, whose thread calls this. Returns whether
+  /// the message was taken. Errors: Internal (sender and receiver disagree about the size), that of
+  /// abandon.
+  Result<bool> take(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
+  /// Has the receiver taken the message that the caller sent? Errors: that of abandon.
+  Result<bool> is_taken(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
+
+  /// abandon and leave return when nobody copies from the rank's memory any more.
+  void abandon(std::uint32_t rank, const Error& why);
+  void leave(std::uint32_t rank);
+  std::optional<Error> gone(std::uint32_t rank);
+  /// Waits until something was begun for the rank, taken from it or abandoned since it saw `seen`,
+  /// until an awaited message arrives, until wake, or for `most`.
+  void pause(std::uint32_t rank, std::uint64_t seen, std::chrono::microseconds most);
+  void wake(std::uint32_t rank);
+  std::uint64_t num_events(std::uint32_t rank);
+
+ private:
+  // A message that one side or both have begun, until it is taken.
+  struct Message {
+    std::uint64_t tag = 0;
+    std::span<const std::uint8_t> bytes;
+    std::span<std::uint8_t> room;
+    bool is_sent = false, is_awaited = false;
+    LinkClock::time_point arrival;
+  };
+  // Messages from one rank to another: as many as there are exchanges at once.
+  using Way = std::vector<Message>;
+
+  struct Rank {
+    std::optional<Error> gone;          // set if it sends and takes nothing any more
+    std::uint32_t num_copied_from = 0;  // messages that are being copied from its memory
+    std::condition_variable changed;
+    std::uint64_t num_events = 0;
+    bool is_woken = false;
+    LinkClock::time_point sleeps_until;  // while in pause; else in the past
+  };
+
+  Way& way(std::uint32_t from, std::uint32_t to) { return ways_[from * world_ + to]; }
+  static Message* find(Way& way, std::uint64_t tag);
+  static Message& find_or_add(Way& way, std::uint64_t tag);
+  LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
+  void note_event(std::uint32_t rank);
+  LinkClock::time_point next_arrival(std::uint32_t rank);
+  /// Cancels what the rank has sent and nobody took. Ranks that do not need it go on: their
+  /// exchanges may be the end of a step that has succeeded.
+  void withdraw(std::uint32_t rank, Error why);
+
+  const std::uint32_t world_;
+  const LinkShape shape_;
+  std::mutex mutex_;
+  std::vector<Way> ways_;
+  std::vector<LinkTime> out_, in_;  // by rank
+  std::vector<Rank> ranks_;
+};
+
+// Messages between ranks in memory. The receiver copies outside of the lock: nobody else accesses a
+// message that both sides have begun before it is marked as taken.
+
+namespace {
+
+LinkClock::duration duration_of(double seconds) {
+  // A year is long enough for "never", and can be added without overflow.
+  constexpr double kMost = 3e7;
+  seconds = std::min(seconds, kMost);
+  return std::chrono::duration_cast<LinkClock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+LoopbackWorld::Switch::Switch(std::uint32_t world, LinkShape shape)
+    : world_(world),
+      shape_(shape),
+      ways_(std::size_t{world} * world),
+      out_(world),
+      in_(world),
+      ranks_(world) {
+  constexpr std::size_t kUsual = 8;  // messages between two ranks at once
+  for (Way& way : ways_) way.reserve(kUsual);
+}
+
+LoopbackWorld::Switch::Message* LoopbackWorld::Switch::find(Way& way, std::uint64_t tag) {
+  const auto found = std::ranges::find(way, tag, &Message::tag);
+  return found == way.end() ? nullptr : &*found;
+}
+
+LoopbackWorld::Switch::Message& LoopbackWorld::Switch::find_or_add(Way& way, std::uint64_t tag) {
+  if (Message* const found = find(way, tag)) return *found;
+  way.push_back({.tag = tag});
+  return way.back();
+}
+
+LinkClock::time_point LoopbackWorld::Switch::arrival_of(std::uint32_t from, std::uint32_t to,
+                                                        std::size_t bytes) {
+  const LinkClock::time_point now = LinkClock::now();
+  if (!shape_.is_shaped()) return now;
+  const auto on_link = duration_of(
+      shape_.bytes_per_second > 0 ? static_cast<double>(bytes) / shape_.bytes_per_second : 0);
+  const LinkClock::time_point is_out = out_[from].take(now, now, on_link);
+  const auto reaches = is_out - on_link + duration_of(shape_.latency_seconds);
+  return in_[to].take(now, reaches, on_link);
+}
+
+void LoopbackWorld::Switch::note_event(std::uint32_t rank) {
+  ++ranks_[rank].num_events;
+  ranks_[rank].changed.notify_all();
+}
+
+void LoopbackWorld::Switch::send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+                                 std::span<const std::uint8_t> bytes) {
+  const std::lock_guard lock(mutex_);
+  Message& sent = find_or_add(way(from, to), tag);
+  sent.bytes = bytes;
+  sent.is_sent = true;
+  sent.arrival = arrival_of(from, to, bytes.size());
+  if (!shape_.is_shaped()) {
+    note_event(to);
+  } else if (sent.is_awaited && sent.arrival < ranks_[to].sleeps_until) {
+    ranks_[to].changed.notify_all();
+  }
+}
+
+void LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+                                    std::span<std::uint8_t> room) {
+  const std::lock_guard lock(mutex_);
+  Message& awaited = find_or_add(way(from, to), tag);
+  awaited.room = room;
+  awaited.is_awaited = true;
+}
+
+Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, std::uint64_t tag) {
+  std::unique_lock lock(mutex_);
+  // The receiver has begun the message, and only the receiver can end it.
+  const Message found = *find(way(from, to), tag);
+  if (const auto& gone = ranks_[from].gone; gone && !found.is_sent) {
+    return tl::unexpected<Error>(*gone);
+  }
+  if (!found.is_sent || LinkClock::now() < found.arrival) return false;
+  if (found.bytes.size() != found.room.size()) {
+    return fail(ErrorKind::Internal, fmt::format("rank {} sends {} bytes where rank {} expects {}",
+                                                 from, found.bytes.size(), to, found.room.size()));
+  }
+  ++ranks_[from].num_copied_from;
+  lock.unlock();
+  if (!found.bytes.empty()) {
+    std::memcpy(found.room.data(), found.bytes.data(), found.bytes.size());
+  }
+  lock.lock();
+  --ranks_[from].num_copied_from;
+  Way& between = way(from, to);
+  *find(between, tag) = between.back();
+  between.pop_back();
+  note_event(from);
+  return true;
+}
+
+Result<bool> LoopbackWorld::Switch::is_taken(std::uint32_t from, std::uint32_t to,
+                                             std::uint64_t tag) {
+  const std::lock_guard lock(mutex_);
+  if (find(way(from, to), tag) == nullptr) return true;
+  if (const auto& gone = ranks_[to].gone) return tl::unexpected<Error>(*gone);
+  return false;
+}
+
+void LoopbackWorld::Switch::abandon(std::uint32_t rank, const Error& why) {
+  withdraw(rank, {ErrorKind::Cancelled, gave_up(rank, why.message), why.native_code});
+}
+
+void LoopbackWorld::Switch::leave(std::uint32_t rank) {
+  withdraw(rank, {ErrorKind::Cancelled, fmt::format("rank {} has left", rank)});
+}
+
+std::optional<Error> LoopbackWorld::Switch::gone(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  return ranks_[rank].gone;
+}
+
+void LoopbackWorld::Switch::withdraw(std::uint32_t rank, Error why) {
+  std::unique_lock lock(mutex_);
+  if (!ranks_[rank].gone) ranks_[rank].gone = std::move(why);
+  for (std::uint32_t to = 0; to < world_; ++to) {
+    for (Message& message : way(rank, to)) message.is_sent = false;
+  }
+  for (std::uint32_t each = 0; each < world_; ++each) note_event(each);
+  ranks_[rank].changed.wait(lock, [&] { return ranks_[rank].num_copied_from == 0; });
+}
+
+std::uint64_t LoopbackWorld::Switch::num_events(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  return ranks_[rank].num_events;
+}
+
+void LoopbackWorld::Switch::wake(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  ranks_[rank].is_woken = true;
+  ranks_[rank].changed.notify_all();
+}
+
+LinkClock::time_point LoopbackWorld::Switch::next_arrival(std::uint32_t rank) {
+  LinkClock::time_point next = LinkClock::time_point::max();
+  for (std::uint32_t from = 0; from < world_; ++from) {
+    for (const Message& message : way(from, rank)) {
+      if (message.is_sent && message.is_awaited) next = std::min(next, message.arrival);
+    }
+  }
+  return next;
+}
+
+void LoopbackWorld::Switch::pause(std::uint32_t rank, std::uint64_t seen,
+                                  std::chrono::microseconds most) {
+  std::unique_lock lock(mutex_);
+  Rank& own = ranks_[rank];
+  const LinkClock::time_point end = LinkClock::now() + most;
+  while (own.num_events == seen && !own.is_woken) {
+    own.sleeps_until = std::min(end, next_arrival(rank));
+    if (own.sleeps_until <= LinkClock::now()) break;
+    own.changed.wait_until(lock, own.sleeps_until);
+  }
+  own.is_woken = false;
+  own.sleeps_until = {};
+}
+
+// One rank of a loopback world.
 
 LinkTime::Point LinkTime::take(Point now, Point earliest, LinkClock::duration length) {
   std::erase_if(taken_, [now](const Span& span) { return span.end < now; });

@@ -1,4 +1,3 @@
-// Bodies of message_transport.h.
 #include "runtime/collective/message_transport.h"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/collective/join_ranks.h"
-#include "runtime/collective/routes.h"
 
 namespace cinch::rt {
 namespace {

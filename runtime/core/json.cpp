@@ -1,4 +1,3 @@
-// Bodies of json.h.
 #include "runtime/core/json.h"
 
 #include <fmt/format.h>

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/exec/aligned_buffer.h"
+#include "runtime/exec/program_buffers.h"
 #include "runtime/exec/task_runner.h"
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::rt {

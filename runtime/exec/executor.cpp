@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/collective/routes.h"
+#include "runtime/collective/join_ranks.h"
 #include "runtime/core/sanitizer.h"
 #include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"

@@ -15,7 +15,7 @@
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/image/image.h"
-#include "runtime/tuning/numbers.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 

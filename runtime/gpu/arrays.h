@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/gpu/program.h"
-#include "runtime/tuning/numbers.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 

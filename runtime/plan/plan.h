@@ -7,15 +7,17 @@
 // Planners build plans (runtime/planner), check_plan.h checks them, and runtime/sync runs them. The
 // primitives are those of CaSync (HiPress, SOSP 2021).
 #pragma once
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/collective/transport.h"
+#include "runtime/core/error.h"
 #include "runtime/core/numbers/dtype.h"
 
 namespace cinch::rt {
-
 /// For PlanTensor: sent as f32.
 inline constexpr std::uint32_t kDense = UINT32_MAX;
 
@@ -188,5 +190,19 @@ const char* value_name(Value value);
 std::string describe_piece(const Plan& plan, std::uint32_t piece);
 /// The task as text: "encode worker of fc1[0..4096], fc2".
 std::string describe_task(const Plan& plan, const Task& task);
+
+// Plans as text: JSON that can be read back, and lines for people.
+
+/// Bytes in names that are not UTF-8 are replaced; such a tensor is not found again.
+std::string plan_to_json(const Plan& plan);
+/// Parses a plan without checking it. Errors: CorruptFile (not the JSON of a plan).
+Result<Plan> plan_from_json(std::string_view text);
+/// A line per task of one rank.
+std::string print_plan(const Plan& plan, std::uint32_t rank);
+
+/// A digest of what all ranks have of a plan: everything but the tasks of ranks other than rank 0.
+/// The same on every machine. Ranks that write the same tasks for rank 0 have the same planner and
+/// the same request, so their own tasks fit together.
+std::uint64_t plan_digest(const Plan& plan);
 
 }  // namespace cinch::rt

@@ -1,4 +1,3 @@
-// Bodies of choose_plan.h.
 #include "runtime/planner/choose_plan.h"
 
 #include <fmt/format.h>

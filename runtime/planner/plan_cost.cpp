@@ -1,12 +1,11 @@
-// Bodies of plan_cost.h: the costs of tasks. plan_simulation.h runs them.
-#include "runtime/planner/plan_cost.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
-#include "runtime/planner/plan_simulation.h"
+#include "runtime/planner/plan_cost.h"
 
 namespace cinch::rt {
 namespace {
@@ -155,6 +154,212 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
     simulation.add_rank(std::move(tasks));
   }
   return simulation.run();
+}
+
+namespace {
+
+// Times of links are whole nanoseconds, far below the precision of the model.
+constexpr double kNanoseconds = 1e9;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+LinkClock::duration duration_of(double seconds) {
+  return LinkClock::duration(std::llround(seconds * kNanoseconds));
+}
+LinkTime::Point point_of(double seconds) {
+  return LinkTime::Point(duration_of(seconds));
+}
+double seconds_of(LinkTime::Point point) {
+  return static_cast<double>(point.time_since_epoch().count()) / kNanoseconds;
+}
+
+}  // namespace
+
+void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
+  Rank& rank = ranks_.emplace_back();
+  rank.tasks = std::move(tasks);
+  rank.next.resize(rank.tasks.size());
+  for (std::uint32_t t = 0; t < rank.tasks.size(); ++t) {
+    const SimulatedTask& task = rank.tasks[t];
+    rank.missing.push_back(task.after.size());
+    for (const std::uint32_t earlier : task.after) rank.next[earlier].push_back(t);
+    if (task.kind == TaskKind::Exchange) {
+      rank.exchanges.push_back(t);
+    } else if (task.after.empty()) {
+      rank.ready.push(t);
+    }
+  }
+}
+
+double PlanSimulation::speed(std::uint32_t machine) const {
+  const double wanted = busy_threads_[machine];
+  return wanted > cores_.cores ? cores_.cores / wanted : 1;
+}
+
+double PlanSimulation::threads_of(std::uint32_t rank, const Work& work) const {
+  return &work == &ranks_[rank].computing ? cores_.threads : 1;
+}
+
+void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t task) {
+  work = {true, task, ranks_[rank].tasks[task].seconds};
+  busy_threads_[rank / cores_.ranks_per_machine] += threads_of(rank, work);
+}
+
+void PlanSimulation::end_work(std::uint32_t rank, Work& work) {
+  work.is_running = false;
+  busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(rank, work);
+  if (&work == &ranks_[rank].computing) return end_task(rank, work.task);
+  start_exchange(rank, work.task);
+  start_tasks(rank);
+}
+
+// Sends bytes out of one link and into the other; returns when the last byte has arrived.
+double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
+  const LinkClock::duration on_link = duration_of(bytes * line.slope);
+  const LinkTime::Point now = point_of(now_);
+  const LinkTime::Point is_out = ranks_[from].out.take(now, now, on_link);
+  const LinkTime::Point reaches = is_out - on_link + duration_of(line.base);
+  return seconds_of(ranks_[to].in.take(now, reaches, on_link));
+}
+
+void PlanSimulation::match(std::uint32_t from, std::uint32_t to) {
+  Way& way = ways_[from * ranks_.size() + to];
+  if (way.sent.empty() || way.received.empty()) return;
+  const Sent sent = way.sent.front();
+  const double end = std::max(now_, sent.arrival);
+  events_.push({end, from, sent.task});
+  events_.push({end, to, way.received.front()});
+  way.sent.pop_front();
+  way.received.pop_front();
+}
+
+void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
+  const std::size_t number = ranks_[rank].num_collectives++;
+  const std::size_t world = ranks_.size();
+  if (number == meetings_.size()) {
+    meetings_.push_back({std::vector<double>(world), Indices(world), 0});
+  }
+  Meeting& meeting = meetings_[number];
+  const SimulatedTask& of = ranks_[rank].tasks[task];
+  meeting.tasks[rank] = task;
+  for (std::size_t i = 1; i < world; ++i) {
+    const auto to = static_cast<std::uint32_t>((rank + i) % world);
+    const double arrival = pass(rank, to, of.sent_bytes[to], of.line);
+    meeting.end[to] = std::max(meeting.end[to], arrival);
+    meeting.end[rank] = std::max(meeting.end[rank], arrival);
+  }
+  if (++meeting.num_joined < world) return;
+  for (std::uint32_t each = 0; each < world; ++each) {
+    events_.push({std::max(now_, meeting.end[each]), each, meeting.tasks[each]});
+  }
+  meeting = {};
+}
+
+void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
+  Rank& own = ranks_[rank];
+  const SimulatedTask& of = own.tasks[task];
+  if (of.exchange == ExchangeKind::Send) {
+    const double arrival = pass(rank, of.peer, of.sent_bytes[of.peer], of.line);
+    ways_[rank * ranks_.size() + of.peer].sent.push_back({task, arrival});
+    match(rank, of.peer);
+  } else if (of.exchange == ExchangeKind::Receive) {
+    ways_[of.peer * ranks_.size() + rank].received.push_back(task);
+    match(of.peer, rank);
+  } else {
+    join(rank, task);
+  }
+}
+
+void PlanSimulation::start_tasks(std::uint32_t rank) {
+  Rank& own = ranks_[rank];
+  while (!own.issuing.is_running && own.num_started < own.exchanges.size() &&
+         own.missing[own.exchanges[own.num_started]] == 0) {
+    const std::uint32_t task = own.exchanges[own.num_started++];
+    if (own.num_in_flight++ == 0) own.in_flight_since = now_;
+    if (own.tasks[task].seconds > 0) {
+      start_work(rank, own.issuing, task);
+    } else {
+      start_exchange(rank, task);
+    }
+  }
+  if (own.computing.is_running || own.ready.empty()) return;
+  const std::uint32_t task = own.ready.top();
+  own.ready.pop();
+  start_work(rank, own.computing, task);
+}
+
+void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
+  Rank& own = ranks_[rank];
+  ++own.num_ended;
+  own.cost.seconds = now_;
+  for (const std::uint32_t later : own.next[task]) {
+    const bool is_ready = --own.missing[later] == 0;
+    if (is_ready && own.tasks[later].kind != TaskKind::Exchange) own.ready.push(later);
+  }
+  if (own.tasks[task].kind == TaskKind::Exchange) {
+    if (--own.num_in_flight == 0) own.cost.network_seconds += now_ - own.in_flight_since;
+  }
+  start_tasks(rank);
+}
+
+double PlanSimulation::next_time() const {
+  double next = events_.empty() ? kNever : events_.top().time;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const double rate = speed(rank / cores_.ranks_per_machine);
+    for (const Work* work : {&ranks_[rank].computing, &ranks_[rank].issuing}) {
+      if (work->is_running) next = std::min(next, now_ + work->left / rate);
+    }
+  }
+  return next;
+}
+
+// Advances running work to `time`; work that ends then is ended.
+void PlanSimulation::advance_to(double time) {
+  std::vector<std::pair<std::uint32_t, Work*>> over;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    Rank& own = ranks_[rank];
+    const double rate = speed(rank / cores_.ranks_per_machine);
+    for (Work* work : {&own.computing, &own.issuing}) {
+      if (!work->is_running) continue;
+      if (now_ + work->left / rate <= time) over.emplace_back(rank, work);
+      work->left -= (time - now_) * rate;
+    }
+    if (!own.computing.is_running) continue;
+    const bool encodes = own.tasks[own.computing.task].kind == TaskKind::Encode;
+    (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
+  }
+  now_ = time;
+  for (const auto& [rank, work] : over) end_work(rank, *work);
+  while (!events_.empty() && events_.top().time <= now_) {
+    const Event event = events_.top();
+    events_.pop();
+    end_task(event.rank, event.task);
+  }
+}
+
+PlanCost PlanSimulation::result() const {
+  PlanCost most;
+  for (const Rank& rank : ranks_) {
+    most.seconds = std::max(most.seconds, rank.cost.seconds);
+    most.encode_seconds = std::max(most.encode_seconds, rank.cost.encode_seconds);
+    most.decode_seconds = std::max(most.decode_seconds, rank.cost.decode_seconds);
+    most.network_seconds = std::max(most.network_seconds, rank.cost.network_seconds);
+  }
+  return most;
+}
+
+Result<PlanCost> PlanSimulation::run() {
+  ways_.resize(ranks_.size() * ranks_.size());
+  busy_threads_.assign(ranks_.size() / cores_.ranks_per_machine + 1, 0);
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) start_tasks(rank);
+  double time = next_time();
+  while (time < kNever) {
+    advance_to(time);
+    time = next_time();
+  }
+  const bool is_over = std::ranges::all_of(
+      ranks_, [](const Rank& rank) { return rank.num_ended == rank.tasks.size(); });
+  if (!is_over) return fail(ErrorKind::InvalidArgument, "a plan whose tasks wait for each other");
+  return result();
 }
 
 }  // namespace cinch::rt

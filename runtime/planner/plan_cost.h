@@ -1,15 +1,21 @@
 // Predicts how long a step by a plan takes. It runs the tasks on the two lanes of every rank in the
 // order in which PlanRunner would, with measured times of network and programs.
 #pragma once
+
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "runtime/collective/loopback.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/network/network_model.h"
 
 namespace cinch::rt {
-
 /// Seconds of a call by its number of elements: straight lines between measured sizes, continued
 /// before the first and after the last. With one measured size, time is proportional to the number
 /// of elements.
@@ -54,5 +60,100 @@ struct PlanCost {
 /// Errors: InvalidArgument (a `sync` that is a single task, since a plan does not tell its
 /// exchanges; another number of ranks than the network's).
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs);
+
+// Runs tasks with known times as PlanRunner would. Each rank computes one task at a time, the first
+// that is ready. Exchanges begin in order as soon as they are ready, and overlap.
+
+struct SimulatedTask {
+  TaskKind kind = TaskKind::Encode;
+  std::vector<std::uint32_t> after;
+  double seconds = 0;  // of computing; for an exchange: the time that it takes on its thread
+  ExchangeKind exchange = ExchangeKind::Send;
+  std::uint32_t peer = 0;
+  std::vector<double> sent_bytes;  // by rank
+  Line line;
+};
+
+/// If ranks of a machine compute at once on more threads than it has cores, they slow down.
+struct SharedCores {
+  std::uint32_t ranks_per_machine = 1;
+  double cores = 1, threads = 1;
+};
+
+class PlanSimulation {
+ public:
+  explicit PlanSimulation(const SharedCores& cores) : cores_(cores) {}
+
+  void add_rank(std::vector<SimulatedTask> tasks);
+  /// Runs the simulation, once. Errors: InvalidArgument (tasks that never end).
+  Result<PlanCost> run();
+
+ private:
+  using Indices = std::vector<std::uint32_t>;
+  // The work of one thread.
+  struct Work {
+    bool is_running = false;
+    std::uint32_t task = 0;
+    double left = 0;  // seconds, alone on its cores
+  };
+  struct Rank {
+    std::vector<SimulatedTask> tasks;
+    std::vector<Indices> next;
+    std::vector<std::size_t> missing;
+    std::priority_queue<std::uint32_t, Indices, std::greater<>> ready;
+    Indices exchanges;
+    std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
+    Work computing, issuing;
+    LinkTime out, in;
+    std::size_t num_in_flight = 0;
+    double in_flight_since = 0;
+    PlanCost cost;
+  };
+  struct Event {
+    double time = 0;
+    std::uint32_t rank = 0, task = 0;
+    friend bool operator>(const Event& a, const Event& b) {
+      return std::tie(a.time, a.rank, a.task) > std::tie(b.time, b.rank, b.task);
+    }
+  };
+  // One collective of all ranks.
+  struct Meeting {
+    std::vector<double> end;  // by rank: when its last byte has been sent or received
+    Indices tasks;            // by rank
+    std::size_t num_joined = 0;
+  };
+  struct Sent {
+    std::uint32_t task = 0;
+    double arrival = 0;
+  };
+  // Messages from one rank to another that one side has begun.
+  struct Way {
+    std::deque<Sent> sent;
+    std::deque<std::uint32_t> received;
+  };
+
+  void start_tasks(std::uint32_t rank);
+  void start_work(std::uint32_t rank, Work& work, std::uint32_t task);
+  void end_work(std::uint32_t rank, Work& work);
+  void start_exchange(std::uint32_t rank, std::uint32_t task);
+  void join(std::uint32_t rank, std::uint32_t task);
+  void match(std::uint32_t from, std::uint32_t to);
+  double pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line);
+  void end_task(std::uint32_t rank, std::uint32_t task);
+  double threads_of(std::uint32_t rank, const Work& work) const;
+  /// Speed of each rank on the machine, as a share of its speed alone.
+  double speed(std::uint32_t machine) const;
+  double next_time() const;
+  void advance_to(double time);
+  PlanCost result() const;
+
+  const SharedCores cores_;
+  std::vector<Rank> ranks_;
+  std::vector<Way> ways_;
+  std::vector<Meeting> meetings_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<double> busy_threads_;  // by machine
+  double now_ = 0;
+};
 
 }  // namespace cinch::rt

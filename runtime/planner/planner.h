@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/call/entries.h"
+#include "runtime/call/joins.h"
 #include "runtime/call/summed_arrays.h"
 #include "runtime/core/error.h"
 #include "runtime/image/image.h"

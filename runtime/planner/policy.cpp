@@ -1,4 +1,3 @@
-// Bodies of policy.h.
 #include "runtime/planner/policy.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/call/entries.h"
+#include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/call/entries.h"
+#include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/sizes/host_memo.h"

@@ -1,6 +1,6 @@
 // A call over many tensors runs one task for each tensor; the task runs the tensor's kernels on the
 // same runner. Large tensors begin first, so that only small ones are left at the end.
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,19 @@
 // A synchronisation: runs from one meeting of the ranks to the next.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
 #include <utility>
 
 #include "runtime/core/numbers/floats.h"
+#include "runtime/exec/narrow_tensor.h"
+#include "runtime/image/validate.h"
+#include "runtime/module/cpu_module.h"
+#include "runtime/session/loaded_program.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::rt {
-
 // Looks at this rank's gradient alone: the other ranks have checked theirs.
 RankStatus Session::Impl::status_after(const Error& error) {
   if (error.kind != ErrorKind::CheckFailed) return RankStatus::Failed;
@@ -23,7 +30,6 @@ RankPoint Session::Impl::stop_sync(const Error& error) {
 
 Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradient,
                                                            TensorView update, std::uint64_t step) {
-  const auto error_of = [](const Status& status) { return tl::unexpected<Error>(status.error()); };
   syncing = {};
   narrow = {};
   CINCH_TRY(check_call(EntryKind::Sync));
@@ -115,6 +121,184 @@ Status Session::Impl::sync(ConstTensorView gradient, TensorView update, std::uin
     point = continue_sync(*all);
   }
   return point ? Status(Ok{}) : Status(tl::unexpected<Error>(point.error()));
+}
+
+// Loading: validation first, then the binary.
+
+namespace {
+
+Result<std::shared_ptr<const LoadedCode>> load_code(const ProgramImage& image) {
+  auto module = CpuModule::load(image);
+  CINCH_TRY(module);
+  auto code = std::make_shared<LoadedCode>();
+  for (std::size_t i = 0; i < image.kernels.size(); ++i) {
+    code->kernels.push_back(module->kernel(i));
+  }
+  code->module = std::make_unique<CpuModule>(std::move(*module));
+  return code;
+}
+
+}  // namespace
+
+LoadedCode::LoadedCode() = default;
+LoadedCode::~LoadedCode() = default;
+
+Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(ProgramImage image,
+                                                                 FindBetterCode find_better) {
+  CINCH_TRY(validate_image(image));
+  auto code = load_code(image);
+  CINCH_TRY(code);
+  std::shared_ptr<LoadedProgram> program(new LoadedProgram);
+  program->code_ = std::move(*code);
+  program->image_ = std::move(image);
+  program->search_ = BetterCodeSearch(std::move(find_better));
+  return program;
+}
+
+Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::from_functions(
+    ProgramImage image, std::vector<KernelFunction> kernels) {
+  CINCH_TRY(validate_image(image));
+  if (kernels.size() != image.kernels.size()) {
+    return fail(ErrorKind::InvalidArgument, "as many functions as the image has kernels expected");
+  }
+  auto code = std::make_shared<LoadedCode>();
+  code->kernels = std::move(kernels);
+  std::shared_ptr<LoadedProgram> program(new LoadedProgram);
+  program->code_ = std::move(code);
+  program->image_ = std::move(image);
+  return program;
+}
+
+std::shared_ptr<const LoadedCode> LoadedProgram::code() const {
+  const std::lock_guard lock(mutex_);
+  // Code that cannot be loaded is not an error: the present code serves.
+  if (const auto better = search_.look(image_)) {
+    if (auto code = load_code(*better)) code_ = std::move(*code);
+  }
+  return code_;
+}
+
+// Chunks of 64 Ki elements per task.
+
+namespace {
+
+constexpr std::int64_t kChunkElems = std::int64_t{1} << 16;
+
+/// Runs body(begin, end) over [0, n) in chunks.
+template <typename Body>
+Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* cancelled,
+                  const Body& body) {
+  const auto num_tasks = static_cast<std::uint64_t>((n + kChunkElems - 1) / kChunkElems);
+  return runner.run(num_tasks, cancelled, [&](std::uint64_t task) {
+    const std::int64_t begin = static_cast<std::int64_t>(task) * kChunkElems;
+    body(begin, std::min(begin + kChunkElems, n));
+  });
+}
+
+}  // namespace
+
+Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
+                      const std::atomic<bool>* cancelled) {
+  return for_chunks(from.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (from.dtype == kF32) {
+      std::memcpy(to.data() + begin, static_cast<const float*>(from.data) + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+      return;
+    }
+    widen(static_cast<const std::uint16_t*>(from.data) + begin, from.dtype, to.data() + begin,
+          end - begin);
+  });
+}
+
+Status convert_from_f32(std::span<const float> from, TensorView to, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  return for_chunks(to.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (to.dtype == kF32) {
+      std::memcpy(static_cast<float*>(to.data) + begin, from.data() + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+      return;
+    }
+    narrow(from.data() + begin, static_cast<std::uint16_t*>(to.data) + begin, to.dtype,
+           end - begin);
+  });
+}
+
+Status fill_nan(TensorView to, TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return for_chunks(to.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (to.dtype == kF32) {
+      auto* target = static_cast<std::uint32_t*>(to.data);
+      std::fill(target + begin, target + end, 0x7fc00000u);
+    } else {
+      auto* target = static_cast<std::uint16_t*>(to.data);
+      std::fill(target + begin, target + end,
+                static_cast<std::uint16_t>(to.dtype == kF16 ? 0x7e00 : 0x7fc0));
+    }
+  });
+}
+
+Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner& runner,
+               const std::atomic<bool>* cancelled) {
+  const auto n = static_cast<std::int64_t>(sums.size());
+  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) sums[i] += addends[i];
+  });
+}
+
+namespace {
+
+// NaN results are canonical.
+template <typename Function>
+Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& runner,
+               const std::atomic<bool>* cancelled, const Function& function) {
+  const auto n = static_cast<std::int64_t>(to.size());
+  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float value = function(from[i]);
+      to[i] = value != value ? std::bit_cast<float>(0x7fc00000u) : value;
+    }
+  });
+}
+
+// `infinity`: the exponent of values that are not finite.
+template <typename Word>
+Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, TaskRunner& runner,
+                           const std::atomic<bool>* cancelled) {
+  std::atomic<bool> finite{true};
+  const Status status = for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    bool seen = false;
+    for (std::int64_t i = begin; i < end; ++i) seen |= (values[i] & infinity) == infinity;
+    if (seen) finite.store(false, std::memory_order_relaxed);
+  });
+  CINCH_TRY(status);
+  return finite.load();
+}
+
+}  // namespace
+
+Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
+                  TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return map_f32(from, to, runner, cancelled, [divisor](float x) { return x / divisor; });
+}
+
+Status multiply_f32(std::span<const float> from, float factor, std::span<float> to,
+                    TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return map_f32(from, to, runner, cancelled, [factor](float x) { return x * factor; });
+}
+
+Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  return all_finite(ConstTensorView(values), runner, cancelled);
+}
+
+Result<bool> all_finite(ConstTensorView values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  if (values.dtype == kF32) {
+    return are_all_below(static_cast<const std::uint32_t*>(values.data), values.num_elems,
+                         std::uint32_t{0x7f800000}, runner, cancelled);
+  }
+  const std::uint16_t infinity = values.dtype == kF16 ? 0x7c00 : 0x7f80;
+  return are_all_below(static_cast<const std::uint16_t*>(values.data), values.num_elems, infinity,
+                       runner, cancelled);
 }
 
 }  // namespace cinch::rt

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <span>
 
-#include "runtime/call/tensor_view.h"
+#include "runtime/call/list_call.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/task_runner.h"
 

@@ -3,6 +3,7 @@
 // allow. The caller's thread issues exchanges, or a thread of the runner does while the caller
 // makes tensors ready.
 #pragma once
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,20 +12,122 @@
 #include <mutex>
 #include <optional>
 #include <queue>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/collective/join_ranks.h"
+#include "runtime/collective/rank_exchange.h"
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sync/piece_memory.h"
-#include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/protocol_parts.h"
+#include "runtime/sync/states/restore_states.h"
 #include "runtime/sync/step_tensors.h"
-#include "runtime/sync/task_times.h"
-#include "runtime/sync/transport_ranks.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
+// Connects a program's `sync` to the other ranks over a transport. Each collective is an exchange;
+// a small exchange before it tells how the ranks' calls go.
+
+class TransportRanks : public RankExchange {
+ public:
+  /// Adds phase and tensor to an error, for other ranks.
+  using Naming = std::function<Error(const Error&)>;
+
+  TransportRanks(Transport& transport, std::chrono::milliseconds timeout)
+      : transport_(transport),
+        timeout_(timeout),
+        words_(transport.world()),
+        parts_(transport.world()) {}
+
+  /// Call this before the first call of a protocol, which `what` names for the log.
+  void begin(Naming naming, std::function<std::string()> what);
+  Result<RankStatus> exchange(const CollectiveCall& call) override;
+  Result<RankStatus> agree(RankStatus own) override;
+
+  /// The error for the caller of a protocol that failed with `error`: if another rank is at fault,
+  /// that rank's error.
+  Error reason_of(const Error& error);
+
+ private:
+  // One rank's part of an agreement: words without padding, as they travel.
+  struct RankWord {
+    std::uint64_t status = 0;  // a RankStatus
+    RankOffer offer;           // of the collective that the rank waits at
+  };
+
+  Exchange exchange_of(const CollectiveCall& call);
+  /// Runs the exchange, after an agreement on the offers of all ranks.
+  Result<RankStatus> exchange_routed(const CollectiveCall& call);
+  /// As exchange_now, but its errors have no names yet.
+  Status run(const Exchange& exchange, std::chrono::milliseconds timeout);
+  Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus status,
+                                  const RankOffer& offer = {});
+
+  Transport& transport_;
+  const std::chrono::milliseconds timeout_;
+  Naming naming_;
+  std::function<std::string()> what_;
+  std::vector<RankWord> words_;  // of the last agreement, by rank
+  std::vector<ByteRange> parts_;
+  bool has_failed_elsewhere_ = false;
+};
+
+// The computing tasks of one rank, as an interface for whoever runs plans (device_tasks.h
+// implements it).
+
+/// Where an exchange finds the wire, and the stream whose work must end before it.
+struct WirePlace {
+  std::span<std::uint8_t> bytes;
+  MemoryPlace place = MemoryPlace::Host;
+  void* after = nullptr;
+};
+
+class RankTasks {
+ public:
+  RankTasks() = default;
+  RankTasks(const RankTasks&) = delete;
+  RankTasks& operator=(const RankTasks&) = delete;
+  virtual ~RankTasks() = default;
+
+  /// Sets a parameter of one codec's programs. Errors: those of Session::set_parameter.
+  virtual Status set_parameter(std::uint32_t codec, std::string_view name, double value) = 0;
+
+  /// Prepares a step, before its first task. Errors: InvalidArgument (a payload of this step may be
+  /// longer than its room in the plan, which was made for a later step), those of
+  /// Session::payload_bound.
+  virtual Status begin_step(std::uint64_t step) = 0;
+  /// Runs a task that is not an exchange. Errors: those of the sessions, CorruptPayload.
+  virtual Status run(const Task& task, PieceMemory& memory) = 0;
+  /// The place of the wire for the next exchange; tasks may run at the same time. Errors: Device.
+  virtual Result<WirePlace> wire_of(const Task& /*exchange*/, PieceMemory& memory) {
+    return WirePlace{memory.wire()};
+  }
+  /// How this step's calls went, for programs with a `sync` that run in parts.
+  virtual const ProtocolParts& protocols() const = 0;
+  /// Runs the protocol of a program whose `sync` is one task. Errors: those of Session::sync.
+  virtual Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) = 0;
+  /// Ends the step, after its last task or one that failed. All work that was begun is then done.
+  /// Errors: Device, and named errors of tasks that had only been begun.
+  virtual Status end_step() = 0;
+  /// take_back_step sets all states back to those before the step; take_back_piece those of one
+  /// piece, at all sites.
+  virtual void take_back_step() = 0;
+  virtual void take_back(std::uint32_t piece) = 0;
+  /// Fills the update of a piece, if this rank gets it, with one value. Errors: Device.
+  enum class Fill : std::uint8_t { Zero, NaN };
+  virtual Status fill_update(std::uint32_t piece, Fill with, PieceMemory& memory) = 0;
+
+  /// Sets the piece's states, at all sites, back to those before the first step. Errors: those of
+  /// opening a session.
+  virtual Status reset_states(std::uint32_t piece) = 0;
+  virtual SyncMemory memory_use() const = 0;
+  /// Visits all states that this rank keeps.
+  virtual void visit_states(const SiteVisitor& visit) = 0;
+};
 
 struct RunnerParts {
   const Plan& plan;

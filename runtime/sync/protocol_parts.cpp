@@ -1,4 +1,3 @@
-// Bodies of protocol_parts.h.
 #include "runtime/sync/protocol_parts.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sync/piece_memory.h"
+#include "runtime/sync/step_tensors.h"
 
 namespace cinch::rt {
 

@@ -1,13 +1,14 @@
-// Bodies of step_tensors.h.
-#include "runtime/sync/step_tensors.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "runtime/session/tensor_convert.h"
+#include "runtime/sync/step_tensors.h"
 
 namespace cinch::rt {
 namespace {
@@ -171,6 +172,145 @@ Status StepTensors::end() {
   if (!is_scaled()) return Ok{};
   const auto turn = take_turn(device_);
   return device_.wait();
+}
+
+namespace {
+
+// Of a node of a map, about. What does not fit is allocated.
+constexpr std::size_t kNodeBytes = 64;
+
+}  // namespace
+
+bool StepMemory::Ranges::overlap(const Range& range) const {
+  if (range.begin == range.end) return false;
+  const auto behind = ends_.lower_bound(range.end);
+  return behind != ends_.begin() && std::prev(behind)->second > range.begin;
+}
+
+// Joins the range with those that it meets.
+void StepMemory::Ranges::add(Range range) {
+  if (range.begin == range.end) return;
+  auto at = ends_.lower_bound(range.begin);
+  if (at != ends_.begin() && std::prev(at)->second >= range.begin) {
+    --at;
+    range.begin = at->first;
+  }
+  while (at != ends_.end() && at->first <= range.end) {
+    range.end = std::max(range.end, at->second);
+    at = ends_.erase(at);
+  }
+  ends_.emplace_hint(at, range.begin, range.end);
+}
+
+StepMemory::StepMemory(const Plan& plan, std::uint32_t rank)
+    : plan_(plan),
+      rank_(rank),
+      added_(plan.tensors.size()),
+      room_(2 * kNodeBytes * plan.tensors.size()) {}
+
+void StepMemory::clear() {
+  num_added_ = 0;
+  gradients_.clear();
+  updates_.clear();
+  nodes_.release();
+}
+
+StepMemory::Range StepMemory::range_of(const ConstTensorView& view) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(view.data);
+  return {begin, begin + byte_count(view)};
+}
+
+bool StepMemory::is_in_place(std::uint32_t tensor, const ConstTensorView& gradient,
+                             const TensorView& update) const {
+  const auto first = static_cast<std::size_t>(updated_part(plan_.tensors[tensor], rank_).first);
+  return update.dtype == gradient.dtype &&
+         range_of(update).begin == range_of(gradient).begin + first * gradient.dtype.bits / 8;
+}
+
+Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
+                       const TensorView& update) {
+  const Added now{tensor, range_of(gradient), range_of(update)};
+  const auto name = [&](std::uint32_t of) { return plan_.tensors[of].name; };
+  if (now.update.overlaps(now.gradient) && !is_in_place(tensor, gradient, update)) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: the update overlaps its gradient; it may only be the same memory",
+                            name(tensor)));
+  }
+  const bool is_free = !gradients_.overlap(now.update) && !updates_.overlap(now.update) &&
+                       !updates_.overlap(now.gradient);
+  for (std::size_t i = 0; i < num_added_ && !is_free; ++i) {
+    const Added& other = added_[i];
+    const bool is_other = now.update.overlaps(other.gradient) ||
+                          now.update.overlaps(other.update) || now.gradient.overlaps(other.update);
+    if (!is_other) continue;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: its memory overlaps that of {}, and an update would be written "
+                            "over it",
+                            name(tensor), name(other.tensor)));
+  }
+  gradients_.add(now.gradient);
+  updates_.add(now.update);
+  added_[num_added_++] = now;
+  return Ok{};
+}
+
+namespace {
+
+std::int64_t bytes_per_element(DType dtype) {
+  return dtype.bits / 8;
+}
+
+}  // namespace
+
+Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
+  PieceMemory memory(plan, rank);
+  const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
+  CINCH_TRY(memory.wire_.resize(wire_bytes));
+  // Padding of a message is sent, too; it must never be old memory contents. What is received lies
+  // in most of the wire, and is not touched before it is there.
+  for (const Task& task : memory.own_->tasks) {
+    if (task.lane() != Lane::Network) continue;
+    for (const std::uint32_t slot : task.reads) std::ranges::fill(memory.bytes_of(slot), 0);
+  }
+  return memory;
+}
+
+ConstTensorView PieceMemory::gradient(std::uint32_t piece) const {
+  const Piece& of = plan_->pieces[piece];
+  const ConstTensorView& tensor = gradients_[of.tensor];
+  const auto* data = static_cast<const std::uint8_t*>(tensor.data);
+  if (data != nullptr) data += of.first * bytes_per_element(tensor.dtype);
+  return {data, tensor.dtype, of.num_elems};
+}
+
+TensorView PieceMemory::update(std::uint32_t piece) const {
+  const Piece& of = plan_->pieces[piece];
+  const TensorView& tensor = updates_[of.tensor];
+  auto* data = static_cast<std::uint8_t*>(tensor.data);
+  const std::int64_t begin = updated_part(plan_->tensors[of.tensor], rank_).first;
+  if (data != nullptr) data += (of.first - begin) * bytes_per_element(tensor.dtype);
+  return {data, tensor.dtype, of.num_elems};
+}
+
+std::span<std::uint8_t> PieceMemory::bytes_of(std::uint32_t slot) {
+  const Slot& place = own_->slots[slot];
+  return wire_.bytes().subspan(place.offset, place.capacity);
+}
+
+Result<std::uint64_t> PieceMemory::used_bytes(std::uint32_t slot) {
+  const Slot& place = own_->slots[slot];
+  if (place.length == kNoSlot) return place.capacity;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, bytes_of(place.length).data(), sizeof bytes);
+  if (bytes <= place.capacity) return bytes;
+  return fail(
+      ErrorKind::CorruptPayload,
+      fmt::format("a message of {} bytes where there is room for {}", bytes, place.capacity));
+}
+
+void PieceMemory::set_used_bytes(std::uint32_t slot, std::uint64_t bytes) {
+  const std::uint32_t length = own_->slots[slot].length;
+  if (length != kNoSlot) std::memcpy(bytes_of(length).data(), &bytes, sizeof bytes);
 }
 
 }  // namespace cinch::rt

@@ -1,18 +1,159 @@
 // The user's tensors of one step. It makes the scaled copies that tasks read and write in their
 // place, and looks for non-finite gradients if the user asks for it.
 #pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory_resource>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "runtime/call/tensor_view.h"
+#include "runtime/call/list_call.h"
+#include "runtime/collective/transport.h"
 #include "runtime/device/compute_device.h"
+#include "runtime/exec/program_buffers.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sync/step_memory.h"
-#include "runtime/sync/update_digests.h"
 
 namespace cinch::rt {
+// The part of a step's data that lies in one rank's host memory: the wire, and the user's tensors
+// unless they lie on the rank's device.
+
+class PieceMemory {
+ public:
+  /// `plan` outlives this. Errors: OutOfMemory.
+  static Result<PieceMemory> make(const Plan& plan, std::uint32_t rank);
+
+  /// Sets the tensors of a step, in the plan's order.
+  void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates) {
+    gradients_ = gradients;
+    updates_ = updates;
+  }
+
+  ConstTensorView gradient(std::uint32_t piece) const;
+  /// The update of a piece; only for pieces whose update this rank gets.
+  TensorView update(std::uint32_t piece) const;
+
+  std::span<std::uint8_t> bytes_of(std::uint32_t slot);
+  std::span<std::uint8_t> wire() { return wire_.bytes(); }
+  /// Bytes of the slot that are in use: all bytes if it has no length. Errors: CorruptPayload (a
+  /// length beyond the slot's room).
+  Result<std::uint64_t> used_bytes(std::uint32_t slot);
+  void set_used_bytes(std::uint32_t slot, std::uint64_t bytes);
+
+ private:
+  PieceMemory(const Plan& plan, std::uint32_t rank)
+      : plan_(&plan), own_(&plan.ranks[rank]), rank_(rank) {}
+
+  const Plan* plan_;
+  const RankPlan* own_;
+  std::uint32_t rank_;
+  AlignedBuffer wire_;
+  std::span<const ConstTensorView> gradients_;
+  std::span<const TensorView> updates_;
+};
+
+// Checks the facts that all ranks must share before they synchronise.
+
+/// A fact that must be the same on all ranks, as a name and a value: "parameters of topk",
+/// "ratio=0.001".
+struct CommonFact {
+  std::string name;
+  std::string value;
+};
+
+/// Compares the facts in one small exchange. If ranks differ, a second exchange tells each rank who
+/// has what. Every rank calls this. Errors: InvalidArgument (on every rank; names the first fact
+/// that differs, and each value with its ranks), those of the transport.
+Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
+                std::chrono::milliseconds timeout);
+
+// Checks that the gradients and updates of a step do not overlap: an update is written while other
+// gradients and updates may still be read.
+
+class StepMemory {
+ public:
+  /// For the tensors of `plan`, which outlives this, on one rank.
+  StepMemory(const Plan& plan, std::uint32_t rank);
+
+  /// Begins a step: forgets all tensors.
+  void clear();
+  /// Adds one tensor, once a step. An update may be its gradient's memory; if the rank has a part
+  /// of the tensor, the update may be that part of the gradient. Errors: InvalidArgument (the
+  /// update overlaps other memory of the step; names both tensors).
+  Status add(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update);
+
+ private:
+  struct Range {
+    std::uintptr_t begin = 0, end = 0;
+    /// An empty range overlaps nothing, wherever it lies.
+    bool overlaps(const Range& other) const {
+      return std::max(begin, other.begin) < std::min(end, other.end);
+    }
+  };
+  struct Added {
+    std::uint32_t tensor = 0;
+    Range gradient, update;
+  };
+  // Memory that some tensors have taken.
+  class Ranges {
+   public:
+    explicit Ranges(std::pmr::memory_resource* nodes) : ends_(nodes) {}
+    bool overlap(const Range& range) const;
+    void add(Range range);
+    void clear() { ends_.clear(); }
+
+   private:
+    std::pmr::map<std::uintptr_t, std::uintptr_t> ends_;  // by beginning; they do not meet
+  };
+  static Range range_of(const ConstTensorView& view);
+  /// Is the update the gradient's own memory, element by element?
+  bool is_in_place(std::uint32_t tensor, const ConstTensorView& gradient,
+                   const TensorView& update) const;
+
+  const Plan& plan_;
+  const std::uint32_t rank_;
+  std::vector<Added> added_;
+  std::size_t num_added_ = 0;
+  // A step allocates nothing.
+  std::vector<std::byte> room_;
+  std::pmr::monotonic_buffer_resource nodes_{room_.data(), room_.size()};
+  Ranges gradients_{&nodes_}, updates_{&nodes_};
+};
+
+// Compares what ranks end a step with. A byte that changes on its way, and that no checksum caught,
+// would else leave replicas apart for the rest of the run.
+
+class UpdateDigests {
+ public:
+  /// `is_local`: by codec, whether its program claims that updates differ. `plan` outlives this.
+  ///
+  /// Not compared are updates that a rank gets only its part of, and those of local programs.
+  UpdateDigests(const Plan& plan, std::uint32_t rank, const std::vector<bool>& is_local);
+
+  /// Compares nothing from now on. For devices that write updates after they are delivered.
+  void skip_all() { is_compared_.assign(is_compared_.size(), false); }
+  /// Forgets the tensor's update of the step before.
+  void forget(std::uint32_t tensor) { digests_[tensor] = 0; }
+  /// Notes the tensor's update when it is written. Different tensors may be noted at once.
+  void note(std::uint32_t tensor, const TensorView& update);
+
+  /// A digest of all updates that were noted; 0: none was.
+  std::uint64_t of_all() const;
+  /// Finds out which tensors differ where digests of all updates do. All ranks call it. Errors:
+  /// CheckFailed (tensors and ranks by name), those of the transport.
+  Status compare(std::span<const TensorView> updates, Transport& transport,
+                 std::chrono::milliseconds timeout) const;
+
+ private:
+  const Plan& plan_;
+  std::vector<bool> is_compared_;       // by tensor
+  std::vector<std::uint64_t> digests_;  // by tensor; 0: none
+};
 
 struct TensorFactors {
   /// Gradients are divided by this before they are synchronised, and updates multiplied by it.

@@ -1,4 +1,3 @@
-// Bodies of sync_session.h.
 #include "runtime/sync/sync_session.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@
 #include "runtime/device/compute_device.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "runtime/sync/device/device_tasks.h"
 #include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/sync_session_impl.h"

@@ -25,14 +25,13 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/call/tensor_view.h"
+#include "runtime/call/list_call.h"
 #include "runtime/collective/transport.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/states/restore_states.h"
-#include "runtime/sync/states/site_states.h"
-#include "runtime/sync/task_times.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 
@@ -66,7 +65,7 @@ struct StepOptions {
   /// If a gradient of some rank is not finite, all states of all ranks stay as they were.
   bool skips_non_finite = false;
   /// The report says how far updates are from the mean. That takes one more all-reduce of f32
-  /// (update_errors.h). Only for tensors in host memory.
+  /// (sync_session_impl.h). Only for tensors in host memory.
   bool measures_errors = false;
 };
 
@@ -139,8 +138,8 @@ class SyncSession {
 
   /// When each task of the last step ran, and what it moved. Read this between steps.
   const TaskTimes& times() const;
-  /// This rank's last step as JSON, with bytes by tensor and memory (task_times.h), and as a
-  /// timeline that opens in Perfetto (task_times.h). Errors: InvalidArgument (a step is under way).
+  /// This rank's last step as JSON, with bytes by tensor and memory (task_facts.h), and as a
+  /// timeline that opens in Perfetto (task_facts.h). Errors: InvalidArgument (a step is under way).
   Result<std::string> report() const;
   Result<std::string> trace() const;
   /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). If a step has

@@ -1,24 +1,116 @@
 // The inside of a session that synchronises.
 #pragma once
+
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/call/list_call.h"
+#include "runtime/collective/transport.h"
 #include "runtime/core/use_flag.h"
-#include "runtime/sync/agreement.h"
-#include "runtime/sync/piece_memory.h"
+#include "runtime/exec/program_buffers.h"
+#include "runtime/exec/task_runner.h"
+#include "runtime/plan/plan.h"
 #include "runtime/sync/plan_runner.h"
-#include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/states/checkpoint.h"
-#include "runtime/sync/states/update_errors.h"
-#include "runtime/sync/step_record.h"
 #include "runtime/sync/step_tensors.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::rt {
+// The records that ranks send one another when a step ends. All ranks gather all records in one
+// exchange. From them every rank decides in the same way how the step ends.
+
+class StepRecords {
+ public:
+  /// `plan` outlives this.
+  StepRecords(const Plan& plan, std::uint32_t rank);
+
+  // ---- this rank's ----
+  /// `options`: a digest of the step's options. `next_step`: one more than the step that this
+  /// rank's states come from.
+  void begin(std::uint64_t step, std::uint64_t options, std::uint64_t next_step);
+  void ask_to_stop();
+  /// UpdateDigests::of_all.
+  void set_updates(std::uint64_t digest);
+  void note_non_finite();
+  /// Notes that this rank's model used the tensor and computed its gradient.
+  void note_used(std::uint32_t tensor);
+  void set_outcome(std::size_t protocol, const PartOutcome& outcome);
+  /// Pieces whose programs run in parts; `protocol` is an index into this list.
+  const std::vector<std::uint32_t>& protocols() const { return protocols_; }
+
+  /// The exchange that gathers the records; this outlives it.
+  Exchange exchange();
+
+  // ---- those of all ranks, after the exchange ----
+  /// Errors: InvalidArgument (ranks at different steps, with different options, or with states of
+  /// different steps).
+  Status check_steps() const;
+  bool is_any_asking_to_stop() const;
+  bool is_any_non_finite() const;
+  /// Do digests of updates differ between ranks that have one?
+  bool do_updates_differ() const;
+  bool is_used_anywhere(std::uint32_t tensor) const;
+  JointOutcome outcome(std::size_t protocol);
+
+ private:
+  std::uint64_t word(std::uint32_t rank, std::size_t index) const;
+  std::uint64_t& own_word(std::size_t index);
+  bool has_flag(std::uint64_t flag) const;
+  Status check_states() const;
+
+  const Plan& plan_;
+  std::uint32_t rank_;
+  std::vector<std::uint32_t> protocols_;
+  // One rank's record: step, options, flags below the step of states, digest of updates, outcomes
+  // of protocols two to a word, used tensors 64 to a word.
+  std::size_t first_outcome_ = 0, first_used_ = 0, words_ = 0;
+  std::vector<std::uint64_t> own_, all_;
+  std::vector<ByteRange> parts_;
+  std::vector<PartOutcome> by_rank_;  // outcomes of one protocol; kept to reuse its memory
+};
+
+// Measures how far the updates of a step are from the mean (or the sum) of the ranks' gradients. It
+// takes one more all-reduce of f32, so it runs only if the user asks for it.
+
+class UpdateErrors {
+ public:
+  /// `plan` outlives this.
+  UpdateErrors(const Plan& plan, std::uint32_t rank, std::uint32_t threads);
+
+  /// Forgets the last step's errors.
+  void begin();
+  /// Copies the gradient, since its update may overwrite it. Errors: OutOfMemory.
+  Status keep(std::uint32_t tensor, const ConstTensorView& gradient);
+  /// Measures, when all updates are written. All ranks call it, with all tensors kept. Errors:
+  /// those of the transport.
+  Status measure(std::span<const TensorView> updates, bool is_sum, Transport& transport,
+                 std::chrono::milliseconds timeout);
+
+  /// By tensor: |update - mean| / |mean|, as Euclidean norms over the elements of this rank's
+  /// update. NaN if the mean is zeros and the update is not, or if either is not finite. Empty if
+  /// the last step was not measured.
+  std::span<const double> values() const { return values_; }
+  std::size_t memory_bytes() const;
+
+ private:
+  Status add_up(std::span<float> values, Transport& transport, std::chrono::milliseconds timeout);
+  Result<double> error_of(std::uint32_t tensor, const TensorView& update, double divisor);
+
+  const Plan& plan_;
+  const std::uint32_t rank_, threads_;
+  std::unique_ptr<TaskRunner> runner_;  // made in the first step that is measured
+  std::vector<AlignedBuffer> kept_;     // by tensor: f32 of its gradient, later the sum over ranks
+  AlignedBuffer update_;                // f32 of one update
+  std::vector<double> values_;
+};
 
 struct SyncSession::Impl {
   Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}

@@ -21,7 +21,7 @@
 
 #include "codegen/jit/compile_program.h"
 #include "compiler/service/compile.h"
-#include "compiler/service/service_error.h"
+#include "compiler/service/front_end.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/session/session.h"
 

@@ -16,12 +16,12 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "compiler/bench/rounds.h"
+#include "compiler/bench/tuning_search.h"
 #include "compiler/service/compile.h"
-#include "compiler/service/service_error.h"
-#include "runtime/call/bucket.h"
+#include "compiler/service/front_end.h"
+#include "runtime/call/list_session.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 
 namespace cinch {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "../two_threads.h"
-#include "runtime/c_api/program.h"
+#include "runtime/c_api/handles.h"
 
 namespace cinch::c_api {
 const rt::GpuDriver* emulated = nullptr;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/c_api/program.h"
+#include "runtime/c_api/handles.h"
 #include "runtime/gpu/device.h"
 #include "support.h"
 

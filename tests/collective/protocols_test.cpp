@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/autoplan/measure.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/autoplan/auto_plan.h"
+#include "runtime/plan/plan.h"
 #include "runtime/planner/choose_plan.h"
 #include "runtime/planner/planner.h"
 #include "tests/collective/support/plan_cases.h"

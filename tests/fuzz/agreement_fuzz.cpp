@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/planner/planner.h"
-#include "runtime/sync/agreement.h"
+#include "runtime/sync/step_tensors.h"
 #include "runtime/sync/sync_session.h"
 #include "tests/fuzz/target.h"
 

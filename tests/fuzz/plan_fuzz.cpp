@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 #include "tests/fuzz/target.h"
 

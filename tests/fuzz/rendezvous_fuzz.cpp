@@ -5,10 +5,9 @@
 #include <cstdlib>
 #include <span>
 
-#include "runtime/transports/ucx/frames.h"
-#include "runtime/transports/ucx/job.h"
-#include "runtime/transports/ucx/message_header.h"
-#include "runtime/transports/ucx/sockets.h"
+#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/rendezvous.h"
+#include "runtime/transports/ucx/ucx_links.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/bench/rounds.h"
+#include "compiler/bench/tuning_search.h"
 #include "tests/gpu/on_device.h"
 #include "tests/gpu/plain_loops.h"
 

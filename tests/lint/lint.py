@@ -87,7 +87,7 @@ LAYERS = {
     "codegen/emit": ["codegen/kir", "codegen/tuning", "codegen/prelude", "runtime"],
     "codegen/aot": ["codegen/kir", "codegen/emit", "codegen/jit", "runtime"],
     "codegen/emulator": ["runtime"],
-    "codegen/jit": ["codegen/emit", "codegen/emulator/hooks.h", "codegen/emulator/hooks.def", "runtime"],
+    "codegen/jit": ["codegen/emit", "codegen/emulator/module.h", "codegen/emulator/hooks.def", "runtime"],
 }
 PUBLIC_HEADERS = "runtime/c_api/cinch"
 # (file, included): why.

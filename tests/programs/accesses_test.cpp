@@ -11,7 +11,7 @@
 #include <map>
 
 #include "codegen/kir/cost.h"
-#include "codegen/kir/structure.h"
+#include "codegen/kir/kir.h"
 #include "runtime/call/parameters.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"

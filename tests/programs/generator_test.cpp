@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "dsl/sema/builtins.h"
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "tests/environment.h"
 #include "tests/programs/generator/generator.h"
 #include "tests/programs/generator/trial.h"

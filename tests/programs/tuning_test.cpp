@@ -5,7 +5,7 @@
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/compile_program.h"
-#include "runtime/tuning/numbers.h"
+#include "runtime/tuning/tuning.h"
 #include "tests/environment.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_list.h"

@@ -1,12 +1,19 @@
-// How the groups of a kernel are spread over threads, and how much shared memory that takes. Inside
-// of the CUDA emitter.
+// The parts of a CUDA program's text besides its kernels' bodies: how the groups of a kernel are
+// spread over threads, which entries of a launch's tables its function reads, and the functions
+// that serve all kernels.
 #pragma once
+
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
-
 struct CudaShape {
   std::uint32_t block_warps = 8;
   std::uint32_t team_warps = 1;  // warps that share a group: 1, or all of the block
@@ -43,5 +50,84 @@ bool is_whole_element(const rt::BufferInfo& buffer);
 /// The types that an instruction's combiner joins: those of its operands, buffers or local arrays.
 std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
                                              const kir::Kernel& kernel, const kir::Instr& instr);
+
+// The entries of a launch's tables (buffers, sizes, groups, states) that a kernel's function reads,
+// numbered in the order of first mention. Kernels that do the same with other entries then have the
+// same text, except for the lines that name the entries. Inside of the CUDA emitter.
+
+class CudaPlaces {
+ public:
+  CudaPlaces(const kir::KernelProgram& program, const kir::Kernel& kernel);
+
+  std::size_t kernel() const { return kernel_; }
+  std::size_t number(rt::BufferIndex buffer) const;
+  /// Expressions for a size, and for an entry of the table of sizes.
+  std::string size(HostExprId expr);
+  std::string size_entry(std::size_t index);
+
+  /// The first lines of the function that serves the kernels `same`: constants with the entries of
+  /// the step's kernel, the groups of the launch, and the buffers.
+  static std::string lines(std::span<const CudaPlaces> same);
+  /// Kernels can share a function only if these are equal.
+  std::string kinds() const;
+
+ private:
+  std::string entry(std::string name, std::uint32_t index);
+  void note_buffer(rt::BufferIndex buffer);
+  std::string buffer_lines() const;
+
+  const kir::KernelProgram& program_;
+  std::size_t kernel_;
+  std::vector<rt::BufferIndex> buffers_;
+  std::vector<std::size_t> sizes_;
+  std::vector<std::pair<std::string, std::uint32_t>> entries_;
+};
+
+/// The prelude's type of a buffer's elements: "Stored<Kind::F16, 16, 16>".
+std::string stored_type(DType dtype, int storage_bits);
+
+// The parts of a CUDA program's text: functions that serve kernels, kernels that call these, and
+// the services that begin and end calls. Inside of the CUDA emitter.
+
+/// Kernels that share a function, because they do the same with other buffers and sizes. Searching
+/// a list and searching everything, or decoding and decoding on top of a sum, have many such
+/// kernels.
+struct CudaUnit {
+  std::vector<std::size_t> kernels;  // by index, ascending
+  /// The function NAME_body, named after the first kernel. It looks up its places by the step's
+  /// kernel.
+  std::string text;
+};
+
+/// Units are in the order of their first kernels. The kernels of a unit are launched alike.
+std::vector<CudaUnit> cuda_units(const kir::KernelProgram& program, std::uint32_t block_warps);
+
+// ---- steps.cpp: the kernels, as calls of the functions ----
+
+/// Prints a kernel for each unit that takes many blocks, rt::kGpuServeSymbol, and
+/// rt::kGpuStepsSymbol. The last runs any of the functions, also those of one block, as steps of a
+/// list. Appends the kernels' symbols. `block_warps` as in CudaOptions.
+std::string emit_kernels(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
+                         std::uint32_t block_warps, std::vector<std::string>& symbols);
+
+/// Warps of a block of rt::kGpuStepsSymbol, enough for every function.
+std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps);
+/// Shared bytes of such a block, enough for every function.
+std::uint32_t steps_shared_bytes(const kir::KernelProgram& program, std::uint32_t block_warps);
+
+// ---- wire.cpp: the services (rt::GpuService), which follow the program's wire ----
+
+/// The program with an entry of size_exprs for every formula that the services read. Unchanged if
+/// it has all entries.
+kir::KernelProgram with_call_sizes(const kir::KernelProgram& program);
+
+/// The buffer with which a state's buffer changes places when a call succeeds; none for other
+/// buffers.
+std::optional<rt::BufferIndex> other_buffer(const kir::KernelProgram& program,
+                                            rt::BufferIndex buffer);
+
+/// Prints all services. Throws InternalError{Limitation} if a size of the wire has no text for a
+/// GPU: floats of counts, or more counts than a header's check word covers.
+std::string emit_services(const kir::KernelProgram& program);
 
 }  // namespace cinch::codegen

@@ -1,5 +1,5 @@
 // Sizes without a count come from the tensor's table. The others are computed from the counts.
-#include "codegen/emit/cuda/program.h"
+#include "codegen/emit/cuda/shape.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/cuda/places.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/image/gpu_abi.h"

@@ -1,8 +1,8 @@
 // The exported interface of cinch_clang: sources to objects to one shared object. See
 // clang_backend.h.
-#include "codegen/jit/clang_backend.h"
-
 #include <clang/Basic/Version.h>
+#include <clang/Format/Format.h>
+#include <clang/Tooling/Core/Replacement.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <sys/mman.h>
 
@@ -12,6 +12,7 @@
 
 #include "codegen/jit/clang/extern/read_extern.h"
 #include "codegen/jit/clang/stages.h"
+#include "codegen/jit/clang_backend.h"
 
 namespace cinch::clang_backend {
 namespace {
@@ -165,3 +166,25 @@ extern "C" __attribute__((visibility("default"))) const CinchClangBackend* cinch
                                              helpers_digest()};
   return &kBackend;
 }
+
+namespace cinch::clang_backend {
+// Clang's format library in the style of this project, for source that people read.
+
+Bytes format_text(std::string_view text, std::string& log) {
+  clang::format::FormatStyle style =
+      clang::format::getGoogleStyle(clang::format::FormatStyle::LK_Cpp);
+  style.ColumnLimit = 100;
+  style.SortIncludes = clang::format::FormatStyle::SI_Never;
+  style.ReflowComments = false;
+  const llvm::StringRef source(text.data(), text.size());
+  const auto replacements = clang::format::reformat(
+      style, source, {clang::tooling::Range(0, static_cast<unsigned>(text.size()))}, "kernels.cpp");
+  auto formatted = clang::tooling::applyAllReplacements(source, replacements);
+  if (!formatted) {
+    log += llvm::toString(formatted.takeError());
+    return {};
+  }
+  return *formatted;
+}
+
+}  // namespace cinch::clang_backend

@@ -1,8 +1,11 @@
-// Runs one source through the stages and measures them. Like LLVM, the stages are compiled without
-// exceptions: an exception from exhausted memory passes through them and leaves half-made objects,
-// whose destructors must not run.
+// Compiles one source: runs it through the stages and measures them; makes private names, data and
+// archives of libraries. Like LLVM, the stages are compiled without exceptions: a failure is a
+// value of the reply.
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <chrono>
@@ -60,6 +63,82 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
     compiled.bytes.clear();
   }
   return compiled;
+}
+
+// The parts of a library besides kernels: private names, data, archives.
+
+namespace {
+
+constexpr unsigned kDataAlignment = 16;
+
+bool is_memory_function(llvm::StringRef name) {
+  return name == "memcpy" || name == "memset";
+}
+
+}  // namespace
+
+void make_private(llvm::Module& module, std::string_view prefix) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    if (is_memory_function(function.getName())) {
+      // In a static library, ours would be used by the whole program that links it.
+      function.deleteBody();
+      function.setComdat(nullptr);
+      function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    } else if (function.hasLocalLinkage()) {
+      continue;
+    } else if (function.hasDefaultVisibility()) {
+      function.setName(llvm::Twine(llvm::StringRef(prefix)) + function.getName());
+      function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+    } else {
+      function.setComdat(nullptr);
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    }
+  }
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.isDeclaration() || variable.hasLocalLinkage()) continue;
+    variable.setComdat(nullptr);
+    variable.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data,
+                       std::string& log) {
+  initialize_target();
+  CinchClangRequest request{};
+  request.cpu = cpu;
+  request.output = kCinchObject;
+  request.optimization_level = 1;
+  llvm::LLVMContext context;
+  llvm::Module module("data", context);
+  module.setTargetTriple(processor_of(request).triple);
+  auto machine = make_target_machine(request, module, log);
+  if (!machine) return {};
+  module.setDataLayout(machine->createDataLayout());
+  for (const CinchClangBytes& item : data) {
+    auto* bytes =
+        llvm::ConstantDataArray::get(context, llvm::ArrayRef<std::uint8_t>(item.bytes, item.size));
+    auto* variable = new llvm::GlobalVariable(module, bytes->getType(), true,
+                                              llvm::GlobalValue::ExternalLinkage, bytes, item.name);
+    variable->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    variable->setAlignment(llvm::Align(kDataAlignment));
+  }
+  return emit_machine_code(request, module, *machine);
+}
+
+Bytes make_archive_file(const std::vector<CinchClangBytes>& members, std::string& log) {
+  std::vector<llvm::NewArchiveMember> list;
+  list.reserve(members.size());
+  for (const CinchClangBytes& member : members) {
+    const llvm::StringRef bytes(reinterpret_cast<const char*>(member.bytes), member.size);
+    list.emplace_back(llvm::MemoryBufferRef(bytes, member.name));
+  }
+  auto archive = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab,
+                                            llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+                                            /*Thin=*/false);
+  if (archive) return (*archive)->getBuffer().str();
+  log += llvm::toString(archive.takeError());
+  return {};
 }
 
 }  // namespace cinch::clang_backend

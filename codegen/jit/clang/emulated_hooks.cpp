@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "codegen/jit/clang/emulated_stages.h"
+#include "codegen/jit/clang/stages.h"
 
 namespace cinch::clang_backend {
 namespace {

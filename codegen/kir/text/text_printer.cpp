@@ -4,9 +4,8 @@
 #include <bit>
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/instr_info.h"
 #include "codegen/kir/text/text.h"
-#include "codegen/kir/text/text_lexer.h"
+#include "codegen/kir/text/text_parser.h"
 
 namespace cinch::kir {
 namespace {

@@ -2,7 +2,7 @@
 // of cinch_emulated_… into a call through the table of codegen/emulator/hooks.def. It sets the last
 // argument to the place of the call in the text. Needs types.h.
 
-// The running thread's coordinates: the beginning of struct Hooks in codegen/emulator/hooks.h.
+// The running thread's coordinates: the beginning of struct Hooks in codegen/emulator/module.h.
 struct CinchEmulatedState {
   uint3 thread, block;
   dim3 block_dim, grid_dim;

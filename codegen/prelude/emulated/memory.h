@@ -1,6 +1,6 @@
 // memory.h: CUDA's atomics, fences and named loads. Needs hooks.h.
 
-// In the order of enum AtomicOp in codegen/emulator/hooks.h.
+// In the order of enum AtomicOp in codegen/emulator/module.h.
 enum CinchEmulatedAtomic {
   kCinchAtomicLoad,
   kCinchAtomicStore,

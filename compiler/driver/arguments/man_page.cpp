@@ -1,5 +1,5 @@
 // Makes manual pages in the format of man(7).
-#include "compiler/driver/arguments/add_commands.h"
+#include "compiler/driver/arguments/shared_options.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/version.h"
+#include "compiler/driver/target.h"
 
 namespace cinch::driver {
 

@@ -1,4 +1,4 @@
-// Options that several sub-commands have; see shared_options.h.
+// Options that several sub-commands have.
 #include "compiler/driver/arguments/shared_options.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
-#include "runtime/core/nearest_name.h"
+#include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"
 #include "runtime/exec/task_runner.h"
 

@@ -1,6 +1,8 @@
 // Options that several sub-commands share, and how a sub-command is added to the parser.
 #pragma once
+
 #include <CLI/CLI.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -11,10 +13,9 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
-#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 
 namespace cinch::driver {
-
 using Action = std::function<ExitCode()>;
 
 // Adds sub-commands. A sub-command's options live as long as the parser; `action` runs the chosen
@@ -100,5 +101,41 @@ void add_columns(CLI::App* command, std::optional<std::int64_t>& columns);
 void add_json(CLI::App* command, bool& json);
 // --quiet and --color, for every command below `app`.
 void add_output_options(CLI::App& app);
+
+// The parser's sub-commands. Each function adds one of them with its options.
+
+// program_commands.cpp: commands that work on a program.
+void add_check(Registry& registry);
+void add_format(Registry& registry);
+void add_explain(Registry& registry);
+void add_run(Registry& registry);
+void add_encode(Registry& registry);
+void add_decode(Registry& registry);
+void add_build(Registry& registry);
+void add_opt(Registry& registry);
+
+// rank_commands.cpp: commands that test programs and measure them.
+void add_verify(Registry& registry);
+void add_bench(Registry& registry);
+void add_report(Registry& registry);
+void add_tune(Registry& registry);
+
+// program_commands.cpp: commands about what is installed, and for shells and editors.
+void add_list(Registry& registry);
+void add_doctor(Registry& registry);
+void add_cache(Registry& registry);
+void add_lsp(Registry& registry);
+void add_completion(Registry& registry);
+
+// rank_commands.cpp: commands that work on several ranks.
+void add_sync(Registry& registry);
+void add_probe(Registry& registry);
+
+// `cinch help [COMMAND…]` prints what `cinch COMMAND… --help` does. It also has pages about topics
+// that all commands share.
+void add_help(Registry& registry);
+// `cinch man-pages DIR` writes the manual pages. The command is for builds and packages; --help
+// hides it.
+void add_man_pages(Registry& registry);
 
 }  // namespace cinch::driver

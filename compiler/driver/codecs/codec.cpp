@@ -1,18 +1,22 @@
-// Prepares programs, and chooses what their codecs compute on.
-#include "compiler/driver/codecs/codec.h"
-
+// Codecs over sessions on a device; programs that are prepared for them. CPUs use the caller's
+// memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <optional>
 
-#include "compiler/driver/front_end.h"
-#include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/codecs/codec.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
+#include "runtime/call/state_file.h"
 #include "runtime/call/tensor_facts.h"
+#include "runtime/collective/rank_meeting.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/image/image.h"
 
@@ -102,6 +106,172 @@ std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
     device = rt::open_cpu_device({{loaded_}, options_.execution.threads, Cancellable::flag()});
   }
   return open_device_codec(std::move(device), options, shape);
+}
+
+// A codec over a session on a device. CPUs use the caller's memory. For a GPU gradients are copied
+// there and payloads back; only the work in between is timed.
+
+namespace {
+
+// For a list of one tensor.
+template <typename T>
+T list_or_throw(rt::ListResult<T> result) {
+  if (!result) throw_error(result.error().error);
+  return std::move(*result);
+}
+
+// Device memory that grows on demand.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(rt::ComputeDevice& device) : device_(device) {}
+
+  std::uint8_t* reserve(std::size_t size_bytes) {
+    // Even 0 bytes need an address.
+    size_bytes = std::max<std::size_t>(size_bytes, 16);
+    if (size_bytes_ < size_bytes) {
+      memory_ = {};
+      memory_ = value_or_throw(device_.allocate({&size_bytes, 1}));
+      size_bytes_ = size_bytes;
+    }
+    return memory_.pieces[0];
+  }
+  std::uint8_t* copy_in(std::span<const std::uint8_t> bytes) {
+    std::uint8_t* const to = reserve(bytes.size());
+    value_or_throw(device_.copy_in(to, bytes));
+    value_or_throw(device_.wait());
+    return to;
+  }
+
+ private:
+  rt::ComputeDevice& device_;
+  rt::MemoryPieces memory_;
+  std::size_t size_bytes_ = 0;
+};
+
+std::span<std::uint8_t> bytes_of(std::span<float> values) {
+  return {reinterpret_cast<std::uint8_t*>(values.data()), values.size_bytes()};
+}
+
+class DeviceCodec : public Codec {
+ public:
+  DeviceCodec(std::unique_ptr<rt::ComputeDevice> device, const rt::ListOptions& options,
+              Shape shape)
+      : device_(std::move(device)), tensor_(*device_), other_(*device_), payload_(*device_) {
+    const rt::ListTensor tensor{shape.rows, shape.cols};
+    list_ = list_or_throw(device_->open(0, options, {&tensor, 1}));
+    if (!device_->is_host()) collect();
+  }
+
+  std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
+    const rt::ConstTensorView from = bring(gradient);
+    rt::PayloadSlot slot;
+    if (!device_->is_host()) {
+      const auto bound = static_cast<std::size_t>(payload_bound(step));
+      slot.room = {payload_.reserve(bound), bound};
+    }
+    run([&] { list_or_throw(list_->encode({step}, {&from, 1}, {&slot, 1})); });
+    if (device_->is_host()) return {slot.bytes.begin(), slot.bytes.end()};
+    std::vector<std::uint8_t> payload(static_cast<std::size_t>(collect().payload_bytes));
+    fetch(payload, slot.room.data());
+    return payload;
+  }
+
+  void decode(std::span<const std::uint8_t> payload, std::span<float> out,
+              std::uint64_t step) override {
+    if (!device_->is_host()) payload = {payload_.copy_in(payload), payload.size()};
+    const rt::TensorView to = room_for(out);
+    run([&] { list_or_throw(list_->decode({step}, {&payload, 1}, {&to, 1})); });
+    take(to, out);
+  }
+
+  void finish(std::span<float> sum, std::uint64_t step) override {
+    const rt::ConstTensorView view = bring(rt::ConstTensorView(sum));
+    const std::span from(static_cast<float*>(const_cast<void*>(view.data)), sum.size());
+    const rt::TensorView to = room_for(sum);
+    run([&] { list_or_throw(list_->finish({step}, {&from, 1}, {&to, 1})); });
+    take(to, sum);
+  }
+
+  void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
+            rt::RankExchange& ranks) override {
+    std::optional<rt::RankTurn> turn;
+    if (device_->turns() != nullptr) turn.emplace(ranks, *device_->turns());
+    rt::RankExchange& others = turn ? *turn : ranks;
+    const rt::ConstTensorView from = bring(gradient);
+    const rt::TensorView to = room_for(update);
+    run([&] { value_or_throw(list_->sync(0, from, to, step, others)); });
+    take(to, update);
+  }
+
+  std::int64_t payload_bound(std::uint64_t step) override {
+    return value_or_throw(list_->payload_bound(0, step));
+  }
+  void load_states(const std::string& path) override {
+    const std::vector<std::uint8_t> file = value_or_throw(rt::read_state_file(path));
+    value_or_throw(list_->set_states(0, file), path);
+  }
+  void save_states(const std::string& path) override {
+    write_file(path, value_or_throw(list_->states_as_bytes(0), path));
+  }
+  std::vector<std::uint8_t> states_as_bytes() override {
+    return value_or_throw(list_->states_as_bytes(0));
+  }
+  std::optional<double> device_ms() const override { return device_ms_; }
+
+ private:
+  // Makes a call. Work in this process can be cancelled by the user; work on a device is timed.
+  template <typename Call>
+  void run(const Call& call) {
+    if (device_->is_host()) {
+      const Cancellable scope;
+      return call();
+    }
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    value_or_throw(device_->wait());
+    const auto end = std::chrono::steady_clock::now();
+    device_ms_ = std::chrono::duration<double, std::milli>(end - start).count();
+  }
+
+  rt::TensorOutcome collect() {
+    rt::TensorOutcome outcome = value_or_throw(list_->collect()).at(0);
+    value_or_throw(outcome.status);
+    return outcome;
+  }
+
+  // The tensor in the device's memory, as f32 on a GPU.
+  rt::ConstTensorView bring(rt::ConstTensorView tensor) {
+    if (device_->is_host()) return tensor;
+    std::vector<float> values = to_f32(tensor);
+    return {tensor_.copy_in(bytes_of(values)), kF32, tensor.num_elems};
+  }
+  // Memory on the device for a result, which is then copied to `values`.
+  rt::TensorView room_for(std::span<float> values) {
+    rt::TensorView room(values);
+    if (!device_->is_host()) room.data = other_.reserve(values.size_bytes());
+    return room;
+  }
+  void take(const rt::TensorView& room, std::span<float> values) {
+    if (device_->is_host()) return;
+    collect();
+    fetch(bytes_of(values), room.data);
+  }
+  void fetch(std::span<std::uint8_t> to, const void* from) {
+    value_or_throw(device_->copy_out(to, from));
+    value_or_throw(device_->wait());
+  }
+
+  std::unique_ptr<rt::ComputeDevice> device_;
+  DeviceBuffer tensor_, other_, payload_;
+  std::unique_ptr<rt::ListSession> list_;
+  std::optional<double> device_ms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> open_device_codec(std::unique_ptr<rt::ComputeDevice> device,
+                                         const rt::ListOptions& options, Shape shape) {
+  return std::make_unique<DeviceCodec>(std::move(device), options, shape);
 }
 
 }  // namespace cinch::driver

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 #include "compiler/driver/codecs/codec.h"
-#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/interp/interp.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/payload_assembly.h"

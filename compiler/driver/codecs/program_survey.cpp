@@ -1,15 +1,16 @@
-#include "compiler/driver/codecs/program_survey.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <string_view>
 
 #include "compiler/driver/codecs/codec.h"
-#include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/codecs/verify_subject.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/ranks/rank_transports.h"
+#include "runtime/session/tensor_convert.h"
 
 namespace cinch::driver {
-
 namespace {
 
 using SurveyClock = std::chrono::steady_clock;
@@ -138,6 +139,106 @@ SurveyFigures try_program(const std::string& program, const SurveyOptions& optio
   }
   figures.relative_error = std::sqrt(sums.difference) / std::sqrt(sums.original);
   return figures;
+}
+
+namespace {
+
+// NumPy has no bfloat16. A user who stored one as uint16 says so; otherwise uint16 is an error.
+bool is_stored_as_uint16(std::span<const std::uint8_t> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return text.substr(0, text.find('\n')).find("'<u2'") != std::string_view::npos;
+}
+
+}  // namespace
+
+rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) try {
+  const std::vector<std::uint8_t> file = value_or_throw(rt::read_npy_bytes(path));
+  rt::NpyArray array = value_or_throw(rt::parse_npy(file), path);
+  if (dtype.empty() && is_stored_as_uint16(file)) {
+    throw CommandError(ExitCode::AtFault,
+                       path +
+                           ": found uint16, expected f32, f16 or bf16; if these are bfloat16, "
+                           "say --dtype bf16");
+  }
+  return array;
+} catch (const std::bad_alloc&) {
+  throw CommandError(ExitCode::Unavailable, path + ": not enough memory to read it");
+}
+
+std::vector<rt::NpyArray> read_gradients(const std::vector<std::string>& paths,
+                                         const std::string& dtype) {
+  std::vector<rt::NpyArray> arrays;
+  for (const std::string& path : paths) {
+    arrays.push_back(read_gradient(path, dtype));
+    const rt::NpyArray& first = arrays.front();
+    if (arrays.back().shape != first.shape || !(arrays.back().dtype == first.dtype)) {
+      throw CommandError(ExitCode::AtFault, path + ": differs in shape or type from " + paths[0]);
+    }
+  }
+  return arrays;
+}
+
+Shape shape_of(const rt::NpyArray& array, bool is_matrix) {
+  const std::int64_t elements = array.num_elems();
+  if (!is_matrix || array.shape.empty()) return {elements, 1};
+  const std::int64_t rows = array.shape[0];
+  std::int64_t cols = 1;
+  for (std::size_t i = 1; i < array.shape.size(); ++i) cols *= array.shape[i];
+  return {rows, cols};
+}
+
+rt::ConstTensorView view_of(const rt::NpyArray& array) {
+  return {array.bytes.data(), array.dtype, array.num_elems()};
+}
+
+std::vector<float> to_f32(rt::ConstTensorView tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.num_elems));
+  rt::TaskRunner runner(1);
+  value_or_throw(rt::convert_to_f32(tensor, values, runner, nullptr));
+  return values;
+}
+
+rt::NpyArray repeat_to(const rt::NpyArray& array, std::int64_t size_bytes) {
+  const auto bytes = static_cast<std::int64_t>(array.bytes.size());
+  if (bytes == 0) return array;
+  const std::int64_t times = std::max<std::int64_t>(1, size_bytes / bytes);
+  rt::NpyArray repeated{array.dtype, {array.num_elems() * times}, {}};
+  repeated.bytes.reserve(static_cast<std::size_t>(bytes * times));
+  for (std::int64_t i = 0; i < times; ++i) {
+    repeated.bytes.insert(repeated.bytes.end(), array.bytes.begin(), array.bytes.end());
+  }
+  return repeated;
+}
+
+void write_gradient(const std::string& path, std::span<const float> values,
+                    std::vector<std::int64_t> shape) {
+  rt::NpyArray array{kF32, std::move(shape), {}};
+  array.bytes.resize(values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  write_file(path, value_or_throw(rt::format_npy(array), path));
+}
+
+Distance distance(std::span<const float> x, std::span<const float> y) {
+  double xx = 0, yy = 0, xy = 0, dd = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double a = x[i], b = y[i];
+    xx += a * a;
+    yy += b * b;
+    xy += a * b;
+    dd += (a - b) * (a - b);
+  }
+  return {std::sqrt(dd) / std::sqrt(xx), xy / std::sqrt(xx) / std::sqrt(yy)};
+}
+
+std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked) {
+  if (asked) {
+    if (elements % *asked == 0) return *asked;
+    throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
+  }
+  if (elements == 0) return 1;
+  auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(elements)));
+  while (elements % columns != 0) --columns;
+  return columns;
 }
 
 }  // namespace cinch::driver

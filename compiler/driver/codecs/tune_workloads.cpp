@@ -2,17 +2,16 @@
 // place of memory matters more than most numbers. On a GPU they share the caller's memory. Each has
 // a session of its own, since launches are planned and code is compiled for its numbers, but states
 // and workspace lie at the same offsets of its one allocation.
-#include "compiler/driver/codecs/tune_workloads.h"
+#include "compiler/driver/codecs/verify_subject.h"
 
 #include <algorithm>
 #include <map>
 
 #include "codegen/emit/kernel_source.h"
-#include "compiler/bench/rounds.h"
-#include "compiler/driver/front_end.h"
-#include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/progress.h"
+#include "compiler/bench/tuning_search.h"
 #include "compiler/driver/target.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/session/session.h"

@@ -7,19 +7,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "compiler/bench/floor_timer.h"
 #include "compiler/bench/program_bench.h"
-#include "compiler/bench/rounds.h"
-#include "compiler/driver/codecs/gradient_file.h"
+#include "compiler/bench/tuning_search.h"
+#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
+#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 
 namespace cinch::driver {

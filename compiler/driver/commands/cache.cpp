@@ -9,16 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
+#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
-#include "compiler/service/improve.h"
 #include "runtime/cache/image_cache.h"
 
 namespace cinch::driver {

@@ -1,10 +1,25 @@
-// cinch check: diagnostics of files, and of programs of the standard library.
+// The commands on texts: check, fmt, opt, lsp and explain.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
-#include "compiler/service/program_lookup.h"
+#include "compiler/driver/page/pages.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/explain.h"
+#include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
+#include "compiler/ir/text/text.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/lsp/server.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/service/compile.h"
+#include "compiler/service/front_end.h"
+#include "dsl/syntax/syntax.h"
 
 namespace cinch::driver {
 namespace {
@@ -33,6 +48,165 @@ ExitCode run_check(const CheckOptions& options) {
   const DiagnosticsFormat format = options.json ? DiagnosticsFormat::Json : options.diagnostics;
   print_diagnostics(front_end.sink, front_end.sources, format);
   return front_end.sink.has_errors() ? ExitCode::AtFault : ExitCode::Done;
+}
+
+// cinch fmt: rewrites files in the canonical layout.
+
+namespace {
+
+// Returns whether the file changes; writes nothing if it has syntax errors.
+bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
+  const bool is_input = path == kStandardInput;
+  const dsl::SourceBuffer& source =
+      front_end.sources.add(is_input ? "standard input" : path, read_text_or_input(path));
+  dsl::DiagSink sink;
+  const ast::Module module = dsl::parse(source, sink);
+  if (sink.has_errors()) {
+    for (const dsl::Diagnostic& diag : sink.all()) front_end.sink.add(diag);
+    return false;
+  }
+  const std::string formatted = dsl::format(source, module);
+  const bool changes = formatted != source.text();
+  if (check_only) {
+    if (changes) print_text("{}\n", source.name());
+  } else if (is_input) {
+    fmt::print("{}", formatted);
+  } else if (changes) {
+    write_file(path, formatted);
+  }
+  return changes;
+}
+
+}  // namespace
+
+ExitCode run_format(const FormatOptions& options) {
+  FrontEnd front_end;
+  bool changes = false;
+  for (const std::string& path : options.files) {
+    changes = format_one(front_end, path, options.check_only) || changes;
+  }
+  front_end.end_if_errors();
+  return changes && options.check_only ? ExitCode::AtFault : ExitCode::Done;
+}
+
+// cinch opt: IR text in, passes, IR text out. For tests and for looking at passes one by one.
+
+namespace {
+
+void check_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name == "all" || pipeline::find_pass(name) != nullptr) continue;
+    throw CommandError(ExitCode::Usage, "no pass '" + name + "'; cinch opt --list names them all");
+  }
+}
+
+void list_passes() {
+  for (const pipeline::Pass& pass : pipeline::all_passes()) {
+    print_text("{:<26} {}\n", pass.name, pass.doc);
+  }
+  std::string order;
+  for (std::string_view name : pipeline::standard_order()) order += " " + std::string(name);
+  print_text("\nstandard order:{}\n", order);
+}
+
+void print_pass_report(const OptOptions& options, const pipeline::Report& report) {
+  for (const passes::Remark& remark : report.remarks) {
+    if (options.remarks) print_aside("remark: {}: {}\n", remark.pass, remark.text);
+  }
+  for (const pipeline::PassTime& time : report.times) {
+    if (!options.times) break;
+    print_aside("{:<26} {:>11} {:6} rewrites\n", time.name, in_milliseconds(time.seconds * 1e3),
+                time.num_rewrites);
+  }
+}
+
+}  // namespace
+
+ExitCode run_opt(const OptOptions& options) {
+  if (options.list_passes) {
+    list_passes();
+    return ExitCode::Done;
+  }
+  if (options.file.empty()) throw CommandError(ExitCode::Usage, "opt needs a FILE of IR text");
+  check_names(options.passes);
+  check_names(options.print_after);
+  ir::Program program = value_or_throw(ir::parse(read_text_or_input(options.file)), options.file);
+  if (const auto fault = ir::find_fault(program)) {
+    throw CommandError(ExitCode::AtFault, options.file + ": " + *fault);
+  }
+  pipeline::Options run;
+  run.passes = options.passes;
+  run.print_after = options.print_after;
+  run.print = [](std::string_view title, const std::string& text) {
+    print_aside("// {}\n{}\n", title, text);
+  };
+  run.evaluate = service::evaluate_constant;
+  if (options.pass_limit >= 0) run.pass_limit = options.pass_limit;
+  print_pass_report(options, pipeline::run(program, run));
+  fmt::print("{}", ir::print(program));
+  return ExitCode::Done;
+}
+
+// cinch lsp: a language server for editors.
+
+ExitCode run_lsp(const LspOptions& options) {
+  // A closed editor then shows as an error of the write.
+  std::signal(SIGPIPE, SIG_IGN);
+  lsp::ServerOptions server;
+  server.version = kVersion;
+  server.headers = options.headers;
+  return lsp::serve(server) ? ExitCode::Done : ExitCode::AtFault;
+}
+
+// cinch explain: shows what a program stores and costs, by its kernels' formulas; nothing is
+// compiled to machine code.
+
+namespace {
+
+using nlohmann::json;
+
+// Tables need the smaller width; lines beyond the larger one are hard to read.
+constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
+
+void print_explained(const json& report, const ExplainOptions& options) {
+  const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
+  if (options.formulas) {
+    print_text("{}", formulas_text(report, options.fusion,
+                                   output_width() == 0 ? sentence_width() : width));
+  } else {
+    print_text("{}", explanation_text(report, width, options.fusion));
+  }
+  if (report.contains("gpu_kernels")) print_text("{}", gpu_report_text(report, width));
+}
+
+}  // namespace
+
+ExitCode run_explain(const ExplainOptions& options) {
+  if (!options.target.empty() && options.execution.device != "cuda") {
+    throw CommandError(ExitCode::Usage, "--target needs --device cuda");
+  }
+  FrontEnd front_end;
+  rt::StepLimit steps = service::step_limit(options.program);
+  const ir::Program program = service::make_ir(front_end, options.program, true, &steps);
+  std::vector<codegen::SweepsApart> apart;
+  kir::KernelProgram kernels =
+      service::make_kernels(program, {options.program.states, &steps, &apart});
+  service::FrontEnd silent;  // shows nothing: diagnostics were shown already
+  const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
+  const sema::CheckedProgram checked = service::check_program(
+      silent, service::find_program(options.program), options.program.bindings);
+  json report = explain_report(
+      {lowered, program, kernels, apart, steps.taken(), front_end.sources, checked}, options);
+  if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
+  if (!options.html.empty()) write_file(options.html, explain_page(report));
+  if (options.json) {
+    print_result(report);
+  } else if (options.html.empty()) {
+    print_explained(report, options);
+  } else {
+    print_text("{}: a page about {}\n", options.html, report["compressor"].get<std::string>());
+  }
+  return ExitCode::Done;
 }
 
 }  // namespace cinch::driver

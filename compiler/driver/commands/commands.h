@@ -2,7 +2,7 @@
 // CommandError and InternalError.
 #pragma once
 #include "compiler/driver/options.h"
-#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 
 namespace cinch::driver {
 

@@ -1,18 +1,16 @@
-// cinch encode: encodes a gradient to a payload.
+// cinch encode and cinch decode: a gradient to a payload, and back. The payload gives the tensor's
+// shape.
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
+#include "runtime/payload/payload.h"
 
 namespace cinch::driver {
-
 ExitCode run_encode(const RunOptions& options) {
   if (options.worker >= options.world) {
     throw CommandError(ExitCode::Usage, "--worker must be below --world");
@@ -39,6 +37,54 @@ ExitCode run_encode(const RunOptions& options) {
     print_text("{}: {}, {}\n", options.payload,
                plainly_counted(static_cast<std::uint64_t>(shape.num_elems()), "element"),
                plainly_counted(payload.size(), "byte"));
+  }
+  return ExitCode::Done;
+}
+
+// cinch decode: decodes a payload to a gradient. The payload gives the tensor's shape.
+
+namespace {
+
+constexpr std::int64_t kMostElements = (std::int64_t{1} << 32) - 1;
+
+// The header is untrusted: its sizes are limited before memory is allocated.
+void check_shape(Shape shape, const std::string& path) {
+  const bool fits = shape.rows >= 0 && shape.cols >= 0 && shape.rows <= kMostElements &&
+                    shape.cols <= kMostElements &&
+                    (shape.cols == 0 || shape.rows <= kMostElements / shape.cols);
+  if (fits) return;
+  throw CommandError(ExitCode::AtFault,
+                     fmt::format("{}: rows and columns: found {} and {}, expected fewer than 2^32 "
+                                 "elements",
+                                 path, shape.rows, shape.cols));
+}
+
+}  // namespace
+
+ExitCode run_decode(const RunOptions& options) {
+  const std::vector<std::uint8_t> payload = value_or_throw(rt::read_payload_file(options.payload));
+  const CodecFactory factory(options);
+  factory.require_payloads("decode");
+  const rt::PayloadHeader header =
+      value_or_throw(rt::read_payload_header(payload), options.payload);
+  const Shape shape{header.rows, header.cols};
+  check_shape(shape, options.payload);
+  const auto codec = factory.open(shape, options.worker, options.world);
+  std::vector<float> decoded(static_cast<std::size_t>(shape.num_elems()));
+  codec->decode(payload, decoded, options.step);
+  end_if_interrupted();
+  std::vector<std::int64_t> dims{shape.rows};
+  if (factory.info().is_matrix) dims.push_back(shape.cols);
+  write_gradient(options.output, decoded, dims);
+  if (options.json) {
+    const nlohmann::json report = {{"compressor", factory.info().name},
+                                   {"elements", shape.num_elems()},
+                                   {"payload_bytes", payload.size()},
+                                   {"non_finite", header.is_non_finite()}};
+    print_result(report);
+  } else {
+    print_text("{}: {}\n", options.output,
+               plainly_counted(static_cast<std::uint64_t>(shape.num_elems()), "element"));
   }
   return ExitCode::Done;
 }

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
-#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/target.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
-#include "runtime/core/nearest_name.h"
+#include "runtime/core/log.h"
 
 namespace cinch::driver {
 

@@ -5,10 +5,7 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/rank_group.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"

@@ -7,18 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "compiler/driver/codecs/program_survey.h"
+#include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
+#include "compiler/driver/target.h"
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/plan_choice.h"
+#include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/sync_tensors.h"
-#include "compiler/driver/report/survey_report.h"
+#include "compiler/driver/report/text.h"
 #include "runtime/core/check.h"
 
 namespace cinch::driver {

@@ -10,15 +10,13 @@
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/front_end.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "runtime/core/numbers/floats.h"
+#include "runtime/core/numbers/number_range.h"
 
 namespace cinch::driver {
 namespace {
@@ -31,12 +29,6 @@ constexpr double kTimingSeconds = 1.0;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Results of the steps (or ranks): the last payload, the output, and what it is compared with.

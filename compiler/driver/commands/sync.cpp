@@ -9,20 +9,15 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/files.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/plan_choice.h"
-#include "compiler/driver/ranks/rank_group.h"
-#include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
+#include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/core/log.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
-#include "runtime/sync/agreement.h"
+#include "runtime/sync/step_tensors.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {

@@ -5,12 +5,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/driver/codecs/tune_workloads.h"
+#include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/target.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/tuning/tuning.h"

@@ -8,13 +8,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compiler/driver/codecs/gradient_file.h"
+#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
-#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/files.h"
 #include "compiler/driver/report/text.h"
 
 namespace cinch::driver {

@@ -10,7 +10,7 @@
 
 #include "codegen/aot/library.h"
 #include "compiler/driver/options.h"
-#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 
 namespace cinch::driver {
 

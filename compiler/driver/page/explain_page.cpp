@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include "compiler/driver/page/charts.h"
-#include "compiler/driver/report/explain_words.h"
+#include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/service/formula.h"
+#include "compiler/service/library_list.h"
 
 namespace cinch::driver {
 

@@ -1,4 +1,4 @@
-#include "compiler/driver/page/charts.h"
+#include "compiler/driver/page/pages.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 #include <sstream>
 #include <vector>
 
-#include "compiler/driver/page/svg.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/report/explain_words.h"
+#include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
 
 namespace cinch::driver {

@@ -1,5 +1,4 @@
-#include "compiler/driver/process/files.h"
-
+// The meanings of exit codes, and the codes of errors of runtime and service.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,14 +6,15 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <string_view>
 
-#include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "runtime/core/files/file_bytes.h"
 
 namespace cinch::driver {
-
 std::string read_text_file(const std::string& path) {
   return value_or_throw(rt::read_text_file(path));
 }
@@ -89,6 +89,141 @@ TemporaryFolder::TemporaryFolder(const std::string& name) {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+namespace {
+
+constexpr ExitCodeMeaning kExitCodes[] = {
+    {ExitCode::Done, "done", "The command did what it was asked to do."},
+    {ExitCode::AtFault, "input",
+     "The program, a file or a payload is wrong, or a file or the output could not be written. The "
+     "message says which."},
+    {ExitCode::Usage, "usage", "The command line is wrong."},
+    {ExitCode::Unavailable, "unavailable",
+     "The machine or this version lacks something: a device, a library, memory, file "
+     "descriptors, or another rank that did not come or answer in time."},
+    {ExitCode::Internal, "internal",
+     "Cinch itself is at fault. A report is left in the folder for temporary files."},
+};
+
+}  // namespace
+
+std::span<const ExitCodeMeaning> exit_code_meanings() {
+  return kExitCodes;
+}
+
+const ExitCodeMeaning& meaning_of(ExitCode code) {
+  const auto index = static_cast<std::size_t>(code);
+  return kExitCodes[index < std::size(kExitCodes) ? index : std::size(kExitCodes) - 1];
+}
+
+ExitCode exit_code_of(service::Fault fault) {
+  switch (fault) {
+    case service::Fault::Unavailable:
+      return ExitCode::Unavailable;
+    case service::Fault::Internal:
+      return ExitCode::Internal;
+    case service::Fault::Argument:
+      return ExitCode::Usage;
+    default:
+      return ExitCode::AtFault;
+  }
+}
+
+ExitCode exit_code_of(rt::ErrorKind kind) {
+  switch (kind) {
+    case rt::ErrorKind::Unavailable:
+    case rt::ErrorKind::OutOfMemory:
+    case rt::ErrorKind::Device:
+    case rt::ErrorKind::TimedOut:
+      return ExitCode::Unavailable;
+    case rt::ErrorKind::Internal:
+      return ExitCode::Internal;
+    default:
+      return ExitCode::AtFault;
+  }
+}
+
+void throw_error(const rt::Error& error, const std::string& context) {
+  const std::string place = context.empty() ? "" : context + ": ";
+  throw CommandError(exit_code_of(error.kind), place + error.message, error.kind);
+}
+
+namespace {
+
+using nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+struct Printed {
+  bool has_result = false;
+  std::string message;
+  OrderedJson diagnostics = OrderedJson::array();
+};
+
+Printed& printed() {
+  static Printed state;
+  return state;
+}
+
+template <typename Json>
+void print_line(const Json& value) {
+  fmt::print("{}\n", value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+// "topk.cinch:3:7: unknown name `x`".
+std::string first_error(const OrderedJson& diagnostics) {
+  for (const OrderedJson& found : diagnostics) {
+    if (found["severity"] != "error") continue;
+    auto message = found["message"].get<std::string>();
+    if (!found.contains("file")) return message;
+    return fmt::format("{}:{}:{}: {}", found["file"].get<std::string>(), found["line"].get<int>(),
+                       found["column"].get<int>(), message);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool asks_for_json(const std::vector<std::string>& words) {
+  std::string_view before;
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--json" || word == "--diagnostics=json") return true;
+    if (word == "json" && before == "--diagnostics") return true;
+    before = word;
+  }
+  return false;
+}
+
+void print_result(const json& result) {
+  note_printed_result();
+  print_line(result);
+}
+
+void note_printed_result() {
+  printed().has_result = true;
+}
+
+void keep_diagnostics(const std::string& rendered) {
+  printed().diagnostics = OrderedJson::parse(rendered)["diagnostics"];
+}
+
+void keep_failure_message(const std::string& message) {
+  printed().message = message;
+}
+
+void print_failure(ExitCode code, const std::string& message) {
+  const OutputSettings& settings = output_settings();
+  if (!settings.is_json || !settings.prints_json_errors || printed().has_result) return;
+  const OrderedJson& diagnostics = printed().diagnostics;
+  std::string text = message.empty() ? first_error(diagnostics) : message;
+  if (text.empty()) text = printed().message;
+  if (text.empty()) text = meaning_of(code).text;
+  const OrderedJson error = {{"kind", meaning_of(code).kind},
+                             {"exit_code", static_cast<int>(code)},
+                             {"message", text},
+                             {"diagnostics", diagnostics}};
+  print_line(OrderedJson{{"error", error}});
 }
 
 }  // namespace cinch::driver

@@ -1,14 +1,22 @@
 // Files of commands. All functions throw CommandError.
 #pragma once
+
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace cinch::driver {
+#include "compiler/service/front_end.h"
+#include "runtime/core/error.h"
 
+namespace cinch::driver {
 inline constexpr std::string_view kStandardInput = "-";
 
 std::string read_text_file(const std::string& path);
@@ -43,5 +51,75 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+// How a command ends. Any part of the driver throws a CommandError if it cannot go on because of
+// the user, the data or the machine; main prints it and exits with its code. Bugs of Cinch are
+// InternalError.
+
+enum class ExitCode : int {
+  Done = 0,
+  AtFault = 1,      // an error in the program, data or payload; a diagnostic says where
+  Usage = 2,        // an error in the command line
+  Unavailable = 3,  // not available on this machine, in this version, or in time
+  Internal = 4,     // a bug of Cinch
+};
+
+// The meaning of a code, for people and scripts: `cinch help exit-codes`, and the `kind` of an
+// error as JSON.
+struct ExitCodeMeaning {
+  ExitCode code;
+  std::string_view kind, text;
+};
+std::span<const ExitCodeMeaning> exit_code_meanings();
+const ExitCodeMeaning& meaning_of(ExitCode code);
+
+class CommandError : public std::exception {
+ public:
+  // `message` without "error: "; empty if diagnostics were printed already.
+  CommandError(ExitCode code, std::string message, std::optional<rt::ErrorKind> kind = std::nullopt)
+      : code_(code), message_(std::move(message)), kind_(kind) {}
+  ExitCode code() const { return code_; }
+  // For an error of the runtime.
+  std::optional<rt::ErrorKind> kind() const { return kind_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  ExitCode code_;
+  std::string message_;
+  std::optional<rt::ErrorKind> kind_;
+};
+
+// The exit code for an error of the runtime or of the service.
+ExitCode exit_code_of(service::Fault fault);
+ExitCode exit_code_of(rt::ErrorKind kind);
+[[noreturn]] void throw_error(const rt::Error& error, const std::string& context = "");
+
+// Returns the value, or throws the error with `context` ("file g.npy") before it.
+template <typename T>
+T value_or_throw(rt::Result<T> result, const std::string& context = "") {
+  if (!result) throw_error(result.error(), context);
+  return std::move(*result);
+}
+
+// The standard output of a command with --json: one JSON object or list, which is the result or the
+// error.
+
+// Does the command line ask for JSON? Works even if the parser rejects the rest of it.
+bool asks_for_json(const std::vector<std::string>& words);
+
+// Prints one line. Replaces bytes that are not UTF-8, which names of files may contain.
+void print_result(const nlohmann::json& result);
+// Notes that the result was printed by other means.
+void note_printed_result();
+
+// Keeps a message for print_failure, for a command that ends with a code and without a message.
+void keep_failure_message(const std::string& message);
+// Keeps the latest program's diagnostics, as dsl::render_json writes them, in case a failure
+// follows.
+void keep_diagnostics(const std::string& rendered);
+
+// Prints {"error": {"kind", "exit_code", "message", "diagnostics"}}, if the command line asked for
+// JSON and no result was printed.
+void print_failure(ExitCode code, const std::string& message);
 
 }  // namespace cinch::driver

@@ -1,13 +1,29 @@
-#include "compiler/driver/ranks/rank_group.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "compiler/driver/process/exit_code.h"
-#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/ranks/rank_transports.h"
 #include "runtime/collective/rank_meeting.h"
+#include "runtime/core/log.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
 namespace {
@@ -128,6 +144,183 @@ std::vector<std::vector<float>> RankGroup::sync(std::span<const rt::ConstTensorV
   }
   rethrow_first(outcomes);
   return updates;
+}
+
+bool is_started_by_command() {
+  return std::getenv(kLaunched) != nullptr;
+}
+
+bool is_started_by_mpirun() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+}
+
+bool is_first_rank() {
+  const auto is_other = [](const char* name) {
+    const char* const rank = std::getenv(name);
+    return rank != nullptr && std::string_view(rank) != "0";
+  };
+  if (is_other("OMPI_COMM_WORLD_RANK") || is_other("PMIX_RANK") || is_other("PMI_RANK"))
+    return false;
+  // Launchers of other programs set RANK, too.
+  return !is_started_by_command() || !is_other("RANK");
+}
+
+pid_t start_child(std::vector<std::string> command) {
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  const pid_t own = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  if (::getppid() == own) ::execv(words[0], words.data());
+  ::_exit(static_cast<int>(ExitCode::Unavailable));
+}
+
+namespace {
+
+constexpr const char* kPlace = "transport 'nccl'";
+// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
+constexpr int kFirstWithSharedGpus = 23000;
+constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
+
+bool may_share_gpus() {
+  const char* const setting = std::getenv(kSharedGpus);
+  return setting != nullptr && *setting == '1' &&
+         value_or_throw(rt::nccl_library_version()) >= kFirstWithSharedGpus;
+}
+
+int count_gpus(const rt::GpuDriver& driver) {
+  int count = 0;
+  rt::GpuCode code = driver.init(0);
+  if (code == rt::kGpuSuccess) code = driver.device_count(&count);
+  value_or_throw(rt::gpu_status(driver, code, "counting devices"), kPlace);
+  if (count > 0) return count;
+  throw CommandError(ExitCode::Unavailable,
+                     fmt::format("{}: the CUDA driver lists no device", kPlace));
+}
+
+}  // namespace
+
+NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
+  value_or_throw(rt::nccl_library_version(), kPlace);
+  driver_ = value_or_throw(rt::open_cuda_driver(), kPlace);
+  num_devices_ = count_gpus(*driver_);
+  world_ = ranks > 0 ? ranks : static_cast<std::uint32_t>(num_devices_);
+  if (world_ > static_cast<std::uint32_t>(num_devices_) && !may_share_gpus()) {
+    throw CommandError(
+        ExitCode::Unavailable,
+        fmt::format("{}: {} ranks want a GPU each, and there {} {}; NCCL 2.30 and newer lets them "
+                    "share with {}=1",
+                    kPlace, world_, num_devices_ == 1 ? "is" : "are", num_devices_, kSharedGpus));
+  }
+  id_ = value_or_throw(rt::make_nccl_id(), kPlace);
+  options_.is_exact = options.is_exact;
+  options_.timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
+  options_.neighbours = std::make_shared<rt::NcclNeighbours>();
+}
+
+std::unique_ptr<rt::Transport> NcclRanks::open(std::uint32_t rank) const {
+  rt::NcclOptions options = options_;
+  const int ordinal = static_cast<int>(rank) % num_devices_;
+  options.device = value_or_throw(rt::GpuDevice::open(*driver_, ordinal), kPlace);
+  return value_or_throw(rt::open_nccl_transport(id_, rank, world_, options), kPlace);
+}
+
+namespace {
+
+bool can_be_run(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
+}
+
+// The library that the transport has opened; empty if unknown.
+std::filesystem::path mpi_file() {
+  void* const entry = ::dlsym(RTLD_DEFAULT, "MPI_Init_thread");
+  Dl_info info{};
+  if (entry == nullptr || ::dladdr(entry, &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::filesystem::path find_mpirun() {
+  if (const auto named = rt::environment_variable("CINCH_MPIRUN"); !named.empty()) {
+    if (can_be_run(named)) return named;
+    throw CommandError(ExitCode::Unavailable,
+                       fmt::format("no mpirun: CINCH_MPIRUN is {}, which cannot be run", named));
+  }
+  std::vector<std::filesystem::path> folders;
+  const std::filesystem::path library = mpi_file();
+  std::error_code error;
+  for (const auto& file : {library, std::filesystem::canonical(library, error)}) {
+    if (!file.empty()) folders.push_back(file.parent_path().parent_path() / "bin");
+  }
+  std::istringstream searched(std::string(rt::environment_variable("PATH")));
+  for (std::string folder; std::getline(searched, folder, ':');) folders.emplace_back(folder);
+  for (const auto& folder : folders) {
+    if (can_be_run(folder / "mpirun")) return folder / "mpirun";
+  }
+  throw CommandError(ExitCode::Unavailable,
+                     fmt::format("no mpirun beside {} or in PATH; CINCH_MPIRUN may name it",
+                                 library.empty() ? "the MPI library" : library.string()));
+}
+
+// Keeps what the user has set. There may be more ranks than cores, as with loopback, and each uses
+// its share of all cores for its threads. The user of this command, even root, may also run it as
+// ranks. Ranks report their own errors.
+void set_environment() {
+  constexpr std::array<std::pair<const char*, const char*>, 8> kVariables = {
+      {{kLaunched, "1"},
+       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+       {"OMPI_MCA_orte_execute_quiet", "1"},
+       {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+       {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
+  for (const auto& [name, value] : kVariables) ::setenv(name, value, 0);
+}
+
+// mpirun would kill the ranks a second after SIGTERM, but passes on SIGUSR2 once they have started.
+// So SIGUSR2 is sent repeatedly until they have ended.
+int wait_for(pid_t child) {
+  constexpr std::chrono::milliseconds kLook{10};
+  constexpr int kLooksBetween = 25;
+  const Cancellable scope;
+  int status = 0;
+  for (int num_looks = 0; ::waitpid(child, &status, WNOHANG) != child;) {
+    if (*Cancellable::flag() && num_looks++ % kLooksBetween == 0) ::kill(child, SIGUSR2);
+    std::this_thread::sleep_for(kLook);
+  }
+  return status;
+}
+
+}  // namespace
+
+bool is_launched_rank() {
+  // Set by Open MPI, by PMIx (srun, prun), by MPICH and by srun's PMI.
+  return std::ranges::any_of(std::array{kLaunched, "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"},
+                             [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t world) {
+  value_or_throw(rt::mpi_library());
+  std::vector<std::string> command = {find_mpirun().string(), "-n", std::to_string(world),
+                                      std::filesystem::read_symlink("/proc/self/exe").string()};
+  command.insert(command.end(), words.begin() + 1, words.end());
+  set_environment();
+  const pid_t child = start_child(command);
+  if (child < 0) throw CommandError(ExitCode::Unavailable, "no process for mpirun can be made");
+  const int status = wait_for(child);
+  end_if_interrupted();
+  keep_failure_message("a rank failed; its message is on standard error");
+  if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
+  throw CommandError(ExitCode::Unavailable,
+                     fmt::format("mpirun was ended by signal {}", WTERMSIG(status)));
 }
 
 }  // namespace cinch::driver

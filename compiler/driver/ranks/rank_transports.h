@@ -1,17 +1,22 @@
 // How ranks start and meet, by transport: MPI, UCX and NCCL.
 #pragma once
+
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/options.h"
-#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/files.h"
 #include "runtime/collective/transport.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::driver {
-
 // Ranks that mpirun started, and ranks that the command makes it start.
 
 // Has mpirun, or another launcher, started this process as a rank?
@@ -52,6 +57,49 @@ class NcclRanks {
   rt::NcclId id_;
   rt::NcclOptions options_;
   const rt::GpuDriver* driver_ = nullptr;
+};
+
+// Processes that the command starts: mpirun, or ranks.
+
+// Set in the environment of ranks that the command starts, so that no rank starts others whatever
+// its launcher says.
+inline constexpr const char* kLaunched = "CINCH_LAUNCHED";
+
+// Did a cinch command start this process as a rank?
+bool is_started_by_command();
+// Did Open MPI's mpirun start it?
+bool is_started_by_mpirun();
+// Is this process the first of the ranks that a launcher started, or no rank at all?
+bool is_first_rank();
+
+// Starts a child; negative: it could not be started. The child has a process group of its own:
+// Ctrl-C in a terminal reaches this process, which passes it on. The child ends when this process
+// does, and has no standard input.
+pid_t start_child(std::vector<std::string> command);
+
+// Ranks that are threads of this process.
+
+// Calls body(rank) for all ranks at once and returns when all have ended. Throws what one of them
+// has thrown. Errors of a rank itself take precedence over errors caused by another rank.
+void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body);
+
+/// The ranks of one tensor in one process: one thread each, which meet in memory.
+class RankGroup {
+ public:
+  RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world);
+
+  /// Runs one step of a program with a `sync`; gradients and updates by rank. Throws the
+  /// CommandError of the lowest rank that failed by itself.
+  std::vector<std::vector<float>> sync(std::span<const rt::ConstTensorView> gradients,
+                                       std::uint64_t step);
+  /// Bytes that a rank gave to collectives in the last step: the maximum over ranks.
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
+  Codec& codec(std::uint32_t rank) { return *codecs_.at(rank); }
+  std::uint32_t world() const { return static_cast<std::uint32_t>(codecs_.size()); }
+
+ private:
+  std::vector<std::unique_ptr<Codec>> codecs_;
+  std::uint64_t sent_bytes_ = 0;
 };
 
 }  // namespace cinch::driver

@@ -10,7 +10,6 @@
 #include <set>
 #include <string_view>
 
-#include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/files.h"
 #include "runtime/core/json.h"
 #include "runtime/core/numbers/parse_number.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
-#include "runtime/call/tensor_view.h"
+#include "runtime/call/list_call.h"
 #include "runtime/payload/npy.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"

@@ -20,11 +20,9 @@
 #include <thread>
 #include <vector>
 
-#include "compiler/driver/process/interrupt.h"
-#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/child_process.h"
-#include "runtime/core/environment.h"
+#include "compiler/driver/process/files.h"
+#include "runtime/core/log.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 

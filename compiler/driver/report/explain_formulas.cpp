@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "compiler/driver/report/text.h"
-#include "compiler/service/formula.h"
+#include "compiler/service/library_list.h"
 
 namespace cinch::driver {
 

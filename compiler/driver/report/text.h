@@ -1,5 +1,8 @@
 // Text for people: numbers, lines of a width, tables.
 #pragma once
+
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,7 +10,6 @@
 #include <vector>
 
 namespace cinch::driver {
-
 /// "1000", "25,557,032": groups of three digits if there are five digits or more.
 std::string grouped(std::int64_t number);
 
@@ -80,5 +82,29 @@ class TextTable {
 
 // A number with three significant digits, for tables: "0.075", "53.6", "1234".
 std::string short_number(double value);
+
+// The text of `cinch report`. The report is JSON: folder, tensors, elements, gradient_bytes, ranks,
+// link, latency_us, threads; uncompressed and each of programs, fastest step first: program,
+// family, ratio, payload_bytes, relative_error, exact_tensors, encode_ms, decode_ms, step_ms,
+// network_ms, plan, note; not_tried: program and reason.
+
+/// No line is longer than `width` (at least 75).
+std::string survey_text(const nlohmann::json& report, std::size_t width);
+
+/// How the numbers of a column were computed.
+struct ColumnNote {
+  std::string column, text;
+};
+std::vector<ColumnNote> survey_notes(const nlohmann::json& report);
+
+/// "4 ranks, each with a link of 1Gbit/s and 50 µs".
+std::string survey_ranks(const nlohmann::json& report);
+
+/// Milliseconds in readable form; "-" for null.
+std::string milliseconds_text(const nlohmann::json& milliseconds);
+/// "0.716", "2e-04"; "-" for null.
+std::string error_text(const nlohmann::json& error);
+/// Three digits; "-" for null.
+std::string digits_or_dash(const nlohmann::json& number);
 
 }  // namespace cinch::driver

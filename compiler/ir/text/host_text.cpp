@@ -1,13 +1,180 @@
-// Printing host expressions.
-#include "compiler/ir/text/text.h"
-
+// Recursive descent over host expressions; depth is limited, since the text may be untrusted.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
+#include <optional>
 
+#include "compiler/ir/text/lexer.h"
+#include "compiler/ir/text/text.h"
+#include "runtime/core/check.h"
 #include "runtime/core/params.h"
 
 namespace cinch::ir {
+namespace {
+
+constexpr int kMaxDepth = 500;
+
+std::optional<HostType> find_host_type(std::string_view name) {
+  for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
+    if (name == host_type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<HostOp> find_host_op(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(HostOp::Cast); ++i) {
+    const HostOp op = static_cast<HostOp>(i);
+    if (host_op_num_args(op) > 0 && name == host_op_name(op)) return op;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+HostExprId HostParser::make(HostOp op, HostExprId a, HostExprId b, HostExprId c) {
+  try {
+    return info_.exprs.make(op, a, b, c);
+  } catch (const InternalError& error) {
+    lexer_.fail(fmt::format("{}: {}", host_op_name(op), error.message()));
+  }
+}
+
+HostExprId HostParser::parse_expr() {
+  if (++depth_ > kMaxDepth) lexer_.fail("expression nested too deeply");
+  HostExprId left = parse_term();
+  while (lexer_.is("+") || lexer_.is("-")) {
+    const HostOp op = lexer_.take().text == "+" ? HostOp::Add : HostOp::Sub;
+    left = make(op, left, parse_term());
+  }
+  --depth_;
+  return left;
+}
+
+HostExprId HostParser::parse_term() {
+  HostExprId left = parse_primary();
+  while (lexer_.accept("*")) left = make(HostOp::Mul, left, parse_primary());
+  return left;
+}
+
+HostExprId HostParser::parse_primary() {
+  if (lexer_.accept("(")) {
+    const HostExprId inner = parse_expr();
+    lexer_.expect(")");
+    return inner;
+  }
+  if (lexer_.is("-") || lexer_.peek().kind == TokenKind::Number) return parse_number();
+  return parse_name();
+}
+
+HostExprId HostParser::parse_number() {
+  const bool is_negative = lexer_.accept("-");
+  if (lexer_.peek().kind != TokenKind::Number) lexer_.fail("expected a number");
+  std::string_view text = lexer_.peek().text;
+  HostExprPool& exprs = info_.exprs;
+  HostExprId result;
+  const bool is_hex = text.substr(0, 2) == "0x";
+  if (!is_hex && text.ends_with('f')) {
+    text.remove_suffix(1);
+    float value = 0;  // parsed as f32 directly: parsing as f64 first would round twice
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || stop != text.data() + text.size()) lexer_.fail("expected an f32");
+    result = exprs.const_f32(is_negative ? -value : value);
+  } else if (!is_hex && text.ends_with('d')) {
+    text.remove_suffix(1);
+    const double value = double_of(lexer_, text);
+    result = exprs.const_f64(is_negative ? -value : value);
+  } else {
+    const std::uint64_t bits = integer_bits(lexer_, text);
+    result = exprs.const_int(static_cast<std::int64_t>(is_negative ? ~bits + 1 : bits));
+  }
+  lexer_.take();
+  return result;
+}
+
+HostExprId HostParser::parse_name() {
+  const std::string_view name = lexer_.expect_name("a size");
+  if (lexer_.accept("(")) {
+    const HostExprId result = parse_call(name);
+    lexer_.expect(")");
+    return result;
+  }
+  return named(name);
+}
+
+HostExprId HostParser::named(std::string_view name) {
+  HostExprPool& exprs = info_.exprs;
+  if (name == "n") return exprs.n();
+  if (name == "r") return exprs.rows();
+  if (name == "c") return exprs.cols();
+  if (name == "world") return exprs.world();
+  if (name == "step") return exprs.step();
+  if (name == "worker") return exprs.worker();
+  if (name == "worker") return exprs.worker();
+  if (name == "true" || name == "false") return exprs.const_bool(name == "true");
+  for (const auto& size : info_.sizes) {
+    if (size.name == name) return size.value;
+  }
+  for (std::uint32_t i = 0; i < info_.params.size(); ++i) {
+    if (info_.params[i].name == name) return exprs.param(i, host_type_of(info_.params[i].dtype));
+  }
+  for (std::uint32_t i = 0; i < info_.counts.size(); ++i) {
+    if (info_.counts[i].name == name) return exprs.count(i, info_.counts[i].bound);
+  }
+  lexer_.fail(fmt::format("unknown size '{}'", name));
+}
+
+HostExprId HostParser::parse_call(std::string_view callee) {
+  if (callee == "param" || callee == "count") return parse_indexed(callee);
+  if (callee == "bits") return parse_bits();
+  if (const auto type = find_host_type(callee)) return info_.exprs.cast(parse_expr(), *type);
+  const std::optional<HostOp> op = find_host_op(callee);
+  if (!op || *op == HostOp::Cast) lexer_.fail(fmt::format("unknown operation '{}'", callee));
+  HostExprId args[3];
+  for (int i = 0; i < host_op_num_args(*op); ++i) {
+    if (i > 0) lexer_.expect(",");
+    args[i] = parse_expr();
+  }
+  return make(*op, args[0], args[1], args[2]);
+}
+
+HostExprId HostParser::parse_indexed(std::string_view callee) {
+  const std::uint32_t index = lexer_.expect_index("an index");
+  if (callee == "count") {
+    if (index >= info_.counts.size()) lexer_.fail("there is no such count");
+    return info_.exprs.count(index, info_.counts[index].bound);
+  }
+  lexer_.expect(",");
+  const auto type = find_host_type(lexer_.expect_name("a type"));
+  if (!type) lexer_.fail("expected int, f32, f64 or bool");
+  return info_.exprs.param(index, *type);
+}
+
+HostExprId HostParser::parse_bits() {
+  const auto type = find_host_type(lexer_.expect_name("a type"));
+  if (!type) lexer_.fail("expected int, f32, f64 or bool");
+  lexer_.expect(",");
+  if (lexer_.peek().kind != TokenKind::Number) lexer_.fail("expected bits");
+  const std::uint64_t bits = integer_bits(lexer_, lexer_.peek().text);
+  lexer_.take();
+  return info_.exprs.constant(HostValue{*type, bits});
+}
+
+Type HostParser::parse_type() {
+  const bool is_array = lexer_.accept("[");
+  const std::optional<DType> dtype = parse_dtype(lexer_.expect_name("a type"));
+  if (!dtype) lexer_.fail("unknown type");
+  Type type{*dtype, 0, {}};
+  if (!is_array) return type;
+  lexer_.expect(";");
+  type.dims[type.rank++] = parse_expr();
+  if (lexer_.accept(",")) type.dims[type.rank++] = parse_expr();
+  lexer_.expect("]");
+  return type;
+}
+
+// Printing host expressions.
+
 namespace {
 
 constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",

@@ -5,7 +5,6 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/text/head.h"
 #include "compiler/ir/text/lexer.h"
 #include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"

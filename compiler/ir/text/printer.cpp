@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
-#include "compiler/ir/text/head.h"
+#include "compiler/ir/text/lexer.h"
 
 namespace cinch::ir {
 namespace {

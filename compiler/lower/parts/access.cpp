@@ -1,4 +1,3 @@
-// Bodies of access.h.
 #include "compiler/lower/parts/access.h"
 
 #include <algorithm>

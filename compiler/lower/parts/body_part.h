@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/lower/draw_numbers.h"
 #include "compiler/lower/emitter.h"
 #include "dsl/sema/checked.h"
 

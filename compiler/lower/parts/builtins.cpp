@@ -1,14 +1,11 @@
-// Bodies of builtins.h.
-#include "compiler/lower/parts/builtins.h"
-
 #include <utility>
 
-#include "compiler/lower/draw_numbers.h"
-#include "compiler/lower/parts/reductions.h"
+#include "compiler/lower/emitter.h"
+#include "compiler/lower/parts/access.h"
+#include "compiler/lower/parts/expressions.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
-
 using sema::BuiltinGroup;
 using sema::BuiltinId;
 
@@ -156,6 +153,242 @@ Lowered BuiltinLowering::lower(const Expr& e) {
       return lower_collective(e);
   }
   CINCH_BUG("an operator of no group");
+}
+
+using sema::BuiltinId;
+
+Lowered MoveLowering::lower_plain(const Expr& e, OpKind kind) {
+  std::vector<ValueId> operands;
+  for (ExprId arg : e.args) {
+    if (arg) operands.push_back(uniform(arg));
+  }
+  return {emit().emit(kind, std::move(operands), e.type)};
+}
+
+Lowered MoveLowering::lower_concat(const Expr& e) {
+  std::vector<Lowered> arrays;
+  arrays.reserve(e.args.size());
+  for (ExprId arg : e.args) arrays.push_back(value(arg));
+  if (arrays.size() == 1) return arrays[0];
+  if (differ_in_lanes(arrays)) return LaneArrays(cx()).join(e, arrays);
+  std::vector<ValueId> parts;
+  parts.reserve(arrays.size());
+  for (const Lowered& array : arrays) parts.push_back(array.id);
+  return {emit().emit(OpKind::concat, std::move(parts), e.type)};
+}
+
+// A constant number of bins fits on chip. Other histograms are sums into cells, with one more cell
+// for values that belong to no bin.
+Lowered MoveLowering::lower_histogram(const Expr& e) {
+  const ValueId x = Checks(cx()).as_index(uniform(e.args.at(0)));
+  HostExprPool& pool = emit().exprs();
+  const HostExprId bins = e.type.dims[0];
+  if (pool.is_const(bins)) return {emit().emit(OpKind::histogram, {x}, e.type)};
+  const ValueId cell = emit().map(ScalarOp::min, x, host_scalar(bins, kU32));
+  const ValueId ones = emit().spread(emit().constant_int(kU32, 1), emit().type(cell));
+  const Type cells = vector_type(kU32, pool.add(bins, emit().one()));
+  const ValueId counts = emit().emit(OpKind::scatter_add, {cell, ones}, cells);
+  return {emit().gather(counts, emit().iota(bins))};
+}
+
+// Inside a lambda [K] and [1, K] have the same representation, so only changes between them are
+// possible there.
+Lowered MoveLowering::lower_reshape(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  if (x.lanes != 0) return {full(x, e.type, x.lanes), x.lanes};
+  // Sema, or a check before, proves that the sizes agree.
+  ir::Attrs attrs;
+  attrs.proved = !ir::element_counts_agree(cx().out.info, emit().type(x.id), e.type);
+  return {emit().emit(OpKind::reshape, {x.id}, e.type, attrs)};
+}
+
+// Integers wrap at the width of their type: sums of a width that no target has are computed in 64
+// bits, whose lower bits are right.
+Lowered MoveLowering::lower_product(const Expr& e) {
+  const DType dtype = e.type.dtype;
+  if (!is_int(dtype) || dtype.bits == 32 || dtype.bits == 64) {
+    return lower_plain(e, OpKind::matmul);
+  }
+  const DType wide = is_signed_int(dtype) ? kI64 : kU64;
+  const ValueId a = emit().convert(uniform(e.args.at(0)), wide);
+  const ValueId b = emit().convert(uniform(e.args.at(1)), wide);
+  const ValueId unused = emit().constant_int(wide, 64 - dtype.bits);
+  const ValueId moved = emit().map(ScalarOp::shl, emit().matmul(a, b), unused);
+  return {emit().convert(emit().map(ScalarOp::shr, moved, unused), dtype)};
+}
+
+Lowered MoveLowering::lower_hadamard(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  const ValueId rows = full(x, e.type, x.lanes);
+  return {emit().emit(OpKind::hadamard, {rows}, lifted(e.type, x.lanes)), x.lanes};
+}
+
+ValueId MoveLowering::select_counted(ValueId mask, std::uint32_t count, HostExprId len,
+                                     HostExprId limit) {
+  ir::Attrs attrs;
+  attrs.index = count;
+  attrs.has_limit = limit.is_valid();
+  attrs.size = limit;
+  const std::vector<ValueId> found = emit().emit_multi(
+      OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
+  cx().counts[count] = found[1];
+  return found[0];
+}
+
+ValueId MoveLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
+  return select_counted(mask, e.index, len, e.size);
+}
+
+Lowered MoveLowering::lower_filter(const Expr& e) {
+  const ValueId x = uniform(e.args.at(0));
+  const ValueId index = nonzero(e, uniform(e.args.at(1)), e.type.dims[0]);
+  return {emit().gather(x, index)};
+}
+
+Lowered MoveLowering::lower_pack(const Expr& e) {
+  ir::Attrs attrs;
+  const bool is_pack = e.builtin == BuiltinId::pack;
+  attrs.bits = e.type.dtype.bits;
+  if (is_pack) {
+    CINCH_CHECK(emit().exprs().is_const(e.size), "the width of pack is a constant");
+    attrs.bits = static_cast<std::uint64_t>(emit().exprs().const_value(e.size).as_int());
+  }
+  const OpKind kind = is_pack ? OpKind::pack : OpKind::unpack;
+  return {emit().emit(kind, {uniform(e.args.at(0))}, e.type, attrs)};
+}
+
+ValueId MoveLowering::scatter_index(const Expr& e, bool must_be_unique) {
+  const ValueId index = Checks(cx()).as_index(uniform(e.args.at(1)));
+  const HostExprId size = e.type.dims[0];
+  if (!e.proved_in_bounds) {
+    Checks(cx()).index({index}, emit().type(index), size,
+                       located(e.span, e.axis == 1 ? "a column number of scatter is out of range"
+                                                   : "an index of scatter is out of range"));
+  }
+  if (must_be_unique && !e.proved_unique) {
+    emit().check_unique(index, size, located(e.span, "an index of scatter repeats"));
+  }
+  return index;
+}
+
+Lowered MoveLowering::lower_scatter(const Expr& e) {
+  if (e.keep != sema::Keep::Only) return lower_scatter_keep(e);
+  const ValueId values = uniform(e.args.at(0));
+  const ValueId index = scatter_index(e, true);
+  const ValueId zeros = emit().spread(emit().constant_int(e.type.dtype, 0), e.type);
+  return {emit().emit(OpKind::scatter, {zeros, index, emit().stored_at(values, index, e.type)},
+                      e.type)};
+}
+
+// Row-major places of the elements of some rows with `cols` elements; `row` is a vector of row
+// numbers.
+ValueId MoveLowering::places_of_rows(ValueId row, HostExprId cols) {
+  HostExprPool& pool = emit().exprs();
+  const HostExprId num = emit().type(row).dims[0];
+  const ValueId width = host_scalar(cols, kU32);
+  const ValueId element = emit().iota(pool.mul(num, cols));
+  const ValueId which = emit().map(ScalarOp::div, element, width);
+  const ValueId begin = emit().map(ScalarOp::mul, emit().gather(row, which), width);
+  return emit().map(ScalarOp::add, begin, emit().map(ScalarOp::mod, element, width));
+}
+
+// For a matrix: its rows. `place`, a vector, is at most their number.
+ValueId MoveLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
+  const DType dtype = emit().dtype(values);
+  HostExprPool& pool = emit().exprs();
+  const auto padded = [&](ValueId all) {
+    const Type one = vector_type(dtype, emit().one());
+    return emit().concat({all, emit().spread(emit().constant_int(dtype, 0), one)});
+  };
+  if (result.rank == 1) return emit().gather(padded(values), place);
+  const HostExprId num = pool.mul(emit().type(values).dims[0], result.dims[1]);
+  const ValueId at =
+      emit().map(ScalarOp::min, places_of_rows(place, result.dims[1]), host_scalar(num, kU32));
+  const ValueId all = padded(emit().reshape(values, vector_type(dtype, num)));
+  return emit().reshape(emit().gather(all, at), result);
+}
+
+// Each cell finds the first or last position with its index, as the maximum of a number, and reads
+// the value there. A cell without one reads a zero after the values.
+Lowered MoveLowering::lower_scatter_keep(const Expr& e) {
+  const ValueId values = uniform(e.args.at(0));
+  const ValueId index = scatter_index(e, false);
+  const HostExprId size = e.type.dims[0];
+  const ValueId len = host_scalar(emit().type(index).dims[0], kU32);
+  const ValueId position = emit().iota(emit().type(index).dims[0]);
+  const bool is_last = e.keep == sema::Keep::Last;
+  const ValueId number = is_last ? emit().map(ScalarOp::add, position, emit().constant_int(kU32, 1))
+                                 : emit().map(ScalarOp::sub, len, position);
+  const ValueId found = emit().scatter_reduce(ScalarOp::max, index, number, size);
+  const ValueId place = is_last ? emit().map(ScalarOp::sub, found, emit().constant_int(kU32, 1))
+                                : emit().map(ScalarOp::sub, len, found);
+  const ValueId stored = emit().stored_at(values, index, e.type);
+  return {elements_or_zeros(stored, emit().map(ScalarOp::min, place, len), e.type)};
+}
+
+// scatter_add, scatter_min, scatter_max. Rows are joined element by element.
+Lowered MoveLowering::lower_scatter_join(const Expr& e) {
+  const ValueId values = uniform(e.args.at(0));
+  ValueId index = scatter_index(e, false);
+  ir::Attrs attrs;
+  attrs.in_rows = e.axis == 1;
+  ValueId stored = emit().stored_at(values, index, e.type);
+  Type cells = e.type;
+  if (e.type.rank == 2) {
+    HostExprPool& pool = emit().exprs();
+    cells = vector_type(e.type.dtype, pool.mul(e.type.dims[0], e.type.dims[1]));
+    index = places_of_rows(index, e.type.dims[1]);
+    stored = emit().reshape(stored, with_dtype(emit().type(index), e.type.dtype));
+  }
+  if (e.builtin == BuiltinId::scatter_min) attrs.scalar_op = ScalarOp::min;
+  if (e.builtin == BuiltinId::scatter_max) attrs.scalar_op = ScalarOp::max;
+  const bool adds = e.builtin == BuiltinId::scatter_add;
+  const OpKind kind = adds ? OpKind::scatter_add : OpKind::scatter_reduce;
+  const ValueId joined = emit().emit(kind, {index, stored}, cells, attrs);
+  return {e.type.rank == 1 ? joined : emit().reshape(joined, e.type)};
+}
+
+Lowered MoveLowering::lower(const Expr& e) {
+  switch (e.builtin) {
+    case BuiltinId::filter:
+      return lower_filter(e);
+    case BuiltinId::nonzero:
+      return {nonzero(e, uniform(e.args.at(0)), e.type.dims[0])};
+    case BuiltinId::pack:
+    case BuiltinId::unpack:
+      return lower_pack(e);
+    case BuiltinId::concat:
+      return lower_concat(e);
+    case BuiltinId::slice:
+      return AccessLowering(cx()).lower_slice(e);
+    case BuiltinId::scatter:
+      return lower_scatter(e);
+    case BuiltinId::scatter_add:
+    case BuiltinId::scatter_min:
+    case BuiltinId::scatter_max:
+      return lower_scatter_join(e);
+    case BuiltinId::reshape:
+      return lower_reshape(e);
+    case BuiltinId::transpose:
+      return lower_plain(e, OpKind::transpose);
+    case BuiltinId::chunk:
+      return lower_plain(e, OpKind::chunk);
+    case BuiltinId::unchunk:
+      return lower_plain(e, OpKind::unchunk);
+    case BuiltinId::iota:
+      return {emit().convert(emit().iota(e.type.dims[0]), e.type.dtype)};
+    case BuiltinId::histogram:
+      return lower_histogram(e);
+    case BuiltinId::matmul:
+      return lower_product(e);
+    case BuiltinId::orthonormalize:
+      return lower_plain(e, OpKind::orthonormalize);
+    case BuiltinId::hadamard:
+      return lower_hadamard(e);
+    default:
+      break;
+  }
+  CINCH_BUG("an operator without a lowering");
 }
 
 }  // namespace cinch::lower

@@ -1,11 +1,9 @@
-// Bodies of packing.h.
-#include "compiler/lower/parts/packing.h"
+#include "compiler/lower/parts/access.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "compiler/lower/parts/access.h"
 
 namespace cinch::lower {
 

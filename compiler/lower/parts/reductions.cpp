@@ -1,14 +1,12 @@
-// Bodies of reductions.h.
-#include "compiler/lower/parts/reductions.h"
-
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "compiler/lower/emitter.h"
+#include "compiler/lower/parts/expressions.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
-
 using sema::BuiltinId;
 
 // The operand of a reduction, lifted: inside a lambda a vector per element is a matrix, reduced
@@ -233,6 +231,165 @@ Lowered ReduceLowering::lower(const Expr& e) {
   if (!r.is_lifted) return {emit().spread(result, e.type)};
   if (e.type.rank > 0) return {result, 1};  // of a matrix of one row: it keeps its form
   return {emit().reshape(result, vector_type(e.type.dtype, cx().lanes.dims[0])), 1};
+}
+
+// A lambda over the elements of a small array, for each element of the outer one: the lanes are
+// pairs.
+Lowered LambdaLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
+  if (cx().lanes.rank != 1 || e.type.rank != 1) limitation("a lambda over a matrix");
+  const Lanes outer = cx().lanes;
+  const HostExprId len = e.type.dims[0];
+  for (std::size_t i = 0; i < lambda.params.size(); ++i) {
+    Lowered array = value(e.args.at(i));
+    if (expr(e.args[i]).type.rank > 0) array = {aligned(array, expr(e.args[i]).type, 1), 2};
+    cx().vars[lambda.params[i].index()] = array;
+  }
+  cx().lanes = Lanes{2, {outer.dims[0], len}, outer.active};
+  const Lowered body = value(lambda.args[0]);
+  const bool is_uniform = body.lanes == 0 || (body.lanes == 2 && !emit().is_one(outer.dims[0]) &&
+                                              emit().is_one(emit().type(body.id).dims[0]));
+  Lowered result;
+  if (is_uniform) {
+    const Type row = vector_type(e.type.dtype, len);
+    result = {body.lanes == 0 ? emit().spread(body.id, row) : emit().reshape(body.id, row)};
+  } else {
+    result = {full(body, scalar_type(e.type.dtype), 2), 1};
+  }
+  cx().lanes = outer;
+  return result;
+}
+
+Lowered LambdaLowering::lower_map(const Expr& e) {
+  const Expr& lambda = expr(e.args.back());
+  CINCH_CHECK(lambda.kind == ExprKind::Lambda, "map needs a lambda");
+  if (cx().lanes.rank != 0) return lower_map_in_lanes(e, lambda);
+  const Lanes outer = cx().lanes;
+  const bool is_flat = e.type.rank == 2 && touches_arrays(cx().checked, lambda.args.at(0));
+  Type shape = e.type;
+  if (is_flat) shape = vector_type(kF32, emit().exprs().mul(e.type.dims[0], e.type.dims[1]));
+  for (std::size_t i = 0; i < lambda.params.size(); ++i) {
+    ValueId array = uniform(e.args.at(i));
+    const bool is_array = emit().type(array).rank > 0;
+    if (is_array && is_flat) array = emit().reshape(emit().spread(array, e.type), shape);
+    cx().vars[lambda.params[i].index()] = {array, is_array ? shape.rank : std::uint8_t{0}};
+  }
+  cx().lanes = Lanes{shape.rank, {shape.dims[0], shape.dims[1]}, {}};
+  const Lowered body = value(lambda.args[0]);
+  const ValueId result = full(body, scalar_type(e.type.dtype), shape.rank);
+  cx().lanes = outer;
+  return {is_flat ? emit().reshape(result, e.type) : result};
+}
+
+namespace {
+
+bool is_plain_combiner(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::mul:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// Recognises |a, b| a op b with a commutative operator, in either order.
+std::optional<ScalarOp> LambdaLowering::plain_combiner(const Expr& lambda) const {
+  const Expr& body = expr(lambda.args.at(0));
+  if (body.kind != ExprKind::Scalar || !is_plain_combiner(body.scalar_op)) return {};
+  const Expr& x = expr(body.args.at(0));
+  const Expr& y = expr(body.args.at(1));
+  if (x.kind != ExprKind::Var || y.kind != ExprKind::Var) return {};
+  const VarId a = lambda.params.at(0), b = lambda.params.at(1);
+  const bool in_order = x.var == a && y.var == b, swapped = x.var == b && y.var == a;
+  return in_order || swapped ? std::optional(body.scalar_op) : std::nullopt;
+}
+
+ir::CombinerId LambdaLowering::lower_combiner(ExprId lambda_id, DType dtype) {
+  const Expr& lambda = expr(lambda_id);
+  CINCH_CHECK(lambda.kind == ExprKind::Lambda && lambda.params.size() == 2,
+              "a combiner is a lambda of two parameters");
+  if (const auto op = plain_combiner(lambda)) return emit().combiner(*op);
+  const Lanes outer = std::exchange(cx().lanes, Lanes{});
+  const bool outer_combiner = std::exchange(cx().in_combiner, true);
+  const RegionId region = emit().open_region();
+  for (VarId param : lambda.params)
+    cx().vars[param.index()] = {emit().add_arg(region, scalar_type(dtype))};
+  const ValueId joined = emit().convert(uniform(lambda.args[0]), dtype);
+  emit().close_region({joined});
+  cx().in_combiner = outer_combiner;
+  cx().lanes = outer;
+  return emit().region_combiner(region);
+}
+
+using sema::BuiltinId;
+
+Lowered ScanSortLowering::lower_scan(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  const bool is_lifted = x.lanes != 0;
+  ValueId array = is_lifted ? full(x, expr(e.args[0]).type, 1) : x.id;
+  array = emit().convert(array, e.type.dtype);
+  ir::Attrs attrs;
+  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, emit().type(array));
+  attrs.exclusive = e.exclusive;
+  ValueId init;
+  if (e.builtin == BuiltinId::cumsum) {
+    init = emit().constant_int(e.type.dtype, 0);
+    attrs.combiner = emit().combiner(ScalarOp::add);
+  } else {
+    init = emit().convert(uniform(e.args.at(1)), e.type.dtype);
+    attrs.combiner = LambdaLowering(cx()).lower_combiner(e.args.at(2), e.type.dtype);
+  }
+  const ValueId result = emit().emit(OpKind::scan, {array, init}, emit().type(array), attrs);
+  return {result, x.lanes};
+}
+
+// Columns are sorted as rows of the transpose: targets sort only consecutive elements.
+ValueId ScanSortLowering::order_of(ValueId keys, const ir::Attrs& attrs) {
+  if (attrs.axis != 0) return emit().argsort(keys, attrs.descending, attrs.axis);
+  return emit().transpose(emit().argsort(emit().transpose(keys), attrs.descending, 1));
+}
+
+// sort_by_key: values may differ between lanes although keys do not, and the other way round.
+Lowered ScanSortLowering::sorted_values(const Expr& e, ValueId order, std::uint8_t lanes,
+                                        int axis) {
+  const Lowered values = value(e.args.at(1));
+  const Type& type = expr(e.args[1]).type;
+  if (lanes == 0 && values.lanes == 0) return {emit().along(values.id, order, axis)};
+  const ValueId rows = full(values, type, 1);
+  return {emit().along(rows, full({order, lanes}, with_dtype(type, kU32), 1), 1), 1};
+}
+
+Lowered ScanSortLowering::lower_sort(const Expr& e) {
+  const Lowered key = value(e.args.at(0));
+  const Type& key_type = expr(e.args[0]).type;
+  const bool is_lifted = key.lanes != 0;
+  const ValueId keys = is_lifted ? full(key, key_type, 1) : key.id;
+  ir::Attrs attrs;
+  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, key_type);
+  attrs.descending = e.descending;
+  attrs.size = e.size;
+  if (e.builtin == BuiltinId::top_k) {
+    const Type type = is_lifted ? lifted(e.type, 1) : e.type;
+    return {emit().emit(OpKind::top_k, {keys}, type, attrs), key.lanes};
+  }
+  if (e.builtin == BuiltinId::kth_largest) {
+    const Type type =
+        is_lifted ? matrix_type(e.type.dtype, cx().lanes.dims[0], emit().one()) : e.type;
+    const ValueId found = emit().emit(OpKind::kth_largest, {keys}, type, attrs);
+    if (!is_lifted) return {found};
+    return {emit().reshape(found, vector_type(e.type.dtype, cx().lanes.dims[0])), key.lanes};
+  }
+  const ValueId order = order_of(keys, attrs);
+  if (e.builtin == BuiltinId::argsort) return {order, key.lanes};
+  if (e.builtin == BuiltinId::sort) return {emit().along(keys, order, attrs.axis), key.lanes};
+  return sorted_values(e, order, key.lanes, attrs.axis);
 }
 
 }  // namespace cinch::lower

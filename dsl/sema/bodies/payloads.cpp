@@ -1,5 +1,5 @@
 // Wire literals and payload variables.
-#include "dsl/sema/bodies/payloads.h"
+#include "dsl/sema/bodies/methods.h"
 
 #include <algorithm>
 

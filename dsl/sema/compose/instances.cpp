@@ -1,5 +1,5 @@
 // Instances: their methods, their shapes, and the rules for their items.
-#include "dsl/sema/compose/instances.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 

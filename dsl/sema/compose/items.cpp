@@ -1,12 +1,12 @@
 // Constants, sizes and states of a compressor, and the order of all items.
-#include "dsl/sema/compose/instances.h"
-
+#include <algorithm>
 #include <utility>
 
+#include "dsl/sema/compose/items.h"
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/check.h"
 
 namespace cinch::sema {
-
 using dsl::DiagKind;
 
 // Sizes come first, because the arguments of `set` may use them. Wrapped compressors come next,
@@ -126,6 +126,212 @@ void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) 
   out_.info.states.push_back({instance.prefix + node.name.text, *type});
   out_.state_inits.push_back(init.expr);
   declare_item(instance, node.name, std::move(symbol));
+}
+
+// Compressors that keep what another one loses, and what they may wrap.
+
+using dsl::DiagKind;
+
+namespace {
+
+// Does `encode` decode what the wrapped compressor made of the gradient? Only wrappers that keep
+// what this loses do so.
+bool decodes_in_encode(const Instance& instance, const std::string& slot) {
+  const ast::Method* encode = instance.method(ast::MethodKind::Encode);
+  if (encode == nullptr) return false;
+  const ast::Module& tree = instance.tree();
+  const Span body = tree[encode->body].span;
+  return std::ranges::any_of(tree.exprs.nodes, [&](const ast::Expr& node) {
+    const auto* field = std::get_if<ast::FieldRef>(&node.node);
+    if (field == nullptr || node.span.begin < body.begin || node.span.end > body.end) return false;
+    const auto* base = std::get_if<ast::NameRef>(&tree[field->base].node);
+    return base != nullptr && base->name.text == slot && field->field.text == "decode";
+  });
+}
+
+const Claim* claim_of(const Instance& instance, ClaimKind kind) {
+  const auto at = std::ranges::find(instance.claims, kind, &Claim::kind);
+  return at == instance.claims.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+void Residuals::find_own_states(const Instance& instance, std::vector<std::string>& found) const {
+  for (const auto& [name, symbol] : instance.names) {
+    if (symbol.kind != SymbolKind::State) continue;
+    const Type& type = out_.info.states[symbol.index].type;
+    const HostExprId elements =
+        instance.rows ? pool().mul(instance.rows, instance.elements) : instance.elements;
+    const bool is_gradient = prover_.proves_equal(sizes_.num_elems(type), elements);
+    if (type.rank > 0 && is_gradient)
+      found.push_back("`" + name + "` of `" + instance.name() + "`");
+  }
+}
+
+void Residuals::find_states(const Instance& instance, std::vector<std::string>& found) const {
+  find_own_states(instance, found);
+  for (const auto& [slot, inner] : instance.inner) find_states(*inner, found);
+}
+
+// A variance below 1 is a contraction.
+bool Residuals::loses_too_much(const Instance& inner) const {
+  if (claim_of(inner, ClaimKind::Unbiased) == nullptr) return false;
+  if (claim_of(inner, ClaimKind::Contraction) != nullptr) return false;
+  const Claim* variance = claim_of(inner, ClaimKind::Variance);
+  if (variance == nullptr || !pool().is_const(variance->numbers[0])) return true;
+  return pool().const_value(variance->numbers[0]).to_double() >= 1;
+}
+
+void Residuals::check(const Instance& instance, Span span) {
+  // A residual has an element for each of the gradient's: a counter keeps nothing that was lost.
+  std::vector<std::string> own;
+  find_own_states(instance, own);
+  for (const auto& [slot, inner] : instance.inner) {
+    if (!own.empty() && decodes_in_encode(instance, slot)) {
+      std::vector<std::string> states;
+      find_states(*inner, states);
+      if (!states.empty()) {
+        reporter_.report<DiagKind::ResidualOfStates>(span, instance.name(), states.front())
+            .note("wrap the other way round, as in `momentum(error_feedback(topk))`");
+      } else if (loses_too_much(*inner)) {
+        reporter_.report<DiagKind::ResidualOfUnbiased>(span, inner->name(), instance.name());
+      }
+    }
+    check(*inner, span);
+  }
+}
+
+// Operators that work by rows, and types with rows.
+
+using dsl::DiagKind;
+
+Value RowForms::not_by_rows(std::string_view what, Span span) {
+  reporter_.report<DiagKind::NotByRows>(span, what)
+      .note(env_->instance->rows_span, "rows are set here");
+  return error_value(span);
+}
+
+bool RowForms::has_row_form(BuiltinId id) const {
+  switch (builtin_info(id).group) {
+    case BuiltinGroup::Map:
+      return id == BuiltinId::map || id == BuiltinId::floor_div;
+    case BuiltinGroup::Reduce:
+    case BuiltinGroup::Scan:
+    case BuiltinGroup::Sort:
+      return true;
+    case BuiltinGroup::Move:
+      return is_scatter(id) || id == BuiltinId::iota;
+    case BuiltinGroup::Random:
+      return id != BuiltinId::random_index;
+    case BuiltinGroup::Filter:
+    case BuiltinGroup::Pack:
+    case BuiltinGroup::Matrix:
+    case BuiltinGroup::Collective:
+      return false;
+  }
+  return false;
+}
+
+std::optional<Type> RowForms::by_rows(const Type& type, Span span) {
+  const HostExprId rows = env_->instance->rows;
+  if (type.rank == 2) {
+    not_by_rows("a matrix", span);
+    return std::nullopt;
+  }
+  return matrix_type(type.dtype, rows, type.rank == 0 ? pool().const_int(1) : type.dims[0]);
+}
+
+// The wire in the form that the program publishes, and bounds of packed fields.
+
+// The logarithm of a number of at most 32 bits, rounded down; 0 for 0.
+HostExprId WireItems::log2_of(HostExprId x) {
+  HostExprPool& p = pool();
+  const HostExprId whole = p.make(HostOp::Floor, p.make(HostOp::Log2, p.cast(x, HostType::F64)));
+  return p.make(HostOp::Max, p.cast(whole, HostType::Int), p.const_int(0));
+}
+
+// The most bits that the unary parts of the codes of `len` numbers take.
+HostExprId WireItems::most_unary_bits(const WireField& field, HostExprId len) {
+  HostExprPool& p = pool();
+  if (field.code == FieldCode::Ascending) {
+    return p.make(HostOp::Min, p.mul(len, p.const_int(3)), field.below);
+  }
+  const HostExprId width = log2_of(field.below);
+  return p.mul(len, p.add(log2_of(p.add(width, p.const_int(1))), p.const_int(1)));
+}
+
+// The most words that `most` numbers take.
+//
+// Rice codes of m gaps with l low bits take m * l bits for these, and at most m + (below - m) / 2^l
+// for the rest, where 2^l <= below / m < 2^(l + 1). So m * l is at most below / 2, and at most
+// most * (l of `most`, plus 1). The rest is at most 3 m, and at most `below`.
+//
+// Elias delta codes are at most as long as the code of the largest number. The code of y takes at
+// most 2 y bits.
+HostExprId WireItems::most_words(const WireField& field, HostExprId most) {
+  HostExprPool& p = pool();
+  const HostExprId one = p.const_int(1), below = field.below;
+  HostExprId bits;
+  if (field.code == FieldCode::Ascending) {
+    const HostExprId low = log2_of(p.div(below, p.make(HostOp::Max, most, one)));
+    if (pool().has_count(field.type.dims[0])) {
+      const HostExprId lows =
+          p.make(HostOp::Min, p.mul(most, p.add(low, one)), p.ceil_div(below, p.const_int(2)));
+      bits = p.add(lows, p.make(HostOp::Min, p.mul(most, p.const_int(3)), below));
+    } else {
+      const HostExprId rest = p.make(HostOp::Max, p.sub(below, most), p.const_int(0));
+      bits = p.add(p.mul(most, p.add(low, one)), p.make(HostOp::Shr, rest, low));
+    }
+  } else {
+    const HostExprId width = log2_of(below), unary = log2_of(p.add(width, one));
+    bits = p.mul(most, p.add(p.add(width, p.mul(p.const_int(2), unary)), one));
+    if (field.is_ascending()) bits = p.make(HostOp::Min, bits, p.mul(p.const_int(2), below));
+  }
+  return p.ceil_div(bits, p.const_int(32));
+}
+
+// A packed field becomes words in the payload, with a count of their number.
+void WireItems::publish_packed(const WireField& field, rt::FieldInfo& info) {
+  CheckedField& checked = out_.fields.back();
+  checked.code = field.code;
+  checked.below = field.below;
+  checked.most = sizes_.without_counts(field.type.dims[0]);
+  CINCH_CHECK(checked.most, "a wire field without a bound");
+  checked.most_unary = most_unary_bits(field, checked.type.dims[0]);
+  checked.words = static_cast<std::uint32_t>(out_.info.wire.counts.size());
+  constexpr const char* kCodes[] = {"", "ascending", "elias", "elias ascending"};
+  info.packing = sizes_.type_text(field.type) + ' ' + kCodes[static_cast<std::size_t>(field.code)] +
+                 " below " + sizes_.size_text(field.below);
+  const rt::CountInfo words{field.name + ".words", most_words(field, checked.most)};
+  out_.info.wire.counts.push_back(words);
+  out_.info.counts.push_back(words);
+  info.type = vector_type(kU32, pool().count(checked.words, words.bound));
+}
+
+// The counts of the program's own wire are the first entries of ProgramInfo::counts.
+void WireItems::publish_wire(Instance& instance) {
+  std::map<HostExprId, HostExprId> real;
+  for (const WireCount& count : instance.counts) {
+    const auto index = static_cast<std::uint32_t>(out_.info.wire.counts.size());
+    const HostExprId made = pool().count(index, count.bound);
+    real[count.placeholder] = made;
+    sizes_.name(made, count.name, count.span);
+    out_.info.wire.counts.push_back({count.name, count.bound});
+    out_.info.counts.push_back({count.name, count.bound});
+  }
+  bool all_add_up = !instance.fields.empty() && instance.counts.empty();
+  out_.fields.clear();
+  for (const WireField& field : instance.fields) {
+    rt::FieldInfo info;
+    info.name = field.name;
+    info.type = with_counts(field.type, real);
+    info.sum = field.sum;
+    out_.fields.push_back({info.type});
+    if (field.code != FieldCode::Plain) publish_packed(field, info);
+    all_add_up &= field.sum != rt::FieldSum::None;
+    out_.info.wire.fields.push_back(std::move(info));
+  }
+  out_.info.aggregation = all_add_up ? rt::Aggregation::SumToTest : rt::Aggregation::Gather;
 }
 
 }  // namespace cinch::sema

@@ -7,27 +7,16 @@
 #include <vector>
 
 #include "dsl/sema/bodies/methods.h"
-#include "dsl/sema/bodies/payloads.h"
-#include "dsl/sema/compose/instances.h"
 #include "dsl/sema/compose/items.h"
 #include "dsl/sema/compose/parameters.h"
 #include "dsl/sema/elaboration/part.h"
 #include "dsl/sema/expressions/calls.h"
 #include "dsl/sema/expressions/expressions.h"
-#include "dsl/sema/expressions/indexing.h"
-#include "dsl/sema/expressions/statements.h"
 #include "dsl/sema/operators/operators.h"
-#include "dsl/sema/sizes/size_scope.h"
-#include "dsl/sema/tree/counts.h"
-#include "dsl/sema/tree/descriptions.h"
-#include "dsl/sema/tree/growth_limits.h"
-#include "dsl/sema/tree/index_facts.h"
-#include "dsl/sema/tree/tree_builder.h"
-#include "dsl/sema/tree/value_numbering.h"
+#include "dsl/sema/sizes/size_prover.h"
+#include "dsl/sema/tree/tree.h"
 #include "dsl/sema/types/constants.h"
 #include "dsl/sema/types/conversions.h"
-#include "dsl/sema/types/exact_numbers.h"
-#include "dsl/sema/types/type_rules.h"
 
 namespace cinch::sema {
 

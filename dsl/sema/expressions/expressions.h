@@ -1,15 +1,15 @@
 // Names and expressions.
 #pragma once
+
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "dsl/sema/elaboration/part.h"
-#include "dsl/sema/tree/tree_builder.h"
+#include "dsl/sema/tree/tree.h"
 
 namespace cinch::sema {
-
 /// Finds what names mean: locals, names that a compressor declares, built-in names, and
 /// declarations of files.
 class Names : Part {
@@ -68,10 +68,81 @@ class Expressions : Part {
   std::optional<DType> type_of_choice(const Value& a, const Value& b);
   bool is_exact_choice(const Value& a, const Value& b);
   bool are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span);
-  // Branches of several values (branches_of_several.cpp).
+  // Branches of several values (branches.cpp).
   Value join_several(const Value& chosen_by, Branch& a, Branch& b, Span span);
   Value assigned_in(const Value& first, const Value& second, Branch& a, Branch& b, Span span);
   Value choose(const Value& test, Value a, Value b, Span span);
+};
+
+// Statements: let, assignments, loops and assertions.
+
+class Statements : Part {
+ public:
+  using Part::Part;
+
+  void statement(ast::StmtId id);
+
+ private:
+  void let(const ast::Let& node, Span span);
+  void let_tuple(const ast::LetTuple& node, Span span);
+  void bind(const ast::Name& name, bool is_mutable, Value value, std::optional<ast::ExprId> written,
+            Span span);
+  Value unused_block(ast::BlockId id);
+  void for_loop(const ast::For& node, Span span);
+  void while_loop(const ast::While& node, Span span);
+  void assertion(const ast::Assert& node, Span span);
+  void report_not_mutable(const ast::Name& name, const Symbol& symbol);
+  const Symbol* assignable(const ast::Assign& node);
+  bool is_in_condition(const Symbol& symbol) const;
+  void assign(const ast::Assign& node, Span span);
+  IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                          Span span);
+  Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
+  Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
+  void report_repeats(const ast::Assign& node, Span span);
+  void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
+
+  static constexpr char kLoopVariable[] = "a loop variable";
+
+  /// In the condition of a `while`: the first number of the condition's own variables.
+  std::optional<std::size_t> condition_vars_;
+};
+
+// `x[i]`, `x[i, j]` and `x[a..b]`: their shapes, and what is known of a result that is itself an
+// index. Bounds are proved, checked before launch, or checked at run time where the index is used.
+
+class Indexing : Part {
+ public:
+  using Part::Part;
+
+  /// `x[i]`, `x[i, j]`, `x[a..b]`.
+  Value index_expr(const ast::Index& node, Span span);
+  /// Converts an index to a typed integer; reports other values.
+  Value as_index(const Value& value);
+  /// Requires that a host-computed index is in bounds.
+  void check_host_index(const Value& index, HostExprId size, Span span);
+  Value gather(const Value& base, const Value& index, Span span);
+  /// Turns indices within the rows of a matrix into indices of all its elements, row by row.
+  Value places_in_rows(const Value& index, HostExprId cols, Span span);
+  /// A host expression with loop variables as leaves; nothing if there is none.
+  std::optional<HostExprId> symbolic(ast::ExprId id);
+  /// `base[range]`.
+  Value slice(const Value& base, const ast::Range& range, Span span);
+  /// `size` elements from a place that the device computes.
+  Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
+  /// A slice between bounds that the host computes.
+  Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
+  /// The range `a..b` of an assignment as indices a, a + 1 … b - 1.
+  Value index_of_range(const ast::Range& range, const Type& type, Span span);
+
+ private:
+  Value look_up(const Value& array, const Value& index, Span span);
+  Value index_value(const Value& base, ast::ExprId id, Span span);
+  Value gather_flat(const Value& base, const Value& index, Span span);
+  Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
+  Value gather_rows(const Value& base, const Value& index, Span span);
+  bool has_loop_leaf(HostExprId id);
+  Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
 };
 
 }  // namespace cinch::sema

@@ -1,5 +1,5 @@
 // Gathers and slices.
-#include "dsl/sema/expressions/indexing.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <utility>
 

@@ -1,10 +1,8 @@
 // map, fill, len and floor_div.
+#include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/operators/operators.h"
 
-#include "dsl/sema/elaboration/elaboration.h"
-
 namespace cinch::sema {
-
 using dsl::DiagKind;
 
 Value MapOperators::map_call(const CallArgs& args) {
@@ -87,6 +85,256 @@ Value MapOperators::floor_div_call(const CallArgs& args) {
   };
   result.remake = std::make_shared<const Remake>(std::move(made));
   return result;
+}
+
+// `@`, orthonormalize and hadamard.
+
+using dsl::DiagKind;
+
+Value MatrixOperators::matmul(const Value& a_in, const Value& b_in, Span span) {
+  const std::vector<Value> sides = conversions_.unmet_together({a_in, b_in});
+  Value a = conversions_.materialize(sides[0]), b = conversions_.materialize(sides[1]);
+  for (const Value* side : {&a, &b}) {
+    if (side->is_error()) return error_value(span);
+    if (!side->is_typed() || side->type.rank != 2) {
+      auto& diag = reporter_.report<DiagKind::NeedsMatrix>(side->span, "@", text_.describe(*side));
+      if (side->is_typed() && side->type.rank == 1) {
+        diag.note(
+            "a vector beside it is a row or a column: `reshape(v, 1, len(v))`, "
+            "`reshape(v, len(v), 1)`; `dot(m, v, axis: 1)` multiplies each row by v");
+      }
+      return error_value(span);
+    }
+    if (all_.arguments.check_lambda_array(*side).is_error()) return error_value(span);
+  }
+  const auto dtype = types_.meet(a, b);
+  if (!dtype || !prover_.proves_equal(a.type.dims[1], b.type.dims[0])) {
+    return all_.scalars.cannot_combine("@", a, b, span);
+  }
+  if (!all_.reductions.is_known_line(a, 1, "@")) return error_value(span);
+  a = conversions_.coerce(a, *dtype);
+  b = conversions_.coerce(b, *dtype);
+  return build_.builtin(BuiltinId::matmul, matrix_type(*dtype, a.type.dims[0], b.type.dims[1]),
+                        {a.expr, b.expr}, span);
+}
+
+Value MatrixOperators::matrix_call(BuiltinId id, const CallArgs& args) {
+  const bool is_hadamard = id == BuiltinId::hadamard;
+  Value x = is_hadamard ? all_.arguments.array_operand(args.positional[0], args.name)
+                        : all_.arguments.matrix_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  x = conversions_.as_float(x, args.name);
+  if (x.is_error()) return x;
+  const Type type = x.type;
+  if (!is_hadamard) {
+    const bool is_known = all_.reductions.is_known_line(x, 0, args.name) &&
+                          all_.reductions.is_known_line(x, 1, args.name);
+    if (!is_known) return error_value(args.span);
+    return build_.builtin(id, type, {x.expr}, args.span);
+  }
+  if (!all_.reductions.is_known_line(x, type.rank - 1, args.name)) return error_value(args.span);
+  const HostExprId len = type.dims[type.rank - 1];
+  const HostExprId one = pool().const_int(1), zero = pool().const_int(0);
+  const HostExprId low_bits = pool().make(HostOp::BitAnd, len, pool().sub(len, one));
+  const HostExprId is_power = pool().make(HostOp::And, pool().make(HostOp::Gt, len, zero),
+                                          pool().make(HostOp::Eq, low_bits, zero));
+  build_.require(
+      is_power, "the length " + sizes_.size_text(len) + " of a row of `hadamard` is a power of two",
+      args.span);
+  if (type.rank == 1) x = all_.shapes.reshaped(x, matrix_type(type.dtype, one, len), args.span);
+  return all_.shapes.reshaped(build_.builtin(id, x.type, {x.expr}, args.span), type, args.span);
+}
+
+// The numbers of draws, random arrays and stochastic rounding.
+
+using dsl::DiagKind;
+
+namespace {
+
+// Numbers of call sites within one compressor. encode and decode count from 0, the others from
+// numbers that those do not reach.
+constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x2000;
+constexpr std::uint32_t kStreams = 0x80000000u;
+
+std::uint32_t first_site(BodyKind body) {
+  if (body == BodyKind::Finish) return kFinishSites;
+  return body == BodyKind::StateInit ? kInitSites : 0;
+}
+
+}  // namespace
+
+void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
+  // An encode in finish draws the same numbers on all ranks. Draws that it shares anyway keep the
+  // numbers with which its decode draws the same.
+  const bool is_written_shared = all_.arguments.flag(args, "shared");
+  const bool is_owners = mode_.encodes_in_finish && !is_written_shared;
+  made.shared = is_written_shared || is_owners;
+  if (mode_.body == BodyKind::Decode && !made.shared) {
+    reporter_.report<DiagKind::DrawNotShared>(args.span);
+  }
+  if (mode_.body == BodyKind::Decode) out_.info.decode_draws = true;
+  const auto stream = args.named.find("stream");
+  if (stream != args.named.end()) {
+    const auto number = all_.constants.constant_int(stream->second->value);
+    if (number && (*number < 0 || *number >= std::int64_t{kStreams})) {
+      reporter_.report<DiagKind::OutOfRange>(stream->second->span,
+                                             "stream " + std::to_string(*number), "0 to 2^31 - 1");
+    }
+    made.stream = kStreams + static_cast<std::uint32_t>(number.value_or(0));
+    return;
+  }
+  Instance* const instance = env_->draw_instance;
+  std::uint32_t unowned = 0;
+  const bool counts_shared = is_written_shared && mode_.body != BodyKind::StateInit;
+  std::uint32_t& next = counts_shared         ? env_->shared_draws
+                        : instance != nullptr ? instance->own_draws
+                                              : unowned;
+  const bool is_early = mode_.body == BodyKind::Encode || mode_.body == BodyKind::Decode ||
+                        mode_.body == BodyKind::Sync ||
+                        (mode_.encodes_in_finish && is_written_shared);
+  const std::uint32_t limit = is_early ? kFinishSites : kSitesOfOne;
+  if (next >= limit) {
+    reporter_.report<DiagKind::TooMany>(args.span, std::to_string(limit),
+                                        "draws in one compressor");
+  }
+  const std::uint32_t number = instance == nullptr ? 0 : instance->number;
+  const std::uint32_t first = is_early ? 0 : is_owners ? kOwnerSites : first_site(mode_.body);
+  made.site = (number << 16) + first + next++;
+  if (counts_shared) made.index = env_->method;
+}
+
+Value RandomDraws::random_call(BuiltinId id, const CallArgs& args) {
+  const bool is_index = id == BuiltinId::random_index;
+  const DType dtype = is_index || id == BuiltinId::random_bits ? kU32 : kF32;
+  Type type;
+  HostExprId size;
+  if (!args.positional.empty()) {
+    const auto given = all_.arguments.size_arg(args.positional[0], args.name);
+    if (!given) return error_value(args.span);
+    size = *given;
+    type = vector_type(dtype, size);
+    if (is_by_rows()) {
+      type = matrix_type(dtype, env_->instance->rows, size);
+      size = sizes_.num_elems(type);
+    }
+  } else if (mode_.wanted != nullptr && mode_.wanted->rank > 0) {
+    type = *mode_.wanted;
+    type.dtype = dtype;
+    size = sizes_.num_elems(type);
+  } else {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "a size");
+    return error_value(args.span);
+  }
+  IndexFacts facts;
+  if (is_index) {
+    const auto below = all_.arguments.named_size(args, "size");
+    if (!below) return error_value(args.span);
+    build_.require_at_most(size, *below, "`random_index` draws at most " + sizes_.size_text(*below),
+                           args.span);
+    size = *below;
+    facts = {true, false, *below};
+  }
+  if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type)) {
+    reporter_.report<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
+    return error_value(args.span);
+  }
+  Value result = build_.builtin(id, type, {}, args.span, [&](Expr& e) {
+    e.size = size;
+    number_draw(e, args);
+  });
+  result.facts = facts;
+  return result;
+}
+
+Value RandomDraws::stochastic_round_call(const CallArgs& args) {
+  Value value = all_.exprs.expr(args.positional[0]);
+  if (value.is_error()) return value;
+  const Value x = conversions_.as_float(value, args.name);
+  if (x.is_error() || all_.arguments.check_lambda_array(x).is_error())
+    return error_value(args.span);
+  return build_.builtin(BuiltinId::stochastic_round, x.type, {x.expr}, args.span,
+                        [&](Expr& e) { number_draw(e, args); });
+}
+
+// Scatters into vectors, and into the rows of a matrix.
+
+using dsl::DiagKind;
+
+Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
+  const auto at_arg = args.named.find("at");
+  if (at_arg == args.named.end()) {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
+    return error_value(args.span);
+  }
+  Scatter how{id};
+  if (const auto keep = args.named.find("keep"); keep != args.named.end()) {
+    const auto which = all_.arguments.word(keep->second->value, {"first", "last"});
+    if (!which) return error_value(args.span);
+    how.keep = *which == "first" ? Keep::First : Keep::Last;
+  }
+  const Value v = all_.arguments.operand(args.positional[0]);
+  const Value at = all_.indexing.as_index(all_.arguments.operand(at_arg->second->value));
+  const auto size = all_.arguments.named_size(args, "size");
+  if (v.is_error() || at.is_error() || !size) return error_value(args.span);
+  if (at.type.rank == 2) {
+    // Nothing proves that the indices of a payload's row do not repeat.
+    const bool is_known = at.facts.unique_in_rows && at.facts.assumed == 0;
+    const bool may_repeat = is_by_rows() && !is_known;
+    if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
+    return scatter_rows(how, v, at, *size, args.span);
+  }
+  if (at.type.rank != 1) {
+    reporter_.report<DiagKind::NeedsVector>(at.span, "at:", text_.describe(at));
+    return error_value(args.span);
+  }
+  if (v.type.rank > 0 && !prover_.proves_equal(v.type.dims[0], at.type.dims[0])) {
+    return all_.scalars.cannot_combine(args.name, v, at, args.span, false);
+  }
+  return scatter_at(how, v, at, *size, args.span);
+}
+
+Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value& at,
+                                HostExprId size, Span span, bool in_rows) {
+  const auto report = [this, place = at.span] {
+    reporter_.report<DiagKind::IndexMayRepeat>(place).note(
+        "`scatter_add` takes indices that repeat, and `keep: last` says which value stays");
+  };
+  if (how.needs_unique() && !all_.facts.holds(at.facts.unique, at.facts, report)) {
+    return error_value(span);
+  }
+  const bool is_unique = how.needs_unique() || (at.facts.unique && at.facts.assumed == 0);
+  const Value values = how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v);
+  if (values.is_error()) return error_value(span);
+  Type type = vector_type(values.type.dtype, size);
+  if (v.type.rank == 2) type = matrix_type(values.type.dtype, size, v.type.dims[1]);
+  return build_.builtin(how.id, type, {values.expr, at.expr}, span, [&](Expr& e) {
+    e.size = size;
+    e.keep = is_unique ? Keep::Only : how.keep;
+    e.proved_unique = is_unique;
+    e.proved_in_bounds = all_.facts.is_in_bounds(at, size);
+    if (in_rows) e.axis = 1;
+  });
+}
+
+// With a matrix of column numbers, each row of values is scattered into a row of `size` elements.
+Value MoveOperators::scatter_rows(const Scatter& how, const Value& v, const Value& at,
+                                  HostExprId size, Span span) {
+  const bool fits = v.type.rank == 0 ||
+                    (v.type.rank == 2 && prover_.proves_equal(v.type.dims[0], at.type.dims[0]) &&
+                     prover_.proves_equal(v.type.dims[1], at.type.dims[1]));
+  if (!fits) return all_.scalars.cannot_combine(builtin_info(how.id).name, v, at, span, false);
+  const HostExprId rows = at.type.dims[0];
+  Value place = all_.indexing.places_in_rows(at, size, span);
+  if (place.is_error()) return place;
+  place.span = at.span;
+  const Value values =
+      v.type.rank == 0
+          ? v
+          : all_.shapes.reshaped(v, vector_type(v.type.dtype, sizes_.num_elems(v.type)), span);
+  const Value flat = scatter_at(how, values, place, pool().mul(rows, size), span, true);
+  return flat.is_error()
+             ? flat
+             : all_.shapes.reshaped(flat, matrix_type(flat.type.dtype, rows, size), span);
 }
 
 }  // namespace cinch::sema

@@ -1,14 +1,17 @@
 // Constants, and arithmetic of the host.
 #pragma once
+
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "dsl/sema/elaboration/part.h"
 
 namespace cinch::sema {
-
 /// Numbers that are known before a program runs: constants of files and expressions, and sizes that
 /// the host computes.
 class Constants : Part {
@@ -63,6 +66,64 @@ class HostArithmetic : Part {
   std::optional<HostExprId> big_shift(std::span<const HostExprId> args);
   /// The same without a report of overflow. Invalid if the host has no such operator.
   HostExprId host_op(ScalarOp op, std::vector<HostExprId> args, Span span);
+};
+
+// Exact numbers are literals, loop variables, and results of operators on them. They take the type
+// of the operand that they are combined with. Beside floats, a division of exact numbers is a
+// quotient with a fraction. Other numbers are recomputed in the type that they need.
+
+class ExactNumbers : Part {
+ public:
+  using Part::Part;
+
+  /// Recomputes `made_of` of an array of exact numbers, in the type that the result needs.
+  Value made_of_exact(const Value& array, Span span,
+                      const std::function<Value(const Value&)>& made_of);
+  /// Replaces operands by their quotients if one operand is a float or the operator works on reals.
+  std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
+  /// The value of `result`, made of whole numbers on the host, beside floats.
+  std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
+                                           const Value& result, Span span);
+  /// How to repeat the operation in the type that its result needs, if converting the result would
+  /// give another number.
+  std::shared_ptr<const Remake> remake_of(ScalarOp op, const std::vector<Value>& args, Value result,
+                                          Span span);
+  /// The same for a size that was shifted, or is made of a shifted one.
+  std::shared_ptr<const Remake> host_remake(ScalarOp op, const std::vector<Value>& args,
+                                            const Value& result, Span span);
+  /// Beside an integer with a type of its own, operands whose only type comes from a shift count
+  /// become exact numbers.
+  std::vector<Value> with_adaptables(ScalarOp op, std::vector<Value> args);
+  /// The value of a name. `value` was computed once, so recomputing it must give the same number.
+  Value as_named(const Value& value, Value read);
+  /// How to recompute a choice on the device in the type that it needs.
+  std::shared_ptr<const Remake> branch_remake(const Value& test, std::span<const Value> branches,
+                                              Value result, Span span);
+  /// How to recompute an array of exact numbers, not all constant, in the type that it needs.
+  std::shared_ptr<const Remake> array_remake(const std::vector<Value>& elements, const Value& array,
+                                             Span span);
+  /// Adds the table's value beside floats, if some elements are quotients.
+  Value with_table_quotient(Value table, const std::vector<Value>& elements);
+  /// The integer, rounded toward zero, even beside floats.
+  Value without_quotient(Value value);
+  /// Converts an exact number to an operand of an operator of this type.
+  Value as_operand(ScalarOp op, const Value& value, DType type);
+  Value floor_div_of(Value a, Value b, const std::string& name, Span span);
+  /// A size, or a number made of loop variables, that may be negative: its two's complement in an
+  /// unsigned type.
+  Value as_low_bits(const Value& value, DType type);
+  /// A constant as a mask: -1 has all bits of the type set.
+  Value as_mask(const Value& value, DType type);
+  /// The low bits of a computed exact number, in a narrow type.
+  Value narrow_bits(const Value& value, DType type);
+
+ private:
+  bool is_only_signed(const Value& value, DType type) const;
+  Value signed_low_bits(const Value& value, DType type);
+  Value exact_as_float(const Value& value);
+  Value shift_count(const Value& count, DType type);
+  Value named_quotient(const Value& value, Value read);
+  Value as_natural(const Value& value, DType type);
 };
 
 }  // namespace cinch::sema

@@ -5,7 +5,7 @@
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
-#include "dsl/syntax/token.h"
+#include "dsl/syntax/token_cursor.h"
 
 namespace cinch::dsl {
 

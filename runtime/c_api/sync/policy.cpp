@@ -1,12 +1,18 @@
 // Policies of the C API.
-#include "runtime/planner/policy.h"
-
+#include <algorithm>
+#include <mutex>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "runtime/c_api/calls.h"
 #include "runtime/c_api/cinch_sync.h"
+#include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
+#include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/policy.h"
 
 // Named as the C API names them.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -134,3 +140,146 @@ cinch_status cinch_policy_get_choice(const cinch_policy* policy, size_t tensor,
     return write_struct(policy->choices[tensor], choice, "choice");
   });
 }
+
+namespace cinch::c_api {
+// The programs of one rank; see sync_handles.h.
+
+namespace {
+
+// For ranks on an emulated GPU, which only one of them may use at a time.
+std::mutex& emulated_turns() {
+  static auto* const kTurns = new std::mutex;
+  return *kTurns;
+}
+
+CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
+  if (program.loaded == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "a program for a GPU, the rank computes on the CPU");
+  }
+  to.on_cpu.push_back(program.loaded);
+  to.images.emplace_back(program.loaded, &program.loaded->image());
+  return rt::Ok{};
+}
+
+CallStatus add_on_gpu(const cinch_program& program, std::int32_t device_number,
+                      rt::SyncDevice& device, RankPrograms& to) {
+  std::unique_lock<std::mutex> turn;
+  if (device.turns != nullptr) turn = std::unique_lock(*device.turns);
+  auto loaded = load_on_gpu(program, device_number);
+  CINCH_TRY(loaded);
+  to.images.emplace_back(*loaded, &(*loaded)->image());
+  device.programs.push_back(std::move(*loaded));
+  return rt::Ok{};
+}
+
+CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std::size_t count,
+                                         const cinch_sync_options& options) {
+  const auto device = open_gpu(options.device_number);
+  CINCH_TRY(device);
+  RankPrograms programs;
+  rt::SyncDevice& made = programs.device.emplace();
+  made.stream = static_cast<rt::GpuStream>(options.stream);
+  made.has_tensors = true;
+  if ((*device)->driver().allocates_apart) made.turns = &emulated_turns();
+  for (std::size_t i = 0; i < count; ++i) {
+    CINCH_TRY(add_on_gpu(*given[i], options.device_number, made, programs));
+  }
+  if (count > 0) made.plain = made.programs[0];
+  if (count > 0 || options.plain == nullptr) return programs;
+  std::unique_lock<std::mutex> turn;
+  if (made.turns != nullptr) turn = std::unique_lock(*made.turns);
+  auto plain = load_on_gpu(*options.plain, options.device_number);
+  CINCH_TRY(plain);
+  made.plain = std::move(*plain);
+  return programs;
+}
+
+}  // namespace
+
+CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
+                                       const cinch_sync_options& options) {
+  if (count > 0 && given == nullptr) return fail(CINCH_INVALID_ARGUMENT, "programs is null");
+  for (std::size_t i = 0; i < count; ++i) {
+    if (given[i] == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a program is null");
+  }
+  if (options.device == CINCH_CUDA) return programs_on_gpu(given, count, options);
+  if (options.device != CINCH_CPU) {
+    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
+  }
+  RankPrograms programs;
+  for (std::size_t i = 0; i < count; ++i) {
+    CINCH_TRY(add_on_cpu(*given[i], programs));
+  }
+  return programs;
+}
+
+CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& options,
+                       RankPrograms& to) {
+  const auto carrier = carrier_of(program);
+  CINCH_TRY(carrier);
+  if (to.device) return add_on_gpu(**carrier, options.device_number, *to.device, to);
+  return add_on_cpu(**carrier, to);
+}
+
+// Plan "auto" of the C API; see sync_handles.h.
+
+namespace {
+
+using Samples = std::vector<rt::ConstTensorView>;
+
+// Random samples for the request's tensors, in `memory`. Their distribution affects only the
+// measurements.
+Samples make_samples(const rt::PlanRequest& request, std::vector<std::vector<float>>& memory) {
+  std::minstd_rand random(1);
+  std::normal_distribution<float> normal;
+  for (const rt::PlanTensor& tensor : request.tensors) {
+    auto& values = memory.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
+    std::ranges::generate(values, [&] { return normal(random); });
+  }
+  return {memory.begin(), memory.end()};
+}
+
+CallResult<Samples> read_samples(const cinch_tensor* given, const rt::PlanRequest& request,
+                                 const std::vector<std::size_t>& places) {
+  Samples samples;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto view = tensor_view(given, places[i]);
+    if (!view) return fail_at(places[i], view.error());
+    if (view->num_elems != request.tensors[i].num_elems()) {
+      return fail_at(places[i],
+                     {CINCH_INVALID_ARGUMENT, "a sample of another size than its tensor"});
+    }
+    samples.emplace_back(view->data, view->dtype, view->num_elems);
+  }
+  return samples;
+}
+
+}  // namespace
+
+CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::PlanRequest request,
+                                     const std::vector<std::size_t>& given, rt::SyncOptions session,
+                                     rt::Transport& transport) {
+  rt::AutoPlanInputs inputs;
+  std::vector<std::vector<float>> memory;
+  if (options.samples == nullptr) {
+    inputs.gradients = make_samples(request, memory);
+  } else {
+    auto samples = read_samples(options.samples, request, given);
+    CINCH_TRY(samples);
+    inputs.gradients = std::move(*samples);
+  }
+  if (options.piece_bytes > 0) inputs.space.piece_bytes = {options.piece_bytes};
+  if (request.lengths != rt::LengthPolicy::Auto) inputs.space.lengths = {request.lengths};
+  inputs.request = std::move(request);
+  inputs.session = std::move(session);
+  if (inputs.session.device) inputs.session.device->has_tensors = false;  // samples are not there
+  inputs.step = options.first_step;
+  if (inputs.session.threads == 0) {
+    inputs.session.threads = std::max(1U, std::thread::hardware_concurrency());
+  }
+  auto chosen = rt::choose_auto_plan(inputs, transport);
+  if (!chosen) return fail(chosen.error());
+  return std::move(*chosen);
+}
+
+}  // namespace cinch::c_api

@@ -9,8 +9,8 @@
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
-#include "runtime/c_api/tensors.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/c_api/calls.h"
+#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::c_api {

@@ -1,6 +1,10 @@
 // States of a synchronisation one by one, of the C API.
+#include <cstddef>
+
+#include "runtime/c_api/calls.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
+#include "runtime/call/list_session.h"
 
 namespace cinch::c_api {
 namespace {
@@ -111,4 +115,240 @@ cinch_status cinch_sync_states_get(cinch_sync* sync, size_t place, cinch_sync_st
 cinch_status cinch_sync_states_set(cinch_sync* sync, size_t place, const void* data, size_t size,
                                    cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) { return set(of, place, data, size); });
+}
+
+// Steps in parts, of the C API, and what steps took.
+
+namespace cinch::c_api {
+namespace {
+
+CallStatus begin_step(cinch_sync& sync, std::uint64_t step, const cinch_step_options* options) {
+  rt::StepOptions how;
+  if (options != nullptr) {
+    const auto given =
+        read_struct(options, offsetof(cinch_step_options, measures_errors), "options");
+    CINCH_TRY(given);
+    how.scale = given->scale == 0 ? 1 : given->scale;
+    how.is_sum = given->is_sum != 0;
+    how.skips_non_finite = given->skips_non_finite != 0;
+    how.measures_errors = given->measures_errors != 0;
+  }
+  CallStatus status = done(sync.session->begin_step(step, how));
+  if (status) sync.transport->stepping = &sync;
+  return status;
+}
+
+CallStatus make_ready(cinch_sync& sync, std::size_t tensor, const cinch_tensor* gradient,
+                      const cinch_tensor* update, bool is_used) {
+  const auto from = tensor_view(gradient, 0, sync.device);
+  const auto to = tensor_view(update, 0, sync.device);
+  const bool is_there = tensor < sync.plan_tensors.size();
+  if (is_there && from && to) {
+    const rt::ConstTensorView view(from->data, from->dtype, from->num_elems);
+    return done(sync.session->set_ready(sync.plan_tensors[tensor], view, *to, is_used));
+  }
+  CallError error = !is_there ? no_tensor(tensor, sync.plan_tensors.size())
+                    : !from   ? from.error()
+                              : to.error();
+  const rt::Status told = sync.session->fail_step({rt::ErrorKind::InvalidArgument, error.message});
+  if (!told) return done(told);
+  error.tensor = tensor;
+  return tl::unexpected<CallError>(std::move(error));
+}
+
+CallStatus finish_step(cinch_sync& sync, cinch_step_outcome* outcome) {
+  if (outcome != nullptr) {
+    const auto given = read_struct(outcome, sizeof(std::size_t), "outcome");
+    CINCH_TRY(given);
+  }
+  const auto ended = sync.session->finish_step();
+  if (!sync.session->is_in_step()) sync.transport->stepping = nullptr;
+  if (!ended) return fail(ended.error());
+  if (outcome == nullptr) return rt::Ok{};
+  const cinch_step_outcome told{sizeof told, ended->is_skipped ? 1 : 0};
+  return write_struct(told, outcome, "outcome");
+}
+
+CallStatus give_text(const rt::Result<std::string>& text, const char* name, void* data,
+                     std::size_t* size) {
+  if (!text) return fail(text.error());
+  return copy_out({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()}, name, data,
+                  size);
+}
+
+}  // namespace
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+
+cinch_status cinch_sync_begin(cinch_sync* sync, uint64_t step, const cinch_step_options* options,
+                              cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) { return begin_step(of, step, options); });
+}
+
+cinch_status cinch_sync_ready(cinch_sync* sync, size_t tensor, const cinch_tensor* gradient,
+                              const cinch_tensor* update, int32_t is_used, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return make_ready(of, tensor, gradient, update, is_used != 0);
+  });
+}
+
+int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor) {
+  const bool is_there = sync != nullptr && tensor < sync->plan_tensors.size();
+  return is_there && sync->session->is_done(sync->plan_tensors[tensor]) ? 1 : 0;
+}
+
+cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
+    if (tensor >= sync->plan_tensors.size()) {
+      return tl::unexpected<CallError>(no_tensor(tensor, sync->plan_tensors.size()));
+    }
+    return done(sync->session->wait_for(sync->plan_tensors[tensor]));
+  });
+}
+
+cinch_status cinch_sync_finish(cinch_sync* sync, cinch_step_outcome* outcome, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) { return finish_step(of, outcome); });
+}
+
+cinch_status cinch_sync_report(cinch_sync* sync, void* data, size_t* size, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return give_text(of.session->report(), "the report", data, size);
+  });
+}
+
+cinch_status cinch_sync_trace(cinch_sync* sync, void* data, size_t* size, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return give_text(of.session->trace(), "the timeline", data, size);
+  });
+}
+
+// Calls of the C API on buffers of many tensors.
+
+namespace cinch::c_api {
+namespace {
+
+CallStatus found(const rt::ListStatus& status) {
+  if (status) return rt::Ok{};
+  return fail_at(status.error().place, fail(status.error().error).value());
+}
+
+// Sets the session's `tensors` to those of a bucket; `is_first`: is it the first of the call's
+// buckets?
+CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_first) {
+  cinch_session& session = *call.session;
+  const auto given = read_struct(bucket, sizeof *bucket, "bucket");
+  CINCH_TRY(given);
+  const auto dtype = dtype_of(given->dtype);
+  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given->dtype));
+  if (given->data == nullptr && given->num_elements > 0) {
+    return fail(CINCH_INVALID_ARGUMENT, "a bucket's data is null");
+  }
+  std::vector<std::int64_t>& num_elems = session.num_elems;
+  num_elems.clear();
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const std::size_t tensor = call.tensor_at(i), size = session.list->size();
+    if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
+    num_elems.push_back(session.list->num_elems(tensor));
+  }
+  rt::Bucket flat{given->data, *dtype, given->num_elements, {}};
+  if (given->offsets != nullptr) flat.offsets = {given->offsets, call.count};
+  CallStatus status = found(rt::bucket_tensors(flat, num_elems, session.tensors));
+  if (!status || call.count == 0) return status;
+  status = check_device(given->device, session.device);
+  if (status) status = call.take_place(given->device_number, given->stream, is_first);
+  return status ? status : fail_at(0, std::move(status.error()));
+}
+
+CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* arena) {
+  const auto given = read_struct(arena, sizeof *arena, "arena");
+  CINCH_TRY(given);
+  const bool has_arrays = given->offsets != nullptr && given->sizes != nullptr;
+  if (call.count > 0 && (given->data == nullptr || !has_arrays)) {
+    return fail(CINCH_INVALID_ARGUMENT, "an arena's data, offsets or sizes are null");
+  }
+  return rt::PayloadArena{static_cast<std::uint8_t*>(given->data),
+                          given->capacity,
+                          {given->offsets, call.count},
+                          {given->sizes, call.count}};
+}
+
+CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* payloads) {
+  cinch_session& session = *call.session;
+  CallStatus status = read_bucket(call, gradients, true);
+  if (!status) return status;
+  const auto arena = read_arena(call, payloads);
+  CINCH_TRY(arena);
+  session.bounds.resize(call.count);
+  status = call.payload_bounds(session.bounds.data());
+  if (status) status = done(rt::arena_rooms(*arena, session.bounds, session.rooms));
+  if (!status) return status;
+  session.slots.clear();
+  for (const std::span<std::uint8_t> room : session.rooms) session.slots.push_back({room, {}});
+  if (status = call.encode(); !status) return status;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const rt::PayloadSlot& slot = session.slots[i];
+    arena->sizes[i] = call.is_on_gpu() ? slot.room.size() : slot.bytes.size();
+  }
+  if (!call.is_on_gpu()) {
+    payloads->size = rt::close_arena(*arena);
+  } else {
+    payloads->size = call.count == 0 ? 0 : arena->offsets.back() + arena->sizes.back();
+  }
+  return status;
+}
+
+CallStatus read_payloads(const Call& call, const cinch_arena* payloads) {
+  const auto arena = read_arena(call, payloads);
+  CINCH_TRY(arena);
+  return found(rt::arena_payloads(*arena, call.session->payloads));
+}
+
+}  // namespace
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+namespace rt = cinch::rt;
+
+cinch_status cinch_encode_bucket(cinch_session* session, uint64_t step, const size_t* which,
+                                 size_t count, const cinch_bucket* gradients, cinch_arena* payloads,
+                                 cinch_error* error) {
+  const Call call{session, step, which, count};
+  return run_call(call, {}, error, [&] { return encode(call, gradients, payloads); });
+}
+
+cinch_status cinch_decode_bucket(cinch_session* session, uint64_t step, const size_t* which,
+                                 size_t count, const cinch_arena* payloads,
+                                 const cinch_bucket* outputs, cinch_error* error) {
+  const Call call{session, step, which, count};
+  return run_call(call, {}, error, [&] {
+    CallStatus status = read_bucket(call, outputs, true);
+    if (status) status = read_payloads(call, payloads);
+    return status ? call.decode() : status;
+  });
+}
+
+cinch_status cinch_decode_add_bucket(cinch_session* session, uint64_t step, const size_t* which,
+                                     size_t count, const cinch_arena* payloads,
+                                     const cinch_bucket* outputs, cinch_error* error) {
+  const Call call{session, step, which, count};
+  return run_call(call, {}, error, [&] {
+    CallStatus status = read_bucket(call, outputs, true);
+    if (status) status = call.take_floats("an output of decode-and-add");
+    if (status) status = read_payloads(call, payloads);
+    return status ? call.decode_add() : status;
+  });
+}
+
+cinch_status cinch_finish_bucket(cinch_session* session, uint64_t step, const size_t* which,
+                                 size_t count, const cinch_bucket* sums,
+                                 const cinch_bucket* updates, cinch_error* error) {
+  const Call call{session, step, which, count};
+  return run_call(call, {}, error, [&] {
+    CallStatus status = read_bucket(call, sums, true);
+    if (status) status = call.take_floats("a sum");
+    if (status) status = read_bucket(call, updates, false);
+    return status ? call.finish() : status;
+  });
 }

@@ -1,8 +1,10 @@
 // Reads and writes whole files as bytes. Reading takes no more than the file's format allows, since
 // the file may be an endless device. Writing never leaves half a file visible.
 #pragma once
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -12,12 +14,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "runtime/core/error.h"
 
 namespace cinch::rt {
-
 /// The error of a system call on a file. `verb`: "read" or "write". Too many open files in the
 /// process is not an error of the file (Unavailable).
 tl::unexpected<Error> file_error(std::string_view verb, const std::string& name, int code);
@@ -109,5 +111,23 @@ Status write_file_bytes(const std::filesystem::path& path, std::span<const std::
 
 /// Writes all bytes, in several calls if need be. Returns 0, or the errno of the call that failed.
 int write_all(int descriptor, std::span<const std::uint8_t> bytes);
+
+// Keeps the files that a stranger's text names within a folder.
+
+/// Does `path` lie below `folder`, links and `..` resolved? Every path lies below an empty name.
+inline bool lies_below(const std::filesystem::path& path, const std::string& folder) {
+  if (folder.empty()) return true;
+  std::error_code error;
+  const auto root = std::filesystem::canonical(folder, error);
+  if (error) return false;
+  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  return !error &&
+         std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
+}
+
+/// Why a file elsewhere is not read.
+inline std::string confined_text(const std::string& folder) {
+  return "only files below '" + folder + "' are read";
+}
 
 }  // namespace cinch::rt

@@ -1,8 +1,9 @@
-// The range of a number's values, as analyses find it.
+// The range of a number's values, as analyses find it; the median of measurements.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "runtime/core/numbers/dtype.h"
 
@@ -25,6 +26,13 @@ inline NumberRange all_numbers(DType dtype) {
   if (!is_int(dtype)) return {-kInfinity, kInfinity, true};
   const double top = std::ldexp(1.0, dtype.bits - (is_signed_int(dtype) ? 1 : 0)) - 1;
   return {is_signed_int(dtype) ? -top - 1 : 0, top};
+}
+
+/// NaN without values; the larger one of two in the middle.
+inline double median(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 inline NumberRange joined(const NumberRange& a, const NumberRange& b) {

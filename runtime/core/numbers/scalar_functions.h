@@ -5,7 +5,7 @@
 
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/core/error.h"
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/sizes/host_expr.h"
 
 namespace cinch {

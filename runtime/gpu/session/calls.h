@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "runtime/core/error.h"
-#include "runtime/gpu/session/blocks.h"
 #include "runtime/gpu/session/core.h"
-#include "runtime/gpu/session/memory.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {

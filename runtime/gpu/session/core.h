@@ -1,10 +1,13 @@
 // What the parts of a session on a GPU share: the program, the tensors and parameters, and for each
 // kind of call what it does and the tables that its launches read.
 #pragma once
+
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/call/tensor_facts.h"
@@ -14,10 +17,8 @@
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session/session.h"
-#include "runtime/gpu/tables.h"
 
 namespace cinch::rt {
-
 /// What one kind of call does, in order, and the launches that it does it by.
 struct GpuCallPlan {
   std::vector<PlannedLaunch> steps;
@@ -117,6 +118,101 @@ class GpuSessionPart {
 
  private:
   GpuSessionCore& core_;
+};
+
+// The memory of a session on a GPU: measured when it opens, made once, and where everything is in
+// it.
+
+class GpuSessionMemory : public GpuSessionPart {
+ public:
+  using GpuSessionPart::GpuSessionPart;
+  ~GpuSessionMemory() { arena_.used_until(core().order.end()); }
+
+  // ---- opening ----
+  /// The most bytes of every buffer of every tensor, as pieces of the arena.
+  Status measure();
+  /// Of other parts, which add what they need before it is made.
+  GpuArena& arena() { return arena_; }
+  const GpuArena& arena() const { return arena_; }
+  Status make(GpuStream stream);
+
+  // ---- where it is ----
+  /// Of what the session holds itself.
+  GpuAddress own_address(std::size_t tensor, BufferIndex b) const;
+  GpuArena::Piece piece(std::size_t tensor, BufferIndex b) const { return pieces_[tensor][b]; }
+  /// By tensor and buffer: the largest a buffer gets.
+  const std::vector<std::vector<std::int64_t>>& capacities() const { return capacities_; }
+  GpuAddress status_words() const { return arena_.address(call_words_); }
+  GpuAddress counts() const;
+  GpuAddress outcomes() const { return arena_.address(outcomes_); }
+  GpuAddress swapped() const { return arena_.address(swapped_); }
+  GpuArena::Piece swapped_piece() const { return swapped_; }
+
+  /// Status words and counts are zero at the start of each call.
+  Status begin_call(GpuStream stream) const;
+
+ private:
+  Status check_states(std::size_t tensor) const;
+  Status measure_tensor(std::size_t tensor);
+  Status measure_buffer(std::size_t tensor, BufferIndex b);
+  std::string largest_that_follows_step() const;
+  Status place(GpuStream stream);
+  Status clear(GpuArena::Piece piece, GpuStream stream) const;
+  Status send_constants(GpuStream stream);
+  void place_buffers(EntryKind kind);
+
+  GpuArena arena_;
+  std::vector<std::vector<GpuArena::Piece>> pieces_;  // kNone: the caller's
+  std::vector<std::vector<std::int64_t>> capacities_;
+  std::vector<GpuArena::Piece> constants_;                 // by constant
+  std::vector<GpuArena::Piece> scratch_in_, scratch_out_;  // f32, by tensor; may be kNone
+  std::array<GpuArena::Piece, kNumEntries> table_pieces_{};
+  GpuArena::Piece call_words_ = 0, swapped_ = 0, outcomes_ = 0;
+  std::size_t call_words_bytes_ = 0;
+};
+
+// How many blocks each launch of a session on a GPU takes, where those of each tensor begin, and
+// what needs no more than one.
+
+class GpuBlocks : public GpuSessionPart {
+ public:
+  GpuBlocks(GpuSessionCore& core, GpuSessionMemory& memory)
+      : GpuSessionPart(core), memory_(memory) {}
+
+  // ---- opening, in this order ----
+  /// Asks for memory of the table.
+  void measure();
+  Status count();
+  /// Makes launches of the steps that were planned.
+  void batch_steps();
+  Status send(GpuStream stream);
+
+  // ---- launches ----
+  std::uint32_t num_blocks(const PlannedLaunch& step) const { return num_blocks_[shape_of(step)]; }
+  /// Where the launch finds the first block of each tensor; 0 of one tensor.
+  GpuAddress first_block(const PlannedLaunch& step) const;
+
+ private:
+  /// Launches that take the same blocks: of a kernel, then of services, folds, seals and fills.
+  std::size_t num_shapes() const { return image().kernels.size() + 4; }
+  std::size_t shape_of(const PlannedLaunch& step) const;
+  Result<std::int64_t> blocks_of(std::size_t shape, std::size_t tensor) const;
+  Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
+  std::int64_t that_fit(std::int64_t blocks, std::int64_t resident) const;
+  std::int64_t service_blocks(const TensorFacts& tensor) const;
+  std::int64_t fold_blocks(const TensorFacts& tensor) const;
+  std::int64_t fill_blocks(const TensorFacts& tensor) const;
+  std::int64_t seal_blocks(std::size_t tensor) const;
+  bool are_fields_in_place() const;
+  bool is_narrow(const PlannedLaunch& step) const;
+  bool is_narrow_service(const PlannedLaunch& step) const;
+
+  GpuSessionMemory& memory_;
+  GpuArena::Piece first_blocks_ = GpuArena::kNone;  // of one tensor there is no table
+  // By shape: blocks; where those of each tensor begin, as num_tensors + 1 words; and whether no
+  // tensor has more than one.
+  std::vector<std::uint32_t> num_blocks_, block_begins_;
+  std::vector<bool> is_narrow_shape_;
 };
 
 }  // namespace cinch::rt

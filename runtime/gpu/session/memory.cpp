@@ -1,12 +1,15 @@
-// Bodies of memory.h.
-#include "runtime/gpu/session/memory.h"
-
+// Opening a session on a GPU: launches planned, memory measured and made, constants and states
+// sent.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "runtime/call/entries.h"
+#include "runtime/call/joins.h"
+#include "runtime/gpu/session/core.h"
+#include "runtime/gpu/session/session_impl.h"
 #include "runtime/image/image.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 namespace {
@@ -195,6 +198,100 @@ GpuAddress GpuSessionMemory::counts() const {
 Status GpuSessionMemory::begin_call(GpuStream stream) const {
   const GpuCode code = device().driver().fill(status_words(), 0, call_words_bytes_, stream);
   return device().status(code, "beginning a call");
+}
+
+namespace {
+
+TensorFacts facts_of(const ProgramInfo& info, const GpuSessionOptions& options,
+                     const ListTensor& shape) {
+  return facts_for(info, {shape.rows, shape.cols, options.world, options.worker, options.seed,
+                          shape.tensor, shape.piece});
+}
+
+}  // namespace
+
+GpuSessionCore::GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts)
+    : program(std::move(loaded)),
+      options(std::move(opts)),
+      tuning(options.tuning ? *options.tuning : gpu_tuning(program->device()->arch())),
+      layout(gpu_tensor_layout(program->image())),
+      parameters(program->info()),
+      largest(program->info()),
+      order(program->device()) {
+  for (const ListTensor& shape : options.tensors) {
+    facts.push_back(facts_of(program->info(), options, shape));
+  }
+  memos.resize(facts.size());
+}
+
+BufferIndex GpuSessionCore::buffer_of(BufferRole role, std::uint32_t role_index) const {
+  const auto& buffers = image().buffers;
+  for (BufferIndex b = 0; b < buffers.size(); ++b) {
+    if (buffers[b].role == role && buffers[b].role_index == role_index) return b;
+  }
+  return kNoIndex;
+}
+
+HostEnv GpuSessionCore::env(std::size_t tensor, std::uint64_t step) const {
+  HostEnv env = host_env(facts[tensor], parameters, step);
+  memos[tensor].bind(info().exprs, env);
+  env.memo = &memos[tensor];
+  return env;
+}
+
+Result<StepBounds> GpuSessionCore::over_steps(const HostExprPool& pool, HostExprId expr,
+                                              const TensorFacts& tensor) const {
+  auto first = bounds_over_steps(pool, expr, host_env(tensor, parameters, 0));
+  auto second = bounds_over_steps(pool, expr, host_env(tensor, largest, 0));
+  if (!first) return first;
+  if (!second) return second;
+  return StepBounds{std::min(first->least, second->least), std::max(first->most, second->most)};
+}
+
+namespace {
+
+Status set_parameters(GpuSessionCore& core) {
+  for (const auto& [name, value] : core.options.parameters) {
+    CINCH_TRY(core.parameters.set(name, value));
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  for (const auto& [name, value] : core.options.largest_parameters) {
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Status GpuSession::Impl::make_memory(GpuStream stream) {
+  const GpuDevice::Scope scope(core.device());
+  CINCH_TRY(memory.make(stream));
+  return blocks.send(stream);
+}
+
+Status GpuSession::Impl::open(GpuStream stream) {
+  const DType dtype = core.options.dtype;
+  if (dtype != kF32 && dtype != kF16 && dtype != kBF16) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("tensors of {}: f32, f16 and bf16 are taken", dtype_name(dtype)));
+  }
+  core.stream = stream;
+  views.reserve();
+  CINCH_TRY(set_parameters(core));
+  CINCH_TRY(GpuPlanning(core).plan());
+  for (GpuCallPlan& plan : core.plans) plan.kernels = &core.program->kernels();
+  CINCH_TRY(memory.measure());
+  blocks.measure();
+  states.measure();
+  CINCH_TRY(blocks.count());
+  blocks.batch_steps();
+  CINCH_TRY(core.order.open());
+  if (Status status = core.order.run(stream, [&] { return make_memory(stream); }); !status) {
+    return status;
+  }
+  calls.note_what_follows_step();
+  if (core.plan_of(EntryKind::Init).steps.empty()) return Ok{};
+  return calls.call(EntryKind::Init, 0, stream);
 }
 
 }  // namespace cinch::rt

@@ -1,7 +1,7 @@
 // The door of a session on a GPU.
 #include "runtime/gpu/session/session.h"
 
-#include "runtime/call/entries.h"
+#include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
 
 namespace cinch::rt {

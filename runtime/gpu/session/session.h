@@ -17,7 +17,7 @@
 // last, at first that of opening.
 //
 // A session closes when its work is done. Where calls were captured, the whole context is waited
-// for; while the driver refuses that, because a stream captures, memory is kept (freeing.h).
+// for; while the driver refuses that, because a stream captures, memory is kept (device.h).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,7 @@
 #include "runtime/core/memory_source.h"
 #include "runtime/gpu/program.h"
 #include "runtime/payload/payload.h"
-#include "runtime/tuning/numbers.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 

@@ -1,8 +1,7 @@
-// Bodies of sync.h.
-#include "runtime/gpu/session/sync.h"
+#include "runtime/gpu/session/session_impl.h"
 
-#include "runtime/call/entries.h"
-#include "runtime/collective/routes.h"
+#include "runtime/call/joins.h"
+#include "runtime/collective/join_ranks.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/image/image.h"
 

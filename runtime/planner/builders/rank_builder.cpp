@@ -1,10 +1,9 @@
-// Bodies of rank_builder.h.
-#include "runtime/planner/builders/rank_builder.h"
+#include "runtime/planner/builders/builders.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/call/bucket.h"
+#include "runtime/call/list_session.h"
 
 namespace cinch::rt {
 namespace {

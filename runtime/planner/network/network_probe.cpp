@@ -1,4 +1,4 @@
-// Bodies of network_model.h. Ranks meet before each measured exchange and use the longest of their
+// Ranks meet before each measured exchange and use the longest of their
 // times. How often and how far they go on follows from these times alone, so it is the same on all
 // ranks.
 #include "runtime/planner/network/network_model.h"

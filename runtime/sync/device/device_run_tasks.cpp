@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/call/bucket.h"
+#include "runtime/call/list_session.h"
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {

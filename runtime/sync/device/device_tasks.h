@@ -4,22 +4,286 @@
 // known late. On a host tasks of both lanes run at once, so a protocol uses nothing that tasks
 // share.
 #pragma once
+
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
+#include "runtime/collective/transport.h"
 #include "runtime/device/compute_device.h"
-#include "runtime/sync/device/device_lists.h"
-#include "runtime/sync/device/device_memory.h"
+#include "runtime/gpu/device.h"
+#include "runtime/plan/plan.h"
 #include "runtime/sync/device/device_sums.h"
-#include "runtime/sync/device/device_tensors.h"
-#include "runtime/sync/device/device_wire.h"
+#include "runtime/sync/plan_runner.h"
 #include "runtime/sync/protocol_parts.h"
-#include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/states/restore_states.h"
+#include "runtime/sync/step_tensors.h"
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
+// Memory of a step's values on a device: the wire, sums, and f32 copies of the user's tensors if
+// these lie elsewhere or have another type.
+
+struct DeviceMemoryNeeds {
+  PieceList apart;                   // pieces whose result may not overwrite its input
+  std::uint64_t gathered_bytes = 0;  // size of gathering()
+  std::span<std::uint8_t> wire;      // the wire of a host, which has no other; outlives the memory
+};
+
+class DeviceMemory {
+ public:
+  /// `plan` and `device` outlive this. Errors: OutOfMemory, Device.
+  static Result<DeviceMemory> make(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
+                                   const DeviceMemoryNeeds& needs);
+
+  std::span<std::uint8_t> wire() const { return wire_; }
+  /// Place of payloads before they are joined.
+  std::uint8_t* gathering() const { return gathering_; }
+
+  std::uint8_t* slot(std::uint32_t slot) const { return wire_.data() + own_->slots[slot].offset; }
+  /// f32; null if no task of this rank adds up the piece, or if it has no elements.
+  std::uint8_t* sum(std::uint32_t piece) const { return sums_[piece]; }
+  std::uint8_t* apart(std::uint32_t piece) const { return apart_[piece]; }
+  /// f32 of the gradient, later of the update: a plan reads no gradient after it wrote the update.
+  /// On a GPU the first call makes memory for all pieces. Errors: OutOfMemory, Device.
+  Result<std::uint8_t*> values(std::uint32_t piece);
+  /// The same as f16 or bf16.
+  Result<std::uint8_t*> halves(std::uint32_t piece);
+
+ private:
+  // Memory that the first request makes.
+  struct Copies {
+    std::int64_t element_bytes = 0;
+    std::vector<std::uint8_t*> pieces;
+    std::vector<MemoryPieces> memory;
+  };
+  DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device);
+  Result<std::uint8_t*> copy_of(Copies& copies, std::uint32_t piece);
+
+  const Plan* plan_;
+  const RankPlan* own_;
+  ComputeDevice* device_;
+  MemoryPieces memory_;
+  std::span<std::uint8_t> wire_;
+  std::uint8_t* gathering_ = nullptr;
+  std::vector<std::uint8_t*> sums_, apart_;  // by piece
+  Copies values_, halves_;
+};
+
+// The sessions of a rank on its device: a list for each codec and site.
+
+/// The sessions of one codec at one site. On a host a list has all pieces there. On a GPU, where
+/// one launch serves a list, it has the pieces of a group, or one piece that meets other ranks.
+struct DeviceList {
+  static constexpr std::uint32_t kNoEntry = UINT32_MAX;
+
+  PieceList pieces;                    // by entry
+  std::vector<std::uint32_t> entries;  // by piece; kNoEntry: none
+  std::vector<std::uint64_t> bounds;   // by entry: the largest payload in this step
+  bool only_decodes = false;           // holds no states
+  std::unique_ptr<ListSession> sessions;
+  std::vector<const Task*> begun;  // tasks whose calls were begun and not yet collected
+
+  std::size_t entry_of(std::uint32_t piece) const { return entries[piece]; }
+  bool has(std::uint32_t piece) const {
+    return piece < entries.size() && entries[piece] != kNoEntry;
+  }
+  /// Adds a piece that it does not have.
+  void add(std::uint32_t piece);
+};
+
+class DeviceLists {
+ public:
+  // Codec, site, and on a GPU the first piece.
+  using Key = std::tuple<std::uint32_t, Site, std::uint32_t>;
+  /// What sessions are told of their rank.
+  struct Rank {
+    std::uint32_t world = 1, rank = 0;
+    std::uint64_t seed = 0;
+  };
+
+  /// `plan` and `device` outlive this.
+  DeviceLists(const Plan& plan, ComputeDevice& device, const Rank& rank)
+      : plan_(plan), device_(device), rank_(rank) {
+    for (std::uint32_t codec = 0; codec < device.num_programs(); ++codec)
+      carried_.push_back(codec_carried_by(plan, codec));
+  }
+
+  /// Notes the sessions that a task needs; `open` then opens them all.
+  void need(const Task& task);
+  Status open();
+  Status open(std::uint32_t codec, Site site, DeviceList& list);
+  void close() { lists_.clear(); }
+  bool is_carrier(std::uint32_t codec) const { return carried_[codec].has_value(); }
+
+  std::map<Key, DeviceList>& all() { return lists_; }
+  const std::map<Key, DeviceList>& all() const { return lists_; }
+  /// The list of the pieces of one of the task's groups.
+  DeviceList& of(const Task& task, Site site, std::uint32_t first_piece) {
+    return lists_.at(key_of(codec_of(plan_, task), site, first_piece));
+  }
+
+  /// Calls on_list(list, pieces, place) for each list that has pieces of the task. The pieces of a
+  /// list are consecutive in the task, from `place` on.
+  template <typename OnList>
+  Status for_each(const Task& task, Site site, const OnList& on_list);
+
+  /// Names the piece at fault.
+  Status named(const ListStatus& status, const PieceList& pieces) const;
+  /// Valid until the next call.
+  ListCall call_on(const DeviceList& list, const PieceList& pieces, std::uint64_t step);
+  /// Waits for the stream and sets outcomes(). Errors: those of the pieces' last calls, named.
+  Status collect(DeviceList& list);
+  /// By entry of the list that was collected last.
+  const std::vector<TensorOutcome>& outcomes() const { return outcomes_; }
+  /// Checks how a call of the task, or all of them, went: now, or at the step's end if
+  /// `is_deferred`.
+  Status check(DeviceList& list, const Task& task, bool is_deferred);
+  Status check(const Task& task, Site site, bool is_deferred);
+  /// Checks those that were deferred.
+  Status collect_begun();
+
+ private:
+  std::uint64_t seed_at(std::uint32_t codec, Site site) const;
+  Key key_of(std::uint32_t codec, Site site, std::uint32_t first_piece) const {
+    return {codec, site, device_.is_host() ? 0 : first_piece};
+  }
+  Status collect_begun(DeviceList& list);
+
+  const Plan& plan_;
+  ComputeDevice& device_;
+  Rank rank_;
+  std::map<Key, DeviceList> lists_;
+  // By codec: the codec whose sums it carries, if any
+  std::vector<std::optional<std::uint32_t>> carried_;
+  // Data of the running call; the vectors keep their memory.
+  PieceList pieces_;
+  std::vector<std::size_t> which_;
+  std::vector<TensorOutcome> outcomes_;
+};
+
+template <typename OnList>
+Status DeviceLists::for_each(const Task& task, Site site, const OnList& on_list) {
+  const std::size_t num_groups = task.groups.size(), count = device_.is_host() ? num_groups : 1;
+  std::size_t place = 0;
+  for (std::size_t begin = 0; begin < num_groups; begin += count) {
+    if (device_.is_host()) list_pieces(plan_, task, pieces_);
+    const PieceList& pieces = device_.is_host() ? pieces_ : plan_.groups[task.groups[begin]].pieces;
+    if (pieces.empty()) continue;
+    Status status = on_list(of(task, site, pieces[0]), pieces, place);
+    if (!status) return status;
+    place += pieces.size();
+  }
+  return Ok{};
+}
+
+// The user's tensors of a rank, and the sums that its tasks make, as lists of sessions take them.
+// The tensors lie in memory of the host or of the device, as f32 or narrower.
+
+class DeviceTensors {
+ public:
+  struct Options {
+    bool has_tensors = true;   // as in DeviceTaskOptions
+    bool is_deferred = false;  // does a task end when its work is on the stream?
+  };
+  /// All outlive this.
+  DeviceTensors(const Plan& plan, ComputeDevice& device, DeviceMemory& memory, Options options);
+
+  /// Forgets what the step before has made of the gradients.
+  void begin_step() { has_gradient_.assign(plan_.pieces.size(), false); }
+
+  std::int64_t num_elems(std::uint32_t piece) const { return plan_.pieces[piece].num_elems; }
+  std::size_t f32_bytes(std::uint32_t piece) const {
+    return static_cast<std::size_t>(num_elems(piece)) * 4;
+  }
+  TensorView f32_view(std::uint8_t* data, std::uint32_t piece) const {
+    return {data, kF32, num_elems(piece)};
+  }
+
+  std::span<float> sum_of(std::uint32_t piece) const;
+  ConstTensorView value_of(std::uint32_t piece, Value which, PieceMemory& memory) const;
+  /// The value in a form that lists take.
+  Result<ConstTensorView> source(std::uint32_t piece, Value which, PieceMemory& memory);
+  /// The value as f32, copied and converted if need be.
+  Result<const std::uint8_t*> f32_source(std::uint32_t piece, Value which, PieceMemory& memory);
+  /// Sets `targets` to the arrays to which lists write a value of each piece.
+  Status find_targets(const PieceList& pieces, Value which, PieceMemory& memory,
+                      std::vector<TensorView>& targets);
+  /// Copies updates from `from`, by piece, to the user's tensors, which hold them when the step
+  /// ends.
+  Status give_updates(std::span<const std::uint32_t> pieces, std::span<const TensorView> from,
+                      PieceMemory& memory);
+
+ private:
+  Status copy_values(std::uint32_t piece, ConstTensorView view);
+  Result<TensorView> target(std::uint32_t piece, Value which, PieceMemory& memory);
+  Status narrow_updates(std::span<const std::uint32_t> pieces, std::span<const TensorView> from,
+                        DType dtype, PieceMemory& memory);
+  Status give_update(std::uint32_t piece, const TensorView& from, PieceMemory& memory);
+  /// `which`: twice the piece, plus one for its update.
+  Status check_user(const void* data, std::size_t which);
+
+  const Plan& plan_;
+  ComputeDevice& device_;
+  DeviceMemory& memory_;
+  Options options_;
+  std::vector<bool> has_gradient_;  // by piece: has this step made its f32?
+  // By check_user's number: the last address that was the device's
+  std::vector<const void*> checked_;
+  std::vector<ArrayPair> pairs_;  // of the running call; keeps its memory
+};
+
+// The part of a rank's wire that stays on its device. Exchanges use it there, after tasks that may
+// only have been put on the stream. The rest of the wire lies on the host: lengths, outcomes of
+// `sync` calls, exchanges of kinds that the transport does not take from a device, and payloads
+// that the host adds up (Spread, Join). If the transport does not take the device's memory at all,
+// all of the wire lies on the host.
+
+class DeviceWire {
+ public:
+  /// Opens the wire. `plan` and `transport` outlive this; destroy it before the memory. Whoever
+  /// opens or ends it holds the device's turn. `adds_there`: by codec, whether its payloads are
+  /// added on the device. Errors: OutOfMemory, Device.
+  static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan, const LentMemory& wire,
+                                                  GpuStream stream, Transport& transport,
+                                                  const std::vector<bool>& adds_there);
+  ~DeviceWire();
+  DeviceWire(const DeviceWire&) = delete;
+  DeviceWire& operator=(const DeviceWire&) = delete;
+
+  /// Does any part of the wire lie on the device?
+  bool is_used() const { return is_used_; }
+  bool has(std::uint32_t slot) const { return is_used_ && !is_on_host_[slot]; }
+
+  /// Records the end of the task's work on the stream. Call it in the device's turn.
+  Status mark_end(const Task& task);
+  /// The place for an exchange; all tasks before it must have been marked.
+  Result<WirePlace> place_of(const Task& exchange, PieceMemory& memory);
+
+ private:
+  DeviceWire(const Plan& plan, LentMemory wire, GpuStream stream, Transport& transport);
+  Status make_events();
+  bool has_slots_of(const Task& exchange) const;
+  std::size_t index_of(const Task& task) const {
+    return static_cast<std::size_t>(&task - own_.tasks.data());
+  }
+
+  const RankPlan& own_;
+  const LentMemory wire_;
+  const GpuDevice* device_;
+  GpuStream stream_;
+  Transport& transport_;
+  bool is_used_ = false;
+  std::vector<bool> is_on_host_;  // by slot
+  std::vector<GpuEvent> ends_;    // by task: an event at its end; null: no exchange waits for it
+  // A stream that has only the waits of exchanges, so that an exchange does not wait for later work
+  // on the rank's stream.
+  GpuStream order_ = nullptr;
+};
 
 struct DeviceTaskOptions {
   std::uint32_t world = 1, rank = 0;
@@ -111,7 +375,7 @@ class DeviceTasks : public RankTasks {
   Status finish(const Task& task, PieceMemory& memory);
   Status finish_by_list(const Task& task, PieceMemory& memory);
 
-  // ---- device_meetings.cpp ----
+  // ---- device_memory.cpp ----
   Status run_part(const Task& task, PieceMemory& memory);
   Status synchronise_pieces(const Task& task, PieceMemory& memory, RankExchange& ranks);
 

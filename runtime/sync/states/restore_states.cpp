@@ -1,4 +1,3 @@
-// Bodies of restore_states.h.
 #include "runtime/sync/states/restore_states.h"
 
 #include <fmt/format.h>

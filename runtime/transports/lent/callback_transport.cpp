@@ -1,4 +1,4 @@
-// Bodies of callback_transport.h: converts exchanges to C and back.
+// Converts exchanges to C and back.
 #include "runtime/transports/lent/callback_transport.h"
 
 #include <fmt/format.h>

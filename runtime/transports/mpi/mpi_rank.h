@@ -2,16 +2,168 @@
 // MPI. Other exchanges are messages: they can name the rank that is waited for, and have no limit
 // of size. Open MPI's own non-blocking collectives of these kinds use the same messages.
 #pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "runtime/collective/transport.h"
+#include "runtime/gpu/device.h"
 #include "runtime/transports/mpi/mpi_abi.h"
-#include "runtime/transports/mpi/mpi_memory.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::rt {
+// A device whose memory sessions have lent. MPI gets only memory of the transport there, as on the
+// host: operations that MPI has not finished when a rank gives up may go on using it, and the
+// session's memory stays the session's own. A copy within the device is cheap compared with a
+// network. MPI follows no streams: it reads what was copied before, and what it has written is
+// copied out after the work that the exchange follows.
+
+/// Memory of one exchange; reused for the next one.
+struct MpiStaging {
+  GpuMemory memory;
+  GpuEvent comes_after = nullptr, is_copied = nullptr;
+  bool is_used = false;
+
+  std::span<std::uint8_t> bytes() const {
+    return {reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
+                memory.address()),
+            memory.size_bytes()};
+  }
+};
+
+class MpiDevice {
+ public:
+  /// Errors: Device.
+  static Result<std::unique_ptr<MpiDevice>> open(const LentMemory& first);
+  /// Destroy it in the device's turn. Staging that is still in use is kept to the end of the
+  /// process.
+  ~MpiDevice();
+  MpiDevice(const MpiDevice&) = delete;
+  MpiDevice& operator=(const MpiDevice&) = delete;
+
+  /// Holds the device's turn, and makes its context current on this thread, while this lives.
+  class Turn {
+   public:
+    explicit Turn(const MpiDevice& of)
+        : lock_(of.turns_ == nullptr ? std::unique_lock<std::mutex>()
+                                     : std::unique_lock(*of.turns_)),
+          scope_(*of.device_) {}
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    GpuDevice::Scope scope_;
+  };
+
+  const GpuDevice& device() const { return *device_; }
+  void add(std::span<std::uint8_t> lent) { lent_.push_back(lent); }
+  /// Returns false if nothing that begins there was lent.
+  bool remove(std::span<std::uint8_t> lent);
+  bool is_idle() const { return lent_.empty(); }
+  /// Does lent memory contain all of these bytes?
+  bool has(std::span<const std::uint8_t> bytes) const;
+
+  // ---- call these in the device's turn ----
+
+  /// Takes staging of this size. Errors: OutOfMemory, Device.
+  Result<MpiStaging*> take(std::uint64_t size_bytes);
+  /// Later copies come after the present work on `after`; null: after nothing.
+  Status begin_input(MpiStaging& staging, GpuStream after) const;
+  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
+  Status end_input(MpiStaging& staging) const;
+  Status begin_output(MpiStaging& staging, GpuStream after) const;
+  Status copy_out(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
+  Status end_output(MpiStaging& staging) const;
+  /// Are the copies that were begun done?
+  Result<bool> is_copied(const MpiStaging& staging) const;
+  /// Waits for the work on a stream.
+  Status wait_for(GpuStream stream) const;
+  /// Waits for all copies.
+  Status wait() const;
+
+ private:
+  MpiDevice(std::shared_ptr<const GpuDevice> device, std::mutex* turns)
+      : device_(std::move(device)), turns_(turns) {}
+  const GpuDriver& driver() const { return device_->driver(); }
+  Status start();
+  Result<MpiStaging*> make();
+  Status grow(MpiStaging& staging, std::uint64_t size_bytes) const;
+  Status copy(std::span<std::uint8_t> to, std::span<const std::uint8_t> from,
+              GpuStream stream) const;
+
+  std::shared_ptr<const GpuDevice> device_;
+  std::mutex* turns_;
+  // Streams of copies that MPI reads, which may wait for work of the rank, and of copies of what
+  // MPI wrote.
+  GpuStream inputs_ = nullptr, outputs_ = nullptr;
+  std::vector<std::span<std::uint8_t>> lent_;
+  std::deque<MpiStaging> stagings_;
+};
+
+// Data of exchanges over MPI while they are under way. MPI can cancel neither a message that was
+// sent nor a collective, so bytes are exchanged from and to memory of the transport. Memory that is
+// still in use when the transport ends is never freed.
+
+/// A notice from one rank to another, sent once: that it gives up, and why, or that it has left. It
+/// also tells how far the rank got: how many exchanges had ended before the first that had not.
+struct MpiNotice {
+  enum class Kind : std::uint32_t { None, GaveUp, Left };
+  Kind kind = Kind::None;
+  std::uint64_t num_collectives = 0;
+  std::uint64_t num_sent = 0, num_received = 0;  // messages to and from the receiver of the notice
+  std::array<char, 400> text{};
+
+  void set_text(std::string_view why) { text[why.copy(text.data(), text.size() - 1)] = '\0'; }
+};
+
+/// The part of an exchange that one MPI operation does.
+struct MpiLeg {
+  enum class Kind : std::uint8_t { Send, Receive, Collective };
+  Kind kind = Kind::Send;
+  std::uint32_t peer = 0;  // for a message
+  std::uint64_t size = 0;
+  bool is_over = false;
+};
+
+/// Bytes to send once they lie in memory that MPI can use.
+struct MpiUnsent {
+  std::uint32_t to = 0;
+  std::span<std::uint8_t> bytes;
+};
+
+/// An exchange under way; its vectors are reused for the next one.
+struct MpiPending {
+  /// On a device: the device copies the input, MPI moves it, the device copies the output. On the
+  /// host copies are made at once.
+  enum class Stage : std::uint8_t { TakesInput, Moves, GivesOutput, IsOver };
+  std::uint32_t index = 0;  // of its ticket
+  bool is_used = false, gathers_next = false;
+  Stage stage = Stage::Moves;
+  Exchange exchange;
+  MpiDevice* device = nullptr;  // whose memory it uses; null: the host's
+  MpiStaging* staging = nullptr;
+  std::uint64_t number = 0;  // index among the collectives, or among the messages in its direction
+  std::int32_t tag = 0;
+  std::vector<MpiLeg> legs;
+  std::size_t num_left = 0;  // legs that have not ended
+  std::vector<MpiUnsent> unsent;
+  std::vector<std::uint8_t> bytes;  // on the host
+  std::span<std::uint8_t> room;     // sent bytes, followed by received bytes
+  std::vector<ByteRange> received;  // by rank: the place of its bytes in `room`
+  std::vector<ByteRange> slices, expected;
+  std::vector<std::span<const std::uint8_t>> inputs;
+};
+
+struct MpiMemory {
+  std::deque<MpiPending> pending;      // by ticket
+  std::vector<MpiNotice> told, heard;  // by rank
+};
 
 /// The library's error code as an error of ours.
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code);

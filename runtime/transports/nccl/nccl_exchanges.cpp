@@ -1,6 +1,6 @@
 // The NCCL calls of each kind of exchange. All ranks choose the same calls, by sizes, on which they
 // agree, and never by where parts lie.
-#include "runtime/transports/nccl/nccl_exchanges.h"
+#include "runtime/transports/nccl/nccl_rank.h"
 
 #include <algorithm>
 

@@ -2,20 +2,148 @@
 // lane of its own. A lane submits exchanges to NCCL in the order of their starts, each when the one
 // before was accepted. They run on its stream one after the other.
 #pragma once
+
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "runtime/transports/nccl/nccl_exchanges.h"
+#include "runtime/collective/transport.h"
+#include "runtime/gpu/device.h"
 #include "runtime/transports/nccl/nccl_lane.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::rt {
+// Exchanges over NCCL: what is under way, the calls that move it, and copies between host and
+// device.
+
+/// Device memory that NCCL may know; it is registered once with each communicator.
+struct NcclKnown {
+  GpuAddress address = 0;
+  std::size_t size_bytes = 0;
+  std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
+};
+
+/// Device memory for staging and joining. It only grows; old memory is kept to the end, since
+/// freeing it would wait for the device, and thus for other ranks.
+struct NcclRoom {
+  struct Block {
+    GpuMemory memory;
+    NcclKnown known;
+  };
+  std::vector<Block> blocks;
+};
+
+/// An exchange under way; its vectors and memory are reused for the next one.
+struct NcclPending {
+  enum class Stage : std::uint8_t { Waits, Launches, Runs, IsOver };
+  std::uint32_t index = 0;      // of its ticket
+  std::uint64_t seen_pass = 0;  // the pass of advancing in which it was last tested
+  bool is_used = false;
+  Stage stage = Stage::Waits;
+  Exchange exchange;
+  NcclLane* lane = nullptr;  // null: nothing to move
+  bool is_joined_here = false, gathers_next = false, places_scattered = false;
+  NcclType type = NcclType::Uint8;  // of the elements that NCCL joins
+  GpuEvent comes_after = nullptr, is_copied = nullptr, has_run = nullptr;
+
+  // Addresses on the device: the exchange's own memory, or a copy of host memory.
+  GpuAddress input = 0, output = 0, scratch = 0;
+  NcclRoom room;
+  std::vector<ByteRange> slices, places;
+  std::vector<std::uint8_t> bytes, joined;  // host memory, if this rank joins
+  std::vector<std::span<const std::uint8_t>> inputs;
+
+  bool is_on_host() const { return exchange.place == MemoryPlace::Host; }
+  /// Each rank's part of the joined array.
+  std::span<const ByteRange> joined_parts() const {
+    return exchange.kind == ExchangeKind::ReduceScatter ? exchange.sent : slices;
+  }
+};
+
+/// One rank of a world.
+struct NcclRank {
+  std::uint32_t rank = 0, world = 1;
+  template <typename Visit>
+  void visit_others(const Visit& visit) const {
+    for (std::uint32_t i = 1; i < world; ++i) visit((rank + i) % world);
+  }
+};
+
+/// Moves arrays of exchanges between host and device, on a stream of its own: copies of host memory
+/// must not wait for exchanges, but copies of unpinned memory wait for their stream. Errors of all
+/// calls: Device.
+class NcclCopies {
+ public:
+  NcclCopies(std::shared_ptr<const GpuDevice> device, NcclRank own)
+      : device_(std::move(device)), own_(own) {}
+
+  Status open();
+  /// Waits for all copies.
+  Status wait();
+  void close();
+
+  Status copy_in(NcclPending& pending);
+  Status copy_out(NcclPending& pending);
+  Status to_device(GpuAddress to, std::span<const std::uint8_t> from);
+  /// The lane's stream then waits for the copies to the device.
+  Status end_copies_in(NcclPending& pending);
+  /// On the lane's stream.
+  Status on_device(const NcclPending& pending, GpuAddress to, GpuAddress from,
+                   std::uint64_t size_bytes);
+  /// Marks the end of the lane's work so far.
+  Status mark_end(NcclPending& pending);
+  /// Joins the received arrays, in rank order.
+  Status join(NcclPending& pending);
+
+ private:
+  Status to_host(std::span<std::uint8_t> to, GpuAddress from);
+  const GpuDriver& driver() const { return device_->driver(); }
+
+  std::shared_ptr<const GpuDevice> device_;
+  NcclRank own_;
+  GpuStream stream_ = nullptr;
+};
+
+/// The calls of one exchange.
+class NcclLaunches {
+ public:
+  /// `calls` and `copies` outlive this.
+  NcclLaunches(const NcclCalls& calls, NcclCopies& copies, NcclRank own, bool is_exact)
+      : calls_(calls), copies_(copies), own_(own), is_exact_(is_exact) {}
+
+  /// NCCL's type for elements that it joins as we do.
+  std::optional<NcclType> native_type(const Exchange& exchange) const;
+  std::uint64_t scratch_bytes(const NcclPending& pending) const;
+  void cut_into_slices(NcclPending& pending) const;
+  Status launch(NcclPending& pending);
+  /// For an all-reduce that is joined here: sends every rank's slice to all.
+  Status launch_joined(NcclPending& pending);
+  /// Puts work on the stream that follows the accepted calls.
+  Status after_launch(NcclPending& pending);
+
+ private:
+  Status launch_message(NcclPending& pending);
+  Status launch_all_reduce(NcclPending& pending);
+  Status launch_reduce_scatter(NcclPending& pending);
+  Status launch_all_gather(NcclPending& pending, GpuAddress own,
+                           std::span<const ByteRange> received);
+  Status launch_parts(NcclPending& pending, std::span<const ByteRange> sent, GpuAddress to,
+                      std::span<const ByteRange> received);
+  Status launch_broadcast(NcclPending& pending);
+  Status launch_joined_parts(NcclPending& pending);
+
+  const NcclCalls& calls_;
+  NcclCopies& copies_;
+  NcclRank own_;
+  bool is_exact_;
+};
 
 class NcclTransport : public Transport {
  public:

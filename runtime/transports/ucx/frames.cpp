@@ -1,5 +1,4 @@
-// Bodies of frames.h.
-#include "runtime/transports/ucx/frames.h"
+#include "runtime/transports/ucx/socket_hub.h"
 
 #include <algorithm>
 #include <array>

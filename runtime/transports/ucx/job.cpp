@@ -1,13 +1,17 @@
-// Bodies of job.h.
-#include "runtime/transports/ucx/job.h"
-
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "runtime/core/hash.h"
+#include "runtime/transports/ucx/rendezvous.h"
+#include "runtime/transports/ucx/ucx_links.h"
 
 namespace cinch::rt {
 namespace {
@@ -125,6 +129,88 @@ Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const st
   }
   job.key = keyed_hash(secret, text);
   return job;
+}
+
+namespace {
+
+struct flock lock_of(std::uint32_t rank) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = rank;
+  lock.l_len = 1;
+  return lock;
+}
+
+}  // namespace
+
+std::unique_ptr<RankPresence> RankPresence::open(const Digest& job_key, std::uint32_t rank,
+                                                 std::uint32_t world) {
+  const Digest name = keyed_hash(job_key, HashedText("cinch: presence"));
+  std::string path =
+      fmt::format("/dev/shm/cinch-{:02x}", fmt::join(name.begin(), name.begin() + 16, ""));
+  OwnedFile file(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  struct flock lock = lock_of(rank);
+  // Of this open file, not of the process: ranks may be threads.
+  if (!file.is_open() || ::fcntl(file.number(), F_OFD_SETLK, &lock) != 0) return nullptr;
+  return std::unique_ptr<RankPresence>(new RankPresence(std::move(path), std::move(file), world));
+}
+
+bool RankPresence::has_ended(std::uint32_t rank) {
+  struct flock lock = lock_of(rank);
+  if (::fcntl(file_.number(), F_OFD_GETLK, &lock) != 0) return false;
+  const bool is_here = lock.l_type != F_UNLCK;
+  if (is_here) was_seen_[rank] = true;
+  return was_seen_[rank] && !is_here;
+}
+
+void RankPresence::forget_name() {
+  if (!name_.empty()) (void)::unlink(name_.c_str());
+  name_.clear();
+}
+
+SipKey direction_key(const Digest& job_key, std::uint32_t from, std::uint32_t to) {
+  return sip_key(keyed_hash(job_key, HashedText("cinch: messages").add(from).add(to)));
+}
+
+std::uint64_t hash_of(const SipKey& key, const MessageHeader& header) {
+  constexpr std::size_t kHashed = sizeof(MessageHeader) - sizeof header.hash;
+  return sip_hash(key, {reinterpret_cast<const std::uint8_t*>(&header), kHashed});
+}
+
+std::uint64_t body_hash(const SipKey& key, std::uint64_t number,
+                        std::span<const std::uint8_t> body) {
+  const auto sip = [&key](const auto& words) {
+    return sip_hash(key, {reinterpret_cast<const std::uint8_t*>(words.data()), sizeof words});
+  };
+  const std::uint64_t seed = sip(std::array{number});
+  return sip(std::array{number, hash64(body.data(), body.size(), seed)});
+}
+
+std::optional<MessageHeader> read_header(std::span<const std::uint8_t> bytes,
+                                         std::span<const SipKey> keys) {
+  MessageHeader header;
+  if (bytes.size() != sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.from >= keys.size() || header.hash != hash_of(keys[header.from], header)) {
+    return std::nullopt;
+  }
+  return header;
+}
+
+bool SeenNumbers::add(std::uint64_t number) {
+  constexpr std::uint64_t kWindow = 64;
+  if (number >= end_) {
+    const std::uint64_t more = number + 1 - end_;
+    seen_ = more < kWindow ? seen_ << more | 1 : 1;
+    end_ = number + 1;
+    return true;
+  }
+  const std::uint64_t age = end_ - 1 - number;
+  if (age >= kWindow || (seen_ >> age & 1) != 0) return false;
+  seen_ |= std::uint64_t{1} << age;
+  return true;
 }
 
 }  // namespace cinch::rt

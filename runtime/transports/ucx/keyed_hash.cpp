@@ -1,4 +1,3 @@
-// Bodies of keyed_hash.h.
 #include "runtime/transports/ucx/keyed_hash.h"
 
 #include <sys/random.h>

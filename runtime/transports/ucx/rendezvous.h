@@ -1,6 +1,7 @@
 // How ranks without connections find each other: rounds in which every rank sends some bytes and
 // gets those of all ranks. Ranks prove to each other that they know the same secret.
 #pragma once
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -10,9 +11,9 @@
 #include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/transports/ucx/keyed_hash.h"
 
 namespace cinch::rt {
-
 /// One rank of a job; the same in all rounds.
 struct JobRank {
   std::uint32_t rank = 0, world = 1;
@@ -65,5 +66,38 @@ Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const s
 
 /// Text for errors: "rank 2 has not come", "ranks 1, 3 have not come".
 std::string not_come(std::span<const std::uint32_t> ranks);
+
+// The data that ranks exchange at their rendezvous before they are connected.
+
+/// One rank's result of a stage of opening, as bytes: its data or its error.
+Part part_of(const Result<std::vector<std::uint8_t>>& own);
+/// Parses one rank's part. Errors: that of the rank; CorruptPayload.
+Result<std::vector<std::uint8_t>> read_part(std::span<const std::uint8_t> part);
+
+/// Shares a result with all ranks in one round. If it failed on some rank, all ranks get the error
+/// of the first such rank, with its number. Errors: also those of the rendezvous.
+Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
+                                                     const Result<std::vector<std::uint8_t>>& own);
+
+/// What a rank first tells about itself.
+struct RankCard {
+  std::uint32_t version = 0;  // of the messages between ranks
+  Digest nonce{};
+  std::uint64_t shared_bytes = 0;  // free in the folder of shared memory
+  std::string machine;             // equal on ranks that can share memory
+};
+inline constexpr std::uint32_t kUcxMessagesVersion = 2;
+
+RankCard own_card();
+std::vector<std::uint8_t> bytes_of(const RankCard& card);
+std::optional<RankCard> read_card(std::span<const std::uint8_t> bytes);
+
+struct Job {
+  bool is_one_machine = false;
+  std::uint64_t shared_bytes = 0;  // the least of all ranks'
+  Digest key{};                    // unique to this job
+};
+/// Combines the cards of all ranks. Errors: VersionMismatch, CorruptPayload.
+Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const std::string& secret);
 
 }  // namespace cinch::rt

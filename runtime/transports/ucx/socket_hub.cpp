@@ -1,4 +1,3 @@
-// Bodies of socket_hub.h.
 #include "runtime/transports/ucx/socket_hub.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// Bodies of sockets.h.
-#include "runtime/transports/ucx/sockets.h"
+#include "runtime/transports/ucx/socket_hub.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

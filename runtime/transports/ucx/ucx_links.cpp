@@ -1,4 +1,3 @@
-// Bodies of ucx_links.h.
 #include "runtime/transports/ucx/ucx_links.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "codegen/jit/compile_program.h"
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"

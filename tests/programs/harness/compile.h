@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/kir/kir.h"
-#include "codegen/passes/run.h"
+#include "codegen/passes/passes.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
 #include "runtime/session/loaded_program.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"

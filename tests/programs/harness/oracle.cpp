@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 #include "runtime/call/payload_assembly.h"
 
 namespace cinch::testing {

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 #include "compiler/interp/interp.h"
 #include "runtime/call/payload_assembly.h"
 #include "runtime/collective/rank_meeting.h"

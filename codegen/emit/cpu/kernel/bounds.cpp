@@ -1,16 +1,17 @@
-// CpuValues: min, max and clamp of float elements by a bound that is the same for all of them, or
-// that is neither NaN nor a zero. In general NaN and signed zeros cost several instructions;
-// against such a bound one or two are enough.
+// Values that are computed once: bounds of min, max and clamp, and what a whole row shares.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
+#include "codegen/emit/cpu/kernel/facts.h"
+#include "codegen/emit/cpu/kernel/kernel.h"
 #include "codegen/emit/cpu/kernel/values.h"
 #include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
-
 namespace {
 
 double constant_of(const kir::Instr& definition, kir::ComputeType type) {
@@ -60,6 +61,148 @@ bool CpuValues::emit_bounded(const Instr& instr) {
     default:
       return false;
   }
+}
+
+// takes_rows_together, and CpuKernelEmitter: values that are computed once for a row.
+
+using kir::Instr;
+using kir::InstrKind;
+using kir::SectionKind;
+using kir::ValueId;
+
+namespace {
+
+constexpr std::int64_t kLengths[] = {16, 32, 64};
+constexpr std::size_t kFewestInstrs = 3;  // fewer save nothing
+
+class Rows {
+ public:
+  explicit Rows(const CpuKernelFacts& facts)
+      : facts_(facts), section_of_(facts.kernel().values.size(), 0) {}
+
+  bool go_together() {
+    if (facts_.kernel().group_kind != kir::GroupKind::Row || facts_.counts_accesses()) return false;
+    const HostExprPool& pool = facts_.program().info.exprs;
+    const HostExprId length = facts_.kernel().group_len;
+    if (!pool.is_const(length)) return false;
+    length_ = pool.const_value(length).as_int();
+    return std::ranges::find(kLengths, length_) != std::end(kLengths) && all_sections();
+  }
+
+ private:
+  bool all_sections() {
+    const auto& sections = facts_.kernel().sections;
+    for (section_ = 1; section_ < sections.size(); ++section_) {
+      is_behind_elements_ |= sections[section_].kind == SectionKind::Elements;
+      for (const Instr& instr : sections[section_].instrs) {
+        if (!allows(sections[section_].kind, instr)) return false;
+        for (const ValueId result : instr.results) section_of_[result.index()] = section_;
+      }
+    }
+    return num_for_rows_ >= kFewestInstrs;
+  }
+
+  bool allows(SectionKind kind, const Instr& instr) {
+    if (kind == SectionKind::Elements) return allows_for_elements(instr);
+    if (!is_behind_elements_) return instr.kind != InstrKind::look_back;
+    ++num_for_rows_;
+    if (std::ranges::any_of(instr.operands, [&](ValueId v) { return is_kept_truth(v); })) {
+      return false;
+    }
+    if (instr.kind == InstrKind::store_at) {
+      const Instr* index = facts_.definition(instr.operands[0]);
+      return index != nullptr && index->kind == InstrKind::group &&
+             !optional_operand(instr, 2).is_valid();
+    }
+    return kir::is_element_wise(instr.kind);
+  }
+
+  bool allows_for_elements(const Instr& instr) const {
+    if (std::ranges::any_of(instr.operands, [&](ValueId v) { return is_kept_truth(v); })) {
+      return false;
+    }
+    switch (instr.kind) {
+      case InstrKind::load_linear:
+      case InstrKind::load_at:
+      case InstrKind::reduce:
+      case InstrKind::flag_nonfinite:
+      case InstrKind::column:
+      case InstrKind::element:
+        return true;
+      case InstrKind::store_linear:
+        return is_run_of_rows(instr);
+      default:
+        return kir::is_element_wise(instr.kind) || kir::is_draw(instr.kind);
+    }
+  }
+
+  // A packed run of elements continues from row to row, up to one end for all rows.
+  bool is_run_of_rows(const Instr& store) const {
+    const Storage storage = facts_.storage(store.buffers[0]);
+    if (!storage.is_packed) return true;
+    const ValueId base = optional_operand(store, 1), limit = optional_operand(store, 2);
+    const Instr* first = base ? facts_.scalar_of(base, ScalarOp::mul) : nullptr;
+    if (storage.is_bit() || first == nullptr || !is_group_times_length(*first)) return false;
+    const Instr* rest = limit ? facts_.scalar_of(limit, ScalarOp::sub) : nullptr;
+    return !limit || (rest != nullptr && rest->operands[1] == base &&
+                      facts_.level(rest->operands[0]) == Level::Kernel);
+  }
+
+  bool is_group_times_length(const Instr& product) const {
+    const Instr* group = facts_.definition(product.operands[0]);
+    const Instr* length = facts_.definition(product.operands[1]);
+    return group != nullptr && group->kind == InstrKind::group && length != nullptr &&
+           length->kind == InstrKind::constant &&
+           static_cast<std::int64_t>(length->bits) == length_;
+  }
+
+  // A chunk does not keep truth values of its rows.
+  bool is_kept_truth(ValueId value) const {
+    return value && facts_.level(value) == Level::Group && section_of_[value.index()] != section_ &&
+           facts_.type(value) == kir::ComputeType::Bool;
+  }
+
+  const CpuKernelFacts& facts_;
+  std::vector<std::size_t> section_of_;  // of each value so far
+  std::int64_t length_ = 0;
+  std::size_t section_ = 0;
+  std::size_t num_for_rows_ = 0;
+  bool is_behind_elements_ = false;
+};
+
+}  // namespace
+
+bool takes_rows_together(const CpuKernelFacts& facts) {
+  return Rows(facts).go_together();
+}
+
+void CpuKernelEmitter::emit_for_rows(std::size_t p) {
+  line("for (u32 slot = 0; slot < chunk_len; slot += W) {");
+  line("const u32 active = least(chunk_len - slot, u32(W));");
+  cx().level = Level::Rows;
+  for (std::uint32_t v : cx().phases.crossing()) {
+    const ValueId value{v};
+    if (p > cx().phases.phase_of(value))
+      define(value, fmt::format("local_lanes(kept_{} + slot)", name(value)));
+  }
+  for (const CpuPhases::Piece& piece : cx().phases.all()[p].pieces) {
+    for (const Instr& instr : kernel().sections[piece.section].instrs) {
+      if (instr.kind != InstrKind::store_at) {
+        instrs_.emit(instr);
+        continue;
+      }
+      const Storage s = facts().storage(instr.buffers[0]);
+      line(fmt::format("store_lanes<{}>(b{}, i64(chunk + slot), active, {});", s.element,
+                       instr.buffers[0], to_storage(s, lanes(instr.operands[1]))));
+    }
+  }
+  for (std::uint32_t v : cx().phases.crossing()) {
+    const ValueId value{v};
+    if (p == cx().phases.phase_of(value))
+      line(fmt::format("set_local_lanes(kept_{0} + slot, {0});", name(value)));
+  }
+  cx().level = Level::Group;
+  line("}");
 }
 
 }  // namespace cinch::codegen

@@ -35,7 +35,7 @@ class CpuElements : public CpuPrinter {
   bool loads_for_placed(const std::vector<Instr>& instrs, const std::set<std::size_t>& first) const;
   void note_hits(const Instr& instr);
 
-  // ---- loops.cpp ----
+  // ---- elements.cpp ----
   /// Which loops over a tile's vectors are printed: without masks, with masks, or both.
   enum class Loops : std::uint8_t { Both, Whole, Masked };
   Loops loops_of(const std::vector<Instr>& instrs) const;

@@ -1,7 +1,7 @@
 // One kernel of a CPU program as text. Inside of the CPU emitter; cpu.h is the interface.
 //
 // The function consists of buffers and sizes; the kernel section; combiners and draw streams; the
-// loop over groups, cut into phases (phases.h); and what the task reports at its end.
+// loop over groups, cut into phases (facts.h); and what the task reports at its end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ class CpuKernelEmitter : public CpuPrinter {
   void emit_tail();
   std::string size_text(HostExprId expr) const;
 
-  // ---- groups.cpp ----
+  // ---- kernel.cpp ----
   void emit_groups();
   void emit_plain_groups();
   void emit_chunked_groups();
@@ -47,7 +47,7 @@ class CpuKernelEmitter : public CpuPrinter {
   void emit_group_values();
   void emit_piece(const CpuPhases::Piece& piece);
 
-  // ---- short_rows.cpp ----
+  // ---- bounds.cpp ----
   void emit_for_rows(std::size_t phase);
 
   CpuInstrs instrs_;

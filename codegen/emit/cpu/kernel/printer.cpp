@@ -1,11 +1,12 @@
-#include "codegen/emit/cpu/kernel/printer.h"
-
+// The text so far, and instructions by their kind; random draws.
 #include <fmt/format.h>
 
+#include "codegen/emit/cpu/kernel/instrs.h"
+#include "codegen/emit/cpu/kernel/printer.h"
+#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
-
 std::string CpuPrinter::uniform(ValueId value) const {
   if (facts().is_constant(value)) return literal(type(value), facts().definition(value)->bits);
   CINCH_CHECK(!facts().is_element(value),
@@ -55,6 +56,194 @@ std::string CpuPrinter::base_text(ValueId base, const char* place) const {
 std::string CpuPrinter::count_text(ValueId limit, const char* place, const char* count) const {
   if (!limit) return count;
   return fmt::format("places_below(i64({}), i64({}), {})", uniform(limit), place, count);
+}
+
+using kir::InstrFamily;
+using kir::InstrKind;
+
+CpuInstrs::CpuInstrs(CpuContext& cx)
+    : CpuPrinter(cx),
+      values_(cx),
+      memory_(cx),
+      reductions_(cx, [this](const Instr& instr) { emit(instr); }),
+      draws_(cx) {}
+
+void CpuInstrs::prepare(const Instr& instr) {
+  if (instr.combiner != rt::kNoIndex) reductions_.need_combiner(instr.combiner);
+  if (is_draw(instr.kind)) draws_.need_stream(instr);
+}
+
+void CpuInstrs::open_tile(const Instr& instr) {
+  reductions_.open_tile(instr);
+  draws_.open_tile(instr);
+  memory_.open_tile(instr);
+}
+
+void CpuInstrs::close_tile(const Instr& instr) {
+  reductions_.close_tile(instr);
+  memory_.close_tile(instr);
+}
+
+void CpuInstrs::emit_status(const Instr& instr) {
+  const ValueId pred = instr.operands[0];
+  const bool is_lanes = cx().level == Level::Element;
+  if (instr.kind == InstrKind::flag_nonfinite) {
+    line(fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(pred)));
+  } else if (is_lanes) {
+    line(fmt::format("failed_{} |= {};", instr.index, acting(pred)));
+  } else {
+    line(fmt::format("if ({}) report_failure(args, {}u);", uniform(pred), instr.index));
+  }
+}
+
+void CpuInstrs::emit_local(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::local_store:
+      return line(fmt::format("{}.set(j, {});", local(instr.index), lanes(instr.operands[0])));
+    case InstrKind::local_load:
+      return define(instr.results[0], fmt::format("{}.lanes(j)", local(instr.index)));
+    case InstrKind::local_last:
+      return define(instr.results[0], fmt::format("{}.last(len)", local(instr.index)));
+    case InstrKind::local_previous:
+      return define(instr.results[0], fmt::format("{}.previous(j, {})", local(instr.index),
+                                                  lanes(instr.operands[0])));
+    default:
+      CINCH_BUG("not a local array's instruction");
+  }
+}
+
+void CpuInstrs::emit(const Instr& instr) {
+  switch (kir::family_of(instr.kind)) {
+    case InstrFamily::Given:
+    case InstrFamily::Leaf:
+      return values_.emit_leaf(instr);
+    case InstrFamily::ElementWise:
+      return values_.emit_element_wise(instr);
+    case InstrFamily::Call:
+      return values_.emit_call_extern(instr);
+    case InstrFamily::Load:
+    case InstrFamily::Store:
+    case InstrFamily::Update:
+    case InstrFamily::Sort:
+      return memory_.emit(instr);
+    case InstrFamily::Reduction:
+    case InstrFamily::LocalWhole:
+    case InstrFamily::Finish:
+      return reductions_.emit(instr);
+    case InstrFamily::LookBack:
+      return;  // printed between the phases
+    case InstrFamily::Local:
+      return emit_local(instr);
+    case InstrFamily::Draw:
+      return draws_.emit(instr);
+    case InstrFamily::Status:
+      return emit_status(instr);
+  }
+  CINCH_BUG("an instruction of no family");
+}
+
+using kir::InstrKind;
+
+std::string CpuDraws::stream_name(const Instr& instr) const {
+  const ValueId iteration = optional_operand(instr, iteration_operand(instr));
+  return fmt::format("stream_{}{}{}", instr.draw.site, instr.draw.shared ? "_shared" : "",
+                     iteration ? "_" + name(iteration) : "");
+}
+
+// The draws of one site are a stream. A task computes its key once.
+void CpuDraws::need_stream(const Instr& instr) {
+  const std::string stream = stream_name(instr);
+  const ValueId iteration = optional_operand(instr, iteration_operand(instr));
+  if (streams_done_.insert(stream).second) {
+    const std::string site = iteration
+                                 ? fmt::format("{}u + u32({})", instr.draw.site, uniform(iteration))
+                                 : fmt::format("{}u", instr.draw.site);
+    line(fmt::format("const lang::DrawStream {} = lang::draw_stream(args->draw, {}, {});", stream,
+                     site, instr.draw.shared));
+  }
+  if (instr.kind != InstrKind::random_index) return;
+  line(fmt::format(
+      "const lang::IndexPermutation permutation_{} = lang::index_permutation({}, u64({}));",
+      name(instr.results[0]), stream, uniform(instr.operands[1])));
+}
+
+// The value is first + tile + i + lane with a uniform `first`; returns `first` as text.
+std::string CpuDraws::first_of_run(ValueId value) const {
+  const auto run = facts().find_run(value);
+  CINCH_CHECK(run, "a staged draw has no run");
+  const char* group = kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len";
+  std::string first = run->is_of_tensor ? fmt::format("u32(group * {})", group) : "0u";
+  for (const ValueId addend : run->addends)
+    first = fmt::format("({} + {})", first, uniform(addend));
+  return first;
+}
+
+void CpuDraws::open_tile(const Instr& instr) {
+  if (!facts().is_staged_draw(instr)) return;
+  const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
+                     : instr.kind == InstrKind::normal         ? "Normal"
+                                                               : "Word";
+  const char* fill = instr.kind == InstrKind::stochastic_round ? "halves"
+                     : instr.kind == InstrKind::normal         ? "normals"
+                                                               : "words";
+  const std::string stage = stage_name(instr);
+  line(fmt::format("{}Stage {};", kind, stage));
+  line(fmt::format("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
+                   first_of_run(instr.operands[index_operand(instr)])));
+}
+
+void CpuDraws::emit_staged_int(const Instr& round) {
+  const ValueId result = round.results[0];
+  const std::string kind =
+      fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
+                  round.dtype.bits, facts().rounded_range(round));
+  const std::string stage = stage_name(round), x = operand(round.operands[0]);
+  const std::string first = first_of_run(round.operands[index_operand(round)]);
+  const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
+                                        stream_name(round), first);
+  const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
+  const std::string result_type = c_type(type(result));
+  if (!facts().rounds_again(kernel().sections[cx().section].instrs)) {
+    return define(result, fmt::format("lang::convert<{}>({})", result_type, exact));
+  }
+  line(fmt::format("Lanes<{}> {};", result_type, name(result)));
+  line(fmt::format("if constexpr (whole.value) {} = lang::convert<{}>({});", name(result),
+                   result_type, but));
+  line(fmt::format("else {} = lang::convert<{}>({});", name(result), result_type, exact));
+}
+
+void CpuDraws::emit(const Instr& instr) {
+  if (cx().level == Level::Kernel) need_stream(instr);
+  if (cx().level == Level::Element && facts().is_staged_int(instr)) return emit_staged_int(instr);
+  const ValueId result = instr.results[0];
+  const std::string stream = stream_name(instr), stage = stage_name(instr);
+  const std::string index = operand(instr.operands[index_operand(instr)]);
+  if (instr.kind == InstrKind::random_index) {
+    return define(result,
+                  fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
+  }
+  const bool is_staged = cx().level == Level::Element && facts().is_staged_draw(instr);
+  switch (instr.kind) {
+    case InstrKind::random:
+      return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)
+                                      : fmt::format("lang::random({}, {})", stream, index));
+    case InstrKind::random_bits:
+      return define(result, is_staged ? fmt::format("staged_words({}, i)", stage)
+                                      : fmt::format("lang::random_bits({}, {})", stream, index));
+    case InstrKind::normal:
+      return define(result, is_staged ? fmt::format("staged_normals({}, i)", stage)
+                                      : fmt::format("lang::normal({}, {})", stream, index));
+    case InstrKind::stochastic_round: {
+      const std::string x = operand(instr.operands[0]);
+      const std::string rounded =
+          is_staged ? fmt::format("staged_round({}, i, {}, {}, {} + tile)", stage, x, stream,
+                                  first_of_run(instr.operands[1]))
+                    : fmt::format("lang::stochastic_round({}, {}, {})", x, stream, index);
+      return define(result, kir::rounds_to_int(instr) ? as_integer(instr, rounded) : rounded);
+    }
+    default:
+      CINCH_BUG("not a draw");
+  }
 }
 
 }  // namespace cinch::codegen

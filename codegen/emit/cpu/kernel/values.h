@@ -1,18 +1,20 @@
 // Prints instructions that compute a value from others: element-wise operators, with shorter forms
 // if more is known of their operands, calls of C++ functions, and leaves.
 #pragma once
+
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/kernel/printer.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
-
 class CpuValues : public CpuPrinter {
  public:
   using CpuPrinter::CpuPrinter;
@@ -26,7 +28,7 @@ class CpuValues : public CpuPrinter {
   /// Prints a min, max or clamp of float elements. Returns false for other instructions.
   bool emit_bounded(const Instr& instr);
 
-  // ---- known.cpp ----
+  // ---- values.cpp ----
   /// Prints the bits of a float that is canonical already. Returns false for other instructions.
   bool emit_plain_bits(const Instr& instr);
   /// Prints a conversion to an integer type that can hold the value. Returns false for other
@@ -39,7 +41,7 @@ class CpuValues : public CpuPrinter {
   /// Prints the upper 32 bits of a product of 64 bits. Returns false for other instructions.
   bool emit_high_product(const Instr& instr);
 
-  // ---- steps.cpp ----
+  // ---- values.cpp ----
   struct Steps {
     ValueId of;
     std::vector<float> ends;
@@ -63,6 +65,24 @@ class CpuValues : public CpuPrinter {
   /// Prints what only depends on one loaded integer of at most four bits. Returns false for other
   /// instructions.
   bool emit_code(const Instr& instr);
+};
+
+// Values of elements that depend on one value only, computed while the emitter prints.
+
+/// Evaluates element-wise instructions and constants, if one value, the variable, is `at`. Values
+/// are encoded elements (runtime/core/numbers/scalar_eval.h) of their compute type.
+class CpuEvaluator {
+ public:
+  CpuEvaluator(const CpuKernelFacts& facts, kir::ValueId variable, std::uint64_t at)
+      : facts_(facts), known_{{variable.index(), at}} {}
+  /// None if the value depends on something else.
+  std::optional<std::uint64_t> of(kir::ValueId value);
+
+ private:
+  std::optional<std::uint64_t> find(const kir::Instr& made);
+
+  const CpuKernelFacts& facts_;
+  std::map<std::uint32_t, std::optional<std::uint64_t>> known_;  // by value
 };
 
 }  // namespace cinch::codegen

@@ -1,11 +1,10 @@
-#include "codegen/emit/cuda/kernel/elements.h"
-
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda/kernel/elements.h"
 #include "codegen/kir/compute_type.h"
+#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
-
 using kir::InstrKind;
 
 namespace {
@@ -127,6 +126,204 @@ void CudaElements::emit(const kir::Section& section) {
   close_tile(section);
   line("}");
   close_reductions(section);
+}
+
+using kir::InstrKind;
+
+std::string columns_name(const std::string& value) {
+  return "columns_" + value;
+}
+
+std::string carry_name(const std::string& value) {
+  return "carry_" + value;
+}
+
+void CudaElementInstrs::emit_load(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  if (instr.kind == InstrKind::load_at) {
+    return define(instr,
+                  fmt::format("{} ? load_one<{}>({}, i64({})) : {}(0)", acting(instr, 1), stored,
+                              buffer, operand(instr.operands[0]), c_type(type(instr.results[0]))));
+  }
+  const std::string made = name(instr.results[0]);
+  if (cx().ahead.contains(instr.results[0].index())) {
+    return line(fmt::format("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
+                            rows_name(instr.results[0])));
+  }
+  define_quad(instr.results[0]);
+  line(fmt::format("load_four<{}, access>({}, {}, {}, {});", stored, buffer,
+                   lane_place(base_of(instr)), limited_live(limit_of(instr)), made));
+}
+
+void CudaElementInstrs::emit_store_linear(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  const ValueId base = base_of(instr);
+  const std::string live = limited_live(limit_of(instr));
+  const std::string value = quad(instr.operands[0]);
+  if (is_whole_element(program().buffers[instr.buffers[0]])) {
+    return line(fmt::format("store_four<{}, access>({}, {}, {}, {});", stored, buffer,
+                            lane_place(base), live, value));
+  }
+  if (cx().is_short) {
+    const ValueId limit = limit_of(instr);
+    return line(fmt::format(
+        "pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
+        limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value));
+  }
+  if (cx().packed.contains(instr.buffers[0])) {
+    return line(fmt::format("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value));
+  }
+  line(fmt::format("pack_four<{}, access>({}, {}, {}, {}, stage);", stored, buffer, row_place(base),
+                   live, value));
+}
+
+// If little is selected, few whole rows hold a stored element. The others are skipped at once.
+void CudaElementInstrs::emit_store_at(const Instr& instr) {
+  const ValueId pred = predicate_of(instr);
+  const bool is_asked = cx().is_whole && pred && facts().is_element(pred);
+  if (is_asked) line(fmt::format("if (holds_in_row({})) {{", name(pred)));
+  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
+                   storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
+                   operand(instr.operands[0]), operand(instr.operands[1])));
+  if (is_asked) line("}");
+}
+
+// Elements add in order, lane by lane. Integers add in any order.
+void CudaElementInstrs::emit_add_at(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  const std::string index = operand(instr.operands[0]);
+  if (kir::adds_in_any_order(program().buffers[instr.buffers[0]])) {
+    const bool is_wide = program().buffers[instr.buffers[0]].dtype.bits == 64;
+    return line(fmt::format(
+        "CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",
+        acting(instr, 2), is_wide ? "u64" : "u32", buffer, index, operand(instr.operands[1])));
+  }
+  Instr add{.kind = InstrKind::scalar};
+  add.dtype = program().buffers[instr.buffers[0]].dtype;
+  const ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
+  const std::string sides[] = {fmt::format("load_one<{}>({}, i64({}))", stored, buffer, index),
+                               operand(instr.operands[1])};
+  line("for (u32 turn = 0; turn < 32u; ++turn) {");
+  line("if (turn == lane) {");
+  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2), stored,
+                   buffer, index, element_wise(add, types, sides)));
+  line("}");
+  line("__syncwarp();");
+  line("}");
+}
+
+void CudaElementInstrs::emit_max_at(const Instr& instr) {
+  const bool is_wide = program().buffers[instr.buffers[0]].dtype.bits == 64;
+  line(fmt::format("CINCH_EACH if ({}) atomicMax(reinterpret_cast<{}*>({}) + i64({}), {});",
+                   acting(instr, 2), is_wide ? "u64" : "u32", buffer_name(instr.buffers[0]),
+                   operand(instr.operands[0]), operand(instr.operands[1])));
+}
+
+void CudaElementInstrs::emit_hist_add(const Instr& instr) {
+  const bool is_shared = instr.bits <= kSharedBins;
+  const std::string bins =
+      is_shared ? "bins_" + buffer_name(instr.buffers[0])
+                : fmt::format("reinterpret_cast<u32*>({})", buffer_name(instr.buffers[0]));
+  const std::string bin = operand(instr.operands[0]);
+  line(fmt::format("CINCH_EACH if ({} && {} < {}ull) atomicAdd({} + {}, 1u);", acting(instr, 1),
+                   bin, instr.bits, bins, bin));
+}
+
+void CudaElementInstrs::emit_reduce(const Instr& instr) {
+  const CudaItem& made = items_.item(instr);
+  const std::string columns = columns_name(name(instr.results[0]));
+  std::vector<std::string> parts;
+  if (const ValueId counted = facts().counted_truth(instr)) {
+    return line(fmt::format("{} += {}(count_four(live, {}));", columns, made.type, name(counted)));
+  }
+  parts.reserve(made.types.size());
+  for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
+  const bool is_float_sum = !made.is_tuple && made.types[0] == ComputeType::F32 &&
+                            kernel().combiners[instr.combiner].op == ScalarOp::add;
+  const bool is_asked = !cx().is_whole || optional_operand(instr, made.types.size());
+  if (is_float_sum && is_asked) {
+    return line(fmt::format("CINCH_EACH add_where({}, {}[c], {});",
+                            acting(instr, made.types.size()), columns, parts[0]));
+  }
+  line(fmt::format("CINCH_EACH if ({}) {}{} = {}({}{}, {});", acting(instr, made.types.size()),
+                   columns, made.is_unordered ? "" : "[c]", made.join, columns,
+                   made.is_unordered ? "" : "[c]", made.of(parts)));
+}
+
+void CudaElementInstrs::emit_running_sum(const Instr& instr) {
+  const std::string from = quad(instr.operands[0]);
+  define_quad(instr.results[0]);
+  const std::string made = name(instr.results[0]);
+  line(fmt::format("running_sum({}, live, {}, {}, {});", from, instr.exclusive, carry_name(made),
+                   made));
+}
+
+void CudaElementInstrs::emit_local(const Instr& instr) {
+  const std::string local = fmt::format("local{}", instr.index);
+  if (instr.kind == InstrKind::local_store) {
+    line(
+        fmt::format("CINCH_EACH if (c < live) {}[j + c] = {};", local, operand(instr.operands[0])));
+    return line("__syncwarp();");
+  }
+  const char* made = c_type(type(instr.results[0]));
+  if (instr.kind == InstrKind::local_load) {
+    return define(instr, fmt::format("c < live ? {}[j + c] : {}(0)", local, made));
+  }
+  define(instr, fmt::format("c >= live ? {2}(0) : j + c == 0u ? {1} : {0}[j + c - 1u]", local,
+                            operand(instr.operands[0]), made));
+}
+
+void CudaElementInstrs::emit_status(const Instr& instr) {
+  const std::string truth = operand(instr.operands[0]);
+  if (instr.kind == InstrKind::flag_nonfinite) {
+    return line(fmt::format("CINCH_EACH if (c < live) note_nonfinite(nonfinite, {});", truth));
+  }
+  line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index));
+}
+
+void CudaElementInstrs::emit(const Instr& instr) {
+  if (is_element_wise(instr.kind)) {
+    return define(instr, element_wise(
+                             instr, [&](ValueId value) { return type(value); },
+                             [&](ValueId value) { return operand(value); }));
+  }
+  if (instr.kind == InstrKind::call_extern) return uniform_.emit_call_extern(instr);
+  if (is_draw(instr.kind)) return draws_.emit(instr);
+  switch (instr.kind) {
+    case InstrKind::column:
+      return define(instr, "j + c");
+    case InstrKind::element:
+      return define(instr, "u32(group_first) + j + c");
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+      return emit_load(instr);
+    case InstrKind::store_linear:
+      return emit_store_linear(instr);
+    case InstrKind::store_at:
+      return emit_store_at(instr);
+    case InstrKind::add_at:
+      return emit_add_at(instr);
+    case InstrKind::max_at:
+      return emit_max_at(instr);
+    case InstrKind::hist_add:
+      return emit_hist_add(instr);
+    case InstrKind::reduce:
+      return emit_reduce(instr);
+    case InstrKind::running_sum:
+      return emit_running_sum(instr);
+    case InstrKind::local_store:
+    case InstrKind::local_load:
+    case InstrKind::local_previous:
+      return emit_local(instr);
+    case InstrKind::flag_nonfinite:
+    case InstrKind::fail_if:
+      return emit_status(instr);
+    default:
+      return uniform_.emit_leaf(instr);
+  }
 }
 
 }  // namespace cinch::codegen

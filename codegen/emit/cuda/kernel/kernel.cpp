@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/kir/structure.h"
+#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

@@ -10,7 +10,7 @@
 #include "codegen/emit/cuda/kernel/elements.h"
 #include "codegen/emit/cuda/kernel/printer.h"
 #include "codegen/emit/cuda/kernel/uniform.h"
-#include "codegen/emit/cuda/places.h"
+#include "codegen/emit/cuda/shape.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {

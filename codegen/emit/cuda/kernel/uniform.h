@@ -3,7 +3,6 @@
 #include <set>
 #include <string>
 
-#include "codegen/emit/cuda/kernel/items.h"
 #include "codegen/emit/cuda/kernel/printer.h"
 #include "codegen/kir/kir.h"
 

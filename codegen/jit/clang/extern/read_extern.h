@@ -1,12 +1,70 @@
 // The interface of this folder: turns an `extern fn` of a program into text that kernels compile.
 #pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Frontend/ASTUnit.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "codegen/jit/clang/extern/header_unit.h"
+#include "codegen/jit/clang_backend.h"
 #include "runtime/core/extern_function.h"
 
 namespace cinch::clang_backend {
+// Finds the function in a header that a program declares.
+
+/// All functions and templates with the name outside the system's headers, in any namespace, each
+/// once.
+struct Candidates {
+  std::vector<const clang::FunctionDecl*> functions;
+  std::vector<const clang::FunctionTemplateDecl*> templates;
+};
+Candidates find_candidates(clang::ASTContext& context, const std::string& name);
+
+/// Does the function have the types that the program declares?
+bool matches(const clang::ASTContext& context, const clang::FunctionDecl& function,
+             const CinchExternRequest& request);
+/// "takes (float, double) and returns float".
+std::string describe(const clang::FunctionDecl& function);
+
+/// Text, after the header, that instantiates a template for the request; and the function that this
+/// text selects.
+std::string instantiation_text(const clang::FunctionTemplateDecl& wanted,
+                               const CinchExternRequest& request);
+const clang::FunctionDecl* find_instance(clang::ASTContext& context);
+
+// A header as Clang reads it: its tree, its files, and its errors.
+
+/// Bytes [begin, end) of a file; no place if `path` is empty.
+struct HeaderPlace {
+  std::string path;
+  std::size_t begin = 0, end = 0;
+};
+
+struct HeaderError {
+  std::string text;
+  HeaderPlace place;
+};
+
+struct HeaderFile {
+  std::string path, text;
+};
+
+struct HeaderUnit {
+  std::unique_ptr<clang::ASTUnit> tree;  // null if nothing could be read
+  std::vector<HeaderError> errors;       // the first few
+  std::vector<HeaderFile> files;         // all files, as they were read
+
+  bool is_whole() const { return tree && !tree->getDiagnostics().hasErrorOccurred(); }
+};
+
+/// Reads the request's header followed by `more`: C++ that uses its declarations.
+HeaderUnit read_header(const CinchExternRequest& request, const std::string& more);
+
+/// The place of a token; for a token in a macro, the place where the macro is used.
+HeaderPlace place_of(const clang::SourceManager& sources, clang::SourceLocation where);
 
 struct ExternAnswer {
   rt::ExternOutcome outcome = rt::ExternOutcome::HeaderBroken;
@@ -21,7 +79,7 @@ struct ExternAnswer {
 ExternAnswer read_extern(const CinchExternRequest& request);
 void forget_headers();
 
-// ---- answers as the plain data of the library's interface (extern_reply.cpp) ----
+// ---- answers as the plain data of the library's interface (read_extern.cpp) ----
 CinchExternReply* make_reply(ExternAnswer answer);
 CinchExternReply* no_memory_reply();
 void release_extern(CinchExternReply* reply);

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "codegen/jit/clang/extern/header_unit.h"
-#include "runtime/core/files/confined.h"
+#include "codegen/jit/clang/extern/read_extern.h"
+#include "runtime/core/files/file_bytes.h"
 
 namespace cinch::clang_backend {
 namespace {

@@ -59,7 +59,7 @@ class Translator {
   void add_work(std::uint64_t operations, std::uint64_t size = 1);
   void line(const std::string& text);
 
-  // ---- translate_type.cpp
+  // ---- translate_function.cpp
   /// The text of a variable's type. Rejects other types, at `where`.
   std::string type_text(clang::QualType type, clang::SourceLocation where);
   std::string struct_name(const clang::RecordDecl& given, clang::SourceLocation where);
@@ -67,7 +67,7 @@ class Translator {
   clang::QualType value_type(clang::QualType type, clang::SourceLocation where) const;
   std::string zero_of(clang::QualType type, clang::SourceLocation where);
 
-  // ---- translate_constant.cpp
+  // ---- translate_statement.cpp
   /// The literal of an expression whose value the compiler knows.
   std::optional<std::string> constant(const clang::Expr& expr);
   std::string literal(const clang::APValue& value, clang::QualType type,
@@ -93,7 +93,7 @@ class Translator {
   std::optional<std::uint64_t> proved_rounds(const clang::ForStmt& stmt) const;
   void loop_body(const clang::Stmt& stmt, std::uint64_t rounds);
 
-  // ---- translate_effect.cpp
+  // ---- translate_statement.cpp
   /// An expression that is evaluated for its effect, as text without a semicolon; empty if it has
   /// none.
   std::string effect(const clang::Expr& given);
@@ -112,7 +112,7 @@ class Translator {
   std::string initializer(const clang::InitListExpr& given);
   std::string construction(const clang::CXXConstructExpr& expr);
 
-  // ---- translate_operator.cpp
+  // ---- translate_expression.cpp
   std::string binary(const clang::BinaryOperator& op);
   std::string arithmetic(clang::BinaryOperatorKind kind, const std::string& a, const std::string& b,
                          clang::QualType left, clang::SourceLocation where);
@@ -121,12 +121,12 @@ class Translator {
   std::string bits_of(const std::string& text, clang::QualType from, clang::QualType to,
                       clang::SourceLocation where);
 
-  // ---- translate_call.cpp
+  // ---- translate_function.cpp
   std::string call(const clang::CallExpr& expr);
   std::string builtin_call(const clang::CallExpr& expr, const clang::FunctionDecl& callee);
   std::string arguments(const clang::CallExpr& expr, const clang::FunctionDecl& callee);
 
-  // ---- translate_subscript.cpp
+  // ---- translate_expression.cpp
   std::string subscript(const clang::Expr& array, const clang::Expr& index);
   /// The element of an array: the array's name, its sizes, and the text of the index so far.
   struct Element {

@@ -1,6 +1,6 @@
 // NVRTC in other processes gives the same results as in this one, errors too. Without NVRTC the
 // result lists the searched places.
-#include "codegen/aot/nvrtc_processes.h"
+#include "codegen/aot/schedule.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

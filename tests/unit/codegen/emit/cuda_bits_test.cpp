@@ -8,7 +8,7 @@
 #include <random>
 
 #include "codegen/emit/cuda.h"
-#include "codegen/passes/marks.h"
+#include "codegen/passes/passes.h"
 #include "tests/environment.h"
 #include "tests/unit/codegen/emit/program_bits.h"
 #include "tests/unit/codegen/kir/sample_programs.h"

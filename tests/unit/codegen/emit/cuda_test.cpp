@@ -1,7 +1,7 @@
 // CUDA text of hand-written kernels: NVRTC takes all of it; the shapes and texts are what the
 // kernels ask for.
 #include "codegen/emit/cuda.h"
-#include "codegen/passes/marks.h"
+#include "codegen/passes/passes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

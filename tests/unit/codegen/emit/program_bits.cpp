@@ -7,7 +7,7 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/cuda/program.h"
+#include "codegen/emit/cuda/shape.h"
 #include "codegen/emulator/gpu.h"
 #include "codegen/jit/clang_jit.h"
 #include "runtime/image/gpu_abi.h"

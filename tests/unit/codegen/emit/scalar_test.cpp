@@ -7,7 +7,7 @@
 
 #include "codegen/kir/verifier.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/numbers/scalar_op.h"
+#include "runtime/core/numbers/scalar_eval.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {

@@ -1,6 +1,6 @@
 // C++ functions through their headers: results equal those of this test's compiler for the same
 // header, and cases that C++ leaves undefined have one meaning.
-#include "codegen/jit/extern_functions.h"
+#include "codegen/jit/library.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

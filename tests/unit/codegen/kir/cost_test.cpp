@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/structure.h"
+#include "codegen/kir/kir.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
 namespace cinch::kir {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "codegen/kir/cost.h"
-#include "codegen/kir/instr_info.h"
+#include "codegen/kir/compute_type.h"
 #include "codegen/kir/verifier.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 

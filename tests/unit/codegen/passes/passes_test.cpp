@@ -4,9 +4,7 @@
 
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
-#include "codegen/passes/marks.h"
-#include "codegen/passes/places.h"
-#include "codegen/passes/rewrites.h"
+#include "codegen/passes/passes.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

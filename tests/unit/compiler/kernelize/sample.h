@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "codegen/kir/structure.h"
+#include "codegen/kir/kir.h"
 #include "codegen/kir/text/text.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/ir/builder.h"

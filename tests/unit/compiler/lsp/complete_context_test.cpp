@@ -1,5 +1,5 @@
 // What may follow at the `|` of a text.
-#include "compiler/lsp/complete_context.h"
+#include "compiler/lsp/features.h"
 
 #include <gtest/gtest.h>
 

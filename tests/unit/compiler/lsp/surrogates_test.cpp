@@ -1,5 +1,5 @@
 // Halves of UTF-16 pairs in JSON.
-#include "compiler/lsp/protocol/rpc_stream.h"
+#include "compiler/lsp/protocol/json.h"
 
 #include <gtest/gtest.h>
 

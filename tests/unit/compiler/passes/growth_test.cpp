@@ -5,7 +5,6 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/text/text.h"
-#include "compiler/passes/pass_context.h"
 #include "compiler/passes/passes.h"
 #include "pass_testing.h"
 

@@ -1,5 +1,5 @@
 // The statistics behind the laws about means: how much is attributed to chance.
-#include "compiler/verify/samples.h"
+#include "compiler/verify/laws.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Programs are measured at several sizes, with the lengths that their payloads have.
-#include "runtime/autoplan/measure.h"
+#include "runtime/autoplan/auto_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Routed collectives: the parts of the output, zeros after them, the count, and the same error on
 // every rank.
-#include "runtime/collective/routes.h"
+#include "runtime/collective/join_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

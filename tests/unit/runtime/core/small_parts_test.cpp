@@ -8,8 +8,7 @@
 #include "runtime/core/ids.h"
 #include "runtime/core/json.h"
 #include "runtime/core/lang/embed.h"
-#include "runtime/core/nearest_name.h"
-#include "runtime/core/visible_text.h"
+#include "runtime/core/log.h"
 
 namespace cinch {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {

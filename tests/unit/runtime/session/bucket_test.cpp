@@ -1,5 +1,5 @@
 // Pieces of flat buffers: their places, pieces that do not fit, payloads moved together.
-#include "runtime/call/bucket.h"
+#include "runtime/call/list_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

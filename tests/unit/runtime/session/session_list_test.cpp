@@ -1,6 +1,6 @@
 // Lists of tensors: a list gives the same results as sessions of one tensor, whatever the threads
 // do; all or nothing; one parallel run per call.
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

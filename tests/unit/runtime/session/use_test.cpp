@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "hand_program.h"
-#include "runtime/session/session_list.h"
+#include "runtime/session/session.h"
 #include "tests/two_threads.h"
 
 namespace cinch::rt {

@@ -1,12 +1,11 @@
 // Frames of ranks that meet, and bytes of strangers in their place.
-#include "runtime/transports/ucx/frames.h"
+#include "runtime/transports/ucx/socket_hub.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "runtime/transports/ucx/job.h"
-#include "runtime/transports/ucx/sockets.h"
+#include "runtime/transports/ucx/rendezvous.h"
 
 namespace cinch::rt {
 namespace {

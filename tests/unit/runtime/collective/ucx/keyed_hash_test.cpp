@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transports/ucx/message_header.h"
+#include "runtime/transports/ucx/ucx_links.h"
 
 namespace cinch::rt {
 namespace {
