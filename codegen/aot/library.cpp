@@ -106,18 +106,16 @@ class LibraryMaker {
           return nvrtc_.compile(source, is_ptx);
         };
       }
-      auto image = make_image(from.kernels, to.target, options);
-      CINCH_TRY(image);
-      CINCH_TRY(add_carrier(from, to.target, options, *image));
-      part.bytes = rt::write_image(*image);
+      auto image = TRY(make_image(from.kernels, to.target, options));
+      CINCH_TRY(add_carrier(from, to.target, options, image));
+      part.bytes = rt::write_image(image);
       return rt::Ok{};
     }
     const KernelSource source = emit_cpu(from.kernels, {to.target.arch});
     CpuCompileOptions options = without_sanitizer();
     options.symbol_prefix = kernel_prefix(request_.name, from.name, to.target.arch);
-    auto object = compile_cpu_to_object(source, options);
-    CINCH_TRY(object);
-    part.bytes = std::move(*object);
+    auto object = TRY(compile_cpu_to_object(source, options));
+    part.bytes = std::move(object);
     for (const std::string& symbol : source.symbols)
       part.kernels.push_back(options.symbol_prefix + symbol);
     return rt::Ok{};
@@ -135,9 +133,8 @@ class LibraryMaker {
   static rt::Status add_carrier(const LibraryProgram& of, const Target& target,
                                 const ImageOptions& options, rt::ProgramImage& to) {
     if (!of.carrier) return rt::Ok{};
-    auto image = make_image(*of.carrier, target, options);
-    CINCH_TRY(image);
-    to.carrier = std::make_shared<const rt::ProgramImage>(std::move(*image));
+    auto image = TRY(make_image(*of.carrier, target, options));
+    to.carrier = std::make_shared<const rt::ProgramImage>(std::move(image));
     return rt::Ok{};
   }
 
@@ -227,9 +224,8 @@ class LibraryMaker {
     Joined joined;
     for (const LibraryProgram& each : programs_) {
       const std::string symbol = own_symbol(request_.name, "image", each.name);
-      const auto image = image_for_cpus(each, arch);
-      CINCH_TRY(image);
-      joined.data.push_back({symbol, rt::write_image(*image)});
+      const auto image = TRY(image_for_cpus(each, arch));
+      joined.data.push_back({symbol, rt::write_image(image)});
       joined.tables.push_back({each.name, symbol, joined.data.back().bytes.size(), {}, {}});
     }
     for (const Part& part : parts_) {
@@ -258,27 +254,23 @@ class LibraryMaker {
   }
 
   rt::Status join(const std::string& arch, std::vector<NamedBytes>& files) const {
-    auto collected = collect(arch);
-    CINCH_TRY(collected);
-    Joined& joined = *collected;
+    auto collected = TRY(collect(arch));
+    Joined& joined = collected;
     auto tables = compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch);
     CINCH_TRY(tables);
     auto data = make_data_object(arch, joined.data);
     CINCH_TRY(data);
     joined.objects.push_back({"tables.o", std::move(*tables)});
     joined.objects.push_back({"data.o", std::move(*data)});
-    auto archive = make_archive(joined.objects);
-    CINCH_TRY(archive);
+    auto archive = TRY(make_archive(joined.objects));
     const std::string suffix = arch == kArm ? "-aarch64" : "";
-    files.push_back({fmt::format("lib{}{}.a", request_.name, suffix), std::move(*archive)});
+    files.push_back({fmt::format("lib{}{}.a", request_.name, suffix), std::move(archive)});
     if (arch == kArm) return rt::Ok{};
-    auto shared_part = compile_text(shared_part_text(request_.name), arch);
-    CINCH_TRY(shared_part);
-    joined.objects.push_back({"shared.o", std::move(*shared_part)});
+    auto shared_part = TRY(compile_text(shared_part_text(request_.name), arch));
+    joined.objects.push_back({"shared.o", std::move(shared_part)});
     const std::string file = fmt::format("lib{}.so", request_.name);
-    auto linked = link_library(joined.objects, file, exports());
-    CINCH_TRY(linked);
-    files.push_back({file, std::move(*linked)});
+    auto linked = TRY(link_library(joined.objects, file, exports()));
+    files.push_back({file, std::move(linked)});
     return rt::Ok{};
   }
 

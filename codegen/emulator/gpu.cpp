@@ -189,14 +189,13 @@ void Gpu::clear_findings() {
 using rt::ErrorKind;
 
 rt::Result<Module> Module::load(std::span<const std::uint8_t> shared_object) {
-  auto object = rt::SharedObject::load(shared_object, "emulated kernels");
-  CINCH_TRY(object);
-  const auto* info = static_cast<const ModuleInfo*>(object->find(kModuleSymbol));
+  auto object = TRY(rt::SharedObject::load(shared_object, "emulated kernels"));
+  const auto* info = static_cast<const ModuleInfo*>(object.find(kModuleSymbol));
   if (info == nullptr || info->abi != kModuleAbi) {
     return rt::fail(ErrorKind::CorruptFile,
                     "no kernels for the emulated GPU, or those of another version of Cinch");
   }
-  return Module(std::move(*object), info);
+  return Module(std::move(object), info);
 }
 
 std::vector<std::string> Module::kernels() const {

@@ -39,10 +39,9 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   emit_options.links_helpers = can_link_helpers(compile_options);
   emit_options.max_parts = kMaxParts;
   emit_options.effort = compile_options.effort;
-  auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
-  CINCH_TRY(binary);
+  auto binary = TRY(compile_cpu(emit_cpu_parts(program, emit_options), compile_options));
   rt::ProgramImage image = image_without_code(program, "cpu:" + arch);
-  image.binary = std::move(*binary);
+  image.binary = std::move(binary);
   image.counts_accesses = options.count_accesses;
   return image;
 }
@@ -55,10 +54,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   const kir::KernelProgram program = with_call_sizes(given);
   const CudaOptions emit_options{arch, options.block_warps};
   const KernelSource source = emit_cuda(program, emit_options);
-  auto binary = arch == kEmulatedArch  ? compile_emulated(source)
-                : options.compile_cuda ? options.compile_cuda(source, options.is_ptx)
-                                       : nvrtc_binary(source, options.is_ptx, options.effort);
-  CINCH_TRY(binary);
+  auto binary = TRY(arch == kEmulatedArch  ? compile_emulated(source)
+                    : options.compile_cuda ? options.compile_cuda(source, options.is_ptx)
+                                           : nvrtc_binary(source, options.is_ptx, options.effort));
   rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
@@ -67,7 +65,7 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   const rt::CudaLaunch steps = cuda_steps_launch(program, emit_options);
   image.gpu_steps_threads = steps.block_threads;
   image.gpu_steps_shared_bytes = steps.shared_bytes;
-  image.binary = std::move(*binary);
+  image.binary = std::move(binary);
   return image;
 }
 
@@ -75,10 +73,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
 
 rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx,
                                                    Effort effort) {
-  auto binary = is_ptx ? compile_cuda(source, {.output = CudaOutput::Ptx, .effort = effort})
-                       : compile_cuda_to_load(source, effort);
-  CINCH_TRY(binary);
-  return std::move(binary->bytes);
+  auto binary = TRY(is_ptx ? compile_cuda(source, {.output = CudaOutput::Ptx, .effort = effort})
+                           : compile_cuda_to_load(source, effort));
+  return std::move(binary.bytes);
 }
 
 bool is_quick_worth_it(const kir::KernelProgram& program, const Target& target) {

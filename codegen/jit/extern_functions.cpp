@@ -175,11 +175,9 @@ struct Loaded {
 rt::Result<Loaded> load(const rt::ExternInfo& function) {
   CpuCompileOptions options;
   options.optimization_level = 1;
-  const auto bytes = compile_cpu(source_of(function), options);
-  CINCH_TRY(bytes);
-  auto library = rt::SharedObject::load(*bytes, "a C++ function");
-  CINCH_TRY(library);
-  Loaded loaded{std::move(*library), nullptr};
+  const auto bytes = TRY(compile_cpu(source_of(function), options));
+  auto library = TRY(rt::SharedObject::load(bytes, "a C++ function"));
+  Loaded loaded{std::move(library), nullptr};
   loaded.call = reinterpret_cast<CallElements>(loaded.library.find(kSymbol));
   return loaded;
 }
@@ -194,9 +192,8 @@ rt::Result<std::vector<std::uint64_t>> call_extern(
   const std::lock_guard lock(mutex);
   auto found = loaded.find(function.digest);
   if (found == loaded.end()) {
-    auto made = load(function);
-    CINCH_TRY(made);
-    found = loaded.emplace(function.digest, std::move(*made)).first;
+    auto made = TRY(load(function));
+    found = loaded.emplace(function.digest, std::move(made)).first;
   }
   std::vector<const std::uint64_t*> pointers;
   pointers.reserve(operands.size());

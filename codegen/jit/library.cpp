@@ -15,14 +15,13 @@ namespace {
 constexpr const char* kFileName = "libcinch_clang.so";
 
 rt::Result<OpenedBackend> open_backend() {
-  auto opened = rt::open_first_library(
+  auto opened = TRY(rt::open_first_library(
       rt::library_paths(kFileName, "CINCH_CLANG_LIBRARY"), RTLD_NOW | RTLD_LOCAL,
       "cinch_clang_backend", "compiler library", [](void* entry) -> const void* {
         const auto* const backend = reinterpret_cast<const CinchClangBackend* (*)()>(entry)();
         return backend->abi == kCinchClangAbi ? backend : nullptr;
-      });
-  CINCH_TRY(opened);
-  return OpenedBackend{static_cast<const CinchClangBackend*>(opened->table), opened->path};
+      }));
+  return OpenedBackend{static_cast<const CinchClangBackend*>(opened.table), opened.path};
 }
 
 }  // namespace

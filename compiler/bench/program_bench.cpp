@@ -71,9 +71,8 @@ class ProgramBench {
 
   Result<ProgramFigures> run() {
     CINCH_TRY(lowered_.info.has_sync ? add_sync() : add_codec());
-    const auto workspace_bytes = session_.workspace_bytes();
-    CINCH_TRY(workspace_bytes);
-    figures_.workspace_bytes = *workspace_bytes;
+    const auto workspace_bytes = TRY(session_.workspace_bytes());
+    figures_.workspace_bytes = workspace_bytes;
     figures_.state_bytes = session_.state_bytes();
     return std::move(figures_);
   }
@@ -97,9 +96,8 @@ class ProgramBench {
 
   // Encodes the one payload that all decoding uses, and keeps its counts.
   Status take_payload() {
-    const auto payload = session_.encode(rt::ConstTensorView(gradient_), step_);
-    CINCH_TRY(payload);
-    payload_.assign(payload->begin(), payload->end());
+    const auto payload = TRY(session_.encode(rt::ConstTensorView(gradient_), step_));
+    payload_.assign(payload.begin(), payload.end());
     figures_.payload_bytes = static_cast<std::int64_t>(payload_.size());
     const std::size_t num_counts = lowered_.info.wire.counts.size();
     for (std::size_t i = 0; i < num_counts; ++i) {
@@ -122,8 +120,7 @@ class ProgramBench {
   }
 
   Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) {
-    auto loop_rounds = rounds_of(kind);
-    CINCH_TRY(loop_rounds);
+    auto loop_rounds = TRY(rounds_of(kind));
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
                        : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
@@ -134,7 +131,7 @@ class ProgramBench {
     request.env.rows = request.env.n / options_.columns;
     request.env.params = parameters_.host_values();
     request.env.counts = counts_;
-    request.loop_rounds = std::move(*loop_rounds);
+    request.loop_rounds = std::move(loop_rounds);
     return analysis::find_forced_sweeps(lowered_, request);
   }
 
@@ -155,20 +152,18 @@ class ProgramBench {
   }
 
   Status add(rt::EntryKind kind) {
-    const auto sweeps = floor_of(kind);
-    CINCH_TRY(sweeps);
-    Result<FloorTimer> floor = FloorTimer::make(*sweeps, runner_);
-    CINCH_TRY(floor);
+    const auto sweeps = TRY(floor_of(kind));
+    auto floor = TRY(FloorTimer::make(sweeps, runner_));
     const Rounds rounds =
-        take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor->run(); }},
+        take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor.run(); }},
                    options_.limits);
     CallFigures figures;
     figures.name = name_of(kind);
     figures.ms = rounds.medians[0];
     figures.floor_ms = rounds.medians[1];
-    figures.floor_bytes = floor->floor().bytes();
-    figures.floor_sweeps = static_cast<std::int64_t>(floor->floor().sweeps.size());
-    figures.random_words = floor->floor().random_words;
+    figures.floor_bytes = floor.floor().bytes();
+    figures.floor_sweeps = static_cast<std::int64_t>(floor.floor().sweeps.size());
+    figures.random_words = floor.floor().random_words;
     figures.rounds = rounds.count;
     figures_.calls.push_back(figures);
     return error_.status();
@@ -199,9 +194,8 @@ Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> pr
   session_options.cols = options.columns;
   session_options.threads = options.threads;
   session_options.seed = options.seed;
-  auto session = rt::Session::open(std::move(program), session_options);
-  CINCH_TRY(session);
-  return ProgramBench(std::move(*session), lowered, gradient, options).run();
+  auto session = TRY(rt::Session::open(std::move(program), session_options));
+  return ProgramBench(std::move(session), lowered, gradient, options).run();
 }
 
 // A sweep's streams are divided into blocks of the same share of each, as in a kernel.

@@ -103,15 +103,14 @@ struct Hostile {
 };
 
 rt::Result<Hostile> prepare(const Trial& trial, Input input) {
-  auto tensor = trial.subject.main->open(trial.request(input.shape));
-  CINCH_TRY(tensor);
-  rt::Result<Bytes> payload = (*tensor)->encode(input.values, 0);
+  auto tensor = TRY(trial.subject.main->open(trial.request(input.shape)));
+  rt::Result<Bytes> payload = tensor->encode(input.values, 0);
   CINCH_TRY(payload);
   std::vector<float> decoded(input.values.size());
-  CINCH_TRY((*tensor)->decode(*payload, decoded, 0));
-  std::vector<Bytes> states = (*tensor)->states();
+  CINCH_TRY(tensor->decode(*payload, decoded, 0));
+  std::vector<Bytes> states = tensor->states();
   const std::size_t counts = trial.subject.info().wire.counts.size();
-  return Hostile{std::move(*tensor), std::move(input),  std::move(*payload),
+  return Hostile{std::move(tensor),  std::move(input),  std::move(*payload),
                  std::move(decoded), std::move(states), counts};
 }
 

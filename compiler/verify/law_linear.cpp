@@ -81,14 +81,12 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     const std::vector<float> gradient = variant_of(input, rank).values;
     std::vector<float> decoded;
-    const auto payload = encode_on(trial, input.shape, rank, world, gradient, &decoded);
-    CINCH_TRY(payload);
-    auto fields = fields_of(trial.subject.info(), *payload, env);
-    CINCH_TRY(fields);
+    const auto payload = TRY(encode_on(trial, input.shape, rank, world, gradient, &decoded));
+    auto fields = TRY(fields_of(trial.subject.info(), payload, env));
     if (rank == 0) {
-      ranks.sum = std::move(*fields);
+      ranks.sum = std::move(fields);
     } else {
-      join(trial.subject.info(), ranks.sum, *fields);
+      join(trial.subject.info(), ranks.sum, fields);
     }
     for (std::size_t i = 0; i < decoded.size(); ++i) {
       ranks.sum_decoded[i] += decoded[i];
@@ -109,9 +107,8 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
   inputs.call_extern = trial.subject.call_extern;
   inputs.draw.seed = trial.seed;
   inputs.fields = ranks.sum;
-  const auto out = interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs);
-  CINCH_TRY(out);
-  const std::optional<interp::Array>& output = out->output;
+  const auto out = TRY(interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs));
+  const std::optional<interp::Array>& output = out.output;
   if (!output) return rt::fail(rt::ErrorKind::Internal, "decode gave nothing");
   const std::vector<float> decoded = interp::to_floats(*output);
   double squares = 0;
@@ -125,21 +122,18 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
 // The distance between the sum and the payload of the summed gradients.
 rt::Result<double> encode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks, const HostEnv& env) {
-  const auto payload = encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr);
-  CINCH_TRY(payload);
-  const auto fields = fields_of(trial.subject.info(), *payload, env);
-  CINCH_TRY(fields);
-  return field_distance(ranks.sum, *fields);
+  const auto payload = TRY(encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr));
+  const auto fields = TRY(fields_of(trial.subject.info(), payload, env));
+  return field_distance(ranks.sum, fields);
 }
 
 rt::Result<double> distance_of(const Trial& trial, const Input& input, std::uint32_t world) {
   const rt::ParameterValues parameters(trial.subject.info());
   const HostEnv env = env_of(input.shape, world, parameters);
-  const auto ranks = run_ranks(trial, input, world, env);
-  CINCH_TRY(ranks);
-  auto decoded = decode_distance(trial, input.shape, world, *ranks);
+  const auto ranks = TRY(run_ranks(trial, input, world, env));
+  auto decoded = decode_distance(trial, input.shape, world, ranks);
   if (!decoded || *decoded <= tolerance_of(trial.subject.info(), world)) return decoded;
-  auto encoded = encode_distance(trial, input.shape, world, *ranks, env);
+  auto encoded = encode_distance(trial, input.shape, world, ranks, env);
   if (!encoded) return encoded;
   return std::min(*decoded, *encoded);
 }
@@ -237,17 +231,15 @@ std::vector<float> floats_of(const Bytes& state, std::size_t n) {
 // Runs until the drift exceeds the tolerance.
 rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradients,
                            std::uint32_t state) {
-  auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));
-  CINCH_TRY(tensor);
+  auto tensor = TRY(trial.subject.main->open(trial.request(gradients[0].shape)));
   Sums sums(gradients[0].values.size());
   Drift drift;
   while (drift.steps < kConservesSteps && !(drift.distance > kTolerance)) {
     const std::vector<float>& gradient = gradients[drift.steps % kConservesGradients].values;
-    const auto decoded = round_trip_of(**tensor, gradient, drift.steps);
-    CINCH_TRY(decoded);
-    sums.add(gradient, *decoded);
+    const auto decoded = TRY(round_trip_of(*tensor, gradient, drift.steps));
+    sums.add(gradient, decoded);
     ++drift.steps;
-    drift.distance = sums.distance_to(floats_of((*tensor)->states()[state], gradient.size()));
+    drift.distance = sums.distance_to(floats_of(tensor->states()[state], gradient.size()));
   }
   return drift;
 }

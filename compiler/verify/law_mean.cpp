@@ -274,15 +274,14 @@ std::vector<Input> ordinary_inputs(const Trial& trial) {
 }
 
 rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& gradients) {
-  auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));
-  CINCH_TRY(tensor);
+  auto tensor = TRY(trial.subject.main->open(trial.request(gradients[0].shape)));
   Moments shares;
   for (std::uint32_t step = 0; step < kDensitySteps; ++step) {
-    const auto decoded = round_trip_of(**tensor, gradients[step % kDensityGradients].values, step);
-    CINCH_TRY(decoded);
+    const auto decoded =
+        TRY(round_trip_of(*tensor, gradients[step % kDensityGradients].values, step));
     if (step < kFirstCounted) continue;
-    const auto kept = std::ranges::count_if(*decoded, [](float x) { return x != 0; });
-    shares.add(static_cast<double>(kept) / static_cast<double>(decoded->size()));
+    const auto kept = std::ranges::count_if(decoded, [](float x) { return x != 0; });
+    shares.add(static_cast<double>(kept) / static_cast<double>(decoded.size()));
   }
   return shares.mean();
 }

@@ -111,9 +111,8 @@ rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poi
   const std::vector<Bytes> before = tensor.states();
   const rt::Result<Bytes> payload = tensor.encode(poisoned, 1);
   CINCH_TRY(payload);
-  const auto header = rt::read_payload_header(*payload);
-  CINCH_TRY(header);
-  if (!header->is_non_finite()) return std::string("the payload is not marked");
+  const auto header = TRY(rt::read_payload_header(*payload));
+  if (!header.is_non_finite()) return std::string("the payload is not marked");
   if (tensor.states() != before) return std::string("a state has changed");
   std::vector<float> out(poisoned.size(), 0.0f);
   CINCH_TRY(tensor.decode(*payload, out, 1));
@@ -189,11 +188,9 @@ rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input,
   CINCH_TRY(changed);
   for (step = 0; step < kEquivarianceSteps; ++step) {
     const std::vector<float> gradient = variant_of(input, step).values;
-    const auto expected = round_trip_of(**plain, gradient, step);
-    CINCH_TRY(expected);
-    const auto found = round_trip_of(**changed, times(gradient, factor), step);
-    CINCH_TRY(found);
-    const std::size_t different = num_different(times(*expected, factor), *found);
+    const auto expected = TRY(round_trip_of(**plain, gradient, step));
+    const auto found = TRY(round_trip_of(**changed, times(gradient, factor), step));
+    const std::size_t different = num_different(times(expected, factor), found);
     if (different > 0) return different;
   }
   return std::size_t{0};

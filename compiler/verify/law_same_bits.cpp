@@ -111,18 +111,16 @@ rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
     TensorRequest request = trial.request(gradients[rank].shape);
     request.worker = rank;
     request.world = kRanks;
-    auto tensor = trial.subject.main->open(request);
-    CINCH_TRY(tensor);
-    rt::Result<Bytes> payload = (*tensor)->encode(gradients[rank].values, 0);
+    auto tensor = TRY(trial.subject.main->open(request));
+    rt::Result<Bytes> payload = tensor->encode(gradients[rank].values, 0);
     CINCH_TRY(payload);
-    ranks.push_back(std::move(*tensor));
+    ranks.push_back(std::move(tensor));
     payloads.push_back(std::move(*payload));
   }
   std::vector<std::vector<float>> updates;
   for (const auto& rank : ranks) {
-    auto update = update_of(*rank, payloads, gradients[0].values.size());
-    CINCH_TRY(update);
-    updates.push_back(std::move(*update));
+    auto update = TRY(update_of(*rank, payloads, gradients[0].values.size()));
+    updates.push_back(std::move(update));
   }
   return updates;
 }
@@ -195,9 +193,8 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
 // The first step whose updates differ between ranks.
 rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Gradients& gradients) {
   for (std::uint64_t step = 0; step < kProtocolSteps; ++step) {
-    const auto updates = ranks.sync(gradients, step);
-    CINCH_TRY(updates);
-    if (!all_same_bits(*updates)) return step;
+    const auto updates = TRY(ranks.sync(gradients, step));
+    if (!all_same_bits(updates)) return step;
   }
   return std::nullopt;
 }
@@ -207,13 +204,12 @@ rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   CINCH_TRY(ranks.sync(gradients, 0));
   const auto before = ranks.states();
   gradients[gradients.size() / 2].back() = std::numeric_limits<float>::quiet_NaN();
-  const auto updates = ranks.sync(gradients, 1);
-  CINCH_TRY(updates);
+  const auto updates = TRY(ranks.sync(gradients, 1));
   if (ranks.states() != before) return std::string("a state has changed");
   const auto is_marked = [](const std::vector<float>& update) {
     return std::ranges::all_of(update, [](float x) { return std::isnan(x); });
   };
-  if (!std::ranges::all_of(*updates, is_marked)) return std::string("an update is not all NaN");
+  if (!std::ranges::all_of(updates, is_marked)) return std::string("an update is not all NaN");
   return std::string();
 }
 

@@ -70,16 +70,14 @@ class Plan {
     const Subject& subject = trial_.subject;
     for (std::uint32_t rank = 0; rank < kSumsRanks; ++rank) {
       request_.worker = rank;
-      auto tensor = subject.main->open(request_);
-      CINCH_TRY(tensor);
-      ranks_.push_back(std::move(*tensor));
+      auto tensor = TRY(subject.main->open(request_));
+      ranks_.push_back(std::move(tensor));
     }
     TensorRequest owner = request_;
     owner.worker = 0;
     if (!subject.info().carrier.shares_draws) owner.seed ^= kSeedOfOwner;
-    auto tensor = subject.target_of_sums().open(owner);
-    CINCH_TRY(tensor);
-    owner_ = std::move(*tensor);
+    auto tensor = TRY(subject.target_of_sums().open(owner));
+    owner_ = std::move(tensor);
     return rt::Ok{};
   }
 
@@ -88,21 +86,19 @@ class Plan {
     const std::size_t n = gradients[0].values.size();
     std::vector<float> mean(n);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      const auto decoded = round_trip_of(*ranks_[rank], gradients[rank].values, step);
-      CINCH_TRY(decoded);
-      for (std::size_t i = 0; i < n; ++i) mean[i] += (*decoded)[i];
+      const auto decoded = TRY(round_trip_of(*ranks_[rank], gradients[rank].values, step));
+      for (std::size_t i = 0; i < n; ++i) mean[i] += decoded[i];
     }
     const std::vector<float> sum = mean;
     for (const std::unique_ptr<Tensor>& rank : ranks_) {
       mean = sum;
       CINCH_TRY(rank->finish(mean, step));
     }
-    const auto update = round_trip_of(*owner_, mean, step);
-    CINCH_TRY(update);
+    const auto update = TRY(round_trip_of(*owner_, mean, step));
     run.lengths += std::sqrt(norm_squared(mean));
     for (std::size_t i = 0; i < n; ++i) {
       run.means[i] += mean[i];
-      run.updates[i] += (*update)[i];
+      run.updates[i] += update[i];
       run.magnitudes[i] += std::abs(mean[i]);
     }
     return rt::Ok{};
@@ -148,12 +144,11 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
   Moments gains, losses;
   double largest_gain = 0, largest_loss = 0;
   for (std::size_t seed = 0; seed < num_seeds; ++seed) {
-    const auto run = run_of(trial, gradients, trial.seed + seed, conserves ? &claim : nullptr);
-    CINCH_TRY(run);
-    gains.add(run->gain());
-    losses.add(conserves ? run->lost_of_magnitudes() : run->lost_of_lengths());
-    largest_gain = std::max(largest_gain, std::abs(run->gain()));
-    largest_loss = std::max(largest_loss, run->largest_loss());
+    const auto run = TRY(run_of(trial, gradients, trial.seed + seed, conserves ? &claim : nullptr));
+    gains.add(run.gain());
+    losses.add(conserves ? run.lost_of_magnitudes() : run.lost_of_lengths());
+    largest_gain = std::max(largest_gain, std::abs(run.gain()));
+    largest_loss = std::max(largest_loss, run.largest_loss());
   }
   if (conserves) return Distance{losses.mean(), kRounding, "lost beside the owner's residual"};
   if (claim.kind == ClaimKind::Unbiased) {
@@ -165,13 +160,12 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
   }
   if (claim.kind == ClaimKind::Idempotent)
     return Distance{losses.mean(), kRounding, "of the means' lengths lost"};
-  const auto claimed = trial.claimed_of_sums(claim.numbers[0], input.shape);
-  CINCH_TRY(claimed);
+  const auto claimed = TRY(trial.claimed_of_sums(claim.numbers[0], input.shape));
   if (claim.kind == ClaimKind::AbsoluteError) {
-    const double allowed = *claimed * static_cast<double>(kSumsSteps);
+    const double allowed = claimed * static_cast<double>(kSumsSteps);
     return Distance{largest_loss, allowed * (1 + kRounding), "lost of an element, all steps"};
   }
-  const double error = claim.kind == ClaimKind::Contraction ? 1 - *claimed : *claimed;
+  const double error = claim.kind == ClaimKind::Contraction ? 1 - claimed : claimed;
   return Distance{losses.mean(), std::sqrt(error) + kRounding, "of the means' lengths lost"};
 }
 

@@ -84,11 +84,9 @@ rt::Result<Sum> sum_of(const Trial& trial, const Input& input, std::uint32_t wor
   const HostEnv env = env_of(input.shape, world, parameters);
   std::vector<Fields> ranks;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    const auto payload = encode_on(trial, input.shape, rank, world, input.values, nullptr);
-    CINCH_TRY(payload);
-    auto fields = fields_of(info, *payload, env);
-    CINCH_TRY(fields);
-    ranks.push_back(std::move(*fields));
+    const auto payload = TRY(encode_on(trial, input.shape, rank, world, input.values, nullptr));
+    auto fields = TRY(fields_of(info, payload, env));
+    ranks.push_back(std::move(fields));
   }
   return largest_sum(info, ranks);
 }

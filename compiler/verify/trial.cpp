@@ -52,9 +52,8 @@ std::vector<Input> Trial::usual_inputs() const {
 static rt::Result<double> value_of(const rt::ProgramInfo& info, HostExprId number,
                                    const Shape& shape) {
   const rt::ParameterValues parameters(info);
-  const rt::Result<HostValue> value = info.exprs.eval(number, env_of(shape, 1, parameters));
-  CINCH_TRY(value);
-  return value->to_double();
+  const auto value = TRY(info.exprs.eval(number, env_of(shape, 1, parameters)));
+  return value.to_double();
 }
 
 rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
@@ -98,38 +97,35 @@ Finding failed_call(std::string law, const Trial& trial, const Input& input,
 
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
                                              std::uint64_t step) {
-  const rt::Result<Bytes> payload = tensor.encode(gradient, step);
-  CINCH_TRY(payload);
+  const auto payload = TRY(tensor.encode(gradient, step));
   std::vector<float> out(gradient.size());
-  CINCH_TRY(tensor.decode(*payload, out, step));
+  CINCH_TRY(tensor.decode(payload, out, step));
   return out;
 }
 
 rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
                                              std::span<const float> gradient) {
-  auto tensor = target.open(request);
-  CINCH_TRY(tensor);
-  return round_trip_of(**tensor, gradient, 0);
+  auto tensor = TRY(target.open(request));
+  return round_trip_of(*tensor, gradient, 0);
 }
 
 rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
                            std::span<const Input> steps) {
-  auto tensor = target.open(request);
-  CINCH_TRY(tensor);
+  auto tensor = TRY(target.open(request));
   Trace trace;
   for (std::size_t step = 0; step < steps.size(); ++step) {
-    rt::Result<Bytes> payload = (*tensor)->encode(steps[step].values, step);
+    rt::Result<Bytes> payload = tensor->encode(steps[step].values, step);
     CINCH_TRY(payload);
     std::vector<float> out(steps[step].values.size());
-    rt::Status status = (*tensor)->decode(*payload, out, step);
+    rt::Status status = tensor->decode(*payload, out, step);
     CINCH_TRY(status);
     trace.payloads.push_back(std::move(*payload));
     trace.decoded.push_back(out);
-    status = (*tensor)->finish(out, step);
+    status = tensor->finish(out, step);
     CINCH_TRY(status);
     trace.updates.push_back(std::move(out));
   }
-  trace.states = (*tensor)->states();
+  trace.states = tensor->states();
   return trace;
 }
 
@@ -159,11 +155,10 @@ HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValue
 
 rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
                              const HostEnv& env) {
-  const auto layout = rt::payload_layout(info, env, {});
-  CINCH_TRY(layout);
+  const auto layout = TRY(rt::payload_layout(info, env, {}));
   Fields fields;
-  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
-    const rt::FieldPlace& place = layout->fields[i];
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const rt::FieldPlace& place = layout.fields[i];
     const rt::ArrayType& type = info.wire.fields[i].type;
     interp::Array array{type.dtype, type.rank, {1, 1}, {}};
     if (type.rank > 0) array.dims[type.rank - 1] = place.row_elems;
@@ -184,12 +179,11 @@ rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_
   TensorRequest request = trial.request(shape);
   request.worker = rank;
   request.world = world;
-  auto tensor = trial.subject.main->open(request);
-  CINCH_TRY(tensor);
-  rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
+  auto tensor = TRY(trial.subject.main->open(request));
+  rt::Result<Bytes> payload = tensor->encode(gradient, 0);
   if (!payload || decoded == nullptr) return payload;
   decoded->resize(gradient.size());
-  CINCH_TRY((*tensor)->decode(*payload, *decoded, 0));
+  CINCH_TRY(tensor->decode(*payload, *decoded, 0));
   return payload;
 }
 
@@ -224,10 +218,8 @@ rt::Result<std::size_t> sample_seeds(const Trial& trial, const Input& input, std
   while (taken < wanted && (taken < kLeastSamples || Clock::now() < until)) {
     TensorRequest request = trial.request(input.shape);
     request.seed = trial.seed + taken;
-    const rt::Result<std::vector<float>> decoded =
-        round_trip_of(*trial.subject.main, request, input.values);
-    CINCH_TRY(decoded);
-    sampled(*decoded);
+    const auto decoded = TRY(round_trip_of(*trial.subject.main, request, input.values));
+    sampled(decoded);
     ++taken;
   }
   return taken;

@@ -70,16 +70,14 @@ class AutoChoice {
 
   Result<AutoPlan> run() {
     CINCH_TRY(agree());
-    const auto on_machine = ranks_of_machine();
-    CINCH_TRY(on_machine);
+    const auto on_machine = TRY(ranks_of_machine());
     if (inputs_.measures_network) {
-      auto model =
-          measure_network(transport_, {kLargestBytes, kNetworkSeconds, inputs_.session.timeout});
-      CINCH_TRY(model);
-      network_ = KnownNetwork{std::move(*model), {}};
+      auto model = TRY(
+          measure_network(transport_, {kLargestBytes, kNetworkSeconds, inputs_.session.timeout}));
+      network_ = KnownNetwork{std::move(model), {}};
     }
     if (transport_.rank() == 0) {
-      if (Status status = decide(*on_machine); !status) {
+      if (Status status = decide(on_machine); !status) {
         transport_.abandon(status.error());
         return tl::unexpected<Error>(status.error());
       }
@@ -156,9 +154,9 @@ class AutoChoice {
       const std::optional<std::size_t> t = sample_of(codec_of_tensors(codec));
       if (!t) continue;
       const PlanTensor& tensor = inputs_.request.tensors[*t];
-      auto of_codec = measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed);
-      CINCH_TRY(of_codec);
-      measured = std::move(*of_codec);
+      auto of_codec =
+          TRY(measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed));
+      measured = std::move(of_codec);
     }
     return Ok{};
   }
@@ -193,9 +191,8 @@ class AutoChoice {
       return Ok{};
     }
     CINCH_TRY(measured);
-    auto choice = choose_plan(inputs_.request, costs, inputs_.space);
-    CINCH_TRY(choice);
-    choice_ = std::move(*choice);
+    auto choice = TRY(choose_plan(inputs_.request, costs, inputs_.space));
+    choice_ = std::move(choice);
     tried_ = worth_trying(*choice_, inputs_.trial_seconds);
     told_.candidates[0] = words_of(choice_->chosen);
     told_.count = std::clamp<std::size_t>(tried_.size(), 1, kMostTried);
@@ -217,11 +214,10 @@ class AutoChoice {
     const std::size_t count = std::clamp<std::size_t>(told_.count, 1, kMostTried);
     std::size_t fastest = 0;
     if (count > 1) {
-      const auto seconds = try_first(count);
-      CINCH_TRY(seconds);
-      fastest = static_cast<std::size_t>(std::ranges::min_element(*seconds) - seconds->begin());
+      const auto seconds = TRY(try_first(count));
+      fastest = static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin());
       for (std::size_t i = 0; choice_ && i < count; ++i) {
-        choice_->candidates[tried_[i]].tried_seconds = (*seconds)[i];
+        choice_->candidates[tried_[i]].tried_seconds = seconds[i];
       }
       if (choice_) choose_tried(*choice_);
     }
@@ -232,9 +228,8 @@ class AutoChoice {
   Result<std::vector<double>> try_first(std::size_t count) {
     std::vector<std::shared_ptr<const Plan>> plans;
     for (std::size_t i = 0; i < count; ++i) {
-      auto plan = build_plan(request_of(inputs_.request, candidate_of(told_.candidates[i])));
-      CINCH_TRY(plan);
-      plans.push_back(std::make_shared<Plan>(std::move(*plan)));
+      auto plan = TRY(build_plan(request_of(inputs_.request, candidate_of(told_.candidates[i]))));
+      plans.push_back(std::make_shared<Plan>(std::move(plan)));
     }
     TrialOptions options;
     options.session = inputs_.session;
@@ -331,14 +326,13 @@ class Trials {
     SyncOptions session_options = options_.session;
     session_options.plan = plans_[plan];
     if (session_options.device) session_options.device->has_tensors = false;
-    const auto session = SyncSession::open(session_options, transport_);
-    CINCH_TRY(session);
+    const auto session = TRY(SyncSession::open(session_options, transport_));
     double meeting = 0;
     Status status = take_largest(transport_, {&meeting, 1}, options_.session.timeout);
     for (std::size_t i = 0; i <= number && status; ++i) {
-      status = (*session)->step(gradients_, updates_, options_.step);
+      status = session->step(gradients_, updates_, options_.step);
       if (!status) return status;
-      double seconds = (*session)->times().end - (*session)->times().begin;
+      double seconds = session->times().end - session->times().begin;
       status = take_largest(transport_, {&seconds, 1}, options_.session.timeout);
       if (i == 0) continue;
       seconds_[plan].push_back(seconds);

@@ -98,9 +98,8 @@ class Steps {
     SyncOptions options = subject_.options.session;
     options.plan = plan_;
     if (options.device) options.device->has_tensors = false;
-    auto session = SyncSession::open(options, transport_);
-    CINCH_TRY(session);
-    session_ = std::move(*session);
+    auto session = TRY(SyncSession::open(options, transport_));
+    session_ = std::move(session);
     return Ok{};
   }
 
@@ -163,9 +162,8 @@ Result<KindTimes> time_copies(const Subject& subject, const std::shared_ptr<cons
 // The share of a payload's bound that is used: what two ranks send each other if lengths are
 // exchanged first.
 Result<double> used_share(const Subject& subject, std::int64_t size) {
-  auto built = plan_in_pieces(subject, "allgather", size, 2, LengthPolicy::Exchanged);
-  CINCH_TRY(built);
-  const auto plan = std::make_shared<const Plan>(std::move(*built));
+  auto built = TRY(plan_in_pieces(subject, "allgather", size, 2, LengthPolicy::Exchanged));
+  const auto plan = std::make_shared<const Plan>(std::move(built));
   LoopbackWorld both(2);
   std::array<Result<double>, 2> shares;
   const auto measure = [&](std::uint32_t rank) -> Result<double> {
@@ -220,12 +218,10 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   for (const std::int64_t size : sizes) {
     KindTimes times;
     for (const std::string_view name : names) {
-      auto plan = plan_in_pieces(subject, name, size, 1, LengthPolicy::Padded);
-      CINCH_TRY(plan);
+      auto plan = TRY(plan_in_pieces(subject, name, size, 1, LengthPolicy::Padded));
       const auto found =
-          time_copies(subject, std::make_shared<const Plan>(std::move(*plan)), seconds);
-      CINCH_TRY(found);
-      times.insert(found->begin(), found->end());  // what the first plan has goes first
+          TRY(time_copies(subject, std::make_shared<const Plan>(std::move(plan)), seconds));
+      times.insert(found.begin(), found.end());  // what the first plan has goes first
     }
     for (const auto& [kind, time] : times) {
       curves[kind].samples.push_back({static_cast<double>(size), time});
@@ -235,9 +231,8 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
 }
 
 Result<CodecSpeed> speed_of(const Subject& subject, CostCurve* clear) {
-  auto curves = measure_kinds(subject);
-  CINCH_TRY(curves);
-  const auto of = [&](TaskKind kind) { return std::move((*curves)[{kind, 0}]); };
+  auto curves = TRY(measure_kinds(subject));
+  const auto of = [&](TaskKind kind) { return std::move(curves[{kind, 0}]); };
   CodecSpeed speed{of(TaskKind::Encode),
                    of(TaskKind::Decode),
                    of(TaskKind::DecodeAdd),
@@ -246,7 +241,7 @@ Result<CodecSpeed> speed_of(const Subject& subject, CostCurve* clear) {
                    of(TaskKind::Join),
                    1,
                    {}};
-  for (auto& [kind, curve] : *curves) {
+  for (auto& [kind, curve] : curves) {
     if (kind.first == TaskKind::Part) speed.parts.push_back(std::move(curve));
   }
   if (clear != nullptr) *clear = of(TaskKind::Clear);
@@ -264,9 +259,8 @@ Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, 
   }
   auto speed = speed_of(subject, nullptr);
   if (!speed || subject.codecs(1)[codec].has_fixed_size) return speed;
-  const auto share = used_share(subject, subject.tensor.num_elems());
-  CINCH_TRY(share);
-  speed->used_share = *share;
+  const auto share = TRY(used_share(subject, subject.tensor.num_elems()));
+  speed->used_share = share;
   return speed;
 }
 
@@ -274,9 +268,8 @@ Status measure_dense(std::int64_t elems, const SpeedOptions& options, CostInputs
   const std::int64_t most = std::clamp<std::int64_t>(elems, 1, kMostElems);
   const std::vector<float> gradient(static_cast<std::size_t>(most));
   const Subject subject{{"sample", most, 1, kDense}, {gradient.data(), kF32, most}, options};
-  auto speed = speed_of(subject, &to.clear);
-  CINCH_TRY(speed);
-  to.dense = std::move(*speed);
+  auto speed = TRY(speed_of(subject, &to.clear));
+  to.dense = std::move(speed);
   return Ok{};
 }
 

@@ -117,13 +117,12 @@ CallStatus read_payloads(const Call& call, const cinch_payload* from) {
 CallStatus read_tensors(const Call& call, const cinch_tensor* from, bool is_first) {
   return read_all(call.session->tensors, call.count,
                   [&](std::size_t i) -> CallResult<rt::TensorView> {
-                    const auto tensor = described_tensor(from, i, call.session->device);
-                    CINCH_TRY(tensor);
-                    const cinch_tensor& given = tensor->given;
+                    const auto tensor = TRY(described_tensor(from, i, call.session->device));
+                    const cinch_tensor& given = tensor.given;
                     const CallStatus placed =
                         call.take_place(given.device_number, given.stream, is_first && i == 0);
                     CINCH_TRY(placed);
-                    return view_of(*tensor);
+                    return view_of(tensor);
                   });
 }
 
@@ -343,14 +342,12 @@ CallStatus check_device(cinch_device given, cinch_device device) {
 
 CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
                                              cinch_device device) {
-  const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  CINCH_TRY(tensor);
-  CINCH_TRY(check_device(tensor->device, device));
-  const auto dtype = dtype_of(tensor->dtype);
-  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor->dtype));
-  const auto shape = shape_of(*tensor);
-  CINCH_TRY(shape);
-  return DescribedTensor{*tensor, *dtype, shape->rows * shape->cols};
+  const auto tensor = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
+  CINCH_TRY(check_device(tensor.device, device));
+  const auto dtype = dtype_of(tensor.dtype);
+  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor.dtype));
+  const auto shape = TRY(shape_of(tensor));
+  return DescribedTensor{tensor, *dtype, shape.rows * shape.cols};
 }
 
 CallResult<rt::TensorView> view_of(const DescribedTensor& tensor) {

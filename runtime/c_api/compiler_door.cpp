@@ -96,8 +96,7 @@ CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget targe
 }
 
 CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is_carrier) const {
-  const auto entry = open_compiler(pointer_to(compiler_));
-  CINCH_TRY(entry);
+  const auto entry = TRY(open_compiler(pointer_to(compiler_)));
   const std::vector<const char*> bindings = pointers_to(bindings_);
   const std::vector<const char*> include_folders = pointers_to(include_folders_);
   const bool is_gpu = !target_.arch.empty();
@@ -117,7 +116,7 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
   request.is_carrier = is_carrier ? 1 : 0;
   if (!is_ahead_of_time) request.give_better = take_better;
-  ask(*entry, request, answer);
+  ask(entry, request, answer);
   CINCH_TRY(answer.image);
   return Image{std::move(*answer.image), std::move(answer.better), std::move(answer.warnings)};
 }
@@ -151,12 +150,11 @@ rt::FindBetterCode CompileJob::finder(std::vector<std::uint8_t> better) const {
 }
 
 CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler) {
-  const auto entry = open_compiler(compiler);
-  CINCH_TRY(entry);
+  const auto entry = TRY(open_compiler(compiler));
   Answer answer;
   cinch_compiler_request request{};
   request.lists_programs = 1;
-  ask(*entry, request, answer);
+  ask(entry, request, answer);
   return std::move(answer.image);
 }
 

@@ -113,9 +113,8 @@ CallStatus open_gpu_code(const cinch_compressor& compressor, const std::string& 
 
 CallResult<std::string> arch_of_device(const cinch_open_options& options) {
   if (options.arch != nullptr && options.arch[0] != '\0') return std::string(options.arch);
-  const auto device = open_gpu(options.device_number);
-  CINCH_TRY(device);
-  return (*device)->arch();
+  const auto device = TRY(open_gpu(options.device_number));
+  return device->arch();
 }
 
 CallStatus open(const cinch_compressor& compressor, const cinch_open_options& options,
@@ -129,9 +128,8 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
     case CINCH_CPU_CODE:
       return open_on_cpu(compressor, options.cpu, program);
     case CINCH_GPU_CODE: {
-      const auto arch = arch_of_device(options);
-      CINCH_TRY(arch);
-      return open_gpu_code(compressor, *arch, program);
+      const auto arch = TRY(arch_of_device(options));
+      return open_gpu_code(compressor, arch, program);
     }
     case CINCH_ANY_CODE: {
       const auto arch = arch_of_device(options);
@@ -181,17 +179,14 @@ CallResult<const cinch_compressor*> find_compressor(const cinch_library& library
 
 CallStatus load_from_library(const std::string& path, const std::string& name,
                              cinch_program** program) {
-  const auto library = load_library(path);
-  CINCH_TRY(library);
-  if (name.empty() && (*library)->num_compressors != 1) {
-    return fail(CINCH_INVALID_ARGUMENT, path + " has " +
-                                            std::to_string((*library)->num_compressors) +
+  const auto library = TRY(load_library(path));
+  if (name.empty() && library->num_compressors != 1) {
+    return fail(CINCH_INVALID_ARGUMENT, path + " has " + std::to_string(library->num_compressors) +
                                             " compressors: a name behind a colon says which");
   }
-  const auto compressor = name.empty() ? (*library)->compressors[0] : nullptr;
-  const auto found = compressor != nullptr ? compressor : find_compressor(**library, name);
-  CINCH_TRY(found);
-  return open(**found, {}, program);
+  const auto compressor = name.empty() ? library->compressors[0] : nullptr;
+  const auto found = TRY(compressor != nullptr ? compressor : find_compressor(*library, name));
+  return open(*found, {}, program);
 }
 
 }  // namespace cinch::c_api
@@ -205,9 +200,8 @@ cinch_status cinch_program_open(const cinch_compressor* compressor,
     if (compressor == nullptr || program == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "compressor or program is null");
     if (options == nullptr) return open(*compressor, {}, program);
-    const auto given = read_struct(options, sizeof(cinch_open_options), "options");
-    CINCH_TRY(given);
-    return open(*compressor, *given, program);
+    const auto given = TRY(read_struct(options, sizeof(cinch_open_options), "options"));
+    return open(*compressor, given, program);
   });
 }
 
@@ -216,9 +210,8 @@ cinch_status cinch_library_load(const char* path, const cinch_library** library,
   return guarded(error, [&]() -> CallStatus {
     if (path == nullptr || library == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "path or library is null");
-    const auto loaded = load_library(path);
-    CINCH_TRY(loaded);
-    *library = *loaded;
+    const auto loaded = TRY(load_library(path));
+    *library = loaded;
     return cinch::rt::Ok{};
   });
 }
@@ -228,9 +221,8 @@ cinch_status cinch_library_find(const cinch_library* library, const char* name,
   return guarded(error, [&]() -> CallStatus {
     if (library == nullptr || name == nullptr || compressor == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "library, name or compressor is null");
-    const auto found = find_compressor(*library, name);
-    CINCH_TRY(found);
-    *compressor = *found;
+    const auto found = TRY(find_compressor(*library, name));
+    *compressor = found;
     return cinch::rt::Ok{};
   });
 }

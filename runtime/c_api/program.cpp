@@ -67,9 +67,8 @@ CallResult<std::shared_ptr<const rt::ProgramImage>> carrier_to_save(const cinch_
       program.job == nullptr) {
     return image.carrier;
   }
-  const auto made = program.job->run_carrier(true);
-  CINCH_TRY(made);
-  auto carrier = rt::read_image(made->bytes);
+  const auto made = TRY(program.job->run_carrier(true));
+  auto carrier = rt::read_image(made.bytes);
   if (!carrier) return fail(carrier.error());
   return std::make_shared<const rt::ProgramImage>(std::move(*carrier));
 }
@@ -84,14 +83,13 @@ CallStatus save(const cinch_program& program, const char* path) {
     better = program.find_better();
   }
   if (better) better->info.params = program.image().info.params;  // the values that were bound
-  const auto carrier = carrier_to_save(program);
-  CINCH_TRY(carrier);
+  const auto carrier = TRY(carrier_to_save(program));
   rt::ProgramImage image = program.image();
   if (better) {
     better->info.carrier = image.info.carrier;  // its text has the values that were bound
     image = std::move(*better);
   }
-  image.carrier = *carrier;
+  image.carrier = carrier;
   return done(rt::save_image(image, path));
 }
 
@@ -132,9 +130,8 @@ CallResult<std::string> cpu_level(const char* asked) {
 
 CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   if (options.device == CINCH_CPU) {
-    auto cpu = cpu_level(options.cpu);
-    CINCH_TRY(cpu);
-    return CompileTarget{std::move(*cpu), {}};
+    auto cpu = TRY(cpu_level(options.cpu));
+    return CompileTarget{std::move(cpu), {}};
   }
   if (options.device != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
@@ -142,9 +139,8 @@ CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   // Tuning numbers are part of code for a GPU.
   CINCH_TRY(check_named_tuning());
   if (options.arch != nullptr && options.arch[0] != '\0') return CompileTarget{{}, options.arch};
-  const auto device = open_gpu(options.device_number);
-  CINCH_TRY(device);
-  return CompileTarget{{}, (*device)->arch()};
+  const auto device = TRY(open_gpu(options.device_number));
+  return CompileTarget{{}, device->arch()};
 }
 
 CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
@@ -199,9 +195,8 @@ CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
                                        ", which was not saved with it: take the plan allgather, or "
                                        "compile it again");
   }
-  auto made = program.job->run_carrier(false);
-  CINCH_TRY(made);
-  return load(rt::read_image(made->bytes), to, program.job->finder(std::move(made->better)));
+  auto made = TRY(program.job->run_carrier(false));
+  return load(rt::read_image(made.bytes), to, program.job->finder(std::move(made.better)));
 }
 
 }  // namespace
@@ -235,9 +230,8 @@ CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_progra
   const std::lock_guard lock(program.mutex);
   std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
   if (auto loaded = known.lock()) return loaded;
-  const auto device = open_gpu(device_number);
-  CINCH_TRY(device);
-  auto loaded = rt::GpuProgram::load(*device, program.image(), program.find_better);
+  const auto device = TRY(open_gpu(device_number));
+  auto loaded = rt::GpuProgram::load(device, program.image(), program.find_better);
   if (!loaded) return fail(loaded.error());
   known = *loaded;
   return std::move(*loaded);
@@ -259,9 +253,8 @@ const char* cinch_version(void) {
 cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
                                  cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    const auto list = list_programs(compiler);
-    CINCH_TRY(list);
-    return copy_out(*list, "names of programs", data, size);
+    const auto list = TRY(list_programs(compiler));
+    return copy_out(list, "names of programs", data, size);
   });
 }
 
@@ -269,17 +262,15 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
                                    cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
-    CINCH_TRY(given);
-    CINCH_TRY(check_compile_options(*given));
-    auto target = compile_target(*given);
-    CINCH_TRY(target);
-    auto job = std::make_unique<CompileJob>(*given, std::move(*target));
-    auto image = job->run();
-    CINCH_TRY(image);
-    CINCH_TRY(load(rt::read_image(image->bytes), program, job->finder(std::move(image->better))));
+    const auto given =
+        TRY(read_struct(options, offsetof(cinch_compile_options, states), "options"));
+    CINCH_TRY(check_compile_options(given));
+    auto target = TRY(compile_target(given));
+    auto job = std::make_unique<CompileJob>(given, std::move(target));
+    auto image = TRY(job->run());
+    CINCH_TRY(load(rt::read_image(image.bytes), program, job->finder(std::move(image.better))));
     (*program)->job = std::move(job);
-    (*program)->warnings = std::move(image->warnings);
+    (*program)->warnings = std::move(image.warnings);
     return rt::Ok{};
   });
 }

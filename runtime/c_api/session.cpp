@@ -1,9 +1,9 @@
 // Sessions of the C API: opened, asked, and their parameters and states.
 #include <cstddef>
 
+#include "runtime/c_api/calls.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
-#include "runtime/c_api/calls.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/gpu/session/session.h"
@@ -43,14 +43,12 @@ CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
 
 CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_options& options,
                                        const cinch_tensor* tensors, std::size_t index) {
-  const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  CINCH_TRY(tensor);
-  CINCH_TRY(check_device(tensor->device, device));
-  const auto shape = shape_of(*tensor);
-  CINCH_TRY(shape);
+  const auto tensor = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
+  CINCH_TRY(check_device(tensor.device, device));
+  const auto shape = TRY(shape_of(tensor));
   rt::ListTensor made;
-  made.rows = shape->rows;
-  made.cols = shape->cols;
+  made.rows = shape.rows;
+  made.cols = shape.cols;
   made.tensor = options.tensor_numbers == nullptr ? static_cast<std::uint32_t>(index)
                                                   : options.tensor_numbers[index];
   return made;
@@ -128,11 +126,9 @@ CallStatus open_on_gpu(const Opening& opening, cinch_session& to) {
     return fail_at(i,
                    {CINCH_INVALID_ARGUMENT, "tensors of a session on a GPU have one type and GPU"});
   }
-  const auto wanted = gpu_options(opening, dtype);
-  CINCH_TRY(wanted);
-  const auto loaded = load_on_gpu(opening.program, to.device_number);
-  CINCH_TRY(loaded);
-  auto session = rt::GpuSession::open(*loaded, *wanted, static_cast<rt::GpuStream>(to.stream));
+  const auto wanted = TRY(gpu_options(opening, dtype));
+  const auto loaded = TRY(load_on_gpu(opening.program, to.device_number));
+  auto session = rt::GpuSession::open(loaded, wanted, static_cast<rt::GpuStream>(to.stream));
   if (!session) return fail(session.error());
   to.list = std::make_unique<rt::GpuSession>(std::move(*session));
   return rt::Ok{};
@@ -150,16 +146,14 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   cinch_session_options wanted{};
   if (options != nullptr) {
     const auto given =
-        read_struct(options, offsetof(cinch_session_options, largest_names), "options");
-    CINCH_TRY(given);
-    wanted = *given;
+        TRY(read_struct(options, offsetof(cinch_session_options, largest_names), "options"));
+    wanted = given;
   }
   CINCH_TRY(check_named_tuning());
   auto made = std::make_unique<cinch_session>();
-  const auto memory = take_allocator(wanted.allocator);
-  CINCH_TRY(memory);
+  const auto memory = TRY(take_allocator(wanted.allocator));
   made->device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
-  Opening opening{*program, wanted, *memory, tensors, {}};
+  Opening opening{*program, wanted, memory, tensors, {}};
   for (std::size_t i = 0; i < num_tensors; ++i) {
     auto tensor = list_tensor(made->device, wanted, tensors, i);
     if (!tensor) return fail_at(i, std::move(tensor.error()));
@@ -197,16 +191,14 @@ CallStatus set_states(cinch_session* session, std::size_t tensor,
 
 CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
                        std::size_t* size) {
-  const auto bytes = states(session, tensor);
-  CINCH_TRY(bytes);
-  return copy_out(*bytes, "states", data, size);
+  const auto bytes = TRY(states(session, tensor));
+  return copy_out(bytes, "states", data, size);
 }
 
 CallStatus save_states_file(const cinch_session* session, std::size_t tensor, const char* path) {
-  const auto bytes = states(session, tensor);
-  CINCH_TRY(bytes);
+  const auto bytes = TRY(states(session, tensor));
   if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-  return done(rt::write_file_bytes(path, *bytes));
+  return done(rt::write_file_bytes(path, bytes));
 }
 
 CallStatus load_states_file(cinch_session* session, std::size_t tensor, const char* path) {

@@ -95,9 +95,8 @@ CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
 /// Fills the caller's struct, whose struct_size stays.
 template <typename T>
 CallStatus write_struct(T value, T* to, const char* name) {
-  const auto given = read_struct(to, sizeof(std::size_t), name);
-  CINCH_TRY(given);
-  value.struct_size = given->struct_size;
+  const auto given = TRY(read_struct(to, sizeof(std::size_t), name));
+  value.struct_size = given.struct_size;
   std::memcpy(to, &value, std::min(value.struct_size, sizeof value));
   return rt::Ok{};
 }

@@ -154,27 +154,22 @@ std::vector<std::uint8_t> write_entry(const std::string& key, const CacheEntry& 
 }
 
 Result<StoredEntry> read_stored_entry(std::span<const std::uint8_t> bytes, const std::string& key) {
-  const auto text = checked_meta(bytes);
-  CINCH_TRY(text);
-  auto meta = read_meta(*text, key);
-  CINCH_TRY(meta);
-  const auto stored = bytes.subspan(image_offset(text->size()));
-  if (const std::optional<std::uint64_t> num_bytes = meta->unpacked_bytes) {
-    auto unpacked = unpack(stored, *num_bytes);
-    CINCH_TRY(unpacked);
-    meta->entry.image = std::move(*unpacked);
+  const auto text = TRY(checked_meta(bytes));
+  auto meta = TRY(read_meta(text, key));
+  const auto stored = bytes.subspan(image_offset(text.size()));
+  if (const std::optional<std::uint64_t> num_bytes = meta.unpacked_bytes) {
+    auto unpacked = TRY(unpack(stored, *num_bytes));
+    meta.entry.image = std::move(unpacked);
   } else {
-    meta->entry.image.assign(stored.begin(), stored.end());
+    meta.entry.image.assign(stored.begin(), stored.end());
   }
-  return std::move(meta->entry);
+  return std::move(meta.entry);
 }
 
 Result<CacheEntry> read_entry(std::span<const std::uint8_t> bytes, const std::string& key) {
-  auto stored = read_stored_entry(bytes, key);
-  CINCH_TRY(stored);
-  auto image = read_image(stored->image);
-  CINCH_TRY(image);
-  return CacheEntry{std::move(stored->title), std::move(stored->imports), std::move(*image)};
+  auto stored = TRY(read_stored_entry(bytes, key));
+  auto image = TRY(read_image(stored.image));
+  return CacheEntry{std::move(stored.title), std::move(stored.imports), std::move(image)};
 }
 
 OpenFile::~OpenFile() {
@@ -187,9 +182,8 @@ bool OpenFile::close() {
 
 Result<std::vector<std::uint8_t>> read_file_bytes(const OpenFile& file,
                                                   const std::filesystem::path& path) {
-  auto reader = FileReader::open_descriptor(file.number(), quoted_path(path.string()));
-  CINCH_TRY(reader);
-  return reader->read_all({});
+  auto reader = TRY(FileReader::open_descriptor(file.number(), quoted_path(path.string())));
+  return reader.read_all({});
 }
 
 Status write_file_bytes_in(const OpenFile& folder, const std::filesystem::path& path,

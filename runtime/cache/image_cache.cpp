@@ -24,28 +24,24 @@ constexpr auto kAbandonedAfter = std::chrono::hours(1);
 
 // Opens an entry through its folders, none of which somebody else may write.
 Result<OpenFile> open_entry(const fs::path& folder, const fs::path& path) {
-  const auto top = open_trusted_folder(folder);
-  CINCH_TRY(top);
-  const auto inner = open_trusted_folder_in(*top, path.parent_path());
-  CINCH_TRY(inner);
-  return open_trusted_file_in(*inner, path);
+  const auto top = TRY(open_trusted_folder(folder));
+  const auto inner = TRY(open_trusted_folder_in(top, path.parent_path()));
+  return open_trusted_file_in(inner, path);
 }
 
 // Applies `read` to the entry in an open file, whose name is its key. Errors name the path.
 template <typename Read>
 auto read_opened(const OpenFile& file, const fs::path& path, const Read& read)
     -> decltype(read({}, {})) {
-  const auto bytes = read_file_bytes(file, path);
-  CINCH_TRY(bytes);
-  auto entry = read(*bytes, path.stem().string());
+  const auto bytes = TRY(read_file_bytes(file, path));
+  auto entry = read(bytes, path.stem().string());
   if (!entry) entry.error().message = path.string() + ": " + entry.error().message;
   return entry;
 }
 
 Result<CacheEntry> load_entry(const fs::path& folder, const fs::path& path) {
-  const auto file = open_entry(folder, path);
-  CINCH_TRY(file);
-  return read_opened(*file, path, read_entry);
+  const auto file = TRY(open_entry(folder, path));
+  return read_opened(file, path, read_entry);
 }
 
 // Uses the file system's clock, as writes do: it may be some milliseconds behind the processor's.
@@ -147,13 +143,11 @@ Status ImageCache::write(const fs::path& path, const CacheEntry& entry, EntryFor
     return fail(ErrorKind::Unavailable, "the cache of compiled programs is off");
   }
   CINCH_TRY(make_private_folders(settings_.folder));
-  const auto folder = open_trusted_folder(settings_.folder);
-  CINCH_TRY(folder);
-  CINCH_TRY(make_folder_in(*folder, path.parent_path()));
-  const auto inner = open_trusted_folder_in(*folder, path.parent_path());
-  CINCH_TRY(inner);
+  const auto folder = TRY(open_trusted_folder(settings_.folder));
+  CINCH_TRY(make_folder_in(folder, path.parent_path()));
+  const auto inner = TRY(open_trusted_folder_in(folder, path.parent_path()));
   const std::vector<std::uint8_t> bytes = write_entry(path.stem().string(), entry, form);
-  return write_file_bytes_in(*inner, path, bytes, kEntryMode);
+  return write_file_bytes_in(inner, path, bytes, kEntryMode);
 }
 
 std::vector<ListedEntry> ImageCache::list() const {

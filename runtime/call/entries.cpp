@@ -124,21 +124,17 @@ class Rounds {
   }
 
   Status add_round(const Step& step) {
-    const auto sent = buffer_bytes(image_, step.index2, env_);
-    CINCH_TRY(sent);
-    const auto received = buffer_bytes(image_, step.index, env_);
-    CINCH_TRY(received);
+    const auto sent = TRY(buffer_bytes(image_, step.index2, env_));
+    const auto received = TRY(buffer_bytes(image_, step.index, env_));
     rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
-                       static_cast<std::uint64_t>(*sent), static_cast<std::uint64_t>(*received)});
+                       static_cast<std::uint64_t>(sent), static_cast<std::uint64_t>(received)});
     return Ok{};
   }
 
   Status add_loop(const Step& step) {
-    const auto begin = evaluate(step.expr);
-    CINCH_TRY(begin);
-    const auto end = evaluate(step.expr2);
-    CINCH_TRY(end);
-    for (std::int64_t i = *begin; i < *end; ++i) {
+    const auto begin = TRY(evaluate(step.expr));
+    const auto end = TRY(evaluate(step.expr2));
+    for (std::int64_t i = begin; i < end; ++i) {
       CINCH_TRY(add(step.body));
     }
     return Ok{};
@@ -223,11 +219,10 @@ Status arena_rooms(const PayloadArena& arena, std::span<const std::size_t> bound
                 fmt::format("{} offsets and {} sizes for {} payloads", arena.offsets.size(),
                             arena.sizes.size(), bounds.size()));
   }
-  const auto needed = arena_bytes(bounds);
-  CINCH_TRY(needed);
-  if (*needed > arena.capacity) {
+  const auto needed = TRY(arena_bytes(bounds));
+  if (needed > arena.capacity) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("payloads may take {} bytes, there are {}", *needed, arena.capacity));
+                fmt::format("payloads may take {} bytes, there are {}", needed, arena.capacity));
   }
   std::size_t begin = 0;
   for (std::size_t i = 0; i < bounds.size(); ++i) {

@@ -146,9 +146,8 @@ Result<std::vector<std::uint8_t>> sum_payloads(
   const DefaultFloatEnvironment environment;
   std::vector<PayloadView> ranks;
   for (const auto payload : payloads) {
-    auto view = read_payload(payload, expected);
-    CINCH_TRY(view);
-    ranks.push_back(std::move(*view));
+    auto view = TRY(read_payload(payload, expected));
+    ranks.push_back(std::move(view));
   }
   std::vector<std::uint8_t> sum(payloads[0].begin(), payloads[0].end());
   const PayloadLayout& layout = ranks[0].layout;
@@ -213,11 +212,10 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
   const std::vector<std::uint32_t> none(context.info->wire.counts.size(), 0);
   const auto& counts = encoded.non_finite ? none : encoded.counts;
   CINCH_TRY(check_counts(context, counts));
-  const auto layout = payload_layout(*context.info, context.env, counts);
-  CINCH_TRY(layout);
-  std::vector<std::uint8_t> out(static_cast<std::size_t>(layout->size_bytes), 0);
+  const auto layout = TRY(payload_layout(*context.info, context.env, counts));
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(layout.size_bytes), 0);
   if (!encoded.non_finite) {
-    CINCH_TRY(copy_fields(context, encoded, *layout, out));
+    CINCH_TRY(copy_fields(context, encoded, layout, out));
   }
   PayloadHeader header;
   header.flags = encoded.non_finite ? kPayloadNonFinite : 0;
@@ -225,7 +223,7 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
   header.decode_hash = context.decode_hash;
   header.rows = context.env.rows;
   header.cols = context.env.cols;
-  write_payload_frame(out, header, counts, *layout);
+  write_payload_frame(out, header, counts, layout);
   return out;
 }
 

@@ -123,17 +123,15 @@ Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& p
 }
 
 Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
-  const auto preamble = checked_preamble(file);
-  CINCH_TRY(preamble);
-  StateFile parsed{{{preamble->fingerprint[0], preamble->fingerprint[1]},
-                    static_cast<std::int64_t>(preamble->rows),
-                    static_cast<std::int64_t>(preamble->cols)},
+  const auto preamble = TRY(checked_preamble(file));
+  StateFile parsed{{{preamble.fingerprint[0], preamble.fingerprint[1]},
+                    static_cast<std::int64_t>(preamble.rows),
+                    static_cast<std::int64_t>(preamble.cols)},
                    {}};
   Cursor cursor(file.subspan(sizeof(Preamble)));
-  for (std::uint32_t i = 0; i < preamble->num_states; ++i) {
-    auto state = read_state(cursor);
-    CINCH_TRY(state);
-    parsed.states.push_back(std::move(*state));
+  for (std::uint32_t i = 0; i < preamble.num_states; ++i) {
+    auto state = TRY(read_state(cursor));
+    parsed.states.push_back(std::move(state));
   }
   if (!cursor.at_end()) return corrupt("bytes after its last state");
   return parsed;
@@ -142,21 +140,20 @@ Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
 Result<std::vector<std::span<const std::uint8_t>>> read_states(
     std::span<const std::uint8_t> file, const StateFileKey& key,
     std::span<const StateView> expected) {
-  const auto found = parse_states(file);
-  CINCH_TRY(found);
-  if (found->key.fingerprint != key.fingerprint || found->states.size() != expected.size()) {
+  const auto found = TRY(parse_states(file));
+  if (found.key.fingerprint != key.fingerprint || found.states.size() != expected.size()) {
     return fail(ErrorKind::InvalidArgument,
                 "state file: states of another compressor or constants");
   }
-  if (found->key != key) {
+  if (found.key != key) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("state file: for shape [{}, {}], the tensor has [{}, {}]",
-                            found->key.rows, found->key.cols, key.rows, key.cols));
+                            found.key.rows, found.key.cols, key.rows, key.cols));
   }
   std::vector<std::span<const std::uint8_t>> states;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    CINCH_TRY(check_state(found->states[i], expected[i]));
-    states.push_back(found->states[i].bytes);
+    CINCH_TRY(check_state(found.states[i], expected[i]));
+    states.push_back(found.states[i].bytes);
   }
   return states;
 }
@@ -196,14 +193,13 @@ Status copy_slice(const StateSlice& own, const StateFile& of_own, const StateSli
                   Data& data) {
   const Range range = common_range(own, part);
   if (range.begin >= range.end) return Ok{};
-  const auto from = parse_states(part.states);
-  CINCH_TRY(from);
-  if (from->key.fingerprint != of_own.key.fingerprint || from->states.size() != data.size()) {
+  const auto from = TRY(parse_states(part.states));
+  if (from.key.fingerprint != of_own.key.fingerprint || from.states.size() != data.size()) {
     return unfit("states of another program or constants");
   }
   for (std::size_t i = 0; i < data.size(); ++i) {
     const std::uint64_t size = data[i].size() / static_cast<std::uint64_t>(own.num_elems);
-    const auto& bytes = from->states[i].bytes;
+    const auto& bytes = from.states[i].bytes;
     if (data[i].size() != size * static_cast<std::uint64_t>(own.num_elems) ||
         bytes.size() != size * static_cast<std::uint64_t>(part.num_elems) || size == 0) {
       return unfit("states whose elements are not whole bytes");
@@ -227,18 +223,17 @@ bool has_elementwise_states(const ProgramInfo& info) {
 
 Result<std::vector<std::uint8_t>> join_slices(const StateSlice& own,
                                               std::span<const StateSlice> parts) {
-  auto parsed = parse_states(own.states);
-  CINCH_TRY(parsed);
+  auto parsed = TRY(parse_states(own.states));
   if (!are_enough(own, parts)) return unfit("states of only some of its elements");
   Data data;
-  for (const StateView& state : parsed->states) {
+  for (const StateView& state : parsed.states) {
     data.emplace_back(state.bytes.begin(), state.bytes.end());
   }
   for (const StateSlice& part : parts) {
-    CINCH_TRY(copy_slice(own, *parsed, part, data));
+    CINCH_TRY(copy_slice(own, parsed, part, data));
   }
-  for (std::size_t i = 0; i < data.size(); ++i) parsed->states[i].bytes = data[i];
-  return write_states(parsed->key, parsed->states);
+  for (std::size_t i = 0; i < data.size(); ++i) parsed.states[i].bytes = data[i];
+  return write_states(parsed.key, parsed.states);
 }
 
 }  // namespace cinch::rt

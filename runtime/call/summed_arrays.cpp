@@ -230,8 +230,7 @@ std::vector<SumArray> SummedArrays::arrays(const PayloadLayout& layout) const {
 
 Status SummedArrays::spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
                             std::span<std::span<std::uint8_t>> arrays) const {
-  const auto header = read_payload_header(payload);
-  CINCH_TRY(header);
+  const auto header = TRY(read_payload_header(payload));
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     const std::size_t array = fields_[i].array;
@@ -243,7 +242,7 @@ Status SummedArrays::spread(std::span<const std::uint8_t> payload, const Payload
                  take(arrays[array], travels_as, place.num_elems).data());
   }
   const DType of_mark = kinds_[mark_at_].dtype;
-  set_mark(take(arrays[mark_at_], of_mark, 1), of_mark, header->is_non_finite());
+  set_mark(take(arrays[mark_at_], of_mark, 1), of_mark, header.is_non_finite());
   return Ok{};
 }
 
@@ -252,10 +251,9 @@ Status SummedArrays::join(std::span<std::span<const std::uint8_t>> arrays,
   const DefaultFloatEnvironment environment;
   const auto mark = arrays[mark_at_].last(kinds_[mark_at_].dtype.bits / 8);
   const bool is_marked = std::ranges::any_of(mark, [](std::uint8_t byte) { return byte != 0; });
-  auto header = read_payload_header(payload);
-  CINCH_TRY(header);
-  header->flags = is_marked ? kPayloadNonFinite : 0;
-  write_payload_frame(payload, *header, {}, layout);
+  auto header = TRY(read_payload_header(payload));
+  header.flags = is_marked ? kPayloadNonFinite : 0;
+  write_payload_frame(payload, header, {}, layout);
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     std::uint8_t* const to = payload.data() + place.offset;

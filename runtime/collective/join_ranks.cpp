@@ -242,13 +242,12 @@ tl::unexpected<Error> no_room() {
 
 Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Offers offers,
                                                  std::uint32_t rank) {
-  const auto from = senders(call.place, offers);
-  CINCH_TRY(from);
+  const auto from = TRY(senders(call.place, offers));
   for (std::uint32_t to = 0; to < offers.size(); ++to) {
-    const std::uint64_t sent = offers[(*from)[to]].sent_bytes, room = offers[to].room_bytes;
+    const std::uint64_t sent = offers[from[to]].sent_bytes, room = offers[to].room_bytes;
     if (is_counted(call.collective.kind) ? sent > room : sent != room) return no_room();
   }
-  const std::uint32_t sender = (*from)[rank];
+  const std::uint32_t sender = from[rank];
   std::vector<ByteRange> parts(offers.size());
   parts[sender].size = offers[sender].sent_bytes;
   return parts;
@@ -292,15 +291,14 @@ void end_routed(const CollectiveCall& call, std::span<const ByteRange> parts) {
 Status give_routed(const CollectiveCall& call,
                    std::span<const std::span<const std::uint8_t>> inputs, Offers offers,
                    std::uint32_t rank) {
-  const auto parts = received_parts(call, offers, rank);
-  CINCH_TRY(parts);
+  const auto parts = TRY(received_parts(call, offers, rank));
   for (std::size_t from = 0; from < inputs.size(); ++from) {
-    const ByteRange& part = (*parts)[from];
+    const ByteRange& part = parts[from];
     if (part.size > 0) {
       std::memcpy(call.output.data() + part.offset, inputs[from].data(), part.size);
     }
   }
-  end_routed(call, *parts);
+  end_routed(call, parts);
   return Ok{};
 }
 
@@ -308,15 +306,13 @@ Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_
                     const ReadScalar& read, CollectiveCall& call) {
   const CollectiveKind kind = call.collective.kind;
   if (names_receiver(kind)) {
-    const auto to = read(scalars.front());
-    CINCH_TRY(to);
-    call.to = *to;
+    const auto to = TRY(read(scalars.front()));
+    call.to = to;
   }
   if (!is_counted(kind)) return Ok{};
   call.element_bytes = storage_bits / 8;
-  const auto sent = read(scalars[scalars.size() - 2]);
-  CINCH_TRY(sent);
-  const std::uint64_t bytes = std::uint64_t{*sent} * call.element_bytes;
+  const auto sent = TRY(read(scalars[scalars.size() - 2]));
+  const std::uint64_t bytes = std::uint64_t{sent} * call.element_bytes;
   if (bytes > call.input.size()) {
     return fail(ErrorKind::Internal, "a collective of more elements than its array has");
   }

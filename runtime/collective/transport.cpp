@@ -257,9 +257,8 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
   std::uint64_t num_moves = transport.num_moves();
   WaitLog log(timeout);
   for (;;) {
-    const Result<bool> is_over = transport.test(ticket);
-    CINCH_TRY(is_over);
-    if (*is_over) return Ok{};
+    const auto is_over = TRY(transport.test(ticket));
+    if (is_over) return Ok{};
     const std::uint64_t before = std::exchange(num_moves, transport.num_moves());
     if (num_moves != before) last_move = Clock::now();
     const Clock::duration standstill = Clock::now() - last_move;

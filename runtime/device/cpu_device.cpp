@@ -70,9 +70,8 @@ class CpuDevice : public ComputeDevice {
     });
   }
   Status look_for_non_finite(const ConstTensorView& array) override {
-    const auto is_finite = all_finite(array, runner(), options_.cancelled);
-    CINCH_TRY(is_finite);
-    has_non_finite_ = has_non_finite_ || !*is_finite;
+    const auto is_finite = TRY(all_finite(array, runner(), options_.cancelled));
+    has_non_finite_ = has_non_finite_ || !is_finite;
     return Ok{};
   }
   Result<bool> take_non_finite() override { return std::exchange(has_non_finite_, false); }
@@ -104,9 +103,8 @@ ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,
   common.seed = options.seed;
   common.only_decodes = options.only_decodes;
   common.cancelled = options_.cancelled;
-  auto opened = SessionList::open(options_.programs[program], common, tensors);
-  CINCH_TRY(opened);
-  auto list = std::make_unique<SessionList>(std::move(*opened));
+  auto opened = TRY(SessionList::open(options_.programs[program], common, tensors));
+  auto list = std::make_unique<SessionList>(std::move(opened));
   for (const auto& [name, value] : options.parameters) {
     Status status = list->set_parameter(name, value);
     if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});

@@ -87,9 +87,8 @@ Status GpuQueueDevice::start() {
     CINCH_TRY(device().status(code, "creating a stream"));
     owns_stream_ = true;
   }
-  auto arrays = GpuArrays::make(options_.plain, queue_.stream);
-  CINCH_TRY(arrays);
-  arrays_ = std::make_unique<GpuArrays>(std::move(*arrays));
+  auto arrays = TRY(GpuArrays::make(options_.plain, queue_.stream));
+  arrays_ = std::make_unique<GpuArrays>(std::move(arrays));
   queue_.arrays = arrays_.get();
   return Ok{};
 }

@@ -111,9 +111,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Status evaluate_sizes() {
     sizes_.clear();
     for (HostExprId id : image_.size_exprs) {
-      const auto value = image_.info.exprs.eval(id, inputs_.env);
-      CINCH_TRY(value);
-      sizes_.push_back(value->bits);
+      const auto value = TRY(image_.info.exprs.eval(id, inputs_.env));
+      sizes_.push_back(value.bits);
     }
     return Ok{};
   }
@@ -166,10 +165,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> launch(std::uint32_t index) {
-    const auto groups = kernel_groups(image_, index, inputs_.env);
-    CINCH_TRY(groups);
-    if (*groups == 0) return Next::Go;
-    const auto num_groups = static_cast<std::uint64_t>(*groups);
+    const auto groups = TRY(kernel_groups(image_, index, inputs_.env));
+    if (groups == 0) return Next::Go;
+    const auto num_groups = static_cast<std::uint64_t>(groups);
     const std::uint64_t per_task = groups_per_task(
         {image_.kernels[index], num_groups, runner_.threads(), image_.info.exprs, inputs_.env},
         options_);
@@ -195,9 +193,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> launch_beside(std::span<const Step> steps) {
     num_groups_.clear();
     for (const Step& step : steps) {
-      const auto groups = kernel_groups(image_, step.index, inputs_.env);
-      CINCH_TRY(groups);
-      num_groups_.push_back(static_cast<std::uint64_t>(*groups));
+      const auto groups = TRY(kernel_groups(image_, step.index, inputs_.env));
+      num_groups_.push_back(static_cast<std::uint64_t>(groups));
     }
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       if (num_groups_[task] > 0) run_groups(steps[task].index, 0, num_groups_[task]);
@@ -291,9 +288,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> check_host(const Step& step) const {
-    const auto value = image_.info.exprs.eval(step.expr, inputs_.env);
-    CINCH_TRY(value);
-    if (value->as_bool()) return Next::Go;
+    const auto value = TRY(image_.info.exprs.eval(step.expr, inputs_.env));
+    if (value.as_bool()) return Next::Go;
     return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) + ": " +
                                             image_.messages[step.index]);
   }
@@ -301,23 +297,20 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }
 
   Result<Next> enter_while(const Step& step) {
-    const auto at_most = evaluate(step.expr);
-    CINCH_TRY(at_most);
+    const auto at_most = TRY(evaluate(step.expr));
     // An empty loop leaves its condition as it is.
-    if (*at_most > 0 && !(step.cond.empty() && step.body.empty())) {
-      frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
+    if (at_most > 0 && !(step.cond.empty() && step.body.empty())) {
+      frames_.push_back({step.cond, 0, &step, 0, at_most, true});
     }
     return Next::Go;
   }
 
   Result<Next> enter_for(const Step& step) {
-    const auto begin = evaluate(step.expr);
-    CINCH_TRY(begin);
-    const auto end = evaluate(step.expr2);
-    CINCH_TRY(end);
-    if (*begin < *end) {
+    const auto begin = TRY(evaluate(step.expr));
+    const auto end = TRY(evaluate(step.expr2));
+    if (begin < end) {
       // Of an empty loop only the last round can be seen.
-      frames_.push_back({step.body, 0, &step, step.body.empty() ? *end - 1 : *begin, *end});
+      frames_.push_back({step.body, 0, &step, step.body.empty() ? end - 1 : begin, end});
       set_round(frames_.back());
     }
     return Next::Go;
@@ -386,11 +379,10 @@ Status Executor::begin(EntryKind entry, const CallInputs& inputs) {
 }
 
 Result<RunState> Executor::resume() {
-  const auto next = run_->resume();
-  CINCH_TRY(next);
-  return *next == EntryRun::Next::Meet   ? RunState::Meets
-         : *next == EntryRun::Next::Stop ? RunState::NonFinite
-                                         : RunState::Ended;
+  const auto next = TRY(run_->resume());
+  return next == EntryRun::Next::Meet   ? RunState::Meets
+         : next == EntryRun::Next::Stop ? RunState::NonFinite
+                                        : RunState::Ended;
 }
 
 const CollectiveCall& Executor::meeting() const {
@@ -407,10 +399,9 @@ AccessCounts Executor::take_accesses() {
 
 Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) {
   CINCH_TRY(begin(entry, inputs));
-  const auto state = resume();
-  CINCH_TRY(state);
-  if (*state == RunState::Meets) return fail(ErrorKind::Internal, "a collective without ranks");
-  return CallOutcome{*state == RunState::NonFinite, take_accesses()};
+  const auto state = TRY(resume());
+  if (state == RunState::Meets) return fail(ErrorKind::Internal, "a collective without ranks");
+  return CallOutcome{state == RunState::NonFinite, take_accesses()};
 }
 
 }  // namespace cinch::rt

@@ -98,10 +98,9 @@ Result<BufferIndex> find_tiled(const ProgramImage& image, EntryKind entry, Buffe
   if (role != BufferRole::Output) return buffer;
   // One launch makes all elements.
   if (use.num_kernels != 1 || use.nested_kernels != 0) return kNoIndex;
-  const auto groups = kernel_groups(image, use.last_kernel, env);
-  CINCH_TRY(groups);
+  const auto groups = TRY(kernel_groups(image, use.last_kernel, env));
   const std::int64_t group_elems = image.kernels[use.last_kernel].group_elems;
-  return *groups >= (env.n + group_elems - 1) / group_elems ? buffer : kNoIndex;
+  return groups >= (env.n + group_elems - 1) / group_elems ? buffer : kNoIndex;
 }
 
 void PartRunner::begin(const NarrowTensor& tensor, bool is_output, std::span<void* const> buffers) {

@@ -67,25 +67,24 @@ Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) 
 Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env,
                                    bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
-  const auto size_bytes = buffer_bytes(image_, index, env);
-  CINCH_TRY(size_bytes);
-  if (*size_bytes == 0 && is_below_zero(image_, buffer, env)) {
+  const auto size_bytes = TRY(buffer_bytes(image_, index, env));
+  if (size_bytes == 0 && is_below_zero(image_, buffer, env)) {
     CINCH_TRY(check_sizes(image_, entry, env));
   }
-  bytes_[index] = *size_bytes;
+  bytes_[index] = size_bytes;
   if (is_bound_by_caller(buffer.role)) return Ok{};
 
   AlignedBuffer* memory = &own_[index];
   Status status = Ok{};
   if (buffer.role == BufferRole::State || buffer.role == BufferRole::StateInPlace) {
     memory = &states_[buffer.role_index];
-    status = check_state(buffer, *size_bytes);
+    status = check_state(buffer, size_bytes);
   } else {
     if (buffer.role == BufferRole::StateNext) {
       memory = &states_next_[buffer.role_index];
-      status = check_state(buffer, *size_bytes);
+      status = check_state(buffer, size_bytes);
     }
-    if (status) status = memory->resize(*size_bytes);
+    if (status) status = memory->resize(size_bytes);
   }
   if (!status) return status;
   pointers_[index] = memory->data();
@@ -95,7 +94,7 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
       buffer.role == BufferRole::Workspace || buffer.role == BufferRole::StateNext;
   if (poison && is_written_first) fill_poison(*memory);
   if (buffer.role == BufferRole::Count) {
-    std::memset(memory->data(), 0, static_cast<std::size_t>(*size_bytes));
+    std::memset(memory->data(), 0, static_cast<std::size_t>(size_bytes));
   }
   return Ok{};
 }

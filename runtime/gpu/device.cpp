@@ -399,11 +399,10 @@ Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStr
   for (const auto& pieces : pieces_by_block(device->driver().allocates_apart, is_lent)) {
     if (pieces.empty()) continue;
     const std::size_t size = block_bytes(pieces);
-    auto block = is_lent ? GpuMemory::allocate_from(source, uses_[pieces[0]], device, size)
-                         : GpuMemory::allocate_on(device, size, stream);
-    CINCH_TRY(block);
-    place(*block, pieces);
-    blocks_.push_back(std::move(*block));
+    auto block = TRY(is_lent ? GpuMemory::allocate_from(source, uses_[pieces[0]], device, size)
+                             : GpuMemory::allocate_on(device, size, stream));
+    place(block, pieces);
+    blocks_.push_back(std::move(block));
   }
   return Ok{};
 }

@@ -150,9 +150,8 @@ class Planner {
   // Once the flag that the condition computes is 0 it stays 0: later rounds are skipped by it. In
   // the first round it still holds the value of an earlier loop.
   Status add_while(const Step& step) {
-    const auto rounds = rounds_of({}, step.expr);
-    CINCH_TRY(rounds);
-    for (std::int64_t i = 0; i < *rounds; ++i) {
+    const auto rounds = TRY(rounds_of({}, step.expr));
+    for (std::int64_t i = 0; i < rounds; ++i) {
       const Status status = in_round(round(i, slot(step.expr)), [&] {
         Status done = i == 0 ? add(step.cond) : under({step.index, 1}, step.cond);
         return done ? under({step.index, 1}, step.body) : done;
@@ -163,8 +162,7 @@ class Planner {
   }
 
   Status add_for(const Step& step) {
-    const auto rounds = rounds_of(step.expr, step.expr2);
-    CINCH_TRY(rounds);
+    const auto rounds = TRY(rounds_of(step.expr, step.expr2));
     const std::uint32_t first = slot(step.expr);
     const auto add_round = [&](std::int64_t i) {
       Status done = service(GpuService::SetRound, step.index, first, i);
@@ -172,7 +170,7 @@ class Planner {
     };
     const HostExprPool& pool = image_.info.exprs;
     const bool are_fixed = pool.is_const(step.expr) && pool.is_const(step.expr2);
-    for (std::int64_t i = 0; i < *rounds; ++i) {
+    for (std::int64_t i = 0; i < rounds; ++i) {
       const Status status =
           are_fixed ? count_round([&] { return add_round(i); })
                     : in_round(round(i, slot(step.expr2), first), [&] { return add_round(i); });
@@ -283,10 +281,9 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const
     return fail(ErrorKind::Unavailable, fmt::format("an image for {}; the device {} takes {}",
                                                     image.target, device->name(), wanted));
   }
-  auto kernels = GpuKernels::load(*device, image);
-  CINCH_TRY(kernels);
+  auto kernels = TRY(GpuKernels::load(*device, image));
   std::shared_ptr<GpuProgram> program(new GpuProgram(std::move(device), std::move(image)));
-  program->kernels_.push_back(std::move(*kernels));
+  program->kernels_.push_back(std::move(kernels));
   program->search_ = BetterCodeSearch(std::move(find_better));
   return program;
 }

@@ -138,17 +138,16 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
 }
 
 Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
-  const auto preamble = checked_preamble(bytes);
-  CINCH_TRY(preamble);
+  const auto preamble = TRY(checked_preamble(bytes));
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
   JsonTree tree;
-  if (!tree.parse({text, preamble->json_bytes}) || !tree.root().is_object()) {
+  if (!tree.parse({text, preamble.json_bytes}) || !tree.root().is_object()) {
     return corrupt("metadata is not a JSON object");
   }
   const nlohmann::json& json = tree.root();
   auto image = image_from_json(json);
   if (!image) return image;
-  BlobReader blobs(bytes, sizeof(Preamble) + preamble->json_bytes);
+  BlobReader blobs(bytes, sizeof(Preamble) + preamble.json_bytes);
   CINCH_TRY(read_blobs(json, blobs, *image));
   CINCH_TRY(validate_image(*image));
   return image;
@@ -159,10 +158,9 @@ Status save_image(const ProgramImage& image, const std::filesystem::path& path) 
 }
 
 Result<ProgramImage> load_image(const std::filesystem::path& path) {
-  const auto bytes = read_file_bytes(
-      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)});
-  CINCH_TRY(bytes);
-  return read_image(*bytes);
+  const auto bytes = TRY(read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)}));
+  return read_image(bytes);
 }
 
 }  // namespace cinch::rt

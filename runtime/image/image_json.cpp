@@ -314,9 +314,8 @@ Result<ProgramImage> image_from_json(const json& in) {
   describe(reader, image);
   if (fault.empty() && !in.contains("exprs")) fault = "image.exprs: this member expected";
   if (!fault.empty()) return fail(ErrorKind::CorruptFile, fault);
-  auto pool = HostExprPool::from_json(in.at("exprs"));
-  CINCH_TRY(pool);
-  image.info.exprs = std::move(*pool);
+  auto pool = TRY(HostExprPool::from_json(in.at("exprs")));
+  image.info.exprs = std::move(pool);
   return image;
 }
 

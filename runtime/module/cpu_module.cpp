@@ -57,9 +57,8 @@ bool host_supports(std::string_view arch) {
 }
 
 Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {
-  Result<SharedObject> object = SharedObject::load(shared_object, "kernels");
-  CINCH_TRY(object);
-  return CpuModule(std::move(*object));
+  auto object = TRY(SharedObject::load(shared_object, "kernels"));
+  return CpuModule(std::move(object));
 }
 
 Result<CpuModule> CpuModule::load(const ProgramImage& image) {
@@ -91,10 +90,9 @@ namespace {
 
 Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
                                               std::uint64_t size_bytes) {
-  auto reader = FileReader::open(path);
-  CINCH_TRY(reader);
+  auto reader = TRY(FileReader::open(path));
   std::vector<std::uint8_t> bytes;
-  CINCH_TRY(reader->read_up_to(size_bytes, bytes));
+  CINCH_TRY(reader.read_up_to(size_bytes, bytes));
   return bytes;
 }
 
@@ -126,12 +124,11 @@ Status check_elf_file(const std::filesystem::path& path) {
   const auto corrupt = [&](const char* what) {
     return fail(ErrorKind::CorruptFile, path.string() + ": " + what);
   };
-  const auto head = first_bytes(path, sizeof(Elf64_Ehdr));
-  CINCH_TRY(head);
+  const auto head = TRY(first_bytes(path, sizeof(Elf64_Ehdr)));
   Elf64_Ehdr header;
-  if (!begins_as_elf(*head) || head->size() < sizeof header || (*head)[EI_CLASS] != ELFCLASS64)
+  if (!begins_as_elf(head) || head.size() < sizeof header || head[EI_CLASS] != ELFCLASS64)
     return corrupt("not a shared library of 64 bits");
-  std::memcpy(&header, head->data(), sizeof header);
+  std::memcpy(&header, head.data(), sizeof header);
   const std::uint64_t size_bytes = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   const std::uint64_t section_bytes = std::uint64_t{header.e_shnum} * header.e_shentsize;
   if (header.e_phentsize != sizeof(Elf64_Phdr) || !ends_within(header.e_phoff, size_bytes, whole) ||
@@ -139,12 +136,11 @@ Status check_elf_file(const std::filesystem::path& path) {
     return corrupt("cut short");
   }
   if (header.e_phoff > kFarthestTable) return corrupt("not a shared library that a linker made");
-  const auto table = first_bytes(path, header.e_phoff + size_bytes);
-  CINCH_TRY(table);
-  if (table->size() < header.e_phoff + size_bytes) return corrupt("cut short");
+  const auto table = TRY(first_bytes(path, header.e_phoff + size_bytes));
+  if (table.size() < header.e_phoff + size_bytes) return corrupt("cut short");
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    std::memcpy(&segment, table->data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    std::memcpy(&segment, table.data() + header.e_phoff + i * sizeof segment, sizeof segment);
     if (!ends_within(segment.p_offset, segment.p_filesz, whole)) return corrupt("cut short");
   }
   return Ok{};

@@ -26,9 +26,8 @@ enum class Over : std::uint8_t { OneStep, LaterSteps };
 Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const HostEnv& env,
                              Over over) {
   if (over == Over::OneStep) return info.exprs.eval_int(expr, env);
-  const auto bounds = bounds_over_steps(info.exprs, expr, env, env.step);
-  CINCH_TRY(bounds);
-  return bounds->most;
+  const auto bounds = TRY(bounds_over_steps(info.exprs, expr, env, env.step));
+  return bounds.most;
 }
 
 // Computes the field's sizes; its place comes later.
@@ -36,16 +35,14 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
                                  const HostEnv& env, Over over = Over::OneStep) {
   FieldPlace place{0, 0, 1, 1};
   for (int i = 0; i < field.type.rank; ++i) {
-    const auto dim = size_of(info, field.type.dims[i], env, over);
-    CINCH_TRY(dim);
-    const bool fits =
-        *dim >= 0 && (place.num_elems == 0 || *dim <= kMaxFieldElems / place.num_elems);
+    const auto dim = TRY(size_of(info, field.type.dims[i], env, over));
+    const bool fits = dim >= 0 && (place.num_elems == 0 || dim <= kMaxFieldElems / place.num_elems);
     if (!fits) {
       return fail(ErrorKind::Overflow, fmt::format("field {}: the size `{}` is {}", field.name,
-                                                   info.exprs.print(field.type.dims[i]), *dim));
+                                                   info.exprs.print(field.type.dims[i]), dim));
     }
-    place.num_elems *= *dim;
-    place.row_elems = *dim;
+    place.num_elems *= dim;
+    place.row_elems = dim;
   }
   place.size_bytes = packed_bytes(field.type.dtype, place.num_elems);
   return place;
@@ -70,14 +67,13 @@ Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layou
   env.counts = layout.counts;
   layout.size_bytes += static_cast<std::int64_t>(layout.counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
-    auto place = measure_field(info, field, env, over);
-    CINCH_TRY(place);
-    place->offset = align_field(layout.size_bytes);
-    layout.size_bytes = place->offset + place->size_bytes;
+    auto place = TRY(measure_field(info, field, env, over));
+    place.offset = align_field(layout.size_bytes);
+    layout.size_bytes = place.offset + place.size_bytes;
     if (layout.size_bytes > kMaxPayloadBytes) {
       return fail(ErrorKind::Overflow, fmt::format("a payload of {} bytes", layout.size_bytes));
     }
-    layout.fields.push_back(*place);
+    layout.fields.push_back(place);
   }
   return Ok{};
 }

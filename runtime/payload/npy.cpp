@@ -205,53 +205,48 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
         fmt::format("length {}, but {} bytes are left", length, bytes.size() - begin));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin, length);
-  const auto fields = parse_dictionary(text);
-  CINCH_TRY(fields);
-  const auto& [descr, fortran_order, shape] = *fields;
+  const auto fields = TRY(parse_dictionary(text));
+  const auto& [descr, fortran_order, shape] = fields;
   if (!descr) return corrupt_npy("no `descr`");
   if (!fortran_order) return corrupt_npy("no `fortran_order`");
   if (!shape) return corrupt_npy("no `shape`");
-  const auto dtype = dtype_of(*descr);
-  CINCH_TRY(dtype);
+  const auto dtype = TRY(dtype_of(*descr));
   if (*fortran_order && shape->size() > 1) {
     return fail(ErrorKind::InvalidArgument, ".npy order: Fortran order, C order is needed");
   }
   if (!product(*shape)) return corrupt_npy("shape " + shape_text(*shape) + " is absurd");
-  return NpyHeader{*dtype, *shape, static_cast<std::int64_t>(begin + length)};
+  return NpyHeader{dtype, *shape, static_cast<std::int64_t>(begin + length)};
 }
 
 Result<NpyArray> parse_npy(Bytes bytes) {
-  auto header = parse_npy_header(bytes);
-  CINCH_TRY(header);
-  const Bytes data = bytes.subspan(static_cast<std::size_t>(header->data_offset_bytes));
-  if (data.size() != data_bytes(*header)) {
-    return wrong_size(*header, std::to_string(data.size()));
+  auto header = TRY(parse_npy_header(bytes));
+  const Bytes data = bytes.subspan(static_cast<std::size_t>(header.data_offset_bytes));
+  if (data.size() != data_bytes(header)) {
+    return wrong_size(header, std::to_string(data.size()));
   }
-  return NpyArray{header->dtype, std::move(header->shape), {data.begin(), data.end()}};
+  return NpyArray{header.dtype, std::move(header.shape), {data.begin(), data.end()}};
 }
 
 Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path) {
-  auto reader = FileReader::open(path);
-  CINCH_TRY(reader);
+  auto reader = TRY(FileReader::open(path));
   std::vector<std::uint8_t> bytes;
-  Status status = reader->read_up_to(kMostHeaderBytes + kMostPreambleBytes, bytes);
+  Status status = reader.read_up_to(kMostHeaderBytes + kMostPreambleBytes, bytes);
   CINCH_TRY(status);
   const auto header = parse_npy_header(bytes);
   if (!header) return in_file(path, header.error());
   const auto begin = static_cast<std::uint64_t>(header->data_offset_bytes);
   const std::uint64_t end = begin + data_bytes(*header);
-  const bool is_longer = reader->size_bytes() > end;
-  if (!is_longer) status = reader->read_up_to(end + 1, bytes);
+  const bool is_longer = reader.size_bytes() > end;
+  if (!is_longer) status = reader.read_up_to(end + 1, bytes);
   CINCH_TRY(status);
   if (!is_longer && bytes.size() <= end) return bytes;
-  const std::string found = is_longer ? std::to_string(reader->size_bytes() - begin) : "more";
+  const std::string found = is_longer ? std::to_string(reader.size_bytes() - begin) : "more";
   return in_file(path, wrong_size(*header, found).value());
 }
 
 Result<NpyArray> read_npy(const std::string& path) {
-  const auto bytes = read_npy_bytes(path);
-  CINCH_TRY(bytes);
-  auto array = parse_npy(*bytes);
+  const auto bytes = TRY(read_npy_bytes(path));
+  auto array = parse_npy(bytes);
   if (!array) return in_file(path, array.error());
   return array;
 }
@@ -281,9 +276,8 @@ Result<std::vector<std::uint8_t>> format_npy(const NpyArray& array) {
 }
 
 Status write_npy(const std::string& path, const NpyArray& array) {
-  const auto bytes = format_npy(array);
-  CINCH_TRY(bytes);
-  return write_file_bytes(path, *bytes);
+  const auto bytes = TRY(format_npy(array));
+  return write_file_bytes(path, bytes);
 }
 
 }  // namespace cinch::rt

@@ -244,17 +244,16 @@ Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectatio
                     PayloadView& view) {
   view.counts.clear();
   view.fields.clear();
-  const auto header = read_payload_header(bytes);
-  CINCH_TRY(header);
-  view.header = *header;
-  CINCH_TRY(check_expected(*header, expected));
+  const auto header = TRY(read_payload_header(bytes));
+  view.header = header;
+  CINCH_TRY(check_expected(header, expected));
   if (expected.env.n > 0) {
     CINCH_TRY(read_counts(bytes, expected, view));
   }
   CINCH_TRY(check_word(bytes, view.counts.size()));
   Status status = lay_out_payload(*expected.info, expected.env, view.counts, view.layout);
   if (!status) return status;
-  if (view.layout.size_bytes != header->payload_bytes) {
+  if (view.layout.size_bytes != header.payload_bytes) {
     return corrupt(fmt::format("{} bytes, its shape and counts make {}", bytes.size(),
                                view.layout.size_bytes));
   }

@@ -176,13 +176,12 @@ class AccessCheck {
   Status check_updates() {
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
       if (plan_.groups[group].pieces.empty() || plan_.groups[group].carries != kNoGroup) continue;
-      const auto wanted = has_update(group);
-      CINCH_TRY(wanted);
+      const auto wanted = TRY(has_update(group));
       const Accesses& all = values_[{group, Place::User}];
       const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
-      const bool is_right = *wanted == Updated::Here        ? num == 1
-                            : *wanted == Updated::Elsewhere ? num == 0
-                                                            : num <= 1;
+      const bool is_right = wanted == Updated::Here        ? num == 1
+                            : wanted == Updated::Elsewhere ? num == 0
+                                                           : num <= 1;
       if (is_right) continue;
       return fail(
           ErrorKind::InvalidArgument,

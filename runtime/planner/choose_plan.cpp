@@ -157,17 +157,15 @@ class Choice {
   }
 
   Status try_one(PlanCandidate candidate) {
-    auto taken = build_plan_if_taken(request_of(request_, candidate));
-    CINCH_TRY(taken);
-    const std::optional<Plan> made = std::move(*taken);
+    auto taken = TRY(build_plan_if_taken(request_of(request_, candidate)));
+    const std::optional<Plan> made = std::move(taken);
     if (!made) return Ok{};
     const Plan& plan = *made;
     // If a transport cannot add payloads, allreduce equals allgather.
     if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};
-    const auto cost = estimate_cost(plan, inputs_);
-    CINCH_TRY(cost);
-    candidate.cost = *cost;
+    const auto cost = TRY(estimate_cost(plan, inputs_));
+    candidate.cost = cost;
     found_.candidates.push_back(std::move(candidate));
     return Ok{};
   }

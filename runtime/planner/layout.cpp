@@ -77,14 +77,13 @@ class Layout {
 
   Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
                    std::int64_t num_elems) {
-    const auto bytes = bound(index, num_elems);
-    CINCH_TRY(bytes);
+    const auto bytes = TRY(bound(index, num_elems));
     std::uint32_t number = 0;
     if (!plan_.pieces.empty() && plan_.pieces.back().tensor == index) {
       number = plan_.pieces.back().number + 1;
     }
     plan_.groups[group].pieces.push_back(static_cast<std::uint32_t>(plan_.pieces.size()));
-    plan_.pieces.push_back({index, number, first, num_elems, *bytes});
+    plan_.pieces.push_back({index, number, first, num_elems, bytes});
     return Ok{};
   }
 
@@ -185,14 +184,13 @@ class Layout {
       bundles_.push_back({{group}});
       return add_piece(group, index, 0, tensor(index).num_elems());
     }
-    const auto rounds = rounds_of(request_.codecs[codec], tensor(index));
-    CINCH_TRY(rounds);
+    const auto rounds = TRY(rounds_of(request_.codecs[codec], tensor(index)));
     Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
       open = {bundles_.size(), {0}, 0};
       bundles_.emplace_back();
     }
-    for (const SyncRound& round : *rounds) open.bytes += round.sent_bytes;
+    for (const SyncRound& round : rounds) open.bytes += round.sent_bytes;
     bundles_[open.bundle].groups.push_back(group);
     return add_piece(group, index, 0, tensor(index).num_elems());
   }
@@ -245,9 +243,8 @@ Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>&
       for (const std::uint32_t index : plan.groups[group].pieces) {
         Piece& piece = plan.pieces[index];
         const PieceShape shape = shape_of(plan.tensors[piece.tensor], piece.num_elems);
-        const auto bytes = request.codecs[carrier].bound(shape.rows, shape.cols);
-        CINCH_TRY(bytes);
-        piece.carried_bytes = *bytes;
+        const auto bytes = TRY(request.codecs[carrier].bound(shape.rows, shape.cols));
+        piece.carried_bytes = bytes;
       }
       bundle.carriers.push_back(static_cast<std::uint32_t>(plan.groups.size()));
       plan.groups.push_back({carrier, plan.groups[group].pieces, group});
@@ -308,9 +305,8 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
     const ProgramInfo& of = program->info;
     const TensorFacts tensor = facts_for(of, {rows, cols, world});
     const ParameterValues parameters(of);
-    const auto most = payload_bound_over_steps(of, host_env(tensor, parameters, step));
-    CINCH_TRY(most);
-    return static_cast<std::uint64_t>(*most);
+    const auto most = TRY(payload_bound_over_steps(of, host_env(tensor, parameters, step)));
+    return static_cast<std::uint64_t>(most);
   };
   if (info.has_sync && has_fixed_rounds(*program)) {
     facts.sync_rounds = [program, world, step](std::int64_t rows, std::int64_t cols) {
@@ -328,9 +324,8 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
       const ProgramInfo& of = program->info;
       const TensorFacts tensor = facts_for(of, {rows, cols, world});
       const ParameterValues parameters(of);
-      const auto found = payload_bound_layout(of, host_env(tensor, parameters, step));
-      CINCH_TRY(found);
-      return summed->arrays(*found);
+      const auto found = TRY(payload_bound_layout(of, host_env(tensor, parameters, step)));
+      return summed->arrays(found);
     };
   }
   return facts;

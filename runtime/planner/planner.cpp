@@ -137,18 +137,17 @@ class Planner {
     plan_.name = request_.plan;
     plan_.tensors = request_.tensors;
     if (request_.plan == kReduceScatter.name) give_parts();
-    auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
-    CINCH_TRY(bundles);
+    auto bundles = TRY(lay_out(request_, num_owners(request_, builder_.owners), plan_));
     if (builder_.encodes_sums) {
       CINCH_TRY(check_carriers());
-      CINCH_TRY(add_carriers(request_, plan_, *bundles));
+      CINCH_TRY(add_carriers(request_, plan_, bundles));
     }
-    number(*bundles);
+    number(bundles);
     plan_.ranks.resize(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
       const bool is_wanted = !request_.rank || rank == 0 || rank == *request_.rank;
       if (!is_wanted) continue;
-      for (const Bundle& bundle : *bundles) {
+      for (const Bundle& bundle : bundles) {
         RankBuilder to(plan_, plan_.ranks[rank]);
         CINCH_TRY(build(bundle, rank, to));
       }
@@ -217,9 +216,8 @@ class Planner {
       build_allgather(context);
       return Ok{};
     }
-    auto arrays = sum_arrays(bundle.groups[0]);
-    CINCH_TRY(arrays);
-    context.sum_arrays = std::move(*arrays);
+    auto arrays = TRY(sum_arrays(bundle.groups[0]));
+    context.sum_arrays = std::move(arrays);
     build_summed(context);
     return Ok{};
   }
@@ -234,9 +232,8 @@ class Planner {
         continue;
       }
       const PlanTensor& tensor = plan_.tensors[plan_.pieces[plan_.groups[group].pieces[0]].tensor];
-      auto rounds = rounds_of(codec, tensor);
-      CINCH_TRY(rounds);
-      protocols.push_back({group, std::move(*rounds)});
+      auto rounds = TRY(rounds_of(codec, tensor));
+      protocols.push_back({group, std::move(rounds)});
     }
     build_protocols(context, protocols);
     return Ok{};
@@ -334,10 +331,9 @@ Result<Plan> build_plan(const PlanRequest& request) {
 }
 
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request) {
-  auto plan = write_plan(request);
-  CINCH_TRY(plan);
-  if (refusal_of(request, *plan)) return std::nullopt;
-  return std::move(*plan);
+  auto plan = TRY(write_plan(request));
+  if (refusal_of(request, plan)) return std::nullopt;
+  return std::move(plan);
 }
 
 bool encodes_sums(std::string_view plan) {

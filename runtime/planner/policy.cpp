@@ -137,9 +137,8 @@ Result<Policy> parse_policy(std::string_view text) {
       from.is_object() && from.size() == 1 && from.contains("rules") && from.at("rules").is_array();
   if (!is_list) return fail(ErrorKind::CorruptFile, R"(policy: {"rules": […]} expected)");
   for (const json& rule : from.at("rules")) {
-    auto read = read_rule(rule, policy.rules.size() + 1);
-    CINCH_TRY(read);
-    policy.rules.push_back(std::move(*read));
+    auto read = TRY(read_rule(rule, policy.rules.size() + 1));
+    policy.rules.push_back(std::move(read));
   }
   return policy;
 }

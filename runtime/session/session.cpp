@@ -55,9 +55,8 @@ Status Session::Impl::start() {
   if (options.only_decodes) return Ok{};
   std::vector<std::int64_t> sizes;
   for (const StateInfo& state : info().states) {
-    const auto size_bytes = rt::state_bytes(info(), state, env(0));
-    CINCH_TRY(size_bytes);
-    sizes.push_back(*size_bytes);
+    const auto size_bytes = TRY(rt::state_bytes(info(), state, env(0)));
+    sizes.push_back(size_bytes);
   }
   CINCH_TRY(buffers.allocate_states(sizes));
   if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
@@ -84,9 +83,8 @@ Result<Session> Session::open(std::shared_ptr<const LoadedProgram> program,
 }
 
 Result<Session> Session::open(ProgramImage image, const SessionOptions& options) {
-  auto program = guarded([&] { return LoadedProgram::load(std::move(image)); });
-  CINCH_TRY(program);
-  return open(std::move(*program), options);
+  auto program = TRY(guarded([&] { return LoadedProgram::load(std::move(image)); }));
+  return open(std::move(program), options);
 }
 
 const ProgramInfo& Session::info() const {
@@ -300,15 +298,13 @@ Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
 }
 
 Status Session::save_states(const std::filesystem::path& path) const {
-  const auto bytes = states_as_bytes();
-  CINCH_TRY(bytes);
-  return guarded([&] { return write_file_bytes(path, *bytes); });
+  const auto bytes = TRY(states_as_bytes());
+  return guarded([&] { return write_file_bytes(path, bytes); });
 }
 
 Status Session::load_states(const std::filesystem::path& path) {
-  const auto file = guarded([&] { return read_state_file(path); });
-  CINCH_TRY(file);
-  return set_states(*file);
+  const auto file = TRY(guarded([&] { return read_state_file(path); }));
+  return set_states(file);
 }
 
 Status Session::set_states(std::span<const std::uint8_t> bytes) {

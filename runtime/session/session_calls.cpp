@@ -175,9 +175,8 @@ Status Session::Impl::take_gradient(ConstTensorView gradient, std::uint64_t step
   auto* const data = const_cast<void*>(gradient.data);
   CINCH_TRY(reserve_copy(EntryKind::Encode, data, gradient.dtype, step));
   if (goes_by_parts()) return bind_gradient(nullptr);
-  const auto values = as_f32(gradient);
-  CINCH_TRY(values);
-  return bind_gradient(*values);
+  const auto values = TRY(as_f32(gradient));
+  return bind_gradient(values);
 }
 
 Result<bool> Session::Impl::run_encode(ConstTensorView gradient, std::uint64_t step) {
@@ -187,9 +186,8 @@ Result<bool> Session::Impl::run_encode(ConstTensorView gradient, std::uint64_t s
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
   // A check may fail because of a value that a later kernel would have reported as non-finite; that
   // takes precedence.
-  const auto finite = all_finite(gradient, runner, options.cancelled);
-  CINCH_TRY(finite);
-  if (*finite) return error_of(outcome);
+  const auto finite = TRY(all_finite(gradient, runner, options.cancelled));
+  if (finite) return error_of(outcome);
   return true;
 }
 
@@ -246,10 +244,9 @@ Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView grad
 
   CINCH_TRY(buffers.prepare(EntryKind::Encode, env(step), options.poison_memory));
   CINCH_TRY(bind_fields_for_encode());
-  const auto non_finite = run_encode(gradient, step);
-  CINCH_TRY(non_finite);
-  auto bytes = close_up(*non_finite, step);
-  if (bytes && !*non_finite) commit(EntryKind::Encode);
+  const auto non_finite = TRY(run_encode(gradient, step));
+  auto bytes = close_up(non_finite, step);
+  if (bytes && !non_finite) commit(EntryKind::Encode);
   return bytes;
 }
 
@@ -339,9 +336,8 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
     return Ok{};
   }
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
-  const auto finite = all_finite(sum, runner, options.cancelled);
-  CINCH_TRY(finite);
-  if (*finite) return error_of(outcome);
+  const auto finite = TRY(all_finite(sum, runner, options.cancelled));
+  if (finite) return error_of(outcome);
   non_finite = true;
   return Ok{};
 }

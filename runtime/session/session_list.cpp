@@ -289,9 +289,8 @@ ListStatus SessionList::encode(const ListCall& call, std::span<const ConstTensor
     return session.reserve(EntryKind::Encode, gradients[i].dtype, false, call.step);
   };
   const auto run = [&](Session& session, std::size_t i) -> Status {
-    const auto bytes = session.encode(gradients[i], call.step);
-    CINCH_TRY(bytes);
-    Status given = give(*bytes, payloads[i]);
+    const auto bytes = TRY(session.encode(gradients[i], call.step));
+    Status given = give(bytes, payloads[i]);
     if (given) return given;
     Status taken_back = session.take_back();
     return taken_back ? given : taken_back;

@@ -36,14 +36,13 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
   CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
   CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));
   if (num_elems() == 0) return std::nullopt;
-  const auto values = as_f32(gradient);
-  CINCH_TRY(values);
+  const auto values = TRY(as_f32(gradient));
   // The program may read the gradient after it wrote the update, so they must not share memory.
   const bool has_scratch = update.dtype != kF32 || update.data == gradient.data;
   if (has_scratch) {
     CINCH_TRY(reserve_f32(output));
   }
-  syncing = {true, *values, update, has_scratch, step, {}, std::nullopt};
+  syncing = {true, values, update, has_scratch, step, {}, std::nullopt};
   return start_sync();
 }
 
@@ -128,13 +127,12 @@ Status Session::Impl::sync(ConstTensorView gradient, TensorView update, std::uin
 namespace {
 
 Result<std::shared_ptr<const LoadedCode>> load_code(const ProgramImage& image) {
-  auto module = CpuModule::load(image);
-  CINCH_TRY(module);
+  auto module = TRY(CpuModule::load(image));
   auto code = std::make_shared<LoadedCode>();
   for (std::size_t i = 0; i < image.kernels.size(); ++i) {
-    code->kernels.push_back(module->kernel(i));
+    code->kernels.push_back(module.kernel(i));
   }
-  code->module = std::make_unique<CpuModule>(std::move(*module));
+  code->module = std::make_unique<CpuModule>(std::move(module));
   return code;
 }
 
@@ -146,10 +144,9 @@ LoadedCode::~LoadedCode() = default;
 Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(ProgramImage image,
                                                                  FindBetterCode find_better) {
   CINCH_TRY(validate_image(image));
-  auto code = load_code(image);
-  CINCH_TRY(code);
+  auto code = TRY(load_code(image));
   std::shared_ptr<LoadedProgram> program(new LoadedProgram);
-  program->code_ = std::move(*code);
+  program->code_ = std::move(code);
   program->image_ = std::move(image);
   program->search_ = BetterCodeSearch(std::move(find_better));
   return program;

@@ -35,31 +35,27 @@ bool PlanRunner::is_next_ready() const {
 Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
   const Task& of = task(index);
   Exchange exchange{of.exchange, of.peer, of.reduction, of.dtype};
-  const auto wire = parts_.compute.wire_of(of, parts_.memory);
-  CINCH_TRY(wire);
-  exchange.place = wire->place;
-  exchange.after = wire->after;
+  const auto wire = TRY(parts_.compute.wire_of(of, parts_.memory));
+  exchange.place = wire.place;
+  exchange.after = wire.after;
   const auto range = [&](std::uint32_t slot) -> Result<ByteRange> {
     std::uint64_t bytes = own_.slots[slot].capacity;
     if (of.is_sized) {
-      const auto used = parts_.memory.used_bytes(slot);
-      CINCH_TRY(used);
-      bytes = *used;
+      const auto used = TRY(parts_.memory.used_bytes(slot));
+      bytes = used;
     }
     return ByteRange{own_.slots[slot].offset, bytes};
   };
   for (std::size_t i = 0; i < of.reads.size(); ++i) {
-    const auto found = range(of.reads[i]);
-    CINCH_TRY(found);
-    sent_[index][i] = *found;
+    const auto found = TRY(range(of.reads[i]));
+    sent_[index][i] = found;
   }
   for (std::size_t i = 0; i < of.writes.size(); ++i) {
-    const auto found = range(of.writes[i]);
-    CINCH_TRY(found);
-    received_[index][i] = *found;
+    const auto found = TRY(range(of.writes[i]));
+    received_[index][i] = found;
   }
-  exchange.input = narrow(wire->bytes, sent_[index]);
-  exchange.output = narrow(wire->bytes, received_[index]);
+  exchange.input = narrow(wire.bytes, sent_[index]);
+  exchange.output = narrow(wire.bytes, received_[index]);
   exchange.sent = sent_[index];
   exchange.received = received_[index];
   return exchange;

@@ -330,13 +330,12 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   std::vector<RankOffer> offers;
   offers.reserve(words_.size());
   for (const RankWord& word : words_) offers.push_back(word.offer);
-  const auto received = received_parts(call, offers, transport_.rank());
-  CINCH_TRY(received);
+  const auto received = TRY(received_parts(call, offers, transport_.rank()));
   Exchange exchange{exchange_kind_of(call.collective.kind)};
   exchange.dtype = call.dtype;
   exchange.input = call.input;
   exchange.output = call.output;
-  exchange.received = *received;
+  exchange.received = received;
   std::ranges::fill(parts_, ByteRange{});
   if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
   exchange.sent = parts_;
@@ -346,7 +345,7 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
     status.error().kind = ErrorKind::CorruptPayload;
   }
   CINCH_TRY(status);
-  end_routed(call, *received);
+  end_routed(call, received);
   return RankStatus::Good;
 }
 

@@ -51,9 +51,8 @@ Status ProtocolParts::go_on(const Task& task, Call& call, PieceMemory& memory, P
     if (!status) return status;
   }
   const std::uint32_t piece = piece_of(task);
-  auto next = task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good);
-  CINCH_TRY(next);
-  call.point = *next;
+  auto next = TRY(task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good));
+  call.point = next;
   if (call.point) call.outcome = {call.point->own, task.part};
   return Ok{};
 }

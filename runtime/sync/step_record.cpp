@@ -197,9 +197,8 @@ Status UpdateErrors::measure(std::span<const TensorView> updates, bool is_sum, T
   std::vector<double> values(plan_.tensors.size());
   for (std::uint32_t tensor = 0; tensor < values.size(); ++tensor) {
     CINCH_TRY(add_up(floats_of(kept_[tensor]), transport, timeout));
-    const auto error = error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world());
-    CINCH_TRY(error);
-    values[tensor] = *error;
+    const auto error = TRY(error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world()));
+    values[tensor] = error;
   }
   values_ = std::move(values);
   return Ok{};

@@ -98,26 +98,24 @@ Result<std::uint8_t*> StepTensors::values(std::uint32_t tensor) {
     for (const PlanTensor& of : plan_.tensors) {
       sizes.push_back(static_cast<std::size_t>(of.num_elems()) * 4);
     }
-    auto made = device_.allocate(sizes);
-    CINCH_TRY(made);
-    values_ = std::move(*made);
+    auto made = TRY(device_.allocate(sizes));
+    values_ = std::move(made);
   }
   return values_.pieces[tensor];
 }
 
 Result<ConstTensorView> StepTensors::scale(std::uint32_t tensor) {
-  const auto to = values(tensor);
-  CINCH_TRY(to);
+  const auto to = TRY(values(tensor));
   const ConstTensorView& given = given_[tensor];
-  ArrayPair pair{*to, static_cast<const std::uint8_t*>(given.data), given.num_elems};
+  ArrayPair pair{to, static_cast<const std::uint8_t*>(given.data), given.num_elems};
   Status status = Ok{};
   if (given.dtype != kF32) {
     status = device_.widen({&pair, 1}, given.dtype);
-    pair.from = *to;
+    pair.from = to;
   }
   if (status) status = device_.divide({&pair, 1}, static_cast<float>(factors_.scale));
   CINCH_TRY(status);
-  return ConstTensorView(*to, kF32, given.num_elems);
+  return ConstTensorView(to, kF32, given.num_elems);
 }
 
 Status StepTensors::prepare(std::uint32_t tensor) {
@@ -128,9 +126,8 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   ConstTensorView gradient = given_[tensor];
   // A GPU checks only f32.
   if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {
-    const auto scaled = scale(tensor);
-    CINCH_TRY(scaled);
-    gradient = *scaled;
+    const auto scaled = TRY(scale(tensor));
+    gradient = scaled;
   }
   if (is_scaled()) {
     gradients_[tensor] = gradient;

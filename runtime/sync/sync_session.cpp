@@ -135,20 +135,18 @@ Result<std::unique_ptr<ComputeDevice>> SyncSession::Impl::open_device() {
 }
 
 Status SyncSession::Impl::open_compute() {
-  auto device = open_device();
-  CINCH_TRY(device);
+  auto device = TRY(open_device());
   const bool has_tensors = !options.device || options.device->has_tensors;
-  ComputeDevice* tensor_device = device->get();
+  ComputeDevice* tensor_device = device.get();
   // Both lanes of a host compute at once, so work on tensors must not use the tasks' device.
   if (!options.device || !has_tensors) {
     host = open_cpu_device({.threads = options.threads});
     tensor_device = host.get();
   }
-  auto tasks = DeviceTasks::open(
-      plan(), std::move(*device),
-      {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
-  CINCH_TRY(tasks);
-  compute = std::move(*tasks);
+  auto tasks = TRY(DeviceTasks::open(plan(), std::move(device),
+                                     {transport.world(), transport.rank(), options.seed,
+                                      has_tensors, &transport, memory->wire()}));
+  compute = std::move(tasks);
   std::vector<bool> is_local;
   is_local.reserve(images.size());
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
@@ -171,9 +169,8 @@ Status SyncSession::Impl::start() {
   asked = bound = wanted;
   const std::uint32_t rank = transport.rank();
   CINCH_TRY(agree_on(common_facts(), transport, options.timeout));
-  auto made = PieceMemory::make(plan(), rank);
-  CINCH_TRY(made);
-  memory = std::make_unique<PieceMemory>(std::move(*made));
+  auto made = TRY(PieceMemory::make(plan(), rank));
+  memory = std::make_unique<PieceMemory>(std::move(made));
   CINCH_TRY(open_compute());
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
@@ -286,9 +283,8 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
   CINCH_TRY(agree_on(facts, transport, options.timeout));
   std::vector<RankCheckpoint> checkpoints;
   for (const auto& bytes : saved) {
-    auto checkpoint = read_checkpoint(bytes);
-    CINCH_TRY(checkpoint);
-    checkpoints.push_back(std::move(*checkpoint));
+    auto checkpoint = TRY(read_checkpoint(bytes));
+    checkpoints.push_back(std::move(checkpoint));
   }
   auto notes = take_newest_step(checkpoints);
   std::vector<std::uint32_t> apart =
@@ -346,15 +342,14 @@ bool has_same_sites(const std::vector<SavedSite>& a, const std::vector<SavedSite
 
 Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_t> saved) {
   CINCH_TRY(check_between_steps());
-  const auto checkpoint = read_checkpoint(saved);
-  CINCH_TRY(checkpoint);
+  const auto checkpoint = TRY(read_checkpoint(saved));
   std::vector<SavedSite> own;
   CINCH_TRY(collect_states(plan(), every_site(), own));
   const bool is_own =
-      checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
-      checkpoint->rank == transport.rank() && has_same_sites(checkpoint->sites, own) &&
-      checkpoint->finished == finished_pieces(plan(), transport.rank(), states_follow());
-  for (const SavedSite& site : checkpoint->sites) {
+      checkpoint.plan == plan().name && checkpoint.world == transport.world() &&
+      checkpoint.rank == transport.rank() && has_same_sites(checkpoint.sites, own) &&
+      checkpoint.finished == finished_pieces(plan(), transport.rank(), states_follow());
+  for (const SavedSite& site : checkpoint.sites) {
     if (std::ranges::find(plan().tensors, site.tensor, &PlanTensor::name) != plan().tensors.end()) {
       continue;
     }
@@ -367,9 +362,9 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
         ErrorKind::InvalidArgument,
         fmt::format("saved by rank {} of {} under the plan {}, of other pieces or by programs with "
                     "other states: this rank needs the states of all ranks",
-                    checkpoint->rank, checkpoint->world, checkpoint->plan));
+                    checkpoint.rank, checkpoint.world, checkpoint.plan));
   }
-  return take_over({&*checkpoint, 1}, {});
+  return take_over({&checkpoint, 1}, {});
 }
 
 Result<RestoreReport> SyncSession::restore_own_states(std::span<const std::uint8_t> saved) {

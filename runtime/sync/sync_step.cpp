@@ -178,9 +178,8 @@ void SyncSession::Impl::commit(const StepOutcome& outcome) {
 // the others are told if the transport can.
 Status SyncSession::Impl::agree_on_end() {
   if (asks_to_stop) records->ask_to_stop();
-  const auto has_non_finite = tensors->take_non_finite();
-  CINCH_TRY(has_non_finite);
-  bool is_finite = !*has_non_finite;
+  const auto has_non_finite = TRY(tensors->take_non_finite());
+  bool is_finite = !has_non_finite;
   const auto& protocols = records->protocols();
   for (std::size_t i = 0; i < protocols.size(); ++i) {
     const PartOutcome outcome = compute->protocols().outcome(protocols[i]);

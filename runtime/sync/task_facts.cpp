@@ -110,9 +110,8 @@ Status check_room(const Plan& plan, const Group& group, const ProgramInfo& info,
     const TensorFacts facts{info.is_matrix ? tensor.rows : of.num_elems,
                             info.is_matrix ? tensor.cols : 1, plan.world()};
     const auto layout =
-        payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step));
-    CINCH_TRY(layout);
-    const auto bytes = static_cast<std::uint64_t>(layout->size_bytes);
+        TRY(payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step)));
+    const auto bytes = static_cast<std::uint64_t>(layout.size_bytes);
     const std::uint64_t room = payload_room(group, of);
     if (bytes <= room) continue;
     return fail(

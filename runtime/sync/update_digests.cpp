@@ -241,22 +241,20 @@ Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
   const Words own = words_of(facts);
   const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(own.data()),
                                             sizeof own);
-  const auto all = gather(bytes, transport, timeout);
-  CINCH_TRY(all);
+  const auto all = TRY(gather(bytes, transport, timeout));
   const auto is_same = [&](std::size_t rank) {
-    return std::ranges::equal(all->of(rank), all->of(0));
+    return std::ranges::equal(all.of(rank), all.of(0));
   };
   std::size_t rank = 1;
   while (rank < transport.world() && is_same(rank)) ++rank;
   if (rank >= transport.world()) return Ok{};
-  const std::string text = shown(facts, first_difference(*all, transport.world()));
+  const std::string text = shown(facts, first_difference(all, transport.world()));
   std::vector<std::uint8_t> padded(kShownBytes);
   std::ranges::copy(text, padded.begin());
-  const auto values = gather(padded, transport, timeout);
-  CINCH_TRY(values);
+  const auto values = TRY(gather(padded, transport, timeout));
   std::map<std::string, std::vector<std::size_t>> ranks_by_value;
   for (std::size_t r = 0; r < transport.world(); ++r) {
-    const auto value = values->of(r);
+    const auto value = values.of(r);
     const auto end = std::ranges::find(value, std::uint8_t{0});
     ranks_by_value[std::string(value.begin(), end)].push_back(r);
   }

@@ -84,9 +84,8 @@ void TuningTable::put(TuningEntry entry) {
 }
 
 Result<TuningTable> load_tuning(const std::string& path) {
-  const auto text = read_text_file(path);
-  CINCH_TRY(text);
-  auto table = parse_tuning(*text, builtin_tuning());
+  const auto text = TRY(read_text_file(path));
+  auto table = parse_tuning(text, builtin_tuning());
   if (!table) table.error().message = path + ": " + table.error().message;
   return table;
 }
@@ -101,9 +100,8 @@ Result<TuningTable> load_tuning_if_there(const std::string& path) {
 }
 
 Status put_tuning(const std::string& path, TuningEntry entry) {
-  auto table = load_tuning_if_there(path);
-  CINCH_TRY(table);
-  table->put(std::move(entry));
+  auto table = TRY(load_tuning_if_there(path));
+  table.put(std::move(entry));
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -111,7 +109,7 @@ Status put_tuning(const std::string& path, TuningEntry entry) {
       return fail(ErrorKind::Io, "cannot make " + folder.string() + ": " + error.message());
     }
   }
-  const std::string text = print_tuning(*table);
+  const std::string text = print_tuning(table);
   return write_file_bytes(path, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 

@@ -33,22 +33,21 @@ namespace {
 constexpr std::int32_t kMostDims = 64;
 
 CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, std::size_t index) {
-  const auto given = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  CINCH_TRY(given);
-  if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
-  const bool has_shape = given->num_dims == 0 || given->shape != nullptr;
-  if (given->num_dims < 0 || given->num_dims > kMostDims || !has_shape) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": it has no shape");
+  const auto given = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
+  if (given.name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
+  const bool has_shape = given.num_dims == 0 || given.shape != nullptr;
+  if (given.num_dims < 0 || given.num_dims > kMostDims || !has_shape) {
+    return fail(CINCH_INVALID_ARGUMENT, std::string(given.name) + ": it has no shape");
   }
   std::int64_t elems = 1;
-  for (std::int32_t d = 0; d < given->num_dims; ++d) {
-    if (given->shape[d] < 0 || __builtin_mul_overflow(elems, given->shape[d], &elems)) {
-      return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": dimension " +
+  for (std::int32_t d = 0; d < given.num_dims; ++d) {
+    if (given.shape[d] < 0 || __builtin_mul_overflow(elems, given.shape[d], &elems)) {
+      return fail(CINCH_INVALID_ARGUMENT, std::string(given.name) + ": dimension " +
                                               std::to_string(d) + " is " +
-                                              std::to_string(given->shape[d]));
+                                              std::to_string(given.shape[d]));
     }
   }
-  return rt::PolicyTensor{given->name, {given->shape, given->shape + given->num_dims}};
+  return rt::PolicyTensor{given.name, {given.shape, given.shape + given.num_dims}};
 }
 
 cinch_policy::Program program_of(const rt::PolicyCodec& codec) {
@@ -165,22 +164,20 @@ CallStatus add_on_gpu(const cinch_program& program, std::int32_t device_number,
                       rt::SyncDevice& device, RankPrograms& to) {
   std::unique_lock<std::mutex> turn;
   if (device.turns != nullptr) turn = std::unique_lock(*device.turns);
-  auto loaded = load_on_gpu(program, device_number);
-  CINCH_TRY(loaded);
-  to.images.emplace_back(*loaded, &(*loaded)->image());
-  device.programs.push_back(std::move(*loaded));
+  auto loaded = TRY(load_on_gpu(program, device_number));
+  to.images.emplace_back(loaded, &loaded->image());
+  device.programs.push_back(std::move(loaded));
   return rt::Ok{};
 }
 
 CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std::size_t count,
                                          const cinch_sync_options& options) {
-  const auto device = open_gpu(options.device_number);
-  CINCH_TRY(device);
+  const auto device = TRY(open_gpu(options.device_number));
   RankPrograms programs;
   rt::SyncDevice& made = programs.device.emplace();
   made.stream = static_cast<rt::GpuStream>(options.stream);
   made.has_tensors = true;
-  if ((*device)->driver().allocates_apart) made.turns = &emulated_turns();
+  if (device->driver().allocates_apart) made.turns = &emulated_turns();
   for (std::size_t i = 0; i < count; ++i) {
     CINCH_TRY(add_on_gpu(*given[i], options.device_number, made, programs));
   }
@@ -188,9 +185,8 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   if (count > 0 || options.plain == nullptr) return programs;
   std::unique_lock<std::mutex> turn;
   if (made.turns != nullptr) turn = std::unique_lock(*made.turns);
-  auto plain = load_on_gpu(*options.plain, options.device_number);
-  CINCH_TRY(plain);
-  made.plain = std::move(*plain);
+  auto plain = TRY(load_on_gpu(*options.plain, options.device_number));
+  made.plain = std::move(plain);
   return programs;
 }
 
@@ -215,10 +211,9 @@ CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::s
 
 CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& options,
                        RankPrograms& to) {
-  const auto carrier = carrier_of(program);
-  CINCH_TRY(carrier);
-  if (to.device) return add_on_gpu(**carrier, options.device_number, *to.device, to);
-  return add_on_cpu(**carrier, to);
+  const auto carrier = TRY(carrier_of(program));
+  if (to.device) return add_on_gpu(*carrier, options.device_number, *to.device, to);
+  return add_on_cpu(*carrier, to);
 }
 
 // Plan "auto" of the C API; see sync_handles.h.
@@ -264,9 +259,8 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   if (options.samples == nullptr) {
     inputs.gradients = make_samples(request, memory);
   } else {
-    auto samples = read_samples(options.samples, request, given);
-    CINCH_TRY(samples);
-    inputs.gradients = std::move(*samples);
+    auto samples = TRY(read_samples(options.samples, request, given));
+    inputs.gradients = std::move(samples);
   }
   if (options.piece_bytes > 0) inputs.space.piece_bytes = {options.piece_bytes};
   if (request.lengths != rt::LengthPolicy::Auto) inputs.space.lengths = {request.lengths};

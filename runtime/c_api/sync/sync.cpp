@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
+#include "runtime/c_api/calls.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
-#include "runtime/c_api/calls.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 
@@ -19,27 +19,25 @@ namespace {
 CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::size_t index,
                                        std::size_t num_programs, std::uint32_t world) {
   const auto given =
-      read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor");
-  CINCH_TRY(given);
-  if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
-  const std::string name = given->name;
+      TRY(read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor"));
+  if (given.name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
+  const std::string name = given.name;
   constexpr std::int64_t kTooMany = std::int64_t{1} << 32;
-  const std::int64_t rows = given->rows, columns = given->columns;
+  const std::int64_t rows = given.rows, columns = given.columns;
   const bool is_small =
       rows >= 0 && columns >= 0 && (columns == 0 || rows <= (kTooMany - 1) / columns);
   if (!is_small) {
     return fail(CINCH_INVALID_ARGUMENT, name + ": a negative size, or 2^32 elements or more");
   }
-  const bool is_exact = given->program == CINCH_EXACT;
-  if (!is_exact &&
-      (given->program < 0 || static_cast<std::size_t>(given->program) >= num_programs)) {
+  const bool is_exact = given.program == CINCH_EXACT;
+  if (!is_exact && (given.program < 0 || static_cast<std::size_t>(given.program) >= num_programs)) {
     return fail(CINCH_INVALID_ARGUMENT,
-                name + ": there is no program " + std::to_string(given->program));
+                name + ": there is no program " + std::to_string(given.program));
   }
-  const std::uint32_t codec = is_exact ? rt::kDense : static_cast<std::uint32_t>(given->program);
-  rt::PlanTensor made{name, rows, columns, codec, given->priority};
-  if (given->part_ends != nullptr) {
-    made.part_ends.assign(given->part_ends, given->part_ends + world);
+  const std::uint32_t codec = is_exact ? rt::kDense : static_cast<std::uint32_t>(given.program);
+  rt::PlanTensor made{name, rows, columns, codec, given.priority};
+  if (given.part_ends != nullptr) {
+    made.part_ends.assign(given.part_ends, given.part_ends + world);
   }
   return made;
 }
@@ -133,20 +131,18 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   made->transport = transport.parts;
   made->device = with.options.device;
   rt::Transport& over = *transport.parts->transport;
-  auto programs = rank_programs(with.programs, with.num_programs, with.options);
-  CINCH_TRY(programs);
-  auto request = plan_request(with.options, over.world(), *programs);
+  auto programs = TRY(rank_programs(with.programs, with.num_programs, with.options));
+  auto request = plan_request(with.options, over.world(), programs);
   CINCH_TRY(request);
-  auto tensors =
-      plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given);
-  CINCH_TRY(tensors);
-  request->tensors = std::move(*tensors);
+  auto tensors = TRY(
+      plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given));
+  request->tensors = std::move(tensors);
   if (request->plan.empty()) request->plan = rt::usual_plan(*request);
-  CINCH_TRY(add_carriers(with, *request, *programs));
+  CINCH_TRY(add_carriers(with, *request, programs));
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
-  rt::SyncOptions options = session_options(with.options, *programs);
+  rt::SyncOptions options = session_options(with.options, programs);
   if (request->plan == "auto") {
     auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
     CINCH_TRY(chosen);
@@ -250,9 +246,9 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
     }
     OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
     if (options != nullptr) {
-      const auto given = read_struct(options, offsetof(cinch_sync_options, samples), "options");
-      CINCH_TRY(given);
-      with.options = *given;
+      const auto given =
+          TRY(read_struct(options, offsetof(cinch_sync_options, samples), "options"));
+      with.options = given;
     }
     return use_alone(transport->parts->in_use, [&]() -> CallStatus {
       if (transport->parts->stepping == nullptr) return open_or_abandon(transport, with, sync);

@@ -126,12 +126,11 @@ CallStatus begin_step(cinch_sync& sync, std::uint64_t step, const cinch_step_opt
   rt::StepOptions how;
   if (options != nullptr) {
     const auto given =
-        read_struct(options, offsetof(cinch_step_options, measures_errors), "options");
-    CINCH_TRY(given);
-    how.scale = given->scale == 0 ? 1 : given->scale;
-    how.is_sum = given->is_sum != 0;
-    how.skips_non_finite = given->skips_non_finite != 0;
-    how.measures_errors = given->measures_errors != 0;
+        TRY(read_struct(options, offsetof(cinch_step_options, measures_errors), "options"));
+    how.scale = given.scale == 0 ? 1 : given.scale;
+    how.is_sum = given.is_sum != 0;
+    how.skips_non_finite = given.skips_non_finite != 0;
+    how.measures_errors = given.measures_errors != 0;
   }
   CallStatus status = done(sync.session->begin_step(step, how));
   if (status) sync.transport->stepping = &sync;
@@ -238,11 +237,10 @@ CallStatus found(const rt::ListStatus& status) {
 // buckets?
 CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_first) {
   cinch_session& session = *call.session;
-  const auto given = read_struct(bucket, sizeof *bucket, "bucket");
-  CINCH_TRY(given);
-  const auto dtype = dtype_of(given->dtype);
-  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given->dtype));
-  if (given->data == nullptr && given->num_elements > 0) {
+  const auto given = TRY(read_struct(bucket, sizeof *bucket, "bucket"));
+  const auto dtype = dtype_of(given.dtype);
+  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given.dtype));
+  if (given.data == nullptr && given.num_elements > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "a bucket's data is null");
   }
   std::vector<std::int64_t>& num_elems = session.num_elems;
@@ -252,57 +250,54 @@ CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_fir
     if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
     num_elems.push_back(session.list->num_elems(tensor));
   }
-  rt::Bucket flat{given->data, *dtype, given->num_elements, {}};
-  if (given->offsets != nullptr) flat.offsets = {given->offsets, call.count};
+  rt::Bucket flat{given.data, *dtype, given.num_elements, {}};
+  if (given.offsets != nullptr) flat.offsets = {given.offsets, call.count};
   CallStatus status = found(rt::bucket_tensors(flat, num_elems, session.tensors));
   if (!status || call.count == 0) return status;
-  status = check_device(given->device, session.device);
-  if (status) status = call.take_place(given->device_number, given->stream, is_first);
+  status = check_device(given.device, session.device);
+  if (status) status = call.take_place(given.device_number, given.stream, is_first);
   return status ? status : fail_at(0, std::move(status.error()));
 }
 
 CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* arena) {
-  const auto given = read_struct(arena, sizeof *arena, "arena");
-  CINCH_TRY(given);
-  const bool has_arrays = given->offsets != nullptr && given->sizes != nullptr;
-  if (call.count > 0 && (given->data == nullptr || !has_arrays)) {
+  const auto given = TRY(read_struct(arena, sizeof *arena, "arena"));
+  const bool has_arrays = given.offsets != nullptr && given.sizes != nullptr;
+  if (call.count > 0 && (given.data == nullptr || !has_arrays)) {
     return fail(CINCH_INVALID_ARGUMENT, "an arena's data, offsets or sizes are null");
   }
-  return rt::PayloadArena{static_cast<std::uint8_t*>(given->data),
-                          given->capacity,
-                          {given->offsets, call.count},
-                          {given->sizes, call.count}};
+  return rt::PayloadArena{static_cast<std::uint8_t*>(given.data),
+                          given.capacity,
+                          {given.offsets, call.count},
+                          {given.sizes, call.count}};
 }
 
 CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* payloads) {
   cinch_session& session = *call.session;
   CallStatus status = read_bucket(call, gradients, true);
   if (!status) return status;
-  const auto arena = read_arena(call, payloads);
-  CINCH_TRY(arena);
+  const auto arena = TRY(read_arena(call, payloads));
   session.bounds.resize(call.count);
   status = call.payload_bounds(session.bounds.data());
-  if (status) status = done(rt::arena_rooms(*arena, session.bounds, session.rooms));
+  if (status) status = done(rt::arena_rooms(arena, session.bounds, session.rooms));
   if (!status) return status;
   session.slots.clear();
   for (const std::span<std::uint8_t> room : session.rooms) session.slots.push_back({room, {}});
   if (status = call.encode(); !status) return status;
   for (std::size_t i = 0; i < call.count; ++i) {
     const rt::PayloadSlot& slot = session.slots[i];
-    arena->sizes[i] = call.is_on_gpu() ? slot.room.size() : slot.bytes.size();
+    arena.sizes[i] = call.is_on_gpu() ? slot.room.size() : slot.bytes.size();
   }
   if (!call.is_on_gpu()) {
-    payloads->size = rt::close_arena(*arena);
+    payloads->size = rt::close_arena(arena);
   } else {
-    payloads->size = call.count == 0 ? 0 : arena->offsets.back() + arena->sizes.back();
+    payloads->size = call.count == 0 ? 0 : arena.offsets.back() + arena.sizes.back();
   }
   return status;
 }
 
 CallStatus read_payloads(const Call& call, const cinch_arena* payloads) {
-  const auto arena = read_arena(call, payloads);
-  CINCH_TRY(arena);
-  return found(rt::arena_payloads(*arena, call.session->payloads));
+  const auto arena = TRY(read_arena(call, payloads));
+  return found(rt::arena_payloads(arena, call.session->payloads));
 }
 
 }  // namespace

@@ -32,14 +32,14 @@ namespace {
 CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transport) {
   rt::MpiOptions wanted;
   if (options != nullptr) {
-    const auto given = read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options");
-    CINCH_TRY(given);
-    if (given->cuda_aware < CINCH_CUDA_AWARE_AUTO || given->cuda_aware > CINCH_CUDA_AWARE_NO) {
+    const auto given =
+        TRY(read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options"));
+    if (given.cuda_aware < CINCH_CUDA_AWARE_AUTO || given.cuda_aware > CINCH_CUDA_AWARE_NO) {
       return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is not a value of its enum");
     }
-    wanted.cuda_aware = static_cast<rt::CudaAware>(given->cuda_aware);
-    wanted.is_exact = given->is_exact != 0;
-    if (given->timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given->timeout_ms);
+    wanted.cuda_aware = static_cast<rt::CudaAware>(given.cuda_aware);
+    wanted.is_exact = given.is_exact != 0;
+    if (given.timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given.timeout_ms);
   }
   return give_transport(rt::open_mpi_transport(wanted), nullptr, transport);
 }
@@ -63,9 +63,8 @@ cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
                                       cinch_transport** transport, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
-    const auto given = read_struct(calls, offsetof(cinch_transport_calls, awaited), "calls");
-    CINCH_TRY(given);
-    cinch_transport_calls known = *given;
+    const auto given = TRY(read_struct(calls, offsetof(cinch_transport_calls, awaited), "calls"));
+    cinch_transport_calls known = given;
     known.struct_size = sizeof known;
     return give_transport(rt::make_callback_transport(known), nullptr, transport);
   });
@@ -140,14 +139,12 @@ std::string library_file(const char* given) {
 CallResult<rt::NcclOptions> nccl_options(const cinch_nccl_options* options) {
   cinch_nccl_options known{};
   if (options != nullptr) {
-    const auto given = read_struct(options, sizeof *options, "options");
-    CINCH_TRY(given);
-    known = *given;
+    const auto given = TRY(read_struct(options, sizeof *options, "options"));
+    known = given;
   }
-  auto device = open_gpu(known.device_number);
-  CINCH_TRY(device);
+  auto device = TRY(open_gpu(known.device_number));
   rt::NcclOptions wanted;
-  wanted.device = std::move(*device);
+  wanted.device = std::move(device);
   wanted.is_exact = known.is_exact != 0;
   if (known.timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(known.timeout_ms);
   wanted.library = library_file(known.library);
@@ -180,12 +177,10 @@ cinch_status cinch_transport_of_nccl(const void* id, uint32_t rank, uint32_t wor
     if (id == nullptr || transport == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "id or transport is null");
     }
-    const auto wanted = nccl_options(options);
-    CINCH_TRY(wanted);
+    const auto wanted = TRY(nccl_options(options));
     rt::NcclId shared;
     std::memcpy(shared.bytes.data(), id, shared.bytes.size());
-    return give_transport(rt::open_nccl_transport(shared, rank, world, *wanted), nullptr,
-                          transport);
+    return give_transport(rt::open_nccl_transport(shared, rank, world, wanted), nullptr, transport);
   });
 }
 
@@ -195,9 +190,8 @@ cinch_status cinch_transport_of_nccl_comm(void* communicator, const cinch_nccl_o
     if (communicator == nullptr || transport == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "communicator or transport is null");
     }
-    const auto wanted = nccl_options(options);
-    CINCH_TRY(wanted);
-    return give_transport(rt::open_nccl_transport(communicator, *wanted), nullptr, transport);
+    const auto wanted = TRY(nccl_options(options));
+    return give_transport(rt::open_nccl_transport(communicator, wanted), nullptr, transport);
   });
 }
 
@@ -262,36 +256,33 @@ std::string text_or_empty(const char* text) {
 
 CallResult<std::shared_ptr<rt::KeyValueStore>> lent_store(const cinch_store_calls* calls) {
   if (calls == nullptr) return std::shared_ptr<rt::KeyValueStore>();
-  const auto given = read_struct(calls, sizeof *calls, "store");
-  CINCH_TRY(given);
-  if (given->put == nullptr || given->get == nullptr) {
+  const auto given = TRY(read_struct(calls, sizeof *calls, "store"));
+  if (given.put == nullptr || given.get == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "a store without put or get");
   }
-  return std::shared_ptr<rt::KeyValueStore>(std::make_shared<LentStore>(*given));
+  return std::shared_ptr<rt::KeyValueStore>(std::make_shared<LentStore>(given));
 }
 
 CallStatus open_ucx(const cinch_ucx_options* options, cinch_transport** transport) {
-  const auto given = read_struct(options, sizeof *options, "options");
-  CINCH_TRY(given);
-  if ((given->rendezvous == nullptr) == (given->store == nullptr)) {
+  const auto given = TRY(read_struct(options, sizeof *options, "options"));
+  if ((given.rendezvous == nullptr) == (given.store == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "ranks meet at a rendezvous or over a store");
   }
-  auto store = lent_store(given->store);
-  CINCH_TRY(store);
-  if (given->secret == nullptr && given->secret_bytes > 0) {
+  auto store = TRY(lent_store(given.store));
+  if (given.secret == nullptr && given.secret_bytes > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "secret is null");
   }
   rt::UcxOptions wanted;
-  wanted.rank = given->rank;
-  wanted.world = given->world;
-  wanted.rendezvous = text_or_empty(given->rendezvous);
-  wanted.store = std::move(*store);
-  if (given->secret_bytes > 0) {
-    wanted.secret.assign(static_cast<const char*>(given->secret), given->secret_bytes);
+  wanted.rank = given.rank;
+  wanted.world = given.world;
+  wanted.rendezvous = text_or_empty(given.rendezvous);
+  wanted.store = std::move(store);
+  if (given.secret_bytes > 0) {
+    wanted.secret.assign(static_cast<const char*>(given.secret), given.secret_bytes);
   }
-  wanted.interface = text_or_empty(given->interface_name);
-  wanted.transports = text_or_empty(given->transports);
-  if (given->timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given->timeout_ms);
+  wanted.interface = text_or_empty(given.interface_name);
+  wanted.transports = text_or_empty(given.transports);
+  if (given.timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given.timeout_ms);
   return give_transport(rt::open_ucx_transport(wanted), nullptr, transport);
 }
 

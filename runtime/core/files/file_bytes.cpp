@@ -40,9 +40,9 @@ std::optional<std::uint64_t> named_size(std::span<const std::uint8_t> bytes, std
 
 Result<std::string> text_of(Result<FileReader> reader) {
   CINCH_TRY(reader);
-  const auto bytes = reader->read_all({.magic = {}, .size_at = {}, .most_bytes = kMostTextBytes});
-  CINCH_TRY(bytes);
-  return std::string(bytes->begin(), bytes->end());
+  const auto bytes =
+      TRY(reader->read_all({.magic = {}, .size_at = {}, .most_bytes = kMostTextBytes}));
+  return std::string(bytes.begin(), bytes.end());
 }
 
 }  // namespace
@@ -128,9 +128,8 @@ Result<std::vector<std::uint8_t>> FileReader::read_all(const ReadLimits& limits)
 
 Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& path,
                                                   const ReadLimits& limits) {
-  auto reader = FileReader::open(path);
-  CINCH_TRY(reader);
-  return reader->read_all(limits);
+  auto reader = TRY(FileReader::open(path));
+  return reader.read_all(limits);
 }
 
 Result<std::string> read_text_file(const std::filesystem::path& path) {

@@ -412,13 +412,12 @@ rt::Result<StepBounds> bounds_over_steps(const HostExprPool& pool, HostExprId id
   HostEnv first = env;
   first.step = from;
   first.memo = nullptr;
-  const auto at_first = pool.eval_int(id, first);
-  CINCH_TRY(at_first);
-  if (!pool.depends_on(id, HostOp::Step)) return StepBounds{*at_first, *at_first};
+  const auto at_first = TRY(pool.eval_int(id, first));
+  if (!pool.depends_on(id, HostOp::Step)) return StepBounds{at_first, at_first};
   RangesOverSteps ranges(pool, id, first);
   const Steps all{from, kMostStep};
-  return StepBounds{StepSearch(ranges, -1, *at_first).run(all),
-                    StepSearch(ranges, 1, *at_first).run(all)};
+  return StepBounds{StepSearch(ranges, -1, at_first).run(all),
+                    StepSearch(ranges, 1, at_first).run(all)};
 }
 
 }  // namespace cinch

@@ -71,9 +71,8 @@ Result<std::int64_t> GpuBlocks::kernel_blocks(std::size_t kernel, const TensorFa
   const KernelInfo& info_of = image().kernels[kernel];
   if (info_of.cuda.is_single_block) return 1;
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
-  const auto groups = core().over_steps(info_of.num_groups, tensor);
-  CINCH_TRY(groups);
-  const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
+  const auto groups = TRY(core().over_steps(info_of.num_groups, tensor));
+  const std::int64_t blocks = ceil_div(std::min(groups.most, kMaxGroups), per_block);
   if (info_of.cuda.waves == 0 && core().tuning.blocks_per_multiprocessor == 0) {
     return std::clamp(blocks, std::int64_t{1}, kMostBlocks);
   }
@@ -229,9 +228,8 @@ Result<std::int64_t> GpuPlanning::most_rounds(HostExprId begin, HostExprId end) 
   const HostExprId rounds = begin ? pool.sub(end, begin) : end;
   std::int64_t most = 0;
   for (const TensorFacts& tensor : core().facts) {
-    const auto bounds = core().over_steps(pool, rounds, tensor);
-    CINCH_TRY(bounds);
-    most = std::max(most, bounds->most);
+    const auto bounds = TRY(core().over_steps(pool, rounds, tensor));
+    most = std::max(most, bounds.most);
   }
   return most;
 }

@@ -168,27 +168,24 @@ Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t s
   const bool is_empty = core().facts[tensor].num_elems() == 0;
   CINCH_TRY(check_loops(at, tensor));
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
-    const auto value = pool.eval(image().size_exprs[i], at);
-    CINCH_TRY(value);
-    entry.set_size(i, value->bits);
+    const auto value = TRY(pool.eval(image().size_exprs[i], at));
+    entry.set_size(i, value.bits);
   }
   for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-    const auto size = buffer_bytes(image(), b, at);
-    CINCH_TRY(size);
-    if (*size > memory_.capacities()[tensor][b]) {
+    const auto size = TRY(buffer_bytes(image(), b, at));
+    if (size > memory_.capacities()[tensor][b]) {
       return fail(
           ErrorKind::OutOfRange,
           fmt::format("tensor {}: {} takes {} bytes, the session was opened for {}: give "
                       "the largest parameters there",
-                      tensor, image().buffers[b].name, *size, memory_.capacities()[tensor][b]));
+                      tensor, image().buffers[b].name, size, memory_.capacities()[tensor][b]));
     }
     // Of no elements nothing is moved, whatever the formulas say.
-    entry.set_bytes(b, is_empty ? 0 : static_cast<std::uint64_t>(*size));
+    entry.set_bytes(b, is_empty ? 0 : static_cast<std::uint64_t>(size));
   }
   for (std::size_t k = 0; k < image().kernels.size(); ++k) {
-    const auto groups = kernel_groups(image(), k, at);
-    CINCH_TRY(groups);
-    entry.set_groups(k, is_empty ? 0 : static_cast<std::uint64_t>(*groups));
+    const auto groups = TRY(kernel_groups(image(), k, at));
+    entry.set_groups(k, is_empty ? 0 : static_cast<std::uint64_t>(groups));
   }
   const std::vector<std::uint64_t>& words = core().parameters.kernel_words();
   for (std::size_t i = 0; i < words.size(); ++i) entry.set_param(i, words[i]);
@@ -227,14 +224,13 @@ Status GpuCalls::write_facts(EntryKind kind, std::uint64_t step) {
 Status GpuCalls::check_parameter(std::string_view name, double value) const {
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-      const auto size = buffer_bytes(image(), b, env(t, 0));
-      CINCH_TRY(size);
+      const auto size = TRY(buffer_bytes(image(), b, env(t, 0)));
       const std::int64_t capacity = memory_.capacities()[t][b];
-      if (*size <= capacity) continue;
+      if (size <= capacity) continue;
       return fail(ErrorKind::OutOfRange,
                   fmt::format("parameter {} = {}: {} takes {} bytes, the session was opened "
                               "for {}",
-                              name, value, image().buffers[b].name, *size, capacity));
+                              name, value, image().buffers[b].name, size, capacity));
     }
   }
   for (std::size_t t = 0; t < num_tensors(); ++t) {

@@ -30,11 +30,10 @@ Status GpuSessionMemory::check_states(std::size_t tensor) const {
       const HostEnv at = host_env(core().facts[tensor], *values, 0);
       const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
       CINCH_TRY(bytes);
-      const auto held = buffer_bytes(image(), b, at);
-      CINCH_TRY(held);
-      if (*held == *bytes) continue;
+      const auto held = TRY(buffer_bytes(image(), b, at));
+      if (held == *bytes) continue;
       return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
-                                                   buffer.name, *held, *bytes));
+                                                   buffer.name, held, *bytes));
     }
   }
   return Ok{};
@@ -42,14 +41,13 @@ Status GpuSessionMemory::check_states(std::size_t tensor) const {
 
 Status GpuSessionMemory::measure_buffer(std::size_t tensor, BufferIndex b) {
   const BufferInfo& buffer = image().buffers[b];
-  const auto size = core().over_steps(buffer.size_bytes, core().facts[tensor]);
-  CINCH_TRY(size);
-  capacities_[tensor][b] = std::max<std::int64_t>(size->most, 0);
-  if (size->most <= kMaxBufferBytes) return Ok{};
+  const auto size = TRY(core().over_steps(buffer.size_bytes, core().facts[tensor]));
+  capacities_[tensor][b] = std::max<std::int64_t>(size.most, 0);
+  if (size.most <= kMaxBufferBytes) return Ok{};
   const auto name = [this](std::uint32_t i) { return info().params[i].name; };
   return fail(ErrorKind::OutOfMemory,
               fmt::format("tensor {}: {} may take {} bytes at some step: `{}`", tensor, buffer.name,
-                          size->most, info().exprs.print(buffer.size_bytes, name)));
+                          size.most, info().exprs.print(buffer.size_bytes, name)));
 }
 
 Status GpuSessionMemory::measure_tensor(std::size_t tensor) {

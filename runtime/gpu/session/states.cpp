@@ -26,14 +26,12 @@ Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStre
 Result<std::vector<std::vector<std::uint8_t>>> GpuStates::read(std::size_t tensor,
                                                                GpuStream stream) {
   CINCH_TRY(check_holds_states(core().options.only_decodes));
-  const auto held = addresses(tensor, stream);
-  CINCH_TRY(held);
+  const auto held = TRY(addresses(tensor, stream));
   std::vector<std::vector<std::uint8_t>> states;
-  for (std::size_t i = 0; i < held->size(); ++i) {
-    const auto size = rt::state_bytes(info(), info().states[i], env(tensor, 0));
-    CINCH_TRY(size);
-    auto& bytes = states.emplace_back(static_cast<std::size_t>(*size));
-    CINCH_TRY(device().read(bytes, (*held)[i], stream));
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const auto size = TRY(rt::state_bytes(info(), info().states[i], env(tensor, 0)));
+    auto& bytes = states.emplace_back(static_cast<std::size_t>(size));
+    CINCH_TRY(device().read(bytes, held[i], stream));
   }
   return states;
 }
@@ -43,20 +41,16 @@ StateFileKey GpuStates::key(std::size_t tensor) const {
 }
 
 Result<std::vector<std::uint8_t>> GpuStates::as_bytes(std::size_t tensor, GpuStream stream) {
-  const auto held = read(tensor, stream);
-  CINCH_TRY(held);
-  return write_states(key(tensor), state_views(info(), *held));
+  const auto held = TRY(read(tensor, stream));
+  return write_states(key(tensor), state_views(info(), held));
 }
 
 Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream) {
-  const auto held = read(tensor, stream);
-  CINCH_TRY(held);
-  const auto given = read_states(bytes, key(tensor), state_views(info(), *held));
-  CINCH_TRY(given);
-  const auto to = addresses(tensor, stream);
-  CINCH_TRY(to);
-  for (std::size_t i = 0; i < given->size(); ++i) {
-    const Status status = device().write((*to)[i], (*given)[i], stream);
+  const auto held = TRY(read(tensor, stream));
+  const auto given = TRY(read_states(bytes, key(tensor), state_views(info(), held)));
+  const auto to = TRY(addresses(tensor, stream));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Status status = device().write(to[i], given[i], stream);
     if (!status) return status;
   }
   return Ok{};

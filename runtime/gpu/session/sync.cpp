@@ -59,9 +59,8 @@ Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
 }
 
 Status GpuSync::refuse_capture(GpuStream on) const {
-  const auto capturing = calls_.is_capturing(on);
-  CINCH_TRY(capturing);
-  if (!*capturing) return Ok{};
+  const auto capturing = TRY(calls_.is_capturing(on));
+  if (!capturing) return Ok{};
   return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
 }
 
@@ -110,9 +109,8 @@ Result<std::optional<RankPoint>> GpuSync::proceed(RankStatus all) {
     return run_to_point();
   });
   if (!point || *point) return point;
-  auto outcomes = calls_.collect(on);
-  CINCH_TRY(outcomes);
-  CINCH_TRY(outcomes->front().status);
+  auto outcomes = TRY(calls_.collect(on));
+  CINCH_TRY(outcomes.front().status);
   return point;
 }
 
@@ -135,23 +133,20 @@ Result<std::optional<RankPoint>> GpuSync::point_at(const PlannedLaunch& meeting)
   CINCH_TRY(read_status());
   RankPoint point{rank_status(syncing_.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
-  const auto is_due = hold(meeting.conditions);
-  CINCH_TRY(is_due);
-  if (!*is_due) return std::nullopt;
-  const auto call = call_at(meeting);
-  CINCH_TRY(call);
-  point.call = *call;
+  const auto is_due = TRY(hold(meeting.conditions));
+  if (!is_due) return std::nullopt;
+  const auto call = TRY(call_at(meeting));
+  point.call = call;
   return point;
 }
 
 Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
   const HostEnv at = env(0, syncing_.step);
   const auto bytes_of = [&](BufferIndex buffer) -> Result<std::span<std::uint8_t>> {
-    const auto size = buffer_bytes(image(), buffer, at);
-    CINCH_TRY(size);
+    const auto size = TRY(buffer_bytes(image(), buffer, at));
     auto* const data = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
         memory_.own_address(0, buffer));
-    return std::span(data, static_cast<std::size_t>(*size));
+    return std::span(data, static_cast<std::size_t>(size));
   };
   const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
   CINCH_TRY(input);
@@ -167,9 +162,8 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
   CINCH_TRY(take_scalars(meeting.scalars, to.storage_bits, read, call));
   if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
   if (is_counted(meeting.collective.kind)) {
-    const auto received = bytes_of(meeting.scalars.back());
-    CINCH_TRY(received);
-    call.received = *received;
+    const auto received = TRY(bytes_of(meeting.scalars.back()));
+    call.received = received;
   }
   return call;
 }

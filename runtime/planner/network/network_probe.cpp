@@ -108,10 +108,9 @@ class Probe {
 
   // Every rank sends to the next and receives from the one before.
   Status pass_on(std::uint64_t bytes) {
-    const auto receive = transport_.start(exchange_of(ExchangeKind::Receive, bytes));
-    CINCH_TRY(receive);
+    const auto receive = TRY(transport_.start(exchange_of(ExchangeKind::Receive, bytes)));
     Status status = run_exchange(exchange_of(ExchangeKind::Send, bytes));
-    if (status) status = wait_for(transport_, *receive, options_.timeout);
+    if (status) status = wait_for(transport_, receive, options_.timeout);
     if (!status) transport_.abandon(status.error());
     return status;
   }

@@ -28,9 +28,8 @@ Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, Co
       sizes.push_back(static_cast<std::size_t>(plan.pieces[piece].num_elems) * 4);
     }
   }
-  auto made = device.allocate(sizes);
-  CINCH_TRY(made);
-  memory.memory_ = std::move(*made);
+  auto made = TRY(device.allocate(sizes));
+  memory.memory_ = std::move(made);
   auto next = memory.memory_.pieces.begin();
   memory.wire_ = device.is_host() ? needs.wire : std::span(*next, wire_bytes);
   memory.gathering_ = *++next;
@@ -47,12 +46,11 @@ Result<std::uint8_t*> DeviceMemory::copy_of(Copies& copies, std::uint32_t piece)
     if (device_->is_host() && p != piece) continue;
     sizes[p] = static_cast<std::size_t>(all[p].num_elems * copies.element_bytes);
   }
-  auto made = device_->allocate(sizes);
-  CINCH_TRY(made);
+  auto made = TRY(device_->allocate(sizes));
   for (std::size_t p = 0; p < all.size(); ++p) {
-    if (sizes[p] > 0) copies.pieces[p] = made->pieces[p];
+    if (sizes[p] > 0) copies.pieces[p] = made.pieces[p];
   }
-  copies.memory.push_back(std::move(*made));
+  copies.memory.push_back(std::move(made));
   return copies.pieces[piece];
 }
 

@@ -244,25 +244,24 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site
   const PieceList& pieces = group.pieces;
   if (pieces.empty()) return Ok{};
   const std::uint32_t slot = task.reads[index];
-  const auto used = memory.used_bytes(slot);
-  CINCH_TRY(used);
+  const auto used = TRY(memory.used_bytes(slot));
   const bool is_alone = pieces.size() == 1;
   const bool is_known = is_alone || !is_packed(slot) || has_known_sizes(codec_of(plan_, task));
   if (device_->is_host() || !stays(slot) || !is_known) {
-    return split_payloads(slot, group, *used, memory);
+    return split_payloads(slot, group, used, memory);
   }
   std::uint64_t end = 0;
   for (const std::uint32_t piece : pieces) {
     const std::uint64_t begin = round_up_to_arena(end);
     const std::uint64_t bytes =
-        is_alone ? *used : room_bytes(lists_.of(task, site, pieces[0]), group, piece, slot);
+        is_alone ? used : room_bytes(lists_.of(task, site, pieces[0]), group, piece, slot);
     end = begin + bytes;
     payloads_.emplace_back(memory_->slot(slot) + begin, bytes);
   }
-  if (end <= *used) return Ok{};
+  if (end <= used) return Ok{};
   return fail(ErrorKind::CorruptPayload,
               fmt::format("{}: its payload ends at {} of a message of {}",
-                          describe_piece(plan_, pieces.back()), end, *used));
+                          describe_piece(plan_, pieces.back()), end, used));
 }
 
 Status DeviceTasks::split_payloads(std::uint32_t slot, const Group& group, std::uint64_t used,

@@ -34,9 +34,8 @@ Status DeviceTasks::open_sums() {
   }
   if (!is_needed) return Ok{};
   const GpuQueue& gpu = *device_->gpu();
-  auto sums = DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most);
-  CINCH_TRY(sums);
-  sums_ = std::move(*sums);
+  auto sums = TRY(DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most));
+  sums_ = std::move(sums);
   return Ok{};
 }
 
@@ -91,14 +90,13 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
 }
 
 Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
-  const auto summed = summed_of(task);
-  CINCH_TRY(summed);
-  Status status = find_sums(task, **summed, task.writes, memory);
+  const auto summed = TRY(summed_of(task));
+  Status status = find_sums(task, *summed, task.writes, memory);
   if (!status) return status;
-  if (!is_added_on_host(task.reads[0])) return sums_->spread(**summed, sums_found_);
+  if (!is_added_on_host(task.reads[0])) return sums_->spread(*summed, sums_found_);
   for (std::size_t i = 0; status && i < sums_found_.size(); ++i) {
     DeviceSum& sum = sums_found_[i];
-    status = (*summed)->spread(sum.payload, sum.layout, sum.arrays);
+    status = summed->spread(sum.payload, sum.layout, sum.arrays);
   }
   return status;
 }
@@ -106,13 +104,12 @@ Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
 // The result begins as a copy of the own payloads, whose fields are then replaced.
 Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const std::uint32_t own = task.reads[0], result = task.writes[0];
-  const auto summed = summed_of(task);
-  CINCH_TRY(summed);
+  const auto summed = TRY(summed_of(task));
   const std::size_t bytes = own_.slots[own].capacity;
   if (bytes != own_.slots[result].capacity) {
     return fail(ErrorKind::InvalidArgument, "a result of another size than the payloads");
   }
-  Status status = find_sums(task, **summed, std::span(task.reads).subspan(1), memory);
+  Status status = find_sums(task, *summed, std::span(task.reads).subspan(1), memory);
   if (!status) return status;
   std::uint8_t *const from = slot_at(own, memory), *const to = slot_at(result, memory);
   for (DeviceSum& sum : sums_found_) {
@@ -120,10 +117,10 @@ Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   }
   if (is_added_on_host(own)) {
     std::copy_n(from, bytes, to);
-    return join_on_host(**summed, plan_.groups[task.groups[0]].pieces);
+    return join_on_host(*summed, plan_.groups[task.groups[0]].pieces);
   }
   status = device_->copy(to, from, bytes);
-  return status ? sums_->join(**summed, sums_found_) : status;
+  return status ? sums_->join(*summed, sums_found_) : status;
 }
 
 Status DeviceTasks::join_on_host(const SummedArrays& summed, const PieceList& pieces) {

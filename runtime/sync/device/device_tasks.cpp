@@ -41,9 +41,8 @@ Status DeviceTasks::start() {
   DeviceMemoryNeeds needs{{}, gathered_bytes(), options_.host_wire};
   // Sessions on a host handle this themselves.
   if (!device_->is_host()) needs.apart = pieces_apart();
-  auto memory = DeviceMemory::make(plan_, options_.rank, *device_, needs);
-  CINCH_TRY(memory);
-  memory_ = std::make_unique<DeviceMemory>(std::move(*memory));
+  auto memory = TRY(DeviceMemory::make(plan_, options_.rank, *device_, needs));
+  memory_ = std::make_unique<DeviceMemory>(std::move(memory));
   for (std::uint32_t codec = 0; codec < device_->num_programs(); ++codec) {
     summed_.push_back(SummedArrays::of(info_of(codec), options_.world));
   }
@@ -76,10 +75,9 @@ std::uint64_t DeviceTasks::gathered_bytes() const {
 Status DeviceTasks::open_wire() {
   const GpuQueue& gpu = *device_->gpu();
   const std::span<std::uint8_t> bytes = memory_->wire();
-  auto wire = DeviceWire::open(plan_, {bytes, gpu.device, gpu.turns}, gpu.stream,
-                               *options_.transport, codecs_added_here());
-  CINCH_TRY(wire);
-  wire_ = std::move(*wire);
+  auto wire = TRY(DeviceWire::open(plan_, {bytes, gpu.device, gpu.turns}, gpu.stream,
+                                   *options_.transport, codecs_added_here()));
+  wire_ = std::move(wire);
   if (!wire_->is_used()) {
     pinned_ = PinnedMemory(gpu.device, options_.host_wire);
     return Ok{};
@@ -190,9 +188,8 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
     DeviceList fresh;
     fresh.pieces = {piece};
     CINCH_TRY(lists_.open(codec, site, fresh));
-    const auto states = fresh.sessions->states_as_bytes(0);
-    CINCH_TRY(states);
-    Status status = list.sessions->set_states(list.entry_of(piece), *states);
+    const auto states = TRY(fresh.sessions->states_as_bytes(0));
+    Status status = list.sessions->set_states(list.entry_of(piece), states);
     if (!status) return status;
   }
   return Ok{};

@@ -41,9 +41,8 @@ Status DeviceTensors::check_user(const void* data, std::size_t which) {
 Result<ConstTensorView> DeviceTensors::source(std::uint32_t piece, Value which,
                                               PieceMemory& memory) {
   if (device_.is_host()) return value_of(piece, which, memory);
-  const auto from = f32_source(piece, which, memory);
-  CINCH_TRY(from);
-  return ConstTensorView(*from, kF32, num_elems(piece));
+  const auto from = TRY(f32_source(piece, which, memory));
+  return ConstTensorView(from, kF32, num_elems(piece));
 }
 
 Result<const std::uint8_t*> DeviceTensors::f32_source(std::uint32_t piece, Value which,
@@ -70,16 +69,14 @@ Result<const std::uint8_t*> DeviceTensors::f32_source(std::uint32_t piece, Value
 }
 
 Status DeviceTensors::copy_values(std::uint32_t piece, ConstTensorView view) {
-  const auto values = memory_.values(piece);
-  CINCH_TRY(values);
+  const auto values = TRY(memory_.values(piece));
   const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
-  if (view.dtype == kF32) return device_.copy_in(*values, from);
-  ArrayPair pair{*values, from.data(), view.num_elems};
+  if (view.dtype == kF32) return device_.copy_in(values, from);
+  ArrayPair pair{values, from.data(), view.num_elems};
   if (!options_.has_tensors) {
-    const auto copied = memory_.halves(piece);
-    CINCH_TRY(copied);
-    CINCH_TRY(device_.copy_in(*copied, from));
-    pair.from = *copied;
+    const auto copied = TRY(memory_.halves(piece));
+    CINCH_TRY(device_.copy_in(copied, from));
+    pair.from = copied;
   }
   return device_.widen({&pair, 1}, view.dtype);
 }
@@ -88,9 +85,8 @@ Status DeviceTensors::find_targets(const PieceList& pieces, Value which, PieceMe
                                    std::vector<TensorView>& targets) {
   targets.clear();
   for (const std::uint32_t piece : pieces) {
-    const auto found = target(piece, which, memory);
-    CINCH_TRY(found);
-    targets.push_back(*found);
+    const auto found = TRY(target(piece, which, memory));
+    targets.push_back(found);
   }
   return Ok{};
 }
@@ -105,9 +101,8 @@ Result<TensorView> DeviceTensors::target(std::uint32_t piece, Value which, Piece
     CINCH_TRY(status);
     if (view.dtype == kF32) return view;
   }
-  const auto values = memory_.values(piece);
-  CINCH_TRY(values);
-  return f32_view(*values, piece);
+  const auto values = TRY(memory_.values(piece));
+  return f32_view(values, piece);
 }
 
 // Uses nothing that tasks share if the tensors already have their values.
@@ -234,9 +229,8 @@ Status DeviceLists::named(const ListStatus& status, const PieceList& pieces) con
 
 Status DeviceLists::collect(DeviceList& list) {
   list.begun.clear();
-  auto outcomes = list.sessions->collect();
-  CINCH_TRY(outcomes);
-  outcomes_ = std::move(*outcomes);
+  auto outcomes = TRY(list.sessions->collect());
+  outcomes_ = std::move(outcomes);
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     if (outcomes_[i].status) continue;
     return named(tl::unexpected<ListError>(ListError{outcomes_[i].status.error(), i}), list.pieces);

@@ -172,9 +172,8 @@ Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::pa
 }
 
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
-  const auto preamble = checked_preamble(bytes);
-  CINCH_TRY(preamble);
-  const auto text = bytes.subspan(sizeof(Preamble), preamble->description_bytes);
+  const auto preamble = TRY(checked_preamble(bytes));
+  const auto text = bytes.subspan(sizeof(Preamble), preamble.description_bytes);
   std::span<const std::uint8_t> states = bytes.subspan(sizeof(Preamble) + text.size());
   try {
     const json from = json::parse(text.begin(), text.end());
@@ -209,13 +208,11 @@ struct Found {
 };
 
 Status add_site(const Plan& plan, const SiteKey& key, const SiteStates& states, Found& to) {
-  const auto file = states.as_bytes();
-  CINCH_TRY(file);
-  const auto parsed = parse_states(*file);
-  CINCH_TRY(parsed);
+  const auto file = TRY(states.as_bytes());
+  const auto parsed = TRY(parse_states(file));
   const Piece& piece = plan.pieces[key.piece];
-  for (std::size_t i = 0; i < parsed->states.size(); ++i) {
-    const StateView& view = parsed->states[i];
+  for (std::size_t i = 0; i < parsed.states.size(); ++i) {
+    const StateView& view = parsed.states[i];
     to.arrays.push_back({piece.tensor,
                          key.site,
                          piece.first,
@@ -250,36 +247,32 @@ Result<Found> find_all(const Plan& plan, const EverySite& every_site) {
 }
 
 Status replace(SiteStates& states, std::size_t number, std::span<const std::uint8_t> bytes) {
-  const auto file = states.as_bytes();
-  CINCH_TRY(file);
-  auto parsed = parse_states(*file);
-  CINCH_TRY(parsed);
-  parsed->states[number].bytes = bytes;
-  return states.set(write_states(parsed->key, parsed->states));
+  const auto file = TRY(states.as_bytes());
+  auto parsed = TRY(parse_states(file));
+  parsed.states[number].bytes = bytes;
+  return states.set(write_states(parsed.key, parsed.states));
 }
 
 }  // namespace
 
 Result<std::vector<StateArray>> list_state_arrays(const Plan& plan, const EverySite& every_site) {
-  auto found = find_all(plan, every_site);
-  CINCH_TRY(found);
-  return std::move(found->arrays);
+  auto found = TRY(find_all(plan, every_site));
+  return std::move(found.arrays);
 }
 
 Status set_state_array(const Plan& plan, const EverySite& every_site, std::size_t place,
                        std::span<const std::uint8_t> bytes) {
-  const auto found = find_all(plan, every_site);
-  CINCH_TRY(found);
-  if (place >= found->arrays.size()) {
-    return fail(ErrorKind::OutOfRange, fmt::format("state {} of {}", place, found->arrays.size()));
+  const auto found = TRY(find_all(plan, every_site));
+  if (place >= found.arrays.size()) {
+    return fail(ErrorKind::OutOfRange, fmt::format("state {} of {}", place, found.arrays.size()));
   }
-  const std::size_t wanted = found->arrays[place].bytes.size();
+  const std::size_t wanted = found.arrays[place].bytes.size();
   if (bytes.size() != wanted) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} of {}: {} bytes, not {}", found->arrays[place].name,
-                            plan.tensors[found->arrays[place].tensor].name, bytes.size(), wanted));
+                fmt::format("{} of {}: {} bytes, not {}", found.arrays[place].name,
+                            plan.tensors[found.arrays[place].tensor].name, bytes.size(), wanted));
   }
-  const Place& at = found->places[place];
+  const Place& at = found.places[place];
   Status status = Ok{};
   every_site([&](const SiteKey& key, SiteStates& states) {
     if (key.piece == at.key.piece && key.site == at.key.site) {

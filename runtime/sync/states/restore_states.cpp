@@ -63,9 +63,8 @@ class Restorer {
     const Piece& piece = plan_.pieces[key.piece];
     collect(plan_.tensors[piece.tensor], key.site);
     if (!reason_.empty()) return reset(key, reason_);
-    const auto is_of_program = are_of_one_program(own);
-    CINCH_TRY(is_of_program);
-    if (!*is_of_program) return reset(key, "saved by another program, or with other constants");
+    const auto is_of_program = TRY(are_of_one_program(own));
+    if (!is_of_program) return reset(key, "saved by another program, or with other constants");
     const auto whole = std::ranges::find_if(found_, [&](const SavedSite* site) {
       return site->first == piece.first && site->num_elems == piece.num_elems;
     });
@@ -158,12 +157,10 @@ class Restorer {
 
   // Are the found states those of the program that has `own`?
   Result<bool> are_of_one_program(std::span<const std::uint8_t> own) const {
-    const auto present = parse_states(own);
-    CINCH_TRY(present);
+    const auto present = TRY(parse_states(own));
     for (const SavedSite* site : found_) {
-      const auto of = parse_states(site->states);
-      CINCH_TRY(of);
-      if (of->key.fingerprint != present->key.fingerprint) return false;
+      const auto of = TRY(parse_states(site->states));
+      if (of.key.fingerprint != present.key.fingerprint) return false;
     }
     return true;
   }

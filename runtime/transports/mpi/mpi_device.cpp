@@ -85,9 +85,9 @@ Result<MpiStaging*> MpiDevice::make() {
 
 // MPI writes without the driver's knowledge, so all of it is marked as written.
 Status MpiDevice::grow(MpiStaging& staging, std::uint64_t size_bytes) const {
-  auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastStaged)));
-  CINCH_TRY(memory);
-  staging.memory = std::move(*memory);
+  auto memory =
+      TRY(GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastStaged))));
+  staging.memory = std::move(memory);
   GpuCode code = driver().fill(staging.memory.address(), 0, staging.memory.size_bytes(), outputs_);
   if (code == kGpuSuccess) code = driver().stream_synchronize(outputs_);
   return device_->status(code, "making room for messages");
@@ -168,13 +168,12 @@ namespace {
 
 // Opened globally: components that Open MPI loads take its symbols from the process.
 Result<const cinch_mpi_calls*> open_mpi_module() {
-  const auto opened = open_first_library(
+  const auto opened = TRY(open_first_library(
       library_paths(CINCH_MPI_LIBRARY, "CINCH_MPI"), RTLD_NOW | RTLD_GLOBAL, CINCH_MPI_ENTRY, "MPI",
       [](void* entry) {
         return reinterpret_cast<cinch_mpi_calls_of_fn>(entry)(CINCH_MPI_ABI_VERSION);
-      });
-  CINCH_TRY(opened);
-  return static_cast<const cinch_mpi_calls*>(opened->table);
+      }));
+  return static_cast<const cinch_mpi_calls*>(opened.table);
 }
 
 }  // namespace

@@ -113,9 +113,8 @@ Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
     pending.room = std::span(pending.bytes).first(size);
     return Ok{};
   }
-  const auto taken = pending.device->take(size);
-  CINCH_TRY(taken);
-  pending.staging = *taken;
+  const auto taken = TRY(pending.device->take(size));
+  pending.staging = taken;
   pending.room = pending.staging->bytes().first(size);
   return pending.device->begin_input(*pending.staging,
                                      static_cast<GpuStream>(pending.exchange.after));
@@ -336,9 +335,8 @@ Status MpiTransport::begin_output(MpiPending& pending) {
 
 Status MpiTransport::advance_copies(MpiPending& pending) {
   const MpiDevice::Turn turn(*pending.device);
-  const Result<bool> is_copied = pending.device->is_copied(*pending.staging);
-  CINCH_TRY(is_copied);
-  if (!*is_copied) return Ok{};
+  const auto is_copied = TRY(pending.device->is_copied(*pending.staging));
+  if (!is_copied) return Ok{};
   ++num_moves_;
   num_idle_ = 0;
   if (pending.stage == MpiPending::Stage::GivesOutput) {

@@ -79,8 +79,7 @@ MpiPending& MpiTransport::take_free() {
 
 Result<Ticket> MpiTransport::start(const Exchange& exchange) {
   CINCH_TRY(check_exchange(exchange, *this));
-  const Result<MpiDevice*> device = device_of(exchange);
-  CINCH_TRY(device);
+  const auto device = TRY(device_of(exchange));
   if (fault_) return tl::unexpected<Error>(*fault_);
   MpiPending& pending = take_free();
   pending.exchange = exchange;
@@ -89,10 +88,10 @@ Result<Ticket> MpiTransport::start(const Exchange& exchange) {
   const bool is_on_device = exchange.place == MemoryPlace::Device;
   Status status = Ok{};
   if (is_on_device) {
-    pending.device = *device;
-  } else if (*device != nullptr) {
-    const MpiDevice::Turn turn(**device);
-    status = (*device)->wait_for(static_cast<GpuStream>(exchange.after));
+    pending.device = device;
+  } else if (device != nullptr) {
+    const MpiDevice::Turn turn(*device);
+    status = device->wait_for(static_cast<GpuStream>(exchange.after));
   }
   if (status) status = is_on_device ? start_on_device(pending) : start_on_host(pending);
   if (!status) return failed(status.error());

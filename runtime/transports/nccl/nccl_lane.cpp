@@ -113,10 +113,9 @@ Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t
 }
 
 Status NcclLane::open_on_a_thread(const NcclUniqueId& id, int world, int rank) {
-  auto greetings = GpuMemory::allocate(device_, static_cast<std::size_t>(world) + 1);
-  CINCH_TRY(greetings);
+  auto greetings = TRY(GpuMemory::allocate(device_, static_cast<std::size_t>(world) + 1));
   opening_ = std::make_shared<Opening>();
-  opening_->greetings = std::move(*greetings);
+  opening_->greetings = std::move(greetings);
   opening_->thread =
       std::thread([opening = opening_, device = device_, &calls = calls_, id, world, rank] {
         Status status = opening->run(calls, *device, id, world, rank);

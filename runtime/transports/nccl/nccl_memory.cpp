@@ -81,10 +81,10 @@ Result<GpuAddress> NcclTransport::room_of(NcclPending& pending, std::uint64_t si
   if (size_bytes == 0) return GpuAddress{0};
   auto& blocks = pending.room.blocks;
   if (blocks.empty() || blocks.back().memory.size_bytes() < size_bytes) {
-    auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastRoom)));
-    CINCH_TRY(memory);
-    const NcclKnown known{memory->address(), memory->size_bytes(), {}};
-    blocks.push_back({std::move(*memory), known});
+    auto memory =
+        TRY(GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastRoom))));
+    const NcclKnown known{memory.address(), memory.size_bytes(), {}};
+    blocks.push_back({std::move(memory), known});
   }
   CINCH_TRY(make_known(blocks.back().known, *pending.lane));
   return blocks.back().memory.address();
@@ -95,12 +95,12 @@ Status NcclTransport::make_room(NcclPending& pending) {
   const bool is_staged = pending.is_on_host();
   const std::uint64_t input = is_staged ? padded(exchange.input.size()) : 0;
   const std::uint64_t output = is_staged ? padded(exchange.output.size()) : 0;
-  const auto room = room_of(pending, input + output + padded(launches_.scratch_bytes(pending)));
-  CINCH_TRY(room);
-  pending.scratch = *room + input + output;
+  const auto room =
+      TRY(room_of(pending, input + output + padded(launches_.scratch_bytes(pending))));
+  pending.scratch = room + input + output;
   if (is_staged) {
-    pending.input = *room;
-    pending.output = *room + input;
+    pending.input = room;
+    pending.output = room + input;
     return Ok{};
   }
   pending.input = reinterpret_cast<GpuAddress>(exchange.input.data());

@@ -16,9 +16,8 @@ namespace cinch::rt {
 Status NcclTransport::wait_for_lane() {
   const auto end = std::chrono::steady_clock::now() + options_.timeout;
   for (;;) {
-    const Result<bool> is_ready = all_.is_idle();
-    CINCH_TRY(is_ready);
-    if (*is_ready) return Ok{};
+    const auto is_ready = TRY(all_.is_idle());
+    if (is_ready) return Ok{};
     if (options_.neighbours != nullptr) {
       CINCH_TRY(options_.neighbours->heard());
     }
@@ -91,17 +90,15 @@ Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t 
 }  // namespace
 
 Result<int> nccl_library_version(const std::string& library) {
-  const auto calls = open_nccl_library(library);
-  CINCH_TRY(calls);
-  return (*calls)->version;
+  const auto calls = TRY(open_nccl_library(library));
+  return calls->version;
 }
 
 Result<NcclId> make_nccl_id(const std::string& library) {
-  const auto calls = open_nccl_library(library);
-  CINCH_TRY(calls);
+  const auto calls = TRY(open_nccl_library(library));
   NcclUniqueId made{};
-  if (const NcclCode code = (*calls)->get_unique_id(&made); code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(**calls, nullptr, code, "making an id"));
+  if (const NcclCode code = calls->get_unique_id(&made); code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(*calls, nullptr, code, "making an id"));
   }
   NcclId id;
   std::memcpy(id.bytes.data(), made.bytes, id.bytes.size());
@@ -111,36 +108,34 @@ Result<NcclId> make_nccl_id(const std::string& library) {
 Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
                                                        std::uint32_t world,
                                                        const NcclOptions& options) {
-  const auto calls = open_nccl_library(options.library);
-  CINCH_TRY(calls);
+  const auto calls = TRY(open_nccl_library(options.library));
   CINCH_TRY(check_options(options));
   if (rank >= world) {
     return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", rank, world));
   }
   NcclUniqueId given{};
   std::memcpy(given.bytes, id.bytes.data(), id.bytes.size());
-  return opened(**calls, rank, world, options, given);
+  return opened(*calls, rank, world, options, given);
 }
 
 Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
                                                        const NcclOptions& options) {
-  const auto calls = open_nccl_library(options.library);
-  CINCH_TRY(calls);
+  const auto calls = TRY(open_nccl_library(options.library));
   CINCH_TRY(check_options(options));
   auto* const comm = static_cast<NcclComm>(communicator);
   int rank = 0, world = 0, device = 0;
-  NcclCode code = (*calls)->user_rank(comm, &rank);
-  if (code == kNcclSuccess) code = (*calls)->count(comm, &world);
-  if (code == kNcclSuccess) code = (*calls)->device(comm, &device);
+  NcclCode code = calls->user_rank(comm, &rank);
+  if (code == kNcclSuccess) code = calls->count(comm, &world);
+  if (code == kNcclSuccess) code = calls->device(comm, &device);
   if (code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(**calls, comm, code, "a communicator that was lent"));
+    return tl::unexpected<Error>(nccl_error(*calls, comm, code, "a communicator that was lent"));
   }
   if (device != options.device->ordinal()) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("a communicator of GPU {}, the rank's is GPU {}", device,
                             options.device->ordinal()));
   }
-  return opened(**calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
+  return opened(*calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
                 options, comm);
 }
 

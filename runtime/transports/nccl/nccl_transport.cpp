@@ -122,9 +122,8 @@ Status NcclTransport::begin(NcclPending& pending) {
         driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
     CINCH_TRY(driver_status(code, "marking what comes before"));
   }
-  const auto lane = lane_of(exchange);
-  CINCH_TRY(lane);
-  pending.lane = *lane;
+  const auto lane = TRY(lane_of(exchange));
+  pending.lane = lane;
   pending.lane->queue.push_back(pending.index);
   return advance(pending);
 }
@@ -139,9 +138,8 @@ Result<bool> NcclTransport::has_reached(GpuEvent event) const {
 // Copies of host memory can start when it is complete; for device memory the device's stream waits.
 Status NcclTransport::begin_launch(NcclPending& pending) {
   if (pending.exchange.after != nullptr && pending.is_on_host()) {
-    const Result<bool> is_there = has_reached(pending.comes_after);
-    CINCH_TRY(is_there);
-    if (!*is_there) return Ok{};
+    const auto is_there = TRY(has_reached(pending.comes_after));
+    if (!is_there) return Ok{};
   }
   Status status = make_room(pending);
   if (status && pending.exchange.after != nullptr) {
@@ -186,16 +184,14 @@ Status NcclTransport::advance(NcclPending& pending) {
     if (before == Stage::IsOver) return Ok{};
     if (before == Stage::Waits && pending.lane->queue.front() != pending.index) return Ok{};
     if (before == Stage::Runs) {
-      const Result<bool> has_run = has_reached(pending.has_run);
-      CINCH_TRY(has_run);
-      if (!*has_run) return Ok{};
+      const auto has_run = TRY(has_reached(pending.has_run));
+      if (!has_run) return Ok{};
       num_idle_ = 0;
       CINCH_TRY(end_run(pending));
       continue;
     }
-    const Result<bool> is_idle = pending.lane->is_idle();
-    CINCH_TRY(is_idle);
-    if (!*is_idle) return Ok{};
+    const auto is_idle = TRY(pending.lane->is_idle());
+    if (!is_idle) return Ok{};
     const Status status = before == Stage::Waits ? begin_launch(pending) : end_launch(pending);
     if (!status) return status;
   }

@@ -50,10 +50,9 @@ Status SocketSpoke::send(FrameKind kind, std::span<const std::uint8_t> body,
                          SocketClock::time_point end) {
   const auto frame = frame_bytes(kind, body);
   for (std::span<const std::uint8_t> unsent = frame; !unsent.empty();) {
-    const auto sent = send_some(file_, unsent);
-    CINCH_TRY(sent);
-    unsent = unsent.subspan(*sent);
-    if (*sent == 0 && !wait_to_write(file_, end)) {
+    const auto sent = TRY(send_some(file_, unsent));
+    unsent = unsent.subspan(sent);
+    if (sent == 0 && !wait_to_write(file_, end)) {
       return fail(ErrorKind::TimedOut, "it takes nothing");
     }
   }
@@ -63,14 +62,12 @@ Status SocketSpoke::send(FrameKind kind, std::span<const std::uint8_t> body,
 Result<Frame> SocketSpoke::receive(std::size_t most_bytes, SocketClock::time_point end) {
   std::array<std::uint8_t, 16384> room;
   for (;;) {
-    auto frame = reader_.next(most_bytes);
-    CINCH_TRY(frame);
-    std::optional<Frame>& whole = *frame;
+    auto frame = TRY(reader_.next(most_bytes));
+    std::optional<Frame>& whole = frame;
     if (whole) return std::move(*whole);
     if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
-    const auto received = receive_some(file_, room);
-    CINCH_TRY(received);
-    reader_.add(std::span(room).first(*received));
+    const auto received = TRY(receive_some(file_, room));
+    reader_.add(std::span(room).first(received));
   }
 }
 
@@ -136,9 +133,8 @@ Status SocketSpoke::join(SocketClock::time_point end) {
   constexpr std::chrono::seconds kPatience{5};
   constexpr std::chrono::milliseconds kNap{100};
   for (;;) {
-    auto file = connect_to(address_, interface_, end);
-    CINCH_TRY(file);
-    file_ = std::move(*file);
+    auto file = TRY(connect_to(address_, interface_, end));
+    file_ = std::move(file);
     Status status = introduce(std::min(end, SocketClock::now() + kPatience));
     if (status || status.error().kind != ErrorKind::Unavailable) return status;
     if (SocketClock::now() + kNap >= end) {
@@ -176,14 +172,12 @@ Result<std::vector<Part>> SocketSpoke::take_round(std::span<const std::uint8_t> 
 
 Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const std::string& address,
                                                      const std::string& interface) {
-  auto parsed = parse_net_address(address);
-  CINCH_TRY(parsed);
+  auto parsed = TRY(parse_net_address(address));
   if (own.rank != 0) {
-    return std::make_unique<SocketSpoke>(own, std::move(*parsed), interface);
+    return std::make_unique<SocketSpoke>(own, std::move(parsed), interface);
   }
-  auto listener = listen_at(*parsed, interface);
-  CINCH_TRY(listener);
-  return std::make_unique<SocketHub>(own, std::move(*listener));
+  auto listener = TRY(listen_at(parsed, interface));
+  return std::make_unique<SocketHub>(own, std::move(listener));
 }
 
 // Ranks that meet over a store that the caller provides: rank 0 reads every rank's value, and puts

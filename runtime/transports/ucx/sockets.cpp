@@ -167,9 +167,8 @@ Status check_interface(const std::string& name) {
 }
 
 Result<OwnedFile> listen_at(const NetAddress& address, const std::string& interface) {
-  const auto found = find_addresses(address);
-  CINCH_TRY(found);
-  const addrinfo& first = **found;
+  const auto found = TRY(find_addresses(address));
+  const addrinfo& first = *found;
   if (!interface.empty() && !is_of_interface(first.ai_addr, interface)) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{} is not an address of the interface {}", address.host, interface));
@@ -189,11 +188,10 @@ Result<OwnedFile> listen_at(const NetAddress& address, const std::string& interf
 Result<OwnedFile> connect_to(const NetAddress& address, const std::string& interface,
                              SocketClock::time_point end) {
   constexpr std::chrono::milliseconds kNap{20};
-  const auto found = find_addresses(address);
-  CINCH_TRY(found);
+  const auto found = TRY(find_addresses(address));
   int error = ETIMEDOUT;
   do {
-    for (const addrinfo* each = found->get(); each != nullptr; each = each->ai_next) {
+    for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
       OwnedFile file = make_socket(each->ai_family);
       if (!file.is_open()) continue;
       if (!interface.empty()) bind_to_interface(file, each->ai_family, interface);

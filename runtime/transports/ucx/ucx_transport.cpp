@@ -171,9 +171,8 @@ Status wait_for_hellos(UcxLinks& links, std::chrono::milliseconds timeout) {
   for (;;) {
     if (!links.progress()) links.wait(kLook);
     const auto silent = links.silent_ranks();
-    const auto are_settled = silent.empty() ? links.are_settled() : false;
-    CINCH_TRY(are_settled);
-    if (*are_settled) return Ok{};
+    const auto are_settled = TRY(silent.empty() ? links.are_settled() : false);
+    if (are_settled) return Ok{};
     if (SocketClock::now() < end) continue;
     if (silent.empty()) {
       return fail(ErrorKind::TimedOut,
@@ -189,20 +188,17 @@ Status wait_for_hellos(UcxLinks& links, std::chrono::milliseconds timeout) {
 Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezvous& rendezvous,
                                               const Status& sound) {
   const auto cards =
-      share(rendezvous, sound ? Result<std::vector<std::uint8_t>>(bytes_of(own_card()))
-                              : tl::unexpected<Error>(sound.error()));
-  CINCH_TRY(cards);
-  const auto job = job_of(*cards, options.secret);
-  CINCH_TRY(job);
-  const Paths paths = paths_for(options, *job);
+      TRY(share(rendezvous, sound ? Result<std::vector<std::uint8_t>>(bytes_of(own_card()))
+                                  : tl::unexpected<Error>(sound.error())));
+  const auto job = TRY(job_of(cards, options.secret));
+  const Paths paths = paths_for(options, job);
   auto links = UcxLinks::open(**ucx_library(), {options.rank, options.world, paths.transports,
                                                 paths.devices, paths.share_memory});
   const auto addresses =
-      share(rendezvous, links                ? (*links)->address()
-                        : paths.share_memory ? not_opened(links.error(), options, *job)
-                                             : tl::unexpected<Error>(links.error()));
-  CINCH_TRY(addresses);
-  Status status = (*links)->connect(*addresses, job->key);
+      TRY(share(rendezvous, links                ? (*links)->address()
+                            : paths.share_memory ? not_opened(links.error(), options, job)
+                                                 : tl::unexpected<Error>(links.error())));
+  Status status = (*links)->connect(addresses, job.key);
   // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   if (status) (*links)->watch();
@@ -229,13 +225,11 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options)
   if (options.world == 1) return std::make_unique<UcxTransport>(0, 1, nullptr);
   const Status interface =
       options.interface.empty() ? Status(Ok{}) : check_interface(options.interface);
-  const auto rendezvous = open_rendezvous(options, interface);
-  CINCH_TRY(rendezvous);
+  const auto rendezvous = TRY(open_rendezvous(options, interface));
   Status sound = interface;
   if (sound && !ucx_library()) sound = tl::unexpected<Error>(ucx_library().error());
-  auto links = connect_all(options, **rendezvous, sound);
-  CINCH_TRY(links);
-  return std::make_unique<UcxTransport>(options.rank, options.world, std::move(*links));
+  auto links = TRY(connect_all(options, *rendezvous, sound));
+  return std::make_unique<UcxTransport>(options.rank, options.world, std::move(links));
 }
 
 // Opens the module that calls UCX.
