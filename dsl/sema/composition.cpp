@@ -54,7 +54,7 @@ class SpecMaker {
     if (open_.size() >= kMaxWrapping) {
       reporter_.work().is_over = true;
       reporter_.report<DiagKind::TooMany>(name_.span, std::to_string(kMaxWrapping),
-                                          "compositions in one another");
+                                          "nested compositions");
       return nullptr;
     }
     open_.push_back(decl);
@@ -217,9 +217,8 @@ class SpecMaker {
       return nullptr;
     }
     bool is_good = true;
-    for (ast::ArgId id : unit.tree.list(call.args)) {
+    for (ast::ArgId id : unit.tree.list(call.args))
       is_good &= apply_one(unit, unit.tree[id], *spec);
-    }
     return is_good ? std::move(spec) : nullptr;
   }
 
@@ -234,13 +233,14 @@ class SpecMaker {
       is_good &= set(unit, arg, *param.spec, *param.param);
     }
     if (is_known) return is_good;
-    const std::string shown = arg.label.text.empty() ? "for this value" : arg.label.text;
+    const std::string& label = arg.label.text;
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(
-        arg.label.text.empty() ? arg.span : arg.label.span, spec.node->name.text, shown);
+        label.empty() ? arg.span : arg.label.span, spec.node->name.text,
+        label.empty() ? "for this value" : "`" + label + "`");
     std::vector<std::string_view> names;
     names.reserve(open.size());
     for (const OpenParam& param : open) names.push_back(param.name);
-    diag.suggest(arg.label.span, std::string(dsl::nearest_name(arg.label.text, names)));
+    diag.suggest(arg.label.span, std::string(dsl::nearest_name(label, names)));
     return false;
   }
 

@@ -6,7 +6,7 @@
 - diagnostics of every program of tests/lit that is wrong
 - exported symbols and layouts of structs of libcinch.so
 
-A change that means to move some of it runs --write in a commit of its own, which says why. Without --write, the names of what moved are printed."""
+A change that means to move some of it runs --write (--only: of that part) in a commit of its own, which says why. Without --write, the names of what moved are printed."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -122,13 +122,13 @@ def main():
         named = [each for part in (forms, payloads, helps, diagnostics, interface) for each in part(tree) if re.search(args.only, each[0])]
         digests = pool.map(lambda each: hashlib.sha256(each[1]()).hexdigest()[:16], named)
         found = dict(zip((name for name, _ in named), digests))
+    with open(GOLDEN, encoding="utf-8") as file:
+        kept = json.load(file)
+    golden = {name: digest for name, digest in kept.items() if re.search(args.only, name)}
     if args.write:
         with open(GOLDEN, "w", encoding="utf-8") as file:
-            json.dump(found, file, indent=0)
-            file.write("\n")
+            file.write(json.dumps({name: digest for name, digest in {**kept, **found}.items() if name in found or name not in golden}, indent=0) + "\n")
         return 0
-    with open(GOLDEN, encoding="utf-8") as file:
-        golden = {name: digest for name, digest in json.load(file).items() if re.search(args.only, name)}
     moved = [name for name in golden.keys() | found.keys() if golden.get(name) != found.get(name)]
     print("\n".join(sorted(moved) + [f"{len(moved)} of {len(golden)} moved"]))
     return 1 if moved or not found else 0

@@ -135,7 +135,7 @@ def diagnostics(tables):
              "Codes never change. They begin with L for text, P for syntax, and S for names, types and sizes.", ""]
     examples = pairs_by_code()
     for name, severity, code, template, help_text in tables["CINCH_DIAG"]:
-        lines += [f"## {code} · {name}", "", f"{severity.lower()}: {template}", ""] + ([help_text, ""] if help_text else [])
+        lines += [f"## {code} · {name}", "", f"{severity.lower()}: " + template.replace("{{", "{").replace("}}", "}"), ""] + ([help_text, ""] if help_text else [])
         for pair in examples.get(code, []):
             lines += as_markdown(pair)[1:]
     return "\n".join(lines).rstrip() + "\n"

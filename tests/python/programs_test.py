@@ -45,10 +45,10 @@ class Programs(TestCase):
 
     def test_warnings_of_the_compiler_are_told(self):
         for _ in range(2):
-            with self.assertWarnsRegex(UserWarning, "`qsgd` is unbiased and no contraction") as caught:
+            with self.assertWarnsRegex(UserWarning, "`qsgd` is unbiased but not a contraction") as caught:
                 program = cinch.compile("error_feedback(qsgd)")
             self.assertEqual(caught.filename, __file__)
-            self.assertIn("no contraction", program.warnings)
+            self.assertIn("not a contraction", program.warnings)
         self.assertEqual(cinch.compile("error_feedback(onebit)").warnings, "")
 
     def test_parameters_take_words(self):

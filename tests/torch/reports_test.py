@@ -52,7 +52,7 @@ def test_rules_that_fit_nothing_are_warned_of(ranks):
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_warnings_of_the_compiler_are_told_once(ranks, is_compiled):
     for rank, said in enumerate(ranks.run(2, warnings_of, cinch_program if is_compiled else "error_feedback(qsgd)", "SGD", 0.0, False, {})):
-        own = [text for text in said if "`qsgd` is unbiased and no contraction" in text]
+        own = [text for text in said if "`qsgd` is unbiased but not a contraction" in text]
         assert len(own) == (1 if rank == 0 or is_compiled else 0), said
 
 

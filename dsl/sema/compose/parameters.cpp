@@ -74,7 +74,8 @@ void Parameters::check_bindings(const std::vector<Binding>& bindings, Span span)
       bindings_[binding.name] = binding;
       continue;
     }
-    auto& diag = reporter_.report<DiagKind::UnknownParameter>(span, out_.info.name, binding.name);
+    auto& diag = reporter_.report<DiagKind::UnknownParameter>(span, out_.info.name,
+                                                              "`" + binding.name + "`");
     const std::string_view near = dsl::nearest_name(binding.name, names);
     if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
   }

@@ -74,7 +74,7 @@ std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
     for (ast::ParamId id : tree.list(inner->spec->node->params)) {
       names.push_back(tree[id].name.text);
     }
-    reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(), name.text)
+    reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(), "`" + name.text + "`")
         .suggest(name.span, std::string(dsl::nearest_name(name.text, names)));
   }
   return found;
@@ -193,7 +193,7 @@ void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const 
   const std::string& name = node.path.back().text;
   if (name == "r") return set_rows(*inner, instance, pool().cast(value.host, HostType::Int), span);
   if (name != "n") {
-    reporter_.report<DiagKind::UnknownParameter>(span, inner->name(), name);
+    reporter_.report<DiagKind::UnknownParameter>(span, inner->name(), "`" + name + "`");
     return;
   }
   if (inner->has_set_elements) {

@@ -73,10 +73,9 @@ Value Calls::call_decl(const DeclRef& decl, const ast::Call& node, const ast::Na
                        Span span) {
   if (const auto* fn = std::get_if<ast::Fn>(&(*decl).node))
     return all_.functions.call_fn(decl, *fn, node, span);
-  if (const auto* fn = std::get_if<ast::ExternFn>(&(*decl).node)) {
+  if (const auto* fn = std::get_if<ast::ExternFn>(&(*decl).node))
     return all_.externs.call_extern(decl, *fn, node, span);
-  }
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a function");
   return error_value(span);
 }
 

@@ -23,7 +23,7 @@ Value Indexing::index_expr(const ast::Index& node, Span span) {
   const std::size_t rank = is_array ? types_.value_type(base).rank : 0;
   if (!is_array || indices.size() > rank) {
     auto& diag = reporter_.report<DiagKind::CannotIndex>(span, text_.describe(base));
-    if (is_array) diag.note("it takes " + std::to_string(rank) + " index");
+    if (is_array) diag.note(rank == 1 ? "it takes 1 index" : "it takes at most 2 indices");
     return error_value(span);
   }
   for (ast::ExprId index : indices) {

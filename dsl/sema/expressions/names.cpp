@@ -136,7 +136,7 @@ Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
     case SymbolKind::Inner:
       break;
   }
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor");
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor", "a value");
   return error_value(name.span);
 }
 
@@ -149,7 +149,7 @@ Value Names::name_expr(const ast::Name& name) {
   }
   if (reporter_.num_errors() != errors) return error_value(name.span);
   if (find_builtin(name.text) || find_scalar_op(name.text)) {
-    reporter_.report<DiagKind::NotAValue>(name.span, name.text, "an operator");
+    reporter_.report<DiagKind::NotAValue>(name.span, name.text, "an operator", "a value");
     return error_value(name.span);
   }
   unknown_name(name);
@@ -163,7 +163,7 @@ Value Names::decl_value(const DeclRef& decl, const ast::Name& name) {
     value.span = name.span;
     return value;
   }
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a value");
   return error_value(name.span);
 }
 
@@ -188,7 +188,7 @@ Value Names::field_expr(const ast::FieldRef& node, Span span) {
     if (symbol != nullptr && symbol->kind == SymbolKind::Inner) {
       if (mode_.in_set) return all_.sets.inner_param_value(node);
       reporter_.report<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
-                                            "a member of a wrapped compressor");
+                                            "a member of a wrapped compressor", "a value");
       return error_value(span);
     }
   }

@@ -82,7 +82,7 @@ bool GrowthLimits::holds_levels(int more, Span span) {
   if (!reporter_.work().is_over) {
     reporter_.report<DiagKind::TooMany>(open_uses_.size() > 1 ? open_uses_[1].span : span,
                                         std::to_string(kMostLevels),
-                                        "expressions in one another, with what they use in place");
+                                        "nested expressions, with those inlined into them");
   }
   reporter_.work().is_over = true;
   return false;
@@ -99,7 +99,7 @@ void GrowthLimits::report_growth(Span reached, std::size_t most, std::size_t Gro
   if (is_most(open_uses_.front())) return report_too_large(open_uses_.front().span, most);
   reporter_.work().is_over = true;
   reporter_.report<DiagKind::TooMany>(open_uses_.front().span, std::to_string(most),
-                                      "expressions in a file, with what they use in place");
+                                      "expressions in a file, with those inlined into them");
 }
 
 void GrowthLimits::report_too_large(Span span, std::size_t most) {

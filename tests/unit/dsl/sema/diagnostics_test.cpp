@@ -190,7 +190,7 @@ TEST(SemaDiagnostics, NotesSayWhatHelps) {
       {"let mut x = g as f16\nx[0] &= 0xf", "cannot apply `&` to f16", "`bitcast<u16>(x)`"},
       {"let x = kth_largest(chunk(g, 4), 2, axis: 0)", "expected `axis: 1`, rows, found `axis: 0`",
        "`kth_largest(transpose(m), k, axis: 1)`"},
-      {"let m = chunk(g, 4)\nlet x = transpose(m)[5]", "this cannot hold: index 5 is below 4",
+      {"let m = chunk(g, 4)\nlet x = transpose(m)[5]", "this rule is not met: index 5 is below 4",
        "here 5 >= 4"},
       {"let a = filter(g, where: g > 0)\nlet b = filter(g, where: g < 0)\nlet x = a + b",
        "cannot add [f32; len(a)] and [f32; len(b)]", "`len(a)` comes from here"},

@@ -32,7 +32,7 @@ std::string mistake_of_both(const std::string& text, const char* name) {
   return fmt::format("{}:{}: {}", at.line, at.column, message(found));
 }
 
-constexpr const char* kGrows = "{}: `{}` grows to more than {}";
+constexpr const char* kGrows = "{}: elaborating `{}` makes more than {}";
 
 TEST(Growth, CallsThatCallTwice) {
   const std::string fns = chain(40, "fn f0(x: f32) -> f32 { x + 1 }\n",
@@ -97,13 +97,13 @@ TEST(Growth, ConstantsOfOperators) {
 TEST(Growth, DepthAcrossDeclarations) {
   const std::string consts = chain(5000, "const c0 = 1\n", "const c{j} = c{i} + 1\n");
   EXPECT_EQ(mistake_of_both(consts + in_encode("let x = g * c5000"), "t"),
-            "5005:13: more than 700 expressions in one another, with what they use in place");
+            "5005:13: more than 700 nested expressions, with those inlined into them");
   const std::string brackets(200, '('), closed(200, ')');
   const std::string fns =
       chain(150, "fn f0(x: f32) -> f32 { x }\n",
             ("fn f{j}(x: f32) -> f32 {{ " + brackets + "f{i}(x)" + closed + " }}\n").c_str());
   EXPECT_EQ(mistake_of_both(fns + in_encode("let x = f150(g[0])"), "t"),
-            "155:9: more than 700 expressions in one another, with what they use in place");
+            "155:9: more than 700 nested expressions, with those inlined into them");
 }
 
 constexpr const char* kPair =
