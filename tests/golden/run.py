@@ -30,7 +30,7 @@ class Tree:
     def __init__(self, build, folder):
         self.build, self.folder = os.path.abspath(build), folder
         self.cinch = os.path.join(self.build, "bin", "cinch")
-        self.environment = dict(os.environ, CINCH_TUNING="off", NO_COLOR="1", COLUMNS="80", CINCH_CACHE_DIR=os.path.join(folder, "cache"))
+        self.environment = dict(os.environ, CINCH_STDLIB=os.path.join(ROOT, "stdlib"), CINCH_TUNING="off", NO_COLOR="1", COLUMNS="80", CINCH_CACHE_DIR=os.path.join(folder, "cache"))
 
     def run(self, *words):
         done = subprocess.run(words, capture_output=True, cwd=ROOT, env=self.environment)
