@@ -174,8 +174,8 @@ void SyncSession::Impl::commit(const StepOutcome& outcome) {
   left.swap(taken_back);
 }
 
-// A rank that has failed outside of a program with a `sync` does not reach this: it gives up, and
-// the others are told if the transport can.
+// A rank that fails outside a `sync` body never gets here. It gives up, and the transport tells the
+// others if it can.
 Status SyncSession::Impl::agree_on_end() {
   if (asks_to_stop) records->ask_to_stop();
   const auto has_non_finite = TRY(tensors->take_non_finite());

@@ -113,7 +113,7 @@ std::string value_in_words(const nlohmann::json& named);
 /// Why the floor of `call` is above what its kernels move at worst; empty if it is not.
 std::string why_floor_is_above(const std::string& call, const nlohmann::json& entry);
 
-/// How it is told where in the text the value is for which a sweep waits.
+/// The phrase that says which value a sweep waits for, and where it is computed.
 enum class Places { None, FileName, Path };
 
 /// Neighbouring sweeps of an entry, and why they are not one. Those of one reason are told

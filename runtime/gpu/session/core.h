@@ -56,7 +56,7 @@ struct GpuSessionCore {
   bool is_f32() const { return options.dtype == kF32; }
   bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
   GpuCallPlan& plan_of(EntryKind kind) { return plans[static_cast<std::size_t>(kind)]; }
-  // Init shares the table of what takes the gradient: neither has the other's buffers.
+  // Init and Encode (or Sync) use one table: they never bind the same buffers.
   GpuCallTables& call_of(EntryKind kind) {
     const EntryKind first = has(EntryKind::Sync) ? EntryKind::Sync : EntryKind::Encode;
     return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? first : kind)];
