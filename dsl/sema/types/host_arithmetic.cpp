@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::sema {
 
@@ -13,68 +14,10 @@ using dsl::DiagKind;
 
 namespace {
 
+// The host has `%` of integers alone.
 bool is_integer_only(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::mod:
-    case ScalarOp::ceil_div:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shl:
-    case ScalarOp::shr:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
-  const bool is_bool = type == HostType::Bool;
-  switch (op) {
-#define SAME(scalar, Host) \
-  case ScalarOp::scalar:   \
-    return HostOp::Host;
-    SAME(neg, Neg)
-    SAME(abs, Abs)
-    SAME(sqrt, Sqrt)
-    SAME(exp, Exp)
-    SAME(exp2, Exp2)
-    SAME(log, Log)
-    SAME(log2, Log2)
-    SAME(sin, Sin)
-    SAME(cos, Cos)
-    SAME(floor, Floor)
-    SAME(ceil, Ceil)
-    SAME(round, Round)
-    SAME(trunc, Trunc)
-    SAME(pow, Pow)
-    SAME(add, Add)
-    SAME(sub, Sub)
-    SAME(mul, Mul)
-    SAME(div, Div)
-    SAME(mod, Mod)
-    SAME(ceil_div, CeilDiv)
-    SAME(shl, Shl)
-    SAME(shr, Shr)
-    SAME(min, Min)
-    SAME(max, Max)
-    SAME(clamp, Clamp)
-    SAME(eq, Eq)
-    SAME(ne, Ne)
-    SAME(lt, Lt)
-    SAME(le, Le)
-    SAME(gt, Gt)
-    SAME(ge, Ge)
-#undef SAME
-    case ScalarOp::bit_and:
-      return is_bool ? HostOp::And : HostOp::BitAnd;
-    case ScalarOp::bit_or:
-      return is_bool ? HostOp::Or : HostOp::BitOr;
-    case ScalarOp::bit_xor:
-      return is_bool ? HostOp::Ne : HostOp::BitXor;
-    default:
-      return std::nullopt;
-  }
+  const ScalarOperands operands = scalar_op_info(op).operands;
+  return op == ScalarOp::mod || operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
 // May the operator combine two bools without a conversion?
@@ -170,7 +113,6 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
     for (HostExprId& arg : args) arg = pool().cast(arg, HostType::Int);
   }
   const HostType type = pool().type(args[0]);
-  if (op == ScalarOp::bit_not && type != HostType::Int) return {};
   if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return {};
   const auto one_like = [&](double v) {
     if (type == HostType::Int) return pool().const_int(static_cast<std::int64_t>(v));

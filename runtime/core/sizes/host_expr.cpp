@@ -58,6 +58,15 @@ std::optional<ScalarOp> element_wise_op(HostOp op) {
   }();
   return kFound[static_cast<std::size_t>(op)];
 }
+std::optional<HostOp> host_op_of(ScalarOp op, HostType operands) {
+  if (operands == HostType::Bool && op == ScalarOp::bit_xor) return HostOp::Ne;
+  for (std::size_t i = 0; i < kOps.size(); ++i) {
+    const bool fits = (kOps[i].rule == HostRule::Logic) == (operands == HostType::Bool) ||
+                      kOps[i].rule == HostRule::Compare;
+    if (fits && element_wise_op(static_cast<HostOp>(i)) == op) return static_cast<HostOp>(i);
+  }
+  return std::nullopt;
+}
 
 HostValue HostValue::from_int(std::int64_t value) {
   return {HostType::Int, static_cast<std::uint64_t>(value)};

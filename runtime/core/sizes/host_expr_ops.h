@@ -26,6 +26,8 @@ HostRule host_op_rule(HostOp op);
 /// The element-wise operation that computes the same on a device; leaves, casts and align_up have
 /// none.
 std::optional<ScalarOp> element_wise_op(HostOp op);
+/// The other way round, for operands of the type; floor and its like on integers are the caller's.
+std::optional<HostOp> host_op_of(ScalarOp op, HostType operands);
 
 /// The bit of a leaf's kind; 0 for operations.
 constexpr std::uint64_t leaf_bit(HostOp op) {
