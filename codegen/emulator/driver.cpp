@@ -384,10 +384,7 @@ void fail_call(std::uint64_t calls_from_now, GpuCode code) {
 
 namespace {
 
-using rt::GpuCode;
 using rt::GpuEvent;
-using rt::kGpuInvalidHandle;
-using rt::kGpuSuccess;
 using Clock = std::chrono::steady_clock;
 using EventPointer = std::shared_ptr<rt::GpuEventObject>;
 

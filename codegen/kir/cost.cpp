@@ -100,10 +100,6 @@ class CostCounter {
     add(way, buffer, program_.buffers[buffer].storage_bits, elems.most,
         is_certain ? elems.most : pool_.const_int(0));
   }
-  TakingPart at_most_buffer(BufferIndex buffer, TakingPart elems) {
-    elems.most = pool_.min(elems.most, program_.buffers[buffer].num_elems);
-    return elems;
-  }
 
   // Counts all that the buffers hold if only the device knows the number of elements.
   void finish(const Instr& instr) {
@@ -135,8 +131,11 @@ class CostCounter {
         return add(kWritten, instr.buffers[0], linear_access(program_, kernel_, instr));
       case InstrKind::store_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(kWritten, instr.buffers[0],
-                   at_most_buffer(instr.buffers[0], taking_part(section, predicate_of(instr))));
+        {
+          TakingPart elems = taking_part(section, predicate_of(instr));
+          elems.most = pool_.min(elems.most, program_.buffers[instr.buffers[0]].num_elems);
+          return add(kWritten, instr.buffers[0], elems);
+        }
       case InstrKind::add_at:
       case InstrKind::max_at:
         add(kRead, instr.buffers[0], taking_part(section, predicate_of(instr)));
@@ -405,11 +404,6 @@ struct Interval {
   HostExprId begin, end;
 };
 
-bool is_place(const Kernel& kernel, ValueId value) {
-  const Instr* instr = unconverted(kernel, value);
-  return instr && instr->kind == InstrKind::element;
-}
-
 std::optional<Interval> interval(KernelProgram& program, const Kernel& kernel, ValueId predicate) {
   HostExprPool& pool = program.info.exprs;
   const Instr* instr = definition(kernel, predicate);
@@ -421,7 +415,9 @@ std::optional<Interval> interval(KernelProgram& program, const Kernel& kernel, V
     return Interval{pool.max(a->begin, b->begin), end};
   }
   const bool is_below = is_scalar(instr, ScalarOp::lt), is_from = is_scalar(instr, ScalarOp::ge);
-  if ((!is_below && !is_from) || !is_place(kernel, instr->operands[0])) return std::nullopt;
+  if (!is_below && !is_from) return std::nullopt;
+  const Instr* place = unconverted(kernel, instr->operands[0]);
+  if (!place || place->kind != InstrKind::element) return std::nullopt;
   const HostExprId bound = host_value(program, kernel, instr->operands[1]);
   if (!bound) return std::nullopt;
   return is_below ? Interval{pool.const_int(0), bound} : Interval{bound, {}};

@@ -198,14 +198,6 @@ constexpr std::uint64_t kDynamicAlign = 16;
 
 using Reached = std::map<const llvm::Function*, std::set<const llvm::GlobalVariable*>>;
 
-std::vector<llvm::GlobalVariable*> shared_variables(llvm::Module& module) {
-  std::vector<llvm::GlobalVariable*> variables;
-  for (llvm::GlobalVariable& variable : module.globals()) {
-    if (variable.getAddressSpace() == kSharedSpace) variables.push_back(&variable);
-  }
-  return variables;
-}
-
 bool is_dynamic(const llvm::GlobalVariable& variable) {
   return variable.isDeclaration();
 }
@@ -241,10 +233,6 @@ void add_reached(const llvm::Function& function, const Reached& named,
   }
 }
 
-std::uint64_t size_of(const llvm::Module& module, const llvm::GlobalVariable& variable) {
-  return module.getDataLayout().getTypeAllocSize(variable.getValueType());
-}
-
 void replace_by_place(llvm::GlobalVariable& variable, std::uint64_t offset) {
   llvm::SmallVector<llvm::Instruction*> users;
   for (llvm::User* user : variable.users()) users.push_back(llvm::cast<llvm::Instruction>(user));
@@ -266,7 +254,10 @@ void replace_by_place(llvm::GlobalVariable& variable, std::uint64_t offset) {
 std::map<const llvm::Function*, SharedLayout> place_shared_memory(
     llvm::Module& module, const std::vector<llvm::Function*>& kernels) {
   std::map<const llvm::Function*, SharedLayout> layouts;
-  const std::vector<llvm::GlobalVariable*> variables = shared_variables(module);
+  std::vector<llvm::GlobalVariable*> variables;
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.getAddressSpace() == kSharedSpace) variables.push_back(&variable);
+  }
   llvm::SmallVector<llvm::Constant*> constants(variables.begin(), variables.end());
   llvm::convertUsersOfConstantsToInstructions(constants);
   const Reached named = named_by_functions(variables);
@@ -282,7 +273,7 @@ std::map<const llvm::Function*, SharedLayout> place_shared_memory(
   std::uint64_t static_end = kRedZoneBytes;
   for (llvm::GlobalVariable* variable : variables) {
     if (is_dynamic(*variable)) continue;
-    const std::uint64_t size = size_of(module, *variable);
+    const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable->getValueType());
     std::uint64_t offset = kRedZoneBytes;
     for (const llvm::Function* kernel : kernels) {
       if (reached[kernel].contains(variable)) offset = std::max(offset, end[kernel]);
