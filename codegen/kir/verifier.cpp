@@ -151,9 +151,9 @@ class KernelVerifier {
       definitions_[instr.results[i].index()].is_visible = !is_late;
     }
     if (!complaint_.empty()) return false;
-    const std::string complaint = InstrVerifier(program_, kernel_, [this](ValueId value) {
-                                    return definitions_[value.index()].level;
-                                  }).check(instr);
+    const std::string complaint = complaint_about(program_, kernel_, instr, [this](ValueId value) {
+      return definitions_[value.index()].level;
+    });
     return need(complaint.empty(), complaint);
   }
 
