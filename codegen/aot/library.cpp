@@ -121,14 +121,6 @@ class LibraryMaker {
     return rt::Ok{};
   }
 
-  // Few calls of a step are the carrier's, so it has code for the lowest level alone.
-  rt::Result<rt::ProgramImage> image_for_cpus(const LibraryProgram& each,
-                                              const std::string& arch) const {
-    rt::ProgramImage image = image_without_code(each.kernels, "cpu:" + arch);
-    CINCH_TRY(add_carrier(each, {TargetKind::Cpu, arch}, {}, image));
-    return image;
-  }
-
   // An image with code of its own within the program's image.
   static rt::Status add_carrier(const LibraryProgram& of, const Target& target,
                                 const ImageOptions& options, rt::ProgramImage& to) {
@@ -209,11 +201,6 @@ class LibraryMaker {
     return status_;
   }
 
-  // Do a part's bytes belong in the library for this processor?
-  bool goes_into(const Part& part, const std::string& arch) const {
-    return is_gpu(part) ? arch != kArm : (target(part).target.arch == kArm) == (arch == kArm);
-  }
-
   // Tables, data and objects of the library for one processor.
   struct Joined {
     std::vector<CompressorTables> tables;
@@ -224,12 +211,16 @@ class LibraryMaker {
     Joined joined;
     for (const LibraryProgram& each : programs_) {
       const std::string symbol = own_symbol(request_.name, "image", each.name);
-      const auto image = TRY(image_for_cpus(each, arch));
+      rt::ProgramImage image = image_without_code(each.kernels, "cpu:" + arch);
+      // Few calls of a step are the carrier's, so it has code for the lowest level alone.
+      CINCH_TRY(add_carrier(each, {TargetKind::Cpu, arch}, {}, image));
       joined.data.push_back({symbol, rt::write_image(image)});
       joined.tables.push_back({each.name, symbol, joined.data.back().bytes.size(), {}, {}});
     }
     for (const Part& part : parts_) {
-      if (!goes_into(part, arch)) continue;
+      const bool goes_into =
+          is_gpu(part) ? arch != kArm : (target(part).target.arch == kArm) == (arch == kArm);
+      if (!goes_into) continue;
       CompressorTables& tables = joined.tables[part.program];
       const LibraryTarget& to = target(part);
       if (!is_gpu(part)) {
@@ -246,22 +237,13 @@ class LibraryMaker {
     return joined;
   }
 
-  std::vector<std::string> exports() const {
-    std::vector<std::string> symbols = {library_symbol(request_.name), kFindSymbol};
-    for (const LibraryProgram& each : programs_)
-      symbols.push_back(table_symbol(request_.name, each.name));
-    return symbols;
-  }
-
   rt::Status join(const std::string& arch, std::vector<NamedBytes>& files) const {
-    auto collected = TRY(collect(arch));
-    Joined& joined = collected;
-    auto tables = compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch);
-    CINCH_TRY(tables);
-    auto data = make_data_object(arch, joined.data);
-    CINCH_TRY(data);
-    joined.objects.push_back({"tables.o", std::move(*tables)});
-    joined.objects.push_back({"data.o", std::move(*data)});
+    Joined joined = TRY(collect(arch));
+    auto tables =
+        TRY(compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch));
+    auto data = TRY(make_data_object(arch, joined.data));
+    joined.objects.push_back({"tables.o", std::move(tables)});
+    joined.objects.push_back({"data.o", std::move(data)});
     auto archive = TRY(make_archive(joined.objects));
     const std::string suffix = arch == kArm ? "-aarch64" : "";
     files.push_back({fmt::format("lib{}{}.a", request_.name, suffix), std::move(archive)});
@@ -269,7 +251,10 @@ class LibraryMaker {
     auto shared_part = TRY(compile_text(shared_part_text(request_.name), arch));
     joined.objects.push_back({"shared.o", std::move(shared_part)});
     const std::string file = fmt::format("lib{}.so", request_.name);
-    auto linked = TRY(link_library(joined.objects, file, exports()));
+    std::vector<std::string> exports = {library_symbol(request_.name), kFindSymbol};
+    for (const LibraryProgram& each : programs_)
+      exports.push_back(table_symbol(request_.name, each.name));
+    auto linked = TRY(link_library(joined.objects, file, exports));
     files.push_back({file, std::move(linked)});
     return rt::Ok{};
   }

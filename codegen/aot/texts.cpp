@@ -112,13 +112,6 @@ endforeach()
                      library.name, library.version);
 }
 
-std::string pkg_config(const LibraryText& library) {
-  return fmt::format(
-      "prefix=${{pcfiledir}}\n\nName: {0}\nDescription: gradient compressors, compiled by Cinch\n"
-      "Version: {1}\nRequires: cinch\nCflags: -I${{prefix}}\nLibs: -L${{prefix}} -l{0}\n",
-      library.name, library.version);
-}
-
 NamedBytes file(const std::string& name, const std::string& text) {
   return {name, {text.begin(), text.end()}};
 }
@@ -126,10 +119,16 @@ NamedBytes file(const std::string& name, const std::string& text) {
 }  // namespace
 
 std::vector<NamedBytes> make_headers(const LibraryText& library) {
-  return {file(library.name + ".h", c_header(library)),
-          file(library.name + ".hpp", cpp_header(library)),
-          file(library.name + "Config.cmake", cmake_package(library)),
-          file(library.name + ".pc", pkg_config(library))};
+  return {
+      file(library.name + ".h", c_header(library)),
+      file(library.name + ".hpp", cpp_header(library)),
+      file(library.name + "Config.cmake", cmake_package(library)),
+      file(library.name + ".pc",
+           fmt::format(
+               "prefix=${{pcfiledir}}\n\nName: {0}\nDescription: gradient compressors, compiled by "
+               "Cinch\n"
+               "Version: {1}\nRequires: cinch\nCflags: -I${{prefix}}\nLibs: -L${{prefix}} -l{0}\n",
+               library.name, library.version))};
 }
 
 namespace {
@@ -385,16 +384,13 @@ constexpr std::array<std::string_view, 37> kSystemFiles = {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 }  // namespace
 
 std::string why_no_name(std::string_view text) {
   const bool is_identifier =
       !text.empty() && is_letter(text[0]) &&
-      std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
+      std::ranges::all_of(text, [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
   if (!is_identifier) return "it is not an identifier of C: letters, digits and _";
   if (std::ranges::find(kWords, text) != kWords.end()) return "it is a word of C or C++";
   if (std::ranges::find(kMacros, text) != kMacros.end()) return "it is a macro of C";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -12,16 +13,6 @@ namespace {
 
 using kir::ComputeType;
 
-bool is_identifier(const std::string& name) {
-  if (name.empty()) return false;
-  for (char c : name) {
-    const bool ok =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    if (!ok) return false;
-  }
-  return true;
-}
-
 // The type to which a conversion to an integer dtype converts first: 32 or 64 bits, with the
 // dtype's sign.
 const char* container(DType dtype) {
@@ -31,13 +22,6 @@ const char* container(DType dtype) {
 
 int container_bits(ComputeType type) {
   return 8 * kir::compute_type_bytes(type);
-}
-
-// Wraps an integer result to its dtype if that is narrower than its container.
-std::string wrapped(const std::string& text, DType dtype, ComputeType type) {
-  if (!kir::is_integer(type) || !is_int(dtype) || dtype.bits == container_bits(type)) return text;
-  return fmt::format("wrap_{}<{}>({})", is_signed_int(dtype) ? "signed" : "unsigned", dtype.bits,
-                     text);
 }
 
 // Operations on truth values, where false is below true.
@@ -75,12 +59,6 @@ std::string join(std::span<const std::string> operands) {
   return text;
 }
 
-// The width in which an operation sees its integer operands.
-int operand_width(const kir::Instr& instr, ComputeType type) {
-  return is_int(instr.dtype) && kir::compute_type(instr.dtype) == type ? instr.dtype.bits
-                                                                       : container_bits(type);
-}
-
 std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> types,
                         std::span<const std::string> x) {
   const ScalarOp op = instr.scalar_op;
@@ -91,13 +69,19 @@ std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> ty
   if (kir::is_integer(type) && rounds(op)) return x[0];
   const bool is_predicate = info.result == ScalarResult::Bool;
   if (is_predicate) return fmt::format("op_{}({})", info.name, join(x));
-  const int width = operand_width(instr, type);
+  const bool is_narrow = is_int(instr.dtype) && kir::compute_type(instr.dtype) == type &&
+                         instr.dtype.bits != container_bits(type);
   const bool needs_width =
       op == ScalarOp::shl || op == ScalarOp::shr || op == ScalarOp::popcount || op == ScalarOp::clz;
-  const std::string text = needs_width && width != container_bits(type)
-                               ? fmt::format("lang::{}({}, {})", info.name, join(x), width)
-                               : fmt::format("lang::{}({})", info.name, join(x));
-  return info.result == ScalarResult::Same ? wrapped(text, instr.dtype, type) : text;
+  const std::string text =
+      needs_width && is_narrow
+          ? fmt::format("lang::{}({}, {})", info.name, join(x), instr.dtype.bits)
+          : fmt::format("lang::{}({})", info.name, join(x));
+  const bool wraps = info.result == ScalarResult::Same && kir::is_integer(type) &&
+                     is_int(instr.dtype) && instr.dtype.bits != container_bits(type);
+  return wraps ? fmt::format("wrap_{}<{}>({})", is_signed_int(instr.dtype) ? "signed" : "unsigned",
+                             instr.dtype.bits, text)
+               : text;
 }
 
 std::string convert_text(const kir::Instr& instr, ComputeType from, const std::string& x) {
@@ -141,8 +125,11 @@ const char* c_type(ComputeType type) {
 
 std::string value_name(const kir::Kernel& kernel, kir::ValueId value) {
   const std::string& name = kernel.values[value.index()].name;
-  return is_identifier(name) ? fmt::format("v{}_{}", value.index(), name)
-                             : fmt::format("v{}", value.index());
+  const bool is_identifier = !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  return is_identifier ? fmt::format("v{}_{}", value.index(), name)
+                       : fmt::format("v{}", value.index());
 }
 
 std::string literal(ComputeType type, std::uint64_t bits) {

@@ -49,19 +49,15 @@ void add_layout_checks(std::string& text) {
 constexpr std::size_t kLeastPartBytes = 2000;
 constexpr std::size_t kLeastManyPartsBytes = 12000;
 
-std::size_t count_parts(std::size_t text_bytes, std::size_t max_parts) {
-  const std::size_t parts = std::max(std::min<std::size_t>(text_bytes / kLeastPartBytes, 2),
-                                     text_bytes / kLeastManyPartsBytes);
-  return std::clamp<std::size_t>(parts, 1, max_parts);
-}
-
 // The units of each part, by index. Parts have about the same length, and are the same on every
 // machine.
 std::vector<std::vector<std::size_t>> split(const std::vector<CpuUnit>& units,
                                             std::size_t max_parts) {
   std::size_t total = 0;
   for (const CpuUnit& unit : units) total += unit.text.size();
-  const std::size_t num_parts = count_parts(total, max_parts);
+  const std::size_t wanted =
+      std::max(std::min<std::size_t>(total / kLeastPartBytes, 2), total / kLeastManyPartsBytes);
+  const std::size_t num_parts = std::clamp<std::size_t>(wanted, 1, max_parts);
   std::vector<std::size_t> order(units.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

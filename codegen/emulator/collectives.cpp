@@ -26,10 +26,6 @@ const char* name_of(WarpOp op) {
   return "a match";
 }
 
-bool is_vote(WarpOp op) {
-  return op == WarpOp::Ballot || op == WarpOp::Any || op == WarpOp::All || op == WarpOp::MatchAll;
-}
-
 // Did two lanes come for the same operation?
 bool is_same(const Thread& a, const Thread& b) {
   return a.op == b.op && a.mask == b.mask && a.site == b.site;
@@ -203,7 +199,9 @@ bool Launch::join_meeting(Thread& thread) {
 // Completes an operation when all lanes of the mask have come.
 void Launch::complete_warp(Thread& thread) {
   Warp& warp = blocks_.warp_of(thread);
-  const std::uint64_t all = is_vote(thread.op) ? voted(thread) : 0;
+  const bool is_vote = thread.op == WarpOp::Ballot || thread.op == WarpOp::Any ||
+                       thread.op == WarpOp::All || thread.op == WarpOp::MatchAll;
+  const std::uint64_t all = is_vote ? voted(thread) : 0;
   for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
     Thread& lane = blocks_.lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
     lane.result = all;

@@ -174,9 +174,4 @@ class Driver {
   rt::GpuCode planted_code = rt::kGpuSuccess;
 };
 
-/// The process's driver; null before start_driver.
-std::unique_ptr<Driver>& driver_state();
-/// The event functions of the table (driver.cpp).
-void add_event_functions(rt::GpuDriver& table);
-
 }  // namespace cinch::emulator

@@ -52,12 +52,6 @@ rt::Status check_shape(const KernelEntry& kernel, const Dim& grid, const Dim& bl
   return rt::Ok{};
 }
 
-// Hooks serve one launch at a time.
-std::mutex& launch_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
 }  // namespace
 
 struct Gpu::Device {
@@ -170,7 +164,8 @@ rt::Status Gpu::launch(const Module& module, std::string_view kernel, void** par
   request.checks = options.checks && module.has_checks();
   request.max_resident_blocks = std::max(2u, options.max_resident_blocks);
   request.max_loop_steps = options.max_loop_steps;
-  const std::lock_guard lock(launch_mutex());
+  static std::mutex mutex;  // hooks serve one launch at a time
+  const std::lock_guard lock(mutex);
   Launch launch(request, {device_->arena, device_->shadow, device_->stacks, device_->generation});
   const rt::Status status = launch.run();
   std::vector<Finding>& findings = launch.findings();
@@ -185,8 +180,6 @@ const std::vector<Finding>& Gpu::findings() const {
 void Gpu::clear_findings() {
   device_->findings.clear();
 }
-
-using rt::ErrorKind;
 
 rt::Result<Module> Module::load(std::span<const std::uint8_t> shared_object) {
   auto object = TRY(rt::SharedObject::load(shared_object, "emulated kernels"));

@@ -176,16 +176,13 @@ rt::Status Launch::run() {
 
 void Launch::schedule() {
   while (live_blocks_ > 0 && !is_cut_off_) {
-    if (blocks_.runnable.empty() || !is_patient()) {
+    const bool is_patient = idle_steps_ < kPatience + kPatiencePerThread * blocks_.num_ready;
+    if (blocks_.runnable.empty() || !is_patient) {
       reporter_.add_stuck();
       return;
     }
     run_warp(blocks_.runnable[random_.below(blocks_.runnable.size())]);
   }
-}
-
-bool Launch::is_patient() const {
-  return idle_steps_ < kPatience + kPatiencePerThread * blocks_.num_ready;
 }
 
 // Runs all lanes in turn for some rounds, sometimes only a single lane.

@@ -1,7 +1,6 @@
 // Launch: one run of a kernel's grid. It holds the schedule and the implementation of the hooks
 // through which a module's code acts on the launch that runs.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -55,7 +54,6 @@ class Launch {
   void schedule();
   void run_warp(std::uint32_t number);
   void resume(Thread& thread);
-  bool is_patient() const;
   static void thread_body();
   void finish_thread();
   void yield();
@@ -74,8 +72,6 @@ class Launch {
   void order_read(Cell& cell, const Access& own, std::uint64_t offset);
   void order_write(Cell& cell, const Access& own, std::uint64_t offset);
   void order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::uint32_t site);
-  History* history_before(AtomicOp op, const void* at, std::uint32_t size);
-  std::uint64_t generation_of(std::uint64_t offset) const;
 
   // collectives.cpp
   bool join_meeting(Thread& thread);

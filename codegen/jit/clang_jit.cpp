@@ -19,9 +19,7 @@ std::string resolve_arch(std::string_view arch) {
 rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
                                     const CpuCompileOptions& options, CinchClangOutput output) {
   CINCH_CHECK(!sources.empty(), "nothing to compile");
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  const CinchClangBackend* functions = backend->functions;
+  const CinchClangBackend* functions = TRY(clang_backend()).functions;
   const std::string arch = resolve_arch(sources[0].target.arch);
   std::vector<CinchClangText> texts;
   for (const KernelSource& source : sources)
@@ -57,9 +55,7 @@ std::vector<CinchClangBytes> borrowed(std::span<const NamedBytes> items) {
 // For a call without sources.
 template <typename Call>
 rt::Result<std::vector<std::uint8_t>> library_part(const Call& call) {
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  const CinchClangBackend* functions = backend->functions;
+  const CinchClangBackend* functions = TRY(clang_backend()).functions;
   ReplyPtr reply(call(*functions), functions->release);
   if (!reply->ok) return refusal({}, *reply);
   return bytes_of(reply);
@@ -135,18 +131,15 @@ rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
 }
 
 rt::Result<std::string> format_source(std::string_view text) {
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  const CinchClangBackend* functions = backend->functions;
+  const CinchClangBackend* functions = TRY(clang_backend()).functions;
   ReplyPtr reply(functions->format(text.data(), text.size()), functions->release);
   CINCH_CHECK(reply->ok, std::string("emitted source cannot be formatted: ") + reply->log);
   return std::string(reply->bytes, reply->bytes + reply->size);
 }
 
 rt::Result<ClangInfo> find_clang() {
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  return ClangInfo{backend->functions->version, backend->path};
+  const OpenedBackend backend = TRY(clang_backend());
+  return ClangInfo{backend.functions->version, backend.path};
 }
 
 // Prelude, text and entries as one source for cinch_clang.
@@ -177,9 +170,7 @@ Wrapped wrap(const KernelSource& source) {
 
 rt::Result<std::vector<std::uint8_t>> compile_emulated(const KernelSource& source,
                                                        const EmulatedCompileOptions& options) {
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  const CinchClangBackend* functions = backend->functions;
+  const CinchClangBackend* functions = TRY(clang_backend()).functions;
   const Wrapped wrapped = wrap(source);
   const CinchClangText text{wrapped.text.data(), wrapped.text.size()};
   CinchClangRequest request{};

@@ -19,13 +19,6 @@ constexpr std::size_t kMaxParts = 4;
 // Clang takes about a tenth of a second of processor time for a text of so many bytes.
 constexpr std::size_t kQuickTextBytes = 32768;
 
-std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
-  std::vector<rt::KernelInfo> infos;
-  infos.reserve(program.kernels.size());
-  for (const kir::Kernel& kernel : program.kernels) infos.push_back(kernel.info);
-  return infos;
-}
-
 rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
                                             const std::string& arch, const ImageOptions& options) {
   if (!has_images(arch)) {
@@ -96,7 +89,8 @@ rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::stri
   image.fingerprint = rt::fingerprint(program.info);
   image.buffers = program.buffers;
   image.size_exprs = program.size_exprs;
-  image.kernels = kernel_infos(program);
+  image.kernels.reserve(program.kernels.size());
+  for (const kir::Kernel& kernel : program.kernels) image.kernels.push_back(kernel.info);
   image.messages = program.messages;
   image.constants = program.constants;
   image.entries = program.entries;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -24,12 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Between the quotes of an #include nothing can be escaped.
-bool is_file_name(const std::string& header) {
-  return !header.empty() && header.find_first_of("\"\n\r\\") == std::string::npos &&
-         header.find('\0') == std::string::npos;
-}
-
 // Clang's errors show words and lines of what it reads, so that a stranger's text must not name any
 // file.
 bool is_header_name(const std::string& header) {
@@ -38,13 +31,6 @@ bool is_header_name(const std::string& header) {
                                            ".c",   ".cc",  ".cpp", ".cxx", ".cu"};
   const std::string ending = fs::path(header).extension().string();
   return std::ranges::find(kEndings, ending) != std::end(kEndings);
-}
-
-// The file next to the program, if it exists; else the name, for Clang to search.
-std::string place_of(const std::string& header, const std::string& program) {
-  const fs::path beside = (fs::path(program).parent_path() / header).lexically_normal();
-  std::error_code error;
-  return fs::exists(beside, error) ? beside.string() : header;
 }
 
 std::vector<const char*> pointers(const std::vector<std::string>& texts) {
@@ -91,13 +77,19 @@ HeaderReader::~HeaderReader() {
 }
 
 rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
-  if (!is_file_name(request.header)) return broken("this is not a name of a file");
+  // Between the quotes of an #include nothing can be escaped.
+  if (request.header.empty() ||
+      request.header.find_first_of(std::string_view("\"\n\r\\\0", 5)) != std::string::npos)
+    return broken("this is not a name of a file");
   if (!is_header_name(request.header)) {
     return broken("names of C++ headers end with .h, .hpp or the like");
   }
-  const auto& backend = clang_backend();
-  CINCH_TRY(backend);
-  const std::string header = place_of(request.header, request.from);
+  const CinchClangBackend* functions = TRY(clang_backend()).functions;
+  // The file next to the program, if it exists; else the name, for Clang to search.
+  const fs::path beside =
+      (fs::path(request.from).parent_path() / request.header).lexically_normal();
+  std::error_code error;
+  const std::string header = fs::exists(beside, error) ? beside.string() : request.header;
   std::vector<std::string> types;
   types.reserve(request.params.size());
   for (const DType type : request.params) types.push_back(dtype_name(type));
@@ -115,9 +107,9 @@ rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request)
   asked.compile_commands = search_.compile_commands.c_str();
   asked.confine = search_.confine.c_str();
   has_read_ = true;
-  CinchExternReply* reply = backend->functions->read_extern(&asked);
+  CinchExternReply* reply = functions->read_extern(&asked);
   rt::ExternReply made = made_of(*reply);
-  backend->functions->release_extern(reply);
+  functions->release_extern(reply);
   if (made.outcome == rt::ExternOutcome::NoMemory) throw std::bad_alloc();
   if (const std::string changed = changed_file(made.files); !changed.empty()) {
     return broken("'" + changed + "' changed while it was read");
@@ -141,16 +133,13 @@ std::string operand_text(DType type, std::size_t i) {
   return fmt::format("{}({})", dtype_name(type), word);
 }
 
-std::string result_text(DType type, const std::string& call) {
-  if (is_float(type)) return fmt::format("u64(lang::bits_of({}))", call);
-  return fmt::format("u64({}({}))", is_signed_int(type) ? "i64" : "u64", call);
-}
-
 KernelSource source_of(const rt::ExternInfo& function) {
   std::string arguments;
   for (std::size_t i = 0; i < function.params.size(); ++i) {
     arguments += (i ? ", " : "") + operand_text(function.params[i], i);
   }
+  const std::string call = "extern_0::call(" + arguments + ")";
+  const DType type = function.result;
   KernelSource source;
   source.target.arch = "native";
   source.symbols = {kSymbol};
@@ -163,7 +152,8 @@ KernelSource source_of(const rt::ExternInfo& function) {
       "  for (u64 i = 0; i < num_elems; ++i) result[i] = {};\n"
       "}}\n}}  // namespace cinch\n",
       extern_definition(function, 0), kSymbol,
-      result_text(function.result, "extern_0::call(" + arguments + ")"));
+      is_float(type) ? fmt::format("u64(lang::bits_of({}))", call)
+                     : fmt::format("u64({}({}))", is_signed_int(type) ? "i64" : "u64", call));
   return source;
 }
 

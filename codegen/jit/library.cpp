@@ -24,15 +24,6 @@ rt::Result<OpenedBackend> open_backend() {
   return OpenedBackend{static_cast<const CinchClangBackend*>(opened.table), opened.path};
 }
 
-}  // namespace
-
-const rt::Result<OpenedBackend>& clang_backend() {
-  static const rt::Result<OpenedBackend> kBackend = open_backend();
-  return kBackend;
-}
-
-namespace {
-
 [[noreturn]] void throw_compile_error(std::span<const KernelSource> sources, const char* log) {
   InternalError error(InternalErrorKind::Bug,
                       std::string("emitted source does not compile:\n") + log, "codegen/emit");
@@ -43,6 +34,11 @@ namespace {
 }
 
 }  // namespace
+
+const rt::Result<OpenedBackend>& clang_backend() {
+  static const rt::Result<OpenedBackend> kBackend = open_backend();
+  return kBackend;
+}
 
 std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply) {
   return {reply->bytes, reply->bytes + reply->size};

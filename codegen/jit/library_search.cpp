@@ -38,7 +38,9 @@ class Search {
   std::vector<LibraryCandidate> run() {
     for (const std::string& name : query_.sonames) out_.push_back({"already loaded", name, true});
     override_place();
-    for (const fs::path& site : site_packages()) wheels(site);
+    for (const fs::path& site : site_packages()) {
+      for (const fs::path& package : entries(site / "nvidia")) folder("pip wheel", package / "lib");
+    }
     const std::string conda = variable("CONDA_PREFIX");
     if (!conda.empty()) {
       folder("conda", fs::path(conda) / "lib");
@@ -95,10 +97,6 @@ class Search {
       list = colon == std::string::npos ? "" : list.substr(colon + 1);
     }
     return out;
-  }
-
-  void wheels(const fs::path& site) {
-    for (const fs::path& package : entries(site / "nvidia")) folder("pip wheel", package / "lib");
   }
 
   const LibraryQuery& query_;

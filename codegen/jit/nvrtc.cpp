@@ -79,16 +79,6 @@ void open_builtins(const Library& library) {
   dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-void ask_library(Library& library) {
-  NvrtcReport& report = library.report;
-  library.api.version(&report.major, &report.minor);
-  int num = 0;
-  if (library.api.num_archs(&num) == 0 && num > 0) {
-    report.archs.resize(static_cast<std::size_t>(num));
-    library.api.archs(report.archs.data());
-  }
-}
-
 Library find_library() {
   Library library;
   const LibraryQuery query{"libnvrtc.so", {"libnvrtc.so.13", "libnvrtc.so.12"}, "CINCH_NVRTC"};
@@ -101,7 +91,12 @@ Library find_library() {
     library.report.is_found = true;
     library.report.origin = candidate.origin;
     library.report.path = candidate.path;
-    ask_library(library);
+    library.api.version(&library.report.major, &library.report.minor);
+    int num = 0;
+    if (library.api.num_archs(&num) == 0 && num > 0) {
+      library.report.archs.resize(static_cast<std::size_t>(num));
+      library.api.archs(library.report.archs.data());
+    }
     open_builtins(library);
     break;
   }
@@ -111,13 +106,6 @@ Library find_library() {
 const Library& library() {
   static const Library kFound = find_library();
   return kFound;
-}
-
-// With NVRTC 13.0, two compilations at once take longer than one after the other; with 13.5 they
-// take equally long (measured). So they take turns.
-std::mutex& turn() {
-  static std::mutex mutex;
-  return mutex;
 }
 
 class Compilation {
@@ -248,7 +236,10 @@ rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& 
         fmt::format("NVRTC {}.{} does not know the architecture \"{}\", but {}", found.report.major,
                     found.report.minor, arch, known_archs(found.report)));
   }
-  const std::lock_guard lock(turn());
+  // With NVRTC 13.0, two compilations at once take longer than one after the other; with 13.5 they
+  // take equally long (measured). So they take turns.
+  static std::mutex turn;
+  const std::lock_guard lock(turn);
   return Compilation(found.api).run(text, compile_options(arch, options), options.output);
 }
 

@@ -253,7 +253,13 @@ class EntryChecker {
         expect(contents, touch.buffer, touch.first, "the beginning of a loop");
       }
     }
-    forget_what_rounds_change(step, contents);
+    // A round finds what was there before the first round if rounds leave the same, or what the
+    // loop
+    // carries.
+    for (const auto& [b, left] : left_by_rounds(step)) {
+      if (contents.at(b) != left) contents.at(b) = kNothing;
+    }
+    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
     steps(step.cond, contents);
     if (step.kind == rt::StepKind::While) expect_something(contents, step.index);
     Contents round = contents;
@@ -263,15 +269,6 @@ class EntryChecker {
         expect(round, touch.buffer, touch.second, "the end of a round");
       }
     }
-  }
-
-  // A round finds what was there before the first round if rounds leave the same, or what the loop
-  // carries.
-  void forget_what_rounds_change(const rt::Step& step, Contents& contents) {
-    for (const auto& [b, left] : left_by_rounds(step)) {
-      if (contents.at(b) != left) contents.at(b) = kNothing;
-    }
-    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
   }
 
   // What a list of steps leaves in each buffer that it writes. kNothing if that depends on the
@@ -313,14 +310,12 @@ class EntryChecker {
         default:  // copies and collectives leave unknown contents
           left[step.index] = kNothing;
       }
-      for (const StepTouch& touch : inner_touches(step)) left[touch.buffer] = touch.made;
+      const bool has_inner = step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::Zero &&
+                             step.kind != rt::StepKind::Copy &&
+                             step.kind != rt::StepKind::CheckHost;
+      if (!has_inner) continue;
+      for (const StepTouch& touch : touches_of(step)) left[touch.buffer] = touch.made;
     }
-  }
-
-  std::vector<StepTouch> inner_touches(const rt::Step& step) {
-    const bool has_own = step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::Zero &&
-                         step.kind != rt::StepKind::Copy && step.kind != rt::StepKind::CheckHost;
-    return has_own ? touches_of(step) : std::vector<StepTouch>();
   }
 
   void leave_one_of(const rt::Step& step, Left& left) {

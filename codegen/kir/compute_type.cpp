@@ -97,6 +97,11 @@ std::uint64_t integer_identity(ScalarOp op, ComputeType type) {
   }
 }
 
+constexpr std::array<InstrInfo, kNumInstrKinds> kInfos = {{
+#define INSTR(name, levels, family, meaning) {#name, levels, InstrFamily::family, meaning},
+#include "codegen/kir/instrs.def"
+}};
+
 }  // namespace
 
 std::uint64_t identity_bits(ScalarOp op, ComputeType type) {
@@ -161,13 +166,6 @@ std::uint32_t intern_message(KernelProgram& program, std::string text) {
   return static_cast<std::uint32_t>(messages.size() - 1);
 }
 
-namespace {
-constexpr std::array<InstrInfo, kNumInstrKinds> kInfos = {{
-#define INSTR(name, levels, family, meaning) {#name, levels, InstrFamily::family, meaning},
-#include "codegen/kir/instrs.def"
-}};
-}  // namespace
-
 bool InstrInfo::allowed_at(SectionKind level) const {
   const char letter = level == SectionKind::Kernel ? 'K' : level == SectionKind::Group ? 'G' : 'E';
   return levels.find(letter) != std::string_view::npos;
@@ -218,26 +216,6 @@ std::size_t num_required(const Instr& instr) {
   }
 }
 
-}  // namespace
-
-ValueId base_of(const Instr& instr) {
-  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr)) : ValueId();
-}
-
-ValueId limit_of(const Instr& instr) {
-  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr) + 1) : ValueId();
-}
-
-ValueId predicate_of(const Instr& instr) {
-  const InstrFamily family = family_of(instr.kind);
-  const bool is_access =
-      family == InstrFamily::Load || family == InstrFamily::Store || family == InstrFamily::Update;
-  return is_access && !is_linear(instr.kind) ? optional_operand(instr, num_required(instr))
-                                             : ValueId();
-}
-
-namespace {
-
 void count_steps(const KernelProgram& program, const std::vector<rt::Step>& steps,
                  EntryStructure& out) {
   for (const rt::Step& step : steps) {
@@ -281,6 +259,22 @@ void append(std::string& out, int count, const char* singular, const char* plura
 }
 
 }  // namespace
+
+ValueId base_of(const Instr& instr) {
+  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr)) : ValueId();
+}
+
+ValueId limit_of(const Instr& instr) {
+  return is_linear(instr.kind) ? optional_operand(instr, num_required(instr) + 1) : ValueId();
+}
+
+ValueId predicate_of(const Instr& instr) {
+  const InstrFamily family = family_of(instr.kind);
+  const bool is_access =
+      family == InstrFamily::Load || family == InstrFamily::Store || family == InstrFamily::Update;
+  return is_access && !is_linear(instr.kind) ? optional_operand(instr, num_required(instr))
+                                             : ValueId();
+}
 
 const char* entry_name(rt::EntryKind entry) {
   return kEntryNames[static_cast<std::size_t>(entry)].data();

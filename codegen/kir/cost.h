@@ -59,24 +59,8 @@ struct EntryBytes {
 /// condition once.
 EntryBytes entry_bytes(KernelProgram& program, rt::EntryKind entry);
 
-// ---- how many elements an access touches, as far as its instructions tell (cost.cpp) ----
-
-struct TakingPart {
-  HostExprId most;          // elements
-  bool is_certain = false;  // the data cannot change the number
-};
-
 /// The host expression behind a uniform value: a host size or a constant, possibly converted.
 /// Invalid if only the device knows the value.
 HostExprId host_value(KernelProgram& program, const Kernel& kernel, ValueId value);
-
-/// The elements that a load_linear or store_linear touches over all groups: the whole domain, or
-/// only those within the buffer if a limit cuts off the rest.
-TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr);
-
-/// The number of runs, of `times`, for which `predicate` holds (all if it is invalid). Understands
-/// predicates that bound the element's place in the domain: slices, joins, padding.
-TakingPart predicated_access(KernelProgram& program, const Kernel& kernel, ValueId predicate,
-                             HostExprId times);
 
 }  // namespace cinch::kir

@@ -90,8 +90,11 @@ NumberRange ValueRanges::find(ValueId value) {
     case InstrKind::convert:
       return of_convert(*instr);
     case InstrKind::load_linear:
-    case InstrKind::load_at:
-      return of_load(*instr, type);
+    case InstrKind::load_at: {
+      // A load that reads nothing returns 0, which every type has.
+      const DType dtype = program_.buffers[instr->buffers[0]].dtype;
+      return is_int(dtype) || is_bool(dtype) ? all_numbers(dtype) : all_of(type);
+    }
     case InstrKind::local_load:
       return of_local(instr->index, type);
     case InstrKind::random:
@@ -235,12 +238,6 @@ NumberRange ValueRanges::of_local(std::uint32_t index, ComputeType type) {
     }
   }
   return stored.value_or(all_of(type));
-}
-
-// A load that reads nothing returns 0, which every type has.
-NumberRange ValueRanges::of_load(const Instr& instr, ComputeType type) const {
-  const DType dtype = program_.buffers[instr.buffers[0]].dtype;
-  return is_int(dtype) || is_bool(dtype) ? all_numbers(dtype) : all_of(type);
 }
 
 // How the groups of a kernel touch the gradient and the output; see rt::KernelInfo::tiled.

@@ -28,7 +28,6 @@ class ValueRanges {
   NumberRange of_convert(const Instr& instr);
   NumberRange of_param(std::uint32_t index, ComputeType type) const;
   NumberRange of_local(std::uint32_t index, ComputeType type);
-  NumberRange of_load(const Instr& instr, ComputeType type) const;
 
   const KernelProgram& program_;
   const Kernel& kernel_;

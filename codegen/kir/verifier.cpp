@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "codegen/kir/compute_type.h"
@@ -12,15 +13,6 @@
 
 namespace cinch::kir {
 namespace {
-
-bool is_identifier(std::string_view name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
-  for (char c : name) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!ok && c != '_') return false;
-  }
-  return true;
-}
 
 // Walks the sections in order. Notes the level and the section in which every value is defined.
 class KernelVerifier {
@@ -59,7 +51,13 @@ class KernelVerifier {
   bool head() {
     const bool is_tile = kernel_.group_kind == GroupKind::Tile;
     const HostExprPool& pool = program_.info.exprs;
-    need(is_identifier(kernel_.info.symbol), "the symbol is not an identifier");
+    const std::string& symbol = kernel_.info.symbol;
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool is_identifier =
+        !symbol.empty() && !is_digit(symbol[0]) && std::ranges::all_of(symbol, [&](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+        });
+    need(is_identifier, "the symbol is not an identifier");
     for (HostExprId id : {kernel_.extent, kernel_.group_len, kernel_.info.num_groups}) {
       if (!need(id && id.index() < pool.num_nodes(), "a size of the kernel is missing")) break;
       need(pool.type(id) == HostType::Int, "a size of the kernel is not an integer");
@@ -69,18 +67,14 @@ class KernelVerifier {
     need(!kernel_.sections.empty() && kernel_.sections[0].kind == SectionKind::Kernel,
          "the first section must be the kernel section");
     need(kernel_.info.group_multiple >= 1, "group_multiple must be at least 1");
-    need(kernel_.locals.empty() || is_tile || has_short_rows(),
+    const bool has_short_rows = kernel_.group_len && pool.is_const(kernel_.group_len) &&
+                                pool.const_value(kernel_.group_len).as_int() <= 1024;
+    need(kernel_.locals.empty() || is_tile || has_short_rows,
          "local arrays need tiles, or rows of a constant length up to 1024");
     for (std::size_t i = 1; i < kernel_.sections.size(); ++i) {
       need(kernel_.sections[i].kind != SectionKind::Kernel, "a second kernel section");
     }
     return complaint_.empty();
-  }
-
-  bool has_short_rows() const {
-    const HostExprPool& pool = program_.info.exprs;
-    return kernel_.group_len && pool.is_const(kernel_.group_len) &&
-           pool.const_value(kernel_.group_len).as_int() <= 1024;
   }
 
   // Bodies of combiners use kernel values, so the kernel section goes first.
@@ -157,13 +151,9 @@ class KernelVerifier {
       definitions_[instr.results[i].index()].is_visible = !is_late;
     }
     if (!complaint_.empty()) return false;
-    return need_instr(instr);
-  }
-
-  bool need_instr(const Instr& instr) {
-    const std::string complaint = InstrVerifier(program_, kernel_, [this](ValueId value) {
-                                    return definitions_[value.index()].level;
-                                  }).check(instr);
+    const std::string complaint = complaint_about(program_, kernel_, instr, [this](ValueId value) {
+      return definitions_[value.index()].level;
+    });
     return need(complaint.empty(), complaint);
   }
 

@@ -49,69 +49,9 @@ bool is_allowed_in_combiner(InstrKind kind);
 /// Is the result a group value although the instruction is in an element section?
 bool has_group_result(InstrKind kind, std::size_t result);
 
-// Sets of compute types, a bit each.
-constexpr unsigned compute_type_bit(ComputeType type) {
-  return 1u << static_cast<unsigned>(type);
-}
-inline constexpr unsigned kBoolSet = compute_type_bit(ComputeType::Bool);
-inline constexpr unsigned kU32Set = compute_type_bit(ComputeType::U32);
-inline constexpr unsigned kI64Set = compute_type_bit(ComputeType::I64);
-inline constexpr unsigned kIndexSet = kU32Set | kI64Set;
-inline constexpr unsigned kTotalSet = kU32Set | compute_type_bit(ComputeType::U64);
-inline constexpr unsigned kFloatSet =
-    compute_type_bit(ComputeType::F32) | compute_type_bit(ComputeType::F64);
-inline constexpr unsigned kIntSet =
-    compute_type_bit(ComputeType::I32) | compute_type_bit(ComputeType::I64) |
-    compute_type_bit(ComputeType::U32) | compute_type_bit(ComputeType::U64);
-inline constexpr unsigned kAnySet = kBoolSet | kIntSet | kFloatSet;
-
-class InstrVerifier {
- public:
-  /// `level_of` gives the level of a defined value.
-  InstrVerifier(const KernelProgram& program, const Kernel& kernel,
-                std::function<SectionKind(ValueId)> level_of)
-      : program_(program), kernel_(kernel), level_of_(std::move(level_of)) {}
-
-  /// Returns the first complaint, or an empty text. Operands and results must be in range.
-  std::string check(const Instr& instr);
-
- private:
-  using TypeSet = unsigned;  // bit per ComputeType
-  bool need(bool ok, std::string message);
-  bool counts(const Instr& instr, std::size_t min_operands, std::size_t max_operands,
-              std::size_t results);
-  bool operand(const Instr& instr, std::size_t index, TypeSet types,
-               SectionKind deepest = SectionKind::Elements);
-  bool result(const Instr& instr, std::size_t index, ComputeType expected);
-  bool buffers(const Instr& instr, std::size_t count);
-  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
-  const Combiner* combiner(const Instr& instr);
-  bool tuple(const Combiner& combiner, const std::vector<ComputeType>& types);
-
-  void leaf(const Instr& instr);
-  void scalar(const Instr& instr);
-  void conversion(const Instr& instr);
-  void call_extern(const Instr& instr);
-  void load(const Instr& instr);
-  void store(const Instr& instr);
-  void hist_add(const Instr& instr);
-  void reduce(const Instr& instr);
-  void running_sum(const Instr& instr);
-  void look_back(const Instr& instr);
-  void local(const Instr& instr);
-  void local_scan(const Instr& instr);
-  void local_transform(const Instr& instr);
-  void local_largest(const Instr& instr);
-  bool has_constant_rows() const;
-  void finish(const Instr& instr);
-  void argsort(const Instr& instr);
-  void draw(const Instr& instr);
-  void status(const Instr& instr);
-
-  const KernelProgram& program_;
-  const Kernel& kernel_;
-  std::function<SectionKind(ValueId)> level_of_;
-  std::string complaint_;
-};
+/// The first complaint about the instruction, or an empty text. Operands and results must be in
+/// range. `level_of` gives the level of a defined value.
+std::string complaint_about(const KernelProgram& program, const Kernel& kernel, const Instr& instr,
+                            std::function<SectionKind(ValueId)> level_of);
 
 }  // namespace cinch::kir

@@ -99,12 +99,6 @@ using rt::BufferIndex;
 using rt::StepKind;
 using Steps = std::vector<rt::Step>;
 
-// Does nothing write it during a call?
-bool is_only_read(const kir::KernelProgram& program, BufferIndex buffer) {
-  const rt::BufferRole role = program.buffers[buffer].role;
-  return role == rt::BufferRole::Gradient || role == rt::BufferRole::Constant;
-}
-
 // Adds the buffers that the kernel uses. Returns false if they conflict with those already there,
 // or if the kernel is not suitable.
 bool take_buffers(const kir::KernelProgram& program, const rt::Step& launch,
@@ -117,7 +111,10 @@ bool take_buffers(const kir::KernelProgram& program, const rt::Step& launch,
     for (const kir::Instr& instr : instrs) {
       can_fail = can_fail || instr.kind == kir::InstrKind::fail_if;
       for (const BufferIndex b : instr.buffers) {
-        if (!is_only_read(program, b)) own.insert(b);
+        const rt::BufferRole role = program.buffers[b].role;
+        const bool is_only_read =
+            role == rt::BufferRole::Gradient || role == rt::BufferRole::Constant;
+        if (!is_only_read) own.insert(b);
       }
     }
   };
@@ -186,10 +183,6 @@ void mark_beside(kir::KernelProgram& program) {
 }
 
 namespace {
-
-using kir::Instr;
-using kir::InstrKind;
-using kir::ValueId;
 
 bool is_scalar(const Instr* instr, ScalarOp op) {
   return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;

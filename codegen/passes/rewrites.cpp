@@ -36,17 +36,15 @@ class Unused {
   void use(const Instr& instr) {
     for (const ValueId v : instr.operands) use(v);
   }
-  bool is_needed(const Instr& instr) const {
-    const bool is_pure =
-        kir::is_computed(instr.kind) || instr.kind == kir::InstrKind::stochastic_round;
-    return !is_pure ||
-           std::ranges::any_of(instr.results, [&](ValueId v) { return is_used_[v.index()]; });
-  }
 
   void drop_from(kir::Section& section) {
     std::vector<Instr> kept;
     for (Instr& instr : section.instrs | std::views::reverse) {
-      if (!is_needed(instr)) continue;
+      const bool is_pure =
+          kir::is_computed(instr.kind) || instr.kind == kir::InstrKind::stochastic_round;
+      const bool has_use =
+          std::ranges::any_of(instr.results, [&](ValueId v) { return is_used_[v.index()]; });
+      if (is_pure && !has_use) continue;
       use(instr);
       for (const ValueId v : instr.results) use(v);
       kept.push_back(std::move(instr));
@@ -96,9 +94,7 @@ void drop_unused(kir::Kernel& kernel) {
 
 namespace {
 
-using kir::Instr;
 using kir::InstrKind;
-using kir::ValueId;
 
 // The condition under which the value is 1 and otherwise 0; or none.
 ValueId counted_truth(const Definitions& made, ValueId value) {
@@ -136,9 +132,6 @@ void count_truths(kir::KernelProgram& program, rt::StepLimit& steps) {
 }
 
 namespace {
-
-using kir::Instr;
-using kir::InstrKind;
 
 // The rounding whose only use is the conversion, or null.
 const Instr* rounding_of(const kir::Kernel& kernel, const Definitions& made, const Instr& convert) {

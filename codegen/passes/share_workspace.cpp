@@ -103,27 +103,22 @@ class Sharing {
  private:
   using Kind = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>;
 
-  Kind kind_of(BufferIndex b) const {
-    const rt::BufferInfo& info = program_.buffers[b];
-    const auto type = static_cast<std::uint64_t>(info.dtype.kind) << 8 | info.dtype.bits;
-    return {type, info.storage_bits, info.num_elems.index()};
-  }
-  bool may_share(BufferIndex b) const {
-    const rt::BufferInfo& info = program_.buffers[b];
-    return info.role == rt::BufferRole::Workspace && !program_.info.exprs.is_const(info.num_elems);
-  }
-
   void share(const LiveRanges& live, const std::map<BufferIndex, int>& num_entries) {
     std::vector<std::pair<Range, BufferIndex>> arrays;
     for (const auto& [b, range] : live.ranges()) {
       const bool is_own = num_entries.at(b) == 1 && !live.is_named_by_step(b);
-      if (is_own && may_share(b)) arrays.emplace_back(range, b);
+      const rt::BufferInfo& info = program_.buffers[b];
+      const bool may_share =
+          info.role == rt::BufferRole::Workspace && !program_.info.exprs.is_const(info.num_elems);
+      if (is_own && may_share) arrays.emplace_back(range, b);
     }
     std::ranges::sort(arrays, {}, [](const auto& a) { return std::pair(a.first.begin, a.second); });
     // By kind: end of use, and the buffer
     std::map<Kind, std::vector<std::pair<std::size_t, BufferIndex>>> rooms;
     for (const auto& [range, b] : arrays) {
-      auto& of_kind = rooms[kind_of(b)];
+      const rt::BufferInfo& info = program_.buffers[b];
+      const auto type = static_cast<std::uint64_t>(info.dtype.kind) << 8 | info.dtype.bits;
+      auto& of_kind = rooms[{type, info.storage_bits, info.num_elems.index()}];
       const auto begin = range.begin;
       const auto room =
           std::ranges::find_if(of_kind, [&](const auto& r) { return r.first < begin; });
@@ -149,7 +144,6 @@ void share_workspace(kir::KernelProgram& program, rt::StepLimit& steps) {
 
 namespace {
 
-using rt::BufferIndex;
 using Steps = std::vector<rt::Step>;
 
 class Renaming {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -72,12 +71,6 @@ class InPlace {
     return kir::touches(program_, step, buffer);
   }
 
-  void for_each_instr(std::uint32_t kernel, const std::function<void(const Instr&)>& visit) const {
-    for (const kir::Section& section : program_.kernels[kernel].sections) {
-      for (const Instr& instr : section.instrs) visit(instr);
-    }
-  }
-
   // The first step that uses the new values, if it launches a kernel.
   std::optional<std::size_t> writing_step(const Pair& pair) const {
     for (std::size_t i = 0; i < entry_.steps.size(); ++i) {
@@ -101,8 +94,9 @@ class InPlace {
     kir::for_each_step(step, [&](const rt::Step& s) {
       found |= s.kind == rt::StepKind::CheckHost;
       if (s.kind != rt::StepKind::Launch) return;
-      for_each_instr(s.index,
-                     [&](const Instr& instr) { found |= instr.kind == InstrKind::fail_if; });
+      for (const kir::Section& section : program_.kernels[s.index].sections) {
+        for (const Instr& instr : section.instrs) found |= instr.kind == InstrKind::fail_if;
+      }
     });
     return found;
   }
@@ -204,8 +198,6 @@ void update_in_place(kir::KernelProgram& program, rt::StepLimit& steps) {
 
 namespace {
 
-using kir::InstrKind;
-using rt::BufferIndex;
 using rt::StepKind;
 using Steps = std::vector<rt::Step>;
 

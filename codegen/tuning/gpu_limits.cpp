@@ -23,10 +23,6 @@ constexpr int kKnown[] = {75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 1
 
 constexpr std::uint32_t kRegisterUnit = 256;
 
-std::uint32_t round_up(std::uint32_t x, std::uint32_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
 }  // namespace
 
 std::optional<GpuLimits> gpu_limits(std::string_view arch) {
@@ -48,8 +44,8 @@ std::span<const int> known_gpu_archs() {
 Occupancy occupancy(const GpuLimits& limits, const KernelNeeds& needs) {
   const std::uint32_t warps = std::max<std::uint32_t>((needs.block_threads + 31) / 32, 1);
   std::uint32_t blocks = std::min(limits.blocks, limits.warps / warps);
-  const std::uint32_t warp_registers =
-      round_up(32 * std::max<std::uint32_t>(needs.registers, 1), kRegisterUnit);
+  const std::uint32_t used = 32 * std::max<std::uint32_t>(needs.registers, 1);
+  const std::uint32_t warp_registers = (used + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
   blocks = std::min(blocks, limits.registers / warp_registers / warps);
   if (needs.shared_bytes > 0) blocks = std::min(blocks, limits.shared_bytes / needs.shared_bytes);
   return {blocks, static_cast<double>(blocks * warps) / limits.warps};

@@ -12,16 +12,6 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-bool is_leaf(OpKind kind) {
-  return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field ||
-         ir::is_collective(kind);
-}
-
-// docs/language_bits.md: rounding draws 16 bits, and more only where these tie.
-std::int64_t words_of(OpKind kind, std::int64_t elements) {
-  return kind == OpKind::stochastic_round ? (elements + 1) / 2 : elements;
-}
-
 }  // namespace
 
 bool was_stored(const std::vector<Sink>& sinks, ValueId value, std::size_t sweep) {
@@ -99,8 +89,15 @@ void FloorStreams::walk(ValueId value, std::int64_t elements, std::size_t sweep,
   if (!is_new && place->second >= elements) return;
   place->second = elements;
   const Op& op = arrays_.maker(value);
-  note_draws(op, value, elements);
-  if (is_leaf(op.kind) || was_stored(sinks_, value, sweep)) {
+  if (ir::is_draw(op.kind)) {
+    // docs/language_bits.md: rounding draws 16 bits, and more only where these tie. A draw made
+    // again in another sweep is the same words; its cost counts once.
+    std::int64_t& words = drawn_[value];
+    words = std::max(words, op.kind == OpKind::stochastic_round ? (elements + 1) / 2 : elements);
+  }
+  const bool is_leaf = op.kind == OpKind::gradient || op.kind == OpKind::state ||
+                       op.kind == OpKind::field || ir::is_collective(op.kind);
+  if (is_leaf || was_stored(sinks_, value, sweep)) {
     reads.elements[value] = std::min(elements, arrays_.num_elems(value));
     return;
   }
@@ -133,13 +130,6 @@ void FloorStreams::walk_all(ValueId value, std::size_t sweep, Reads& reads,
                             std::optional<std::int64_t> of_result) {
   const std::int64_t whole = arrays_.num_elems(value);
   walk(value, of_result ? std::min(whole, *of_result) : whole, sweep, reads);
-}
-
-// A draw made again in another sweep is the same words; its cost counts once.
-void FloorStreams::note_draws(const Op& op, ValueId value, std::int64_t elements) {
-  if (!ir::is_draw(op.kind)) return;
-  std::int64_t& words = drawn_[value];
-  words = std::max(words, words_of(op.kind, elements));
 }
 
 const std::vector<ir::ValueId>& FloorArrays::yielded(ir::RegionId region) const {
@@ -187,16 +177,9 @@ std::int64_t FloorArrays::evaluated(HostExprId expr) {
 namespace {
 
 using ir::Forces;
-using ir::Op;
-using ir::OpKind;
 
 // Digits that an exact selection reads before it knows its threshold.
 constexpr std::size_t kSelectionSweeps = 2;
-
-// Does an element of the product have few terms, or do rows stay on chip?
-bool has_few_terms(const ir::Program& program, const ir::Function& function, const Op& product) {
-  return program.info.exprs.is_const(ir::type_of(function, product.operands[0]).dims[1]);
-}
 
 }  // namespace
 
@@ -224,7 +207,8 @@ std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& fun
     case Forces::Places:
       return op.attrs.proved || op.attrs.in_rows ? 0 : 1;
     case Forces::Terms:
-      return has_few_terms(program, function, op) ? 0 : 1;
+      // Does an element of the product have few terms, or do rows stay on chip?
+      return program.info.exprs.is_const(ir::type_of(function, op.operands[0]).dims[1]) ? 0 : 1;
   }
   return 0;
 }

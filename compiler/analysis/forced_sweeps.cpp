@@ -66,18 +66,14 @@ class Floor {
     return function;
   }
 
-  // Each round of a loop around it meets the region again.
-  void visit_held(const Op& op) {
-    const std::int64_t outside = rounds_;
-    if (is_loop(op) && knows_rounds_) rounds_ = request_.loop_rounds[next_loop_++];
-    for (const ir::RegionId held : op.regions) visit(held);
-    rounds_ = outside;
-  }
-
   void visit(ir::RegionId region) {
     for (const ir::OpId id : function_.regions[region.index()].ops) {
       const Op& op = function_.ops[id.index()];
-      visit_held(op);
+      // Each round of a loop around it meets the region again.
+      const std::int64_t outside = rounds_;
+      if (is_loop(op) && knows_rounds_) rounds_ = request_.loop_rounds[next_loop_++];
+      for (const ir::RegionId held : op.regions) visit(held);
+      rounds_ = outside;
       const std::size_t from = operands_ready(op);
       if (ir::is_collective(op.kind)) {
         hand_over(op, from);
@@ -87,7 +83,10 @@ class Floor {
       for (std::size_t i = 0; i < more; ++i) add_reduction_sinks(op, from + i);
       if (more > 0 && is_made_whole(op.kind)) keep(op.results[0], from);
       for (const ValueId result : op.results) ready_[result.index()] = from + more;
-      if (is_counted(op)) count_all(op, from);
+      if (!is_counted(op)) continue;
+      // The number is known behind the mask's end. The indices are known one after the other.
+      add_reduction_sinks(op, from);
+      ready_[op.results[1].index()] = from + 1;
     }
   }
 
@@ -100,11 +99,6 @@ class Floor {
     const bool is_used =
         !uses_.of(count).empty() || std::ranges::find(fields, count) != fields.end();
     return is_used && arrays_.is_array(op.operands[0]);
-  }
-  // The number is known behind the mask's end. The indices are known one after the other.
-  void count_all(const Op& op, std::size_t sweep) {
-    add_reduction_sinks(op, sweep);
-    ready_[op.results[1].index()] = sweep + 1;
   }
 
   // A result of a forced sweep that later ones read from memory.
@@ -187,7 +181,8 @@ class Floor {
     if (!arrays_.is_array(value)) return;
     if (use == Stream::Use::Write && store_where_made(value, name)) return;
     if (arrays_.maker(value).kind == OpKind::scatter) return add_scatters(value, name, use);
-    add_sink(value, Stream{name, use, arrays_.size_bytes(value)});
+    sinks_.push_back(
+        {value, ready_[value.index()], Stream{name, use, arrays_.size_bytes(value)}, std::nullopt});
   }
 
   // The first base is stored whole where that is known, and then the elements that scatters change
@@ -254,10 +249,6 @@ class Floor {
       return each.is_awaited && each.value == value && !arrays_.has_place(value);
     });
     return sink == sinks_.end() ? nullptr : &*sink;
-  }
-
-  void add_sink(ValueId value, std::optional<Stream> store) {
-    sinks_.push_back({value, ready_[value.index()], std::move(store), std::nullopt});
   }
 
   // Stores a field in a later sweep if that reads the same arrays anyway: together with other

@@ -164,7 +164,6 @@ class FloorStreams {
                     Reads& reads);
   void walk_all(ir::ValueId value, std::size_t sweep, Reads& reads,
                 std::optional<std::int64_t> of_result = {});
-  void note_draws(const ir::Op& op, ir::ValueId value, std::int64_t elements);
 
   FloorArrays& arrays_;
   const std::vector<Sink>& sinks_;

@@ -31,11 +31,6 @@ Dependence product(Dependence a, Dependence b) {
   return {a.is_constant && b.is_constant, is_linear};
 }
 
-// x / y and the like are linear in the left operand only.
-Dependence quotient(Dependence a, Dependence b) {
-  return {a.is_constant && b.is_constant, a.is_linear && b.is_constant};
-}
-
 // Linear values that something constant picks, moves or repeats.
 Dependence chosen(Dependence by, Dependence value) {
   return {by.is_constant && value.is_constant, by.is_constant && value.is_linear};
@@ -195,8 +190,10 @@ class Walk {
         return chosen(in(op, 0), both(in(op, 1), in(op, 2)));
       case ScalarOp::div:
       case ScalarOp::divide_or_zero:
-        if (is_float(dtype(op.results[0]))) return quotient(in(op, 0), in(op, 1));
-        return all_constant(op);
+        if (!is_float(dtype(op.results[0]))) return all_constant(op);
+        // Linear in the left operand only.
+        return {in(op, 0).is_constant && in(op, 1).is_constant,
+                in(op, 0).is_linear && in(op, 1).is_constant};
       case ScalarOp::min:
       case ScalarOp::max:
         return saturates(op) ? in(op, 0) : all_constant(op);
@@ -242,18 +239,15 @@ class Walk {
     for (ir::RegionId region : ir::held_regions(function_, op)) {
       ir::walk(function_, region, [&](ir::OpId inner, ir::RegionId) {
         for (ir::ValueId value : function_.ops[inner.index()].operands) {
-          is_constant &= is_inside(value, region) || of(value).is_constant;
+          bool is_inside = false;
+          ir::walk(function_, region, [&](ir::OpId id, ir::RegionId) {
+            is_inside |= function_.values[value.index()].def == id;
+          });
+          is_constant &= is_inside || of(value).is_constant;
         }
       });
     }
     return is_constant;
-  }
-  bool is_inside(ir::ValueId value, ir::RegionId region) const {
-    bool found = false;
-    ir::walk(function_, region, [&](ir::OpId id, ir::RegionId) {
-      found |= function_.values[value.index()].def == id;
-    });
-    return found;
   }
 
   // Control.
@@ -263,7 +257,14 @@ class Walk {
   }
 
   void visit_control(const Op& op) {
-    if (op.kind == OpKind::if_else) return visit_branches(op);
+    if (op.kind == OpKind::if_else) {
+      for (ir::RegionId region : op.regions) visit(region);
+      for (std::size_t i = 0; i < op.results.size(); ++i) {
+        const Dependence sides = both(of(yielded(op.regions[0])[i]), of(yielded(op.regions[1])[i]));
+        known_[op.results[i].index()] = chosen(in(op, 0), sides);
+      }
+      return;
+    }
     // Carried values: begin with the facts before the first round, weakened until a round changes
     // nothing.
     std::vector<Dependence> carried;
@@ -272,14 +273,6 @@ class Walk {
     while (turn(op, carried)) {
     }
     for (std::size_t i = 0; i < carried.size(); ++i) known_[op.results[i].index()] = carried[i];
-  }
-
-  void visit_branches(const Op& op) {
-    for (ir::RegionId region : op.regions) visit(region);
-    for (std::size_t i = 0; i < op.results.size(); ++i) {
-      const Dependence sides = both(of(yielded(op.regions[0])[i]), of(yielded(op.regions[1])[i]));
-      known_[op.results[i].index()] = chosen(in(op, 0), sides);
-    }
   }
 
   bool turn(const Op& op, std::vector<Dependence>& carried) {

@@ -18,11 +18,6 @@ std::int64_t span_of(const IntegerRange& range) {
   return std::max<std::int64_t>(range.greatest - range.least, 1);
 }
 
-bool is_sum_over_ranks(const ir::Function& function, const ir::Op& op) {
-  const bool adds = op.kind == ir::OpKind::all_reduce || op.kind == ir::OpKind::reduce_scatter;
-  return adds && function.combiners[op.attrs.combiner.index()].op == ScalarOp::add;
-}
-
 // Number of elements that share words, if it is a constant.
 std::int64_t known_elements(const HostExprPool& exprs, const ir::Op& op, const ir::Type& type,
                             std::int64_t otherwise) {
@@ -39,7 +34,9 @@ std::int64_t known_elements(const HostExprPool& exprs, const ir::Op& op, const i
 
 std::optional<PackedSum> find_packed_sum(const ir::Program& program, const ir::Function& function,
                                          const ir::Op& op) {
-  if (!is_sum_over_ranks(function, op)) return std::nullopt;
+  const bool adds = op.kind == ir::OpKind::all_reduce || op.kind == ir::OpKind::reduce_scatter;
+  if (!adds || function.combiners[op.attrs.combiner.index()].op != ScalarOp::add)
+    return std::nullopt;
   const ir::Type& type = function.values[op.operands[0].index()].type;
   const bool is_whole_word = type.dtype.bits == 32 || type.dtype.bits == 64;
   if (type.rank == 0 || !is_int(type.dtype) || !is_whole_word) return std::nullopt;
@@ -145,8 +142,11 @@ class Ranges {
         return {0, std::ldexp(1.0, static_cast<int>(op.attrs.bits)) - 1};
       case OpKind::chunk:
         return joined(of(op.operands[0]), {0, 0});
-      case OpKind::concat:
-        return of_all(op);
+      case OpKind::concat: {
+        NumberRange found = of(op.operands[0]);
+        for (const ValueId operand : op.operands) found = joined(found, of(operand));
+        return found;
+      }
       case OpKind::fill:
       case OpKind::gather:
       case OpKind::gather_along:
@@ -170,12 +170,6 @@ class Ranges {
     for (const std::uint64_t bits : table.bits) {
       found = joined(found, of_word(table.type.dtype, bits));
     }
-    return found;
-  }
-
-  NumberRange of_all(const Op& op) {
-    NumberRange found = of(op.operands[0]);
-    for (const ValueId operand : op.operands) found = joined(found, of(operand));
     return found;
   }
 

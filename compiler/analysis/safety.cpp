@@ -24,20 +24,20 @@ class Facts {
       : program_(program), function_(function), host_(program.info), out_(out) {}
 
   void run() {
-    ir::walk(function_, [&](ir::OpId id, ir::RegionId) { note_check(op(id)); });
+    // Notes the values that checks read, and their operands.
+    ir::walk(function_, [&](ir::OpId id, ir::RegionId) {
+      const Op& check = op(id);
+      if (check.kind == OpKind::check_index || check.kind == OpKind::check) {
+        note_sources(check.operands[0], bounds_checked_);
+      }
+      if (check.kind == OpKind::check_unique) note_sources(check.operands[0], unique_checked_);
+    });
     ir::walk(function_, [&](ir::OpId id, ir::RegionId) { note_access(op(id)); });
   }
 
  private:
   const Op& op(ir::OpId id) const { return function_.ops[id.index()]; }
 
-  // Notes the values that checks read, and their operands.
-  void note_check(const Op& check) {
-    if (check.kind == OpKind::check_index || check.kind == OpKind::check) {
-      note_sources(check.operands[0], bounds_checked_);
-    }
-    if (check.kind == OpKind::check_unique) note_sources(check.operands[0], unique_checked_);
-  }
   void note_sources(ir::ValueId value, std::set<ir::ValueId>& seen) {
     if (!seen.insert(value).second) return;
     for (ir::ValueId source : ir::defining_op(function_, value).operands) {

@@ -222,12 +222,6 @@ const StreamLoops& stream_loops() {
   return kStreamLoopsBase;
 }
 
-std::int64_t longest(const std::vector<Stream>& sweep) {
-  std::int64_t bytes = 0;
-  for (const Stream& stream : sweep) bytes = std::max(bytes, stream.size_bytes);
-  return bytes;
-}
-
 }  // namespace
 
 rt::Result<FloorTimer> FloorTimer::make(analysis::ForcedSweeps floor, rt::TaskRunner& runner) {
@@ -254,19 +248,19 @@ rt::Status FloorTimer::allocate() {
 
 double FloorTimer::run() {
   const auto start = std::chrono::steady_clock::now();
-  for (const auto& sweep : floor_.sweeps) run_sweep(sweep);
+  for (const auto& sweep : floor_.sweeps) {
+    std::int64_t longest = 0;
+    for (const Stream& stream : sweep) longest = std::max(longest, stream.size_bytes);
+    const auto num_blocks = static_cast<std::uint64_t>(longest / kBlockBytes + 1);
+    const std::uint64_t num_tasks = (num_blocks + kBlocksPerTask - 1) / kBlocksPerTask;
+    (void)runner_->run(num_tasks, nullptr, [&](std::uint64_t task) {
+      const std::uint64_t end = std::min(num_blocks, (task + 1) * kBlocksPerTask);
+      for (std::uint64_t b = task * kBlocksPerTask; b < end; ++b) run_block(sweep, b, num_blocks);
+    });
+  }
   if (floor_.random_words > 0) draw(static_cast<std::uint64_t>(floor_.random_words));
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-void FloorTimer::run_sweep(const std::vector<Stream>& sweep) {
-  const auto num_blocks = static_cast<std::uint64_t>(longest(sweep) / kBlockBytes + 1);
-  const std::uint64_t num_tasks = (num_blocks + kBlocksPerTask - 1) / kBlocksPerTask;
-  (void)runner_->run(num_tasks, nullptr, [&](std::uint64_t task) {
-    const std::uint64_t end = std::min(num_blocks, (task + 1) * kBlocksPerTask);
-    for (std::uint64_t b = task * kBlocksPerTask; b < end; ++b) run_block(sweep, b, num_blocks);
-  });
 }
 
 void FloorTimer::run_block(const std::vector<Stream>& sweep, std::uint64_t block,

@@ -71,7 +71,6 @@ class FloorTimer {
   FloorTimer(analysis::ForcedSweeps floor, rt::TaskRunner& runner)
       : floor_(std::move(floor)), runner_(&runner) {}
   rt::Status allocate();
-  void run_sweep(const std::vector<analysis::Stream>& sweep);
   void run_block(const std::vector<analysis::Stream>& sweep, std::uint64_t block,
                  std::uint64_t num_blocks);
   void draw(std::uint64_t num_words);

@@ -75,6 +75,11 @@ class Search {
   std::size_t num_comparisons_, num_done_ = 0;
 };
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kPeriod = std::size_t{1} << 20;
+constexpr float kDeviation = 0.01f;
+
 }  // namespace
 
 template <typename Tuning>
@@ -90,12 +95,6 @@ template Tuned<rt::CpuTuning> search_tuning(const rt::CpuTuning&,
 template Tuned<rt::GpuTuning> search_tuning(const rt::GpuTuning&,
                                             const std::vector<TuningWorkload<rt::GpuTuning>>&,
                                             const TuningSearchOptions&);
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 double timed_ms(const std::function<void()>& work) {
   const Clock::time_point start = Clock::now();
@@ -116,13 +115,6 @@ Rounds take_turns(const std::vector<Contestant>& contestants, const RoundLimits&
   for (std::vector<double>& of_one : times) rounds.medians.push_back(median(std::move(of_one)));
   return rounds;
 }
-
-namespace {
-
-constexpr std::size_t kPeriod = std::size_t{1} << 20;
-constexpr float kDeviation = 0.01f;
-
-}  // namespace
 
 std::vector<float> made_up_gradient(std::int64_t num_elems) {
   const std::uint32_t words[lang::kDrawWords] = {1};

@@ -17,15 +17,6 @@ namespace cinch::driver {
 
 namespace {
 
-std::vector<std::string> words_in_braces(const std::string& text) {
-  std::vector<std::string> words;
-  const std::size_t begin = text.find('{'), end = text.find('}');
-  if (begin == std::string::npos || end == std::string::npos) return words;
-  std::istringstream list(text.substr(begin + 1, end - begin - 1));
-  for (std::string word; std::getline(list, word, ',');) words.push_back(word);
-  return words;
-}
-
 // Compressors of the standard library, wrappers too, as `cinch list` shows them; none if the
 // library is not found.
 nlohmann::json library_items() {
@@ -34,12 +25,6 @@ nlohmann::json library_items() {
   nlohmann::json items = service::list_library(front_end);
   front_end.end_if_errors();
   return items;
-}
-
-std::vector<std::string> library_compressors() {
-  std::vector<std::string> names;
-  for (const nlohmann::json& item : library_items()) names.push_back(item["name"]);
-  return names;
 }
 
 // "ratio=" for a number, "fit=gamma" for each word, of all parameters in the library.
@@ -63,7 +48,7 @@ std::vector<std::string> known_words(const std::string& value_name) {
   if (value_name == "PROGRAM") {
     for (const LibraryProgram& program : library_programs()) words.push_back(program.name);
   } else if (value_name == "COMPRESSOR") {
-    words = library_compressors();
+    for (const nlohmann::json& item : library_items()) words.push_back(item["name"]);
   } else if (value_name == "NAME=VALUE") {
     words = library_settings();
   } else if (value_name == "TARGET") {
@@ -74,14 +59,12 @@ std::vector<std::string> known_words(const std::string& value_name) {
   } else if (value_name == "PASS") {
     for (const pipeline::Pass& pass : pipeline::all_passes()) words.emplace_back(pass.name);
   } else {
-    words = words_in_braces(value_name);
+    const std::size_t begin = value_name.find('{'), end = value_name.find('}');
+    if (begin == std::string::npos || end == std::string::npos) return words;
+    std::istringstream list(value_name.substr(begin + 1, end - begin - 1));
+    for (std::string word; std::getline(list, word, ',');) words.push_back(word);
   }
   return words;
-}
-
-bool names_a_file(const std::string& value_name) {
-  return value_name == "FILE" || value_name == "DIR" || value_name == "PROGRAM" ||
-         value_name.ends_with(".npy");
 }
 
 OptionShape shape_of(const CLI::Option& option) {
@@ -95,7 +78,8 @@ OptionShape shape_of(const CLI::Option& option) {
   shape.default_value = option.get_default_str();
   shape.is_required = option.get_required();
   shape.value_name = shape.words.empty() || type.find('{') == std::string::npos ? type : "WORD";
-  shape.takes_files = names_a_file(type);
+  shape.takes_files =
+      type == "FILE" || type == "DIR" || type == "PROGRAM" || type.ends_with(".npy");
   shape.is_repeatable = option.get_items_expected_max() > 1;
   shape.takes_several = shape.is_repeatable && option.get_allow_extra_args();
   return shape;

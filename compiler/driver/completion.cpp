@@ -93,42 +93,6 @@ std::string bash_assignments(const std::vector<std::string>& words, bool takes_f
   return text + (takes_files ? " files=yes" : "");
 }
 
-std::string bash_values(const CommandShape& root) {
-  std::string cases;
-  visit(root, "", [&](const CommandShape& command, const std::string& path) {
-    for (const OptionShape& option : command.options) {
-      if (option.value_name.empty()) continue;
-      for (const std::string& name : option.names) {
-        cases += fmt::format("    {}){} ;;\n", quoted(fmt::format("{} {}", path, name)),
-                             bash_assignments(option.words, option.takes_files));
-      }
-    }
-  });
-  return cases;
-}
-
-std::string bash_options(const CommandShape& root) {
-  std::string cases;
-  visit(root, "", [&](const CommandShape& command, const std::string& path) {
-    std::vector<std::string> names;
-    for (const OptionShape& option : command.options) {
-      names.insert(names.end(), option.names.begin(), option.names.end());
-    }
-    cases += fmt::format("    {}){} ;;\n", quoted(path), bash_assignments(names, false));
-  });
-  return cases;
-}
-
-std::string bash_operands(const CommandShape& root) {
-  std::string cases;
-  visit(root, "", [&](const CommandShape& command, const std::string& path) {
-    const Operands operands = operands_of(command);
-    cases += fmt::format("    {}){} ;;\n", quoted(path),
-                         bash_assignments(operands.words, operands.takes_files));
-  });
-  return cases;
-}
-
 constexpr const char* kBash = R"(# Completion of cinch for bash, made by `cinch completion bash`.
 _cinch() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD - 1]}}
@@ -173,9 +137,24 @@ complete -F _cinch cinch
 )";
 
 std::string bash_script(const CommandShape& root) {
-  return fmt::format(kBash, fmt::arg("paths", paths_of_commands(root)),
-                     fmt::arg("values", bash_values(root)), fmt::arg("options", bash_options(root)),
-                     fmt::arg("operands", bash_operands(root)));
+  constexpr const char* kCase = "    {}){} ;;\n";
+  std::string values, options, operands;
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    std::vector<std::string> names;
+    for (const OptionShape& option : command.options) {
+      names.insert(names.end(), option.names.begin(), option.names.end());
+      if (option.value_name.empty()) continue;
+      const std::string assignments = bash_assignments(option.words, option.takes_files);
+      for (const std::string& name : option.names) {
+        values += fmt::format(kCase, quoted(path + " " + name), assignments);
+      }
+    }
+    options += fmt::format(kCase, quoted(path), bash_assignments(names, false));
+    const Operands given = operands_of(command);
+    operands += fmt::format(kCase, quoted(path), bash_assignments(given.words, given.takes_files));
+  });
+  return fmt::format(kBash, fmt::arg("paths", paths_of_commands(root)), fmt::arg("values", values),
+                     fmt::arg("options", options), fmt::arg("operands", operands));
 }
 
 // --- zsh: one function per command, each a call of _arguments.

@@ -63,18 +63,6 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
   return {codegen::TargetKind::Cpu, arch};
 }
 
-namespace {
-
-// NVRTC is asked only about numbers between known ones, as it takes time to open.
-bool has_gpu(int number) {
-  const std::span<const int> known = codegen::known_gpu_archs();
-  if (number > known.back() || std::ranges::binary_search(known, number)) return true;
-  const std::vector<int>& compiled = codegen::nvrtc_report().archs;
-  return std::ranges::find(compiled, number) != compiled.end();
-}
-
-}  // namespace
-
 std::string cuda_archs_text() {
   return fmt::format(
       "sm_{} or a newer one (with `a` from sm_90 on, with `f` from sm_100 on: for it alone, or for "
@@ -90,7 +78,10 @@ bool is_cuda_arch(std::string_view arch) {
   const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
   const std::string_view letter(end, static_cast<std::size_t>(arch.data() + arch.size() - end));
   if (error != std::errc() || number < kFirst || number > kLast) return false;
-  if (!has_gpu(number)) return false;
+  // NVRTC is asked only about numbers between known ones, as it takes time to open.
+  const std::span<const int> known = codegen::known_gpu_archs();
+  const bool is_known = number > known.back() || std::ranges::binary_search(known, number);
+  if (!is_known && std::ranges::count(codegen::nvrtc_report().archs, number) == 0) return false;
   return letter.empty() || (letter == "a" && number >= kFirstOfItsOwn) ||
          (letter == "f" && number >= kFirstOfFamily);
 }

@@ -69,21 +69,6 @@ Line line_at(const Array& array, const Lines& lines, std::int64_t line) {
   return result;
 }
 
-// +0 for both zeros, the canonical NaN for all NaNs.
-std::uint64_t plain_value(DType dtype, std::uint64_t x) {
-  if (!is_float(dtype)) return x;
-  const bool is_zero = f64_of(convert_element(dtype, kF64, x)) == 0;
-  return is_zero ? 0 : canonical_element(dtype, x);
-}
-
-// The 0-th largest value: above all values.
-std::uint64_t above_all(DType dtype) {
-  if (is_float(dtype)) {
-    return convert_element(kF64, dtype, element_of_f64(std::numeric_limits<double>::infinity()));
-  }
-  return max_int(dtype);
-}
-
 }  // namespace
 
 void Evaluator::eval_nonzero(const Op& op) {
@@ -123,12 +108,21 @@ void Evaluator::eval_kth_largest(const Op& op) {
   if (k > lines.length) stop(rt::ErrorKind::OutOfRange, "kth_largest beyond the last element");
   Array result = op.attrs.axis == ir::kAll ? make_scalar(x.dtype, 0)
                                            : make_matrix(x.dtype, lines.num_lines, 1);
+  // The 0-th largest value.
+  const Element above_all =
+      is_float(x.dtype)
+          ? convert_element(kF64, x.dtype, element_of_f64(std::numeric_limits<double>::infinity()))
+          : max_int(x.dtype);
   for (std::int64_t line = 0; line < lines.num_lines; ++line) {
     const Line elements = line_at(x, lines, line);
     const Element value =
-        k == 0 ? above_all(x.dtype)
-               : elements.elements[elements.by_rank()[static_cast<std::size_t>(k - 1)]];
-    result.bits[static_cast<std::size_t>(line)] = plain_value(x.dtype, value);
+        k == 0 ? above_all : elements.elements[elements.by_rank()[static_cast<std::size_t>(k - 1)]];
+    // +0 for both zeros, the canonical NaN for all NaNs.
+    const bool is_zero = is_float(x.dtype) && f64_of(convert_element(x.dtype, kF64, value)) == 0;
+    result.bits[static_cast<std::size_t>(line)] = is_zero ? 0
+                                                  : is_float(x.dtype)
+                                                      ? canonical_element(x.dtype, value)
+                                                      : value;
   }
   out(op) = std::move(result);
 }

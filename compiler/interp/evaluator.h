@@ -1,6 +1,5 @@
 // The interpreter itself: one function of one rank. Each family of ops has a file of its own.
 #pragma once
-#include <span>
 #include <vector>
 
 #include "compiler/interp/interp.h"

@@ -65,18 +65,14 @@ Inputs complete(const ir::Program& program, FunctionKind kind, Inputs inputs) {
   return inputs;
 }
 
-Array nan_output(const ir::Program& program, const Inputs& inputs) {
-  Array result = program.info.is_matrix ? make_matrix(kF32, inputs.rows, inputs.cols)
-                                        : make_vector(kF32, inputs.rows * inputs.cols);
-  for (std::uint64_t& x : result.bits) x = element_of_f32(std::nanf(""));
-  return result;
-}
-
 Outputs non_finite_outputs(const ir::Program& program, FunctionKind kind, const Inputs& inputs) {
   Outputs outputs;
   outputs.non_finite = true;
   outputs.states = inputs.states;
-  if (kind != FunctionKind::Encode) outputs.output = nan_output(program, inputs);
+  if (kind == FunctionKind::Encode) return outputs;
+  outputs.output = program.info.is_matrix ? make_matrix(kF32, inputs.rows, inputs.cols)
+                                          : make_vector(kF32, inputs.rows * inputs.cols);
+  for (std::uint64_t& x : outputs.output->bits) x = element_of_f32(std::nanf(""));
   return outputs;
 }
 

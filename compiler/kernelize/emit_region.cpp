@@ -59,9 +59,12 @@ class RegionEmitter {
         case SinkKind::Control:
           append(steps, emit_control(first));
           break;
-        case SinkKind::CheckHost:
-          append(steps, emit_check_host(first));
-          break;
+        case SinkKind::CheckHost: {
+          const auto& op = cx_.op(plan_.sinks[first].op);
+          steps.push_back({.kind = rt::StepKind::CheckHost,
+                           .index = cx_.program.message(op.attrs.text),
+                           .expr = op.attrs.size});
+        } break;
         case SinkKind::Scan:
           append(steps, emit_scan(cx_, plan_, first));
           break;
@@ -101,13 +104,6 @@ class RegionEmitter {
     return steps;
   }
 
-  Steps emit_check_host(int sink) {
-    const auto& op = cx_.op(plan_.sinks[sink].op);
-    return {{.kind = rt::StepKind::CheckHost,
-             .index = cx_.program.message(op.attrs.text),
-             .expr = op.attrs.size}};
-  }
-
   Steps emit_collective(int sink) {
     const auto& s = plan_.sinks[sink];
     const auto& op = cx_.op(s.op);
@@ -129,16 +125,6 @@ class RegionEmitter {
       declare_step(step.index, s.results[2], kir::kNothing, kir::kNothing, version(op.results[1]));
     }
     return {std::move(step)};
-  }
-
-  // The context in which regions of a control operator see outer values.
-  FunctionContext inner_context(const Sink& s) const {
-    FunctionContext inner = cx_.inner();
-    for (const auto& e : s.edges) {
-      const auto& t = plan_.sinks[e.from];
-      if (t.kind == SinkKind::Store) inner.in_buffer[t.value.index()] = t.buffer;
-    }
-    return inner;
   }
 
   static Steps store_all(FunctionContext& cx, const std::vector<StoreRequest>& requests) {
@@ -163,7 +149,12 @@ class RegionEmitter {
 
   Steps emit_control(int sink) {
     const auto& s = plan_.sinks[sink];
-    auto inner = inner_context(s);
+    // The context in which regions of a control operator see outer values.
+    FunctionContext inner = cx_.inner();
+    for (const auto& e : s.edges) {
+      const auto& t = plan_.sinks[e.from];
+      if (t.kind == SinkKind::Store) inner.in_buffer[t.value.index()] = t.buffer;
+    }
     switch (cx_.op(s.op).kind) {
       case OpKind::if_else:
         return emit_if(s, inner);
@@ -227,12 +218,6 @@ class RegionEmitter {
     }
   }
 
-  bool has_counted_size(ValueId value) const {
-    const ir::Type& type = cx_.fn.values[value.index()].type;
-    return std::any_of(type.dims, type.dims + type.rank,
-                       [&](HostExprId dim) { return cx_.program.exprs().has_count(dim); });
-  }
-
   // Steps that the loop needs before it go to `before`. The next values of an array with a counted
   // length begin as zeros, since copies take the whole buffer and a round writes only its elements.
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
@@ -248,7 +233,11 @@ class RegionEmitter {
       if (values[i] == args[first_carried + i]) continue;
       const auto& info = cx_.program.buffer(s.results[i]);
       const auto next = cx_.program.add_workspace(info.name + "_next", info.dtype, info.num_elems);
-      if (has_counted_size(values[i])) {
+      const ir::Type& type = cx_.fn.values[values[i].index()].type;
+      const bool has_counted_size =
+          std::any_of(type.dims, type.dims + type.rank,
+                      [&](HostExprId dim) { return cx_.program.exprs().has_count(dim); });
+      if (has_counted_size) {
         before.push_back({.kind = rt::StepKind::Zero, .index = next});
       }
       requests.push_back({values[i], next, false});

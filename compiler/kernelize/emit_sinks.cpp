@@ -37,7 +37,8 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   const auto& p = positions_.at(s.compaction);
   const auto rank = p.rank, pred = p.pred;
   declare_store(s);
-  b_.store_at(s.buffer, rank, pull(s.value, selected_place(s.compaction)), pred);
+  const Place selected{Index{Index::Kind::Varying, rank, {}, pred, false}, {}, {}};
+  b_.store_at(s.buffer, rank, pull(s.value, selected), pred);
 }
 
 // --- reductions ----------------------------------------------------------------------------------
@@ -138,16 +139,12 @@ void KernelEmitter::change_zeros(rt::BufferIndex buffer, kir::Version made) {
   b_.writes(buffer, made);
 }
 
-// Then no group is before another: running sums begin with zero, and no section has to add up what
-// groups have.
-bool KernelEmitter::has_single_group() const {
+std::optional<rt::BufferIndex> KernelEmitter::look_back_state() {
   const HostExprPool& exprs = pc_.exprs();
   const HostExprId extent = kp_.domain.extent;
-  return exprs.is_const(extent) && exprs.const_value(extent).as_int() <= kir::kTileElems;
-}
-
-std::optional<rt::BufferIndex> KernelEmitter::look_back_state() {
-  if (has_single_group()) return std::nullopt;
+  const bool has_single_group =
+      exprs.is_const(extent) && exprs.const_value(extent).as_int() <= kir::kTileElems;
+  if (has_single_group) return std::nullopt;
   const auto state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
   change_zeros(state, pc_.new_version());
   return state;

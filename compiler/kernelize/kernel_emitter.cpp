@@ -46,7 +46,12 @@ bool KernelEmitter::begin_positions(int phase) {
 void KernelEmitter::emit_phase(int phase) {
   phase_ = phase;
   b_.group();
-  emit_group_sinks(phase);
+  for (const int id : kp_.sinks) {
+    const auto& s = plan_.sinks[id];
+    if (s.phase != phase || !s.is_row_level) continue;
+    current_ = id;
+    emit_row_store(s);
+  }
   if (!begin_positions(phase)) return;
   b_.group();
   b_.elements();
@@ -55,15 +60,6 @@ void KernelEmitter::emit_phase(int phase) {
   emit_element_sinks(phase);
   b_.group();
   after_elements(phase);
-}
-
-void KernelEmitter::emit_group_sinks(int phase) {
-  for (const int id : kp_.sinks) {
-    const auto& s = plan_.sinks[id];
-    if (s.phase != phase || !s.is_row_level) continue;
-    current_ = id;
-    emit_row_store(s);
-  }
 }
 
 void KernelEmitter::emit_element_sinks(int phase) {

@@ -52,7 +52,6 @@ class KernelValues {
   // --- pulls (pull.cpp) ---
   kir::ValueId pull(ir::ValueId v, const Place& place);
   kir::ValueId pull_scalar(ir::ValueId v) { return pull(v, uniform_place(b_.const_i64(0), false)); }
-  kir::ValueId pull_now(ir::ValueId v, const Place& place);
   std::optional<kir::ValueId> pull_on_chip(ir::ValueId v, const Place& place);
   std::optional<kir::ValueId> pull_row_on_chip(int id, const Place& place);
   // The scan's value at the current element, in a phase after its look-back: recomputed from the
@@ -72,7 +71,6 @@ class KernelValues {
   kir::ValueId pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_concat(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place);
-  kir::ValueId bits_of_integer(kir::ValueId value, DType dtype);
   kir::ValueId pull_pack(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place);
 
@@ -85,8 +83,6 @@ class KernelValues {
   // rows hold exactly these elements, and in kernels that do not sweep rows.
   kir::ValueId row_limit(HostExprId elems);
   bool is_domain_place(const Place& place);
-  // In the kernel of a selection: elements by their place among the selected ones.
-  Place selected_place(int selection) const;
   bool is_selected(const Place& place) const;
   Index flat_of(const Place& place, const ir::Type& type);
   // Which of row and column the caller needs; the other may be zero.
@@ -153,7 +149,6 @@ class KernelEmitter : private KernelValues {
   friend class SortEmitter;
   // --- sinks (emit_sinks.cpp) ---
   void emit_phase(int phase);
-  void emit_group_sinks(int phase);
   void emit_element_sinks(int phase);
   void after_elements(int phase);
   void emit_single();
@@ -171,7 +166,6 @@ class KernelEmitter : private KernelValues {
   // Begins the running sums that begin with zero. Returns whether the phase has other sinks of
   // elements.
   bool begin_positions(int phase);
-  bool has_single_group() const;
   bool begins_with_zero(const Sink& s) const {
     return s.kind == SinkKind::RunningSum && has_single_group();
   }

@@ -53,11 +53,6 @@ bool KernelValues::is_domain_place(const Place& place) {
          place.flat->value == b_.group_base();
 }
 
-Place KernelValues::selected_place(int selection) const {
-  const auto& p = positions_.at(selection);
-  return {Index{Index::Kind::Varying, p.rank, {}, p.pred, false}, {}, {}};
-}
-
 bool KernelValues::is_selected(const Place& place) const {
   if (current_ < 0 || plan_.sinks[current_].compaction < 0) return false;
   const auto p = positions_.find(plan_.sinks[current_].compaction);

@@ -21,16 +21,6 @@ bool stands_alone(SinkKind kind) {
          kind == SinkKind::Control || kind == SinkKind::Collective || kind == SinkKind::Kept;
 }
 
-int Planner::stored_form(int sink, std::uint32_t result) {
-  const auto kind = plan_.sinks[sink].kind;
-  if (!is_store_of_barrier_possible(kind)) return sink;
-  const auto v = cx_.op(plan_.sinks[sink].op).results[result];
-  if (const auto it = plan_.stored.find(v.index()); it != plan_.stored.end()) {
-    return it->second;
-  }
-  return add_store({v, rt::kNoIndex, false}, name(v, "kept"));
-}
-
 bool Planner::can_share_kernel(const Sink& s, const Edge& e) const {
   const auto& t = plan_.sinks[e.from];
   switch (t.kind) {
@@ -49,7 +39,9 @@ bool Planner::can_share_kernel(const Sink& s, const Edge& e) const {
       // A value per row is available to the elements of that row.
       if (t.is_row_level) return e.align == Align::Row && can_run_in_rows(s, t.domain);
       return e.align == Align::Flat && !stands_alone(s.kind) &&
-             (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
+             (kernel_domain(s) == t.domain ||
+              (t.domain.kind == kir::GroupKind::Row && s.domain.kind == kir::GroupKind::Tile &&
+               can_run_in_rows(s, t.domain)) ||
               ((s.kind == SinkKind::RowReduce || s.kind == SinkKind::RowTransform) &&
                can_repeat_in_rows(t, s.domain)));
     default:
@@ -67,11 +59,6 @@ bool Planner::can_run_in_rows(const Sink& s, const Domain& rows) const {
   if (s.kind == SinkKind::RowTransform || s.kind == SinkKind::RowPlaces) return s.domain == rows;
   return s.kind == SinkKind::Store && s.compaction < 0 &&
          (s.domain == rows || is_flat_view(s.domain.extent, rows));
-}
-
-bool Planner::can_join_rows(const Sink& s, const Domain& rows) const {
-  return rows.kind == kir::GroupKind::Row && s.domain.kind == kir::GroupKind::Tile &&
-         can_run_in_rows(s, rows);
 }
 
 bool Planner::can_repeat_in_rows(const Sink& stored, const Domain& rows) const {
@@ -129,9 +116,14 @@ bool Planner::leave_chip(std::vector<Edge>& edges, int level) {
     has_changed |= e.is_on_chip;
     e.is_on_chip = false;
     if (e.kind != Edge::Kind::Value) continue;
-    const int stored = stored_form(e.from, e.result);
-    has_changed |= stored != e.from;
-    e.from = stored;
+    const auto& from = plan_.sinks[e.from];
+    if (!is_store_of_barrier_possible(from.kind)) continue;
+    // The Store sink with the result, which is made now if there is none.
+    const auto v = cx_.op(from.op).results[e.result];
+    const auto known = plan_.stored.find(v.index());
+    e.from = known != plan_.stored.end() ? known->second
+                                         : add_store({v, rt::kNoIndex, false}, name(v, "kept"));
+    has_changed = true;
   }
   return has_changed;
 }

@@ -13,6 +13,69 @@ namespace cinch::codegen {
 using ir::OpKind;
 using ir::ValueId;
 
+namespace {
+
+bool has_checks(const FunctionContext& cx, ir::OpId op_id) {
+  const auto& op = cx.op(op_id);
+  if (ir::op_info(op.kind).effect == ir::Effect::Check) return true;
+  return std::ranges::any_of(op.regions, [&](ir::RegionId region) {
+    return std::ranges::any_of(cx.fn.regions[region.index()].ops,
+                               [&](ir::OpId inner) { return has_checks(cx, inner); });
+  });
+}
+
+class Liveness {
+ public:
+  Liveness(const FunctionContext& cx, const std::vector<ir::OpId>& ops, std::vector<ValueId> wanted)
+      : cx_(cx), ops_(ops), work_(std::move(wanted)) {}
+
+  std::set<std::uint32_t> find() {
+    for (const auto op_id : ops_) {
+      const auto& op = cx_.op(op_id);
+      // The first op that finds a count comes before all uses of it.
+      if (op.kind == OpKind::nonzero) finds_count_.try_emplace(op.attrs.index, op_id);
+    }
+    for (const auto op_id : ops_) {
+      if (has_checks(cx_, op_id)) mark(op_id);
+    }
+    while (!work_.empty()) {
+      const auto v = work_.back();
+      work_.pop_back();
+      mark(cx_.value(v).def);
+    }
+    return std::move(live_);
+  }
+
+ private:
+  void mark(ir::OpId op_id) {
+    if (!live_.insert(op_id.index()).second) return;
+    for_each_used_value(cx_.fn, op_id, [&](ValueId v) { work_.push_back(v); });
+    const auto& op = cx_.op(op_id);
+    mark_counts(op.attrs.size);
+    if (op.kind == OpKind::count_value) mark_count(op.attrs.index);
+    for (const auto r : op.results) {
+      const ir::Type& type = cx_.value(r).type;
+      for (int d = 0; d < type.rank; ++d) mark_counts(type.dims[d]);
+    }
+  }
+  // A use of a counted size needs the selection that finds the count.
+  void mark_counts(HostExprId size) {
+    for (const auto count : cx_.program.exprs().counts_of(size)) mark_count(count);
+  }
+  void mark_count(std::uint64_t count) {
+    const auto found = finds_count_.find(count);
+    if (found != finds_count_.end()) work_.push_back(cx_.op(found->second).results[0]);
+  }
+
+  const FunctionContext& cx_;
+  const std::vector<ir::OpId>& ops_;
+  std::vector<ValueId> work_;
+  std::set<std::uint32_t> live_;
+  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> its first nonzero
+};
+
+}  // namespace
+
 Planner::Planner(FunctionContext& cx, ir::RegionId region,
                  const std::vector<StoreRequest>& requests, const std::vector<ValueId>& chosen,
                  std::size_t num_long)
@@ -28,14 +91,16 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   std::vector<ValueId> wanted;
   wanted.reserve(requests_.size());
   for (const auto& [value, unused] : requests_) wanted.emplace_back(std::size_t{value});
-  live_ = find_live(cx_, ops_, std::move(wanted));
+  live_ = Liveness(cx_, ops_, std::move(wanted)).find();
   find_last_reads();
   for (const auto op_id : ops_) {
     if (!live_.contains(op_id.index())) continue;
     if (ir::is_sweep(cx_.op(op_id).kind)) add_sink_of(op_id);
     for (const auto result : cx_.op(op_id).results) {
       add_requested_stores(result);
-      if (is_worth_a_store(result))
+      if (!chosen_.contains(result.index()) || plan_.stored.contains(result.index())) continue;
+      // Stores of long work need no permission: without them, compiling would take too long.
+      if (plan_.long_work.contains(result.index()) || pc_.steps.may_take())
         add_store({result, rt::kNoIndex, false}, name(result, "shared"));
     }
   }
@@ -46,12 +111,6 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   if (flag_nonfinite) add_nonfinite();
   group();
   return std::move(plan_);
-}
-
-// Stores of long work need no permission: without them, compiling would take too long.
-bool Planner::is_worth_a_store(ValueId v) {
-  if (!chosen_.contains(v.index()) || plan_.stored.contains(v.index())) return false;
-  return plan_.long_work.contains(v.index()) || pc_.steps.may_take();
 }
 
 int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {
@@ -242,14 +301,6 @@ void Planner::join_rows() {
   std::erase_if(plan_.kernels, [](const KernelPlan& k) { return k.sinks.empty(); });
 }
 
-bool Planner::only_stores_vectors(const KernelPlan& kernel) const {
-  return kernel.domain.kind == kir::GroupKind::Tile &&
-         std::all_of(kernel.sinks.begin(), kernel.sinks.end(), [&](int id) {
-           const auto& s = plan_.sinks[id];
-           return s.kind == SinkKind::Store && s.compaction < 0 && !s.is_row_level;
-         });
-}
-
 KernelPlan* Planner::first_reader(const KernelPlan& stores) {
   // Kernels that come after the stores must stay after them; the first such kernels must take them
   // in.
@@ -272,7 +323,13 @@ KernelPlan* Planner::first_reader(const KernelPlan& stores) {
 
 void Planner::delay_stores() {
   for (auto& stores : plan_.kernels) {
-    if (!only_stores_vectors(stores)) continue;
+    const bool only_stores_vectors =
+        stores.domain.kind == kir::GroupKind::Tile &&
+        std::ranges::all_of(stores.sinks, [&](int id) {
+          const auto& s = plan_.sinks[id];
+          return s.kind == SinkKind::Store && s.compaction < 0 && !s.is_row_level;
+        });
+    if (!only_stores_vectors) continue;
     KernelPlan* reader = first_reader(stores);
     if (reader == nullptr || !pc_.steps.may_take()) continue;
     for (const int id : stores.sinks) plan_.sinks[id].level = reader->level;
@@ -291,9 +348,12 @@ void Planner::host_nonfinite(int id) {
   for (auto& k : plan_.kernels) {
     const auto& first = plan_.sinks[k.sinks.front()];
     if (first.op.is_valid() && has_collective(cx_.fn, first.op)) break;
-    const bool fits =
-        k.domain == s.domain || (k.domain.kind == kir::GroupKind::Row &&
-                                 is_flat_view(extent, k.domain) && can_feed_rows_kernel(k));
+    const auto can_feed = [&](int other) {
+      return plan_.sinks[other].kind != SinkKind::RowReduce || can_feed_rows(plan_.sinks[other]);
+    };
+    const bool fits = k.domain == s.domain ||
+                      (k.domain.kind == kir::GroupKind::Row && is_flat_view(extent, k.domain) &&
+                       std::ranges::all_of(k.sinks, can_feed));
     if (!fits || !pc_.steps.may_take()) continue;
     s.domain = k.domain;
     s.level = k.level;
@@ -301,85 +361,6 @@ void Planner::host_nonfinite(int id) {
     return;
   }
   plan_.kernels.insert(plan_.kernels.begin(), {s.domain, 0, {id}});
-}
-
-bool Planner::can_feed_rows_kernel(const KernelPlan& k) const {
-  return std::none_of(k.sinks.begin(), k.sinks.end(), [&](int id) {
-    return plan_.sinks[id].kind == SinkKind::RowReduce && !can_feed_rows(plan_.sinks[id]);
-  });
-}
-
-// Planner: which operators of a region must run.
-
-namespace {
-
-using ir::OpKind;
-using ir::ValueId;
-
-bool has_checks(const FunctionContext& cx, ir::OpId op_id) {
-  const auto& op = cx.op(op_id);
-  if (ir::op_info(op.kind).effect == ir::Effect::Check) return true;
-  return std::ranges::any_of(op.regions, [&](ir::RegionId region) {
-    return std::ranges::any_of(cx.fn.regions[region.index()].ops,
-                               [&](ir::OpId inner) { return has_checks(cx, inner); });
-  });
-}
-
-class Liveness {
- public:
-  Liveness(const FunctionContext& cx, const std::vector<ir::OpId>& ops, std::vector<ValueId> wanted)
-      : cx_(cx), ops_(ops), work_(std::move(wanted)) {}
-
-  std::set<std::uint32_t> find() {
-    for (const auto op_id : ops_) {
-      const auto& op = cx_.op(op_id);
-      // The first op that finds a count comes before all uses of it.
-      if (op.kind == OpKind::nonzero) finds_count_.try_emplace(op.attrs.index, op_id);
-    }
-    for (const auto op_id : ops_) {
-      if (has_checks(cx_, op_id)) mark(op_id);
-    }
-    while (!work_.empty()) {
-      const auto v = work_.back();
-      work_.pop_back();
-      mark(cx_.value(v).def);
-    }
-    return std::move(live_);
-  }
-
- private:
-  void mark(ir::OpId op_id) {
-    if (!live_.insert(op_id.index()).second) return;
-    for_each_used_value(cx_.fn, op_id, [&](ValueId v) { work_.push_back(v); });
-    const auto& op = cx_.op(op_id);
-    mark_counts(op.attrs.size);
-    if (op.kind == OpKind::count_value) mark_count(op.attrs.index);
-    for (const auto r : op.results) {
-      const ir::Type& type = cx_.value(r).type;
-      for (int d = 0; d < type.rank; ++d) mark_counts(type.dims[d]);
-    }
-  }
-  // A use of a counted size needs the selection that finds the count.
-  void mark_counts(HostExprId size) {
-    for (const auto count : cx_.program.exprs().counts_of(size)) mark_count(count);
-  }
-  void mark_count(std::uint64_t count) {
-    const auto found = finds_count_.find(count);
-    if (found != finds_count_.end()) work_.push_back(cx_.op(found->second).results[0]);
-  }
-
-  const FunctionContext& cx_;
-  const std::vector<ir::OpId>& ops_;
-  std::vector<ValueId> work_;
-  std::set<std::uint32_t> live_;
-  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> its first nonzero
-};
-
-}  // namespace
-
-std::set<std::uint32_t> find_live(const FunctionContext& cx, const std::vector<ir::OpId>& ops,
-                                  std::vector<ValueId> wanted) {
-  return Liveness(cx, ops, std::move(wanted)).find();
 }
 
 }  // namespace cinch::codegen

@@ -271,10 +271,6 @@ const Domain& kernel_domain(const RegionPlan& plan, const Sink& sink);
 // shares the buffer. Sets FunctionContext::in_buffer.
 void give_places(FunctionContext& cx, RegionPlan& plan);
 
-// The operators, by index, that must run so that the values `wanted` exist and all checks are made.
-std::set<std::uint32_t> find_live(const FunctionContext& cx, const std::vector<ir::OpId>& ops,
-                                  std::vector<ir::ValueId> wanted);
-
 class Planner {
  public:
   // `chosen`: values of the region worth a store of their own. The first `num_long` of them are
@@ -286,8 +282,6 @@ class Planner {
  private:
   using ValueId = ir::ValueId;
 
-  // --- bookkeeping (plan_region.cpp) ---
-  bool is_worth_a_store(ValueId v);
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
   void add_requested_stores(ValueId v);
@@ -302,13 +296,9 @@ class Planner {
   void add_collective(ir::OpId op);
   void add_swept(ir::OpId op_id, SinkKind kind);
   void add_row_reduce(ir::OpId op_id);
-  // Is it a product of rows on chip with a square matrix of a constant size?
-  bool is_row_product(const ir::Op& op) const;
   void add_row_transform(ir::OpId op_id);
-  void add_row_places(ir::OpId op_id);
   void add_scan(ir::OpId op_id);
   void add_scatter_add(ir::OpId op_id);
-  void add_check_unique(ir::OpId op_id);
   void add_control(ir::OpId op_id);
   // Does the value of a matrix depend on row and column separately? A kernel over rows then saves
   // each element a division. If rows have constant length, kernels over tiles do, too.
@@ -321,8 +311,6 @@ class Planner {
   int add_store(const StoreRequest& r, std::string room = {}, bool is_read_later = true);
   void add_nonfinite();
 
-  // --- scatters (plan_scatter.cpp) ---
-  bool is_zero_fill(ValueId v) const;
   // The requested value that is the first elements of a scatter's result, perhaps converted, if
   // nothing else is read of that; otherwise the result itself.
   ValueId asked_part(const Sink& s) const;
@@ -330,26 +318,14 @@ class Planner {
   void make_where_asked(Sink& s);
   // The first requested buffer in which the value may be made.
   rt::BufferIndex whole_request(ValueId v) const;
-  // The requested buffer to which a scatter onto zeros may add directly, if its result is only
-  // added to a buffer.
-  rt::BufferIndex adding_request(ValueId v) const;
   void find_last_reads();
   void add_scatter(ir::OpId op_id);
   // The sink whose buffer the scatter changes: a Store of its base, or the scatter that made it.
   int source_of(ir::OpId op_id);
-  // May `op_id` change its base in place? Yes if all readers of the base, also through pulled
-  // operators, come before.
-  bool is_last_use(ValueId base, ir::OpId op_id) const;
 
-  // --- levels (plan_levels.cpp) ---
-  // The Store sink with the result of a row reduction, running sum or selection (made now if there
-  // is none).
-  int stored_form(int sink, std::uint32_t result);
   bool can_share_kernel(const Sink& s, const Edge& e) const;
   bool can_feed_rows(const Sink& t) const;
   bool can_run_in_rows(const Sink& s, const Domain& rows) const;
-  // May a plain store over a vector run in a kernel over its rows?
-  bool can_join_rows(const Sink& s, const Domain& rows) const;
   // May sinks of a kernel over rows recompute what a store over a vector computes?
   bool can_repeat_in_rows(const Sink& stored, const Domain& rows) const;
   // Decides which edges of a sink stay on chip, and from them its level, phase and domain.
@@ -373,13 +349,11 @@ class Planner {
   // Delays a kernel that only stores to the first kernel that reads the stored value over the same
   // elements: one sweep instead of two.
   void delay_stores();
-  bool only_stores_vectors(const KernelPlan& kernel) const;
   // The kernel that `stores` may join, or none.
   KernelPlan* first_reader(const KernelPlan& stores);
   // Puts the non-finite check in the first kernel that sweeps the gradient. If ranks meet, that is
   // a kernel before they first do, so that no rank sends results of such a gradient.
   void host_nonfinite(int id);
-  bool can_feed_rows_kernel(const KernelPlan& k) const;
 
   const ir::Type& type(ValueId v) const { return cx_.value(v).type; }
   bool is_flat_view(HostExprId extent, const Domain& rows) const {

@@ -11,13 +11,6 @@ namespace cinch::codegen {
 using ir::OpKind;
 using ir::ValueId;
 
-bool Planner::is_zero_fill(ValueId v) const {
-  const auto& op = cx_.def(v);
-  if (op.kind != OpKind::fill) return false;
-  const auto& scalar = cx_.def(op.operands[0]);
-  return scalar.kind == OpKind::const_scalar && scalar.attrs.bits == 0;
-}
-
 // Operators that hand on the first elements of an array in row-major order are followed to the
 // value that is requested. Zeros behind the last element are no obstacle: the buffer begins as
 // zeros. Nor are conversions of what is set, since they keep zeros.
@@ -43,8 +36,12 @@ ValueId Planner::asked_part(const Sink& s) const {
 void Planner::make_where_asked(Sink& s) {
   const auto result = cx_.op(s.op).results[0], part = asked_part(s);
   if (s.kind == SinkKind::Scatter) {
-    s.buffer = adding_request(part);
-    s.adds_to_buffer = s.buffer != rt::kNoIndex;
+    // A scatter onto zeros may add directly to the requested buffer, if its result is only added to
+    // a buffer.
+    const auto it = requests_.find(part.index());
+    s.adds_to_buffer = it != requests_.end() && it->second.size() == 1 &&
+                       it->second[0].adds_to_buffer && !users_.contains(part.index());
+    if (s.adds_to_buffer) s.buffer = it->second[0].buffer;
   }
   if (!s.adds_to_buffer) s.buffer = whole_request(part);
   if (part == result || s.buffer == rt::kNoIndex) return;
@@ -65,13 +62,6 @@ rt::BufferIndex Planner::whole_request(ValueId v) const {
            pc_.buffer(r.buffer).dtype == type(v).dtype && !is_bool(type(v).dtype);
   });
   return fits == it->second.end() ? rt::kNoIndex : fits->buffer;
-}
-
-rt::BufferIndex Planner::adding_request(ValueId v) const {
-  const auto it = requests_.find(v.index());
-  const bool is_only_added = it != requests_.end() && it->second.size() == 1 &&
-                             it->second[0].adds_to_buffer && !users_.contains(v.index());
-  return is_only_added ? it->second[0].buffer : rt::kNoIndex;
 }
 
 // A pulled operator reads where its result is read. A value that must end in a buffer is read where
@@ -108,12 +98,6 @@ void Planner::find_last_reads() {
   }
 }
 
-bool Planner::is_last_use(ValueId base, ir::OpId op_id) const {
-  const auto at = order_.at(op_id.index());
-  const auto read = last_read_.find(base.index());
-  return (read == last_read_.end() || read->second < at) && last_base_.at(base.index()) == at;
-}
-
 int Planner::source_of(ir::OpId op_id) {
   const auto base = cx_.op(op_id).operands[0];
   if (chosen_.contains(base.index())) {
@@ -127,7 +111,13 @@ int Planner::source_of(ir::OpId op_id) {
   const bool is_free = made != plan_.sink_of_op.end() &&
                        plan_.sinks[made->second].kind == SinkKind::Scatter &&
                        plan_.sinks[made->second].buffer == rt::kNoIndex;
-  if (is_free && is_last_use(base, op_id) && pc_.steps.may_take()) return made->second;
+  // The op may change its base in place if all readers of the base, also through pulled operators,
+  // come before.
+  const auto at = order_.at(op_id.index());
+  const auto read = last_read_.find(base.index());
+  const bool is_last_use = is_free && (read == last_read_.end() || read->second < at) &&
+                           last_base_.at(base.index()) == at;
+  if (is_last_use && pc_.steps.may_take()) return made->second;
   return add_store({base, rt::kNoIndex, false}, "scattered", false);
 }
 
@@ -137,7 +127,9 @@ void Planner::add_scatter(ir::OpId op_id) {
   Sink s{
       .kind = SinkKind::Scatter, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[2])))};
   std::vector<Edge> before;
-  if (is_zero_fill(base)) {
+  const auto& made = cx_.def(base);
+  const auto* scalar = made.kind == OpKind::fill ? &cx_.def(made.operands[0]) : nullptr;
+  if (scalar && scalar->kind == OpKind::const_scalar && scalar->attrs.bits == 0) {
     make_where_asked(s);
     s.zero_first = !s.adds_to_buffer;
   } else {
@@ -173,7 +165,14 @@ class Places {
   Places(FunctionContext& cx, RegionPlan& plan) : cx_(cx), pc_(cx.program), plan_(plan) {}
 
   void give() {
-    for (int id = 0; id < num_sinks(); ++id) join(id);
+    // A shared place has the name of its last scatter, and is the requested buffer if one is
+    // requested.
+    for (int id = 0; id < num_sinks(); ++id) {
+      const Sink& s = plan_.sinks[id];
+      if (!works_in_source(s)) continue;
+      plan_.sinks[first_in_place(id)].buffer = s.buffer;
+      last_scatter_[first_in_place(id)] = id;
+    }
     for (int id = 0; id < num_sinks(); ++id) give_to(id);
   }
 
@@ -185,16 +184,6 @@ class Places {
   int first_in_place(int id) const {
     while (works_in_source(plan_.sinks[id])) id = plan_.sinks[id].source;
     return id;
-  }
-
-  // The shared place has the name of its last scatter, and is the requested buffer if one is
-  // requested.
-  void join(int id) {
-    const Sink& s = plan_.sinks[id];
-    if (!works_in_source(s)) return;
-    Sink& first = plan_.sinks[first_in_place(id)];
-    first.buffer = s.buffer;
-    last_scatter_[first_in_place(id)] = id;
   }
 
   rt::BufferIndex room(ir::ValueId v, const char* otherwise) {
@@ -235,20 +224,17 @@ class Places {
       case SinkKind::Control:
         return give_each(s, "carried");
       case SinkKind::Collective:
-        return give_collective(s);
+        s.results = {plan_.sinks[s.source].buffer};
+        for (std::size_t i = 0; i < cx_.op(s.op).results.size(); ++i) {
+          s.results.push_back(room(result(s, i), "received"));
+          cx_.in_buffer[result(s, i).index()] = s.results.back();
+        }
+        return;
       case SinkKind::Kept:
         cx_.in_buffer[result(s).index()] = plan_.sinks[s.source].buffer;
         return;
       default:
         return;
-    }
-  }
-
-  void give_collective(Sink& s) {
-    s.results = {plan_.sinks[s.source].buffer};
-    for (std::size_t i = 0; i < cx_.op(s.op).results.size(); ++i) {
-      s.results.push_back(room(result(s, i), "received"));
-      cx_.in_buffer[result(s, i).index()] = s.results.back();
     }
   }
 

@@ -1,5 +1,4 @@
 // Planner: the sinks of each kind of operator, and of stores.
-#include <algorithm>
 
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/kir.h"
@@ -17,13 +16,23 @@ void Planner::add_sink_of(ir::OpId op_id) {
   switch (op.kind) {
     case OpKind::reduce:
       return op.attrs.axis == ir::kAll ? add_swept(op_id, SinkKind::Reduce) : add_row_reduce(op_id);
-    case OpKind::matmul:
-      return is_row_product(op) ? add_row_transform(op_id) : add_row_reduce(op_id);
+    case OpKind::matmul: {
+      // A product of rows on chip with a square matrix of a constant size?
+      const auto& matrix = type(op.operands[1]);
+      const auto size = pc_.const_int(matrix.dims[0]);
+      const bool is_row_product = is_float(matrix.dtype) && size && *size >= 1 &&
+                                  *size <= kir::kTileElems && pc_.is_const(matrix.dims[1], *size);
+      return is_row_product ? add_row_transform(op_id) : add_row_reduce(op_id);
+    }
     case OpKind::butterflies:
     case OpKind::mark_largest:
       return add_row_transform(op_id);
-    case OpKind::list_marked:
-      return add_row_places(op_id);
+    case OpKind::list_marked: {
+      const auto& marks = type(op.operands[0]);
+      Sink s{.kind = SinkKind::RowPlaces, .op = op_id, .domain = row(marks.dims[0], marks.dims[1])};
+      plan_.sink_of_op[op_id.index()] = add(std::move(s), {{op.operands[0], Align::Flat}});
+      return;
+    }
     case OpKind::scan:
       return add_scan(op_id);
     case OpKind::nonzero:
@@ -46,7 +55,9 @@ void Planner::add_sink_of(ir::OpId op_id) {
       plan_.sink_of_op[op_id.index()] = add({.kind = SinkKind::CheckHost, .op = op_id}, {});
       return;
     case OpKind::check_unique:
-      return add_check_unique(op_id);
+      plan_.sink_of_op[op_id.index()] =
+          add({.kind = SinkKind::CheckUnique, .op = op_id}, operands(op, Align::None));
+      return;
     case OpKind::if_else:
     case OpKind::for_loop:
     case OpKind::while_loop:
@@ -118,20 +129,6 @@ void Planner::add_row_reduce(ir::OpId op_id) {
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, align));
 }
 
-bool Planner::is_row_product(const ir::Op& op) const {
-  const auto& matrix = type(op.operands[1]);
-  if (!is_float(matrix.dtype)) return false;
-  const auto size = pc_.const_int(matrix.dims[0]);
-  return size && *size >= 1 && *size <= kir::kTileElems && pc_.is_const(matrix.dims[1], *size);
-}
-
-void Planner::add_row_places(ir::OpId op_id) {
-  const ValueId marks = cx_.op(op_id).operands[0];
-  const auto& t = type(marks);
-  Sink s{.kind = SinkKind::RowPlaces, .op = op_id, .domain = row(t.dims[0], t.dims[1])};
-  plan_.sink_of_op[op_id.index()] = add(std::move(s), {{marks, Align::Flat}});
-}
-
 void Planner::add_row_transform(ir::OpId op_id) {
   const auto op = cx_.op(op_id);
   const auto& t = type(op.operands[0]);
@@ -170,11 +167,6 @@ void Planner::add_scatter_add(ir::OpId op_id) {
   if (is_in_any_order) s.kind = SinkKind::ScatterSum;
   make_where_asked(s);
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
-}
-
-void Planner::add_check_unique(ir::OpId op_id) {
-  plan_.sink_of_op[op_id.index()] =
-      add({.kind = SinkKind::CheckUnique, .op = op_id}, operands(cx_.op(op_id), Align::None));
 }
 
 void Planner::add_control(ir::OpId op_id) {

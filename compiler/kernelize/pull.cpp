@@ -32,18 +32,17 @@ KirValue KernelValues::pull(ir::ValueId v, const Place& place) {
   const Place at = type(v).rank == 0 ? uniform_place(b_.const_i64(0), false) : place;
   auto& memo = is_element_level(at) ? element_memo_ : uniform_memo_;
   if (const auto it = memo.find({v.index(), at}); it != memo.end()) return it->second;
-  const auto result = pull_now(v, at);
+  KirValue result;
+  if (const auto on_chip = pull_on_chip(v, at)) {
+    result = *on_chip;
+  } else if (const auto buffer = buffer_of(v)) {
+    b_.reads(*buffer, pc_.version_of(cx_.fn, v));
+    result = load(*buffer, type(v), at);
+  } else {
+    result = pull_op(cx_.def(v), v, at);
+  }
   (is_element_level(at) ? element_memo_ : uniform_memo_)[{v.index(), at}] = result;
   return result;
-}
-
-KirValue KernelValues::pull_now(ir::ValueId v, const Place& place) {
-  if (const auto on_chip = pull_on_chip(v, place)) return *on_chip;
-  if (const auto buffer = buffer_of(v)) {
-    b_.reads(*buffer, pc_.version_of(cx_.fn, v));
-    return load(*buffer, type(v), place);
-  }
-  return pull_op(cx_.def(v), v, place);
 }
 
 // The buffer of a value for the current sink, if it has one.
@@ -252,8 +251,6 @@ KirValue KernelValues::pull_draw(const ir::Op& op, ir::ValueId v, const Place& p
 
 // Pulling values: the operators that only move elements.
 
-using ir::OpKind;
-using kir::ComputeType;
 using KirValue = kir::ValueId;
 
 KirValue KernelValues::pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place) {
@@ -318,13 +315,6 @@ KirValue KernelValues::pull_chunk(const ir::Op& op, ir::ValueId v, const Place& 
 
 // --- packing inside a program --------------------------------------------------------------------
 
-// The low bits of an integer are those of its two's complement: a conversion of a negative number
-// to an unsigned type would saturate.
-KirValue KernelValues::bits_of_integer(KirValue value, DType dtype) {
-  if (!is_signed_int(dtype)) return b_.convert(value, ComputeType::U64);
-  return b_.bitcast(b_.convert(value, ComputeType::I64), kI64, kU64);
-}
-
 // Byte p of a packed array holds bits 8p … 8p + 7: parts of at most 8 / bits + 2 elements.
 KirValue KernelValues::pull_pack(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto bits = static_cast<std::int64_t>(op.attrs.bits);
@@ -345,7 +335,12 @@ KirValue KernelValues::pull_pack(const ir::Op& op, ir::ValueId v, const Place& p
     const auto is_there = at_level_of(place, [&] { return b_.lt(element, size); });
     const auto value = pull(x, {computed_index(place, element, is_there), {}, {}});
     sum = at_level_of(place, [&] {
-      const auto raw = b_.select(is_there, bits_of_integer(value, type(x).dtype), u64(0));
+      // The low bits of an integer are those of its two's complement: a conversion of a negative
+      // number to an unsigned type would saturate.
+      const auto raw_bits = is_signed_int(type(x).dtype)
+                                ? b_.bitcast(b_.convert(value, ComputeType::I64), kI64, kU64)
+                                : b_.convert(value, ComputeType::U64);
+      const auto raw = b_.select(is_there, raw_bits, u64(0));
       const auto low =
           b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
       const auto start = b_.mul(element, u64(static_cast<std::uint64_t>(bits)));

@@ -24,13 +24,6 @@ constexpr std::size_t kLongChain = 128;  // in operators
 constexpr std::size_t kFewSinks = 2;     // this many sinks may each compute a long chain
 constexpr std::size_t kMostLooked = 256;
 
-// Does the op read the operand at the place of its result?
-bool keeps_place(const ir::Op& op, std::size_t operand) {
-  const ir::Reads reads = ir::reads_of(op, operand);
-  return reads == ir::Reads::Pointwise || reads == ir::Reads::SameIndex ||
-         reads == ir::Reads::Index;
-}
-
 // Number of separate elements of an operand that an element of the result reads.
 std::size_t parts_of(const ir::Op& op) {
   const std::size_t bits = op.attrs.bits;
@@ -102,17 +95,16 @@ class RepeatedWork {
       }
       if (op.results.size() != 1 || !is_pulled(op.results[0])) continue;
       Places& places = places_[op.results[0].index()];
-      if (is_work(op.results[0], places.size()) && may_be_stored(op.results[0])) {
+      const ValueId v = op.results[0];
+      const std::size_t num_places = places.size();
+      const bool is_work = num_places * kMuchWork > kMostWork &&
+                           num_places * std::min(chain_length(v, kMuchWork), kMuchWork) > kMostWork;
+      if (is_work && may_be_stored(v)) {
         choose(op.results[0]);
         places = {swept_place(op.results[0])};
       }
       hand_on(id, Places(places));
     }
-  }
-
-  bool is_work(ValueId v, std::size_t num_places) const {
-    return num_places * kMuchWork > kMostWork &&
-           num_places * std::min(chain_length(v, kMuchWork), kMuchWork) > kMostWork;
   }
 
   void hand_on(ir::OpId id, const Places& places) {
@@ -121,7 +113,9 @@ class RepeatedWork {
       Places& to = places_[op.operands[i].index()];
       if (to.size() > kMostPlaces) continue;  // already enough to be chosen
       for (const auto place : places) {
-        if (keeps_place(op, i)) {
+        const ir::Reads reads = ir::reads_of(op, i);
+        if (reads == ir::Reads::Pointwise || reads == ir::Reads::SameIndex ||
+            reads == ir::Reads::Index) {
           to.insert(place);
           continue;
         }
@@ -158,17 +152,13 @@ class RepeatedWork {
     return length;
   }
 
-  // One element for each row: sweeps over whole rows compute it once per row.
-  bool is_column(ValueId v) const {
-    const ir::Type& type = cx_.value(v).type;
-    const auto& exprs = cx_.program.exprs();
-    return type.rank == 2 && !exprs.is_const(type.dims[0]) &&
-           ir::constant_size(exprs, type.dims[1]) == 1;
-  }
-
   // Sinks that pull `v`, counted up to a few.
   std::size_t num_sinks(ValueId v) const {
-    const bool has_one_a_row = is_column(v);
+    // One element for each row: sweeps over whole rows compute it once per row.
+    const ir::Type& type = cx_.value(v).type;
+    const auto& exprs = cx_.program.exprs();
+    const bool has_one_a_row = type.rank == 2 && !exprs.is_const(type.dims[0]) &&
+                               ir::constant_size(exprs, type.dims[1]) == 1;
     std::unordered_set<std::uint32_t> sinks, seen = {v.index()};
     std::deque<std::uint32_t> work = {v.index()};  // near ones first: a chain may be long
     std::size_t num_requests = 0;

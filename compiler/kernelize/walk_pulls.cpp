@@ -41,25 +41,15 @@ void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std
   }
 }
 
-bool is_one(const FunctionContext& cx, HostExprId id) {
-  return cx.program.is_const(id, 1);
-}
-
-bool same_shape(const ir::Type& a, const ir::Type& b) {
-  if (a.rank != b.rank) return false;
-  for (int i = 0; i < a.rank; ++i) {
-    if (!(a.dims[i] == b.dims[i])) return false;
-  }
-  return true;
-}
-
 // The alignment of an operand that broadcasts into `result`.
 Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result,
                       Align align) {
   if (operand.rank == 0) return Align::None;
-  if (same_shape(operand, result)) return align;
+  if (operand.rank == result.rank &&
+      std::equal(operand.dims, operand.dims + operand.rank, result.dims))
+    return align;
   if (operand.rank == 2 && align == Align::Flat && operand.dims[0] == result.dims[0] &&
-      is_one(cx, operand.dims[1])) {
+      cx.program.is_const(operand.dims[1], 1)) {
     return Align::Row;
   }
   return Align::None;
@@ -224,9 +214,6 @@ int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ValueId v
 }
 
 namespace {
-
-using ir::OpKind;
-using ir::ValueId;
 
 // A loop or branch that uses a value sweeps it an unknown number of times; this many are assumed.
 constexpr int kAssumedSweepsInControl = 4;

@@ -53,14 +53,6 @@ void add_import(const Analysis& analysis, const dsl::Diagnostic& diag, Fixes& fi
   }
 }
 
-// "`sparsify.topk` is declared here", of a name that several imports bring in.
-void add_qualifiers(const dsl::Diagnostic& diag, Fixes& fixes) {
-  for (const dsl::Note& note : diag.notes) {
-    const std::string name(quoted_in(note.text));
-    if (!name.empty()) fixes.push_back({"Change to `" + name + "`", diag.span, name});
-  }
-}
-
 // `e as T`, with parentheses if `e` would not be a single operand.
 void add_conversion(const Analysis& analysis, const dsl::Diagnostic& diag, Fixes& fixes) {
   const auto* type = diag.args.size() > 1 ? std::get_if<std::string>(&diag.args[1]) : nullptr;
@@ -109,7 +101,11 @@ Fixes fixes_of(const Analysis& analysis, const dsl::Diagnostic& diag) {
   add_import(analysis, diag, fixes);
   switch (diag.kind) {
     case dsl::DiagKind::AmbiguousName:
-      add_qualifiers(diag, fixes);
+      // "`sparsify.topk` is declared here", of a name that several imports bring in.
+      for (const dsl::Note& note : diag.notes) {
+        const std::string name(quoted_in(note.text));
+        if (!name.empty()) fixes.push_back({"Change to `" + name + "`", diag.span, name});
+      }
       break;
     case dsl::DiagKind::CannotConvert:
       add_conversion(analysis, diag, fixes);
@@ -159,18 +155,15 @@ namespace {
   throw RequestError{ErrorCode::RequestFailed, reason};
 }
 
-// Names in parts that the parser could not read would keep the old name.
-bool has_syntax_errors(const Analysis& analysis) {
-  return std::ranges::any_of(analysis.sink().all(), [&](const dsl::Diagnostic& diag) {
-    const bool is_of_syntax = diag.code().front() == 'L' || diag.code().front() == 'P';
-    return is_of_syntax && diag.span.file == analysis.source().id();
-  });
-}
-
 // The name under the cursor. For `value` in `wire { value }` that of the value: the field keeps its
 // name.
 NameUse name_to_change(const Query& query) {
-  if (has_syntax_errors(query.analysis)) refuse("the text has syntax errors");
+  // Names in parts that the parser could not read would keep the old name.
+  for (const dsl::Diagnostic& diag : query.analysis.sink().all()) {
+    const bool is_of_syntax = diag.code().front() == 'L' || diag.code().front() == 'P';
+    if (is_of_syntax && diag.span.file == query.analysis.source().id())
+      refuse("the text has syntax errors");
+  }
   const auto uses = query.analysis.names().uses_at(query.offset);
   if (uses.empty()) refuse("no name of the program is here");
   const NameUse use = uses.back();
@@ -192,57 +185,17 @@ bool is_name(const std::string& text) {
   return is_word && dsl::word_kind(text) == dsl::TokenKind::Name;
 }
 
-// In its own file a `fn` hides the operator with its name; in other files the operator hides it.
-void check_no_operator(const Declaration& decl, const std::string& name) {
-  const bool is_called = decl.kind == NameKind::Fn || decl.kind == NameKind::ExternFn;
-  if (is_called && sema::is_operator_name(name)) refuse("`" + name + "` is an operator");
-}
-
-bool overlap(Span a, Span b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
-// Would the new name mean something else at one of the uses, or hide it? Fields have separate
-// names.
-void check_free(const NameIndex& names, const Declaration& decl, const std::string& name) {
-  for (const Declaration& other : names.declarations) {
-    const bool are_fields = (other.kind == NameKind::Field) == (decl.kind == NameKind::Field);
-    if (other.name.text != name || !are_fields || !overlap(other.scope, decl.scope)) continue;
-    refuse("`" + name + "` is declared here already");
-  }
-}
-
-bool is_imported(const sema::FileUnit& unit, const std::string& name) {
-  return std::ranges::any_of(unit.imports, [&](const sema::ImportedFiles& import) {
-    return std::ranges::any_of(
-        import.files, [&](const sema::FileUnit* file) { return file->names.contains(name); });
-  });
-}
-
-// Another file that uses the name must not use the new one for something else.
-void check_free_in(const Analysis& other, const std::string& name) {
-  const auto has_name = [&](const Declaration& decl) {
-    return decl.kind != NameKind::Field && decl.name.text == name;
-  };
-  if (!std::ranges::any_of(other.names().declarations, has_name)) return;
-  refuse("`" + name + "` is declared in " + other.source().name() + " already");
-}
-
-std::string new_text(const Analysis& analysis, const NameUse& use, const Declaration& decl,
-                     const std::string& name) {
-  if (!use.is_shorthand) return name;
-  // `wire { value }` is short for `wire { value: value }`.
-  const std::string old(analysis.source().text(use.span));
-  return decl.kind == NameKind::Field ? name + ": " + old : old + ": " + name;
-}
-
 Json edits_of(const Analysis& analysis, const std::vector<NameUse>& uses, const Declaration& decl,
               const std::string& name) {
   const TextPositions positions(analysis.source().text());
   Json edits = Json::array();
   for (const NameUse& use : uses) {
-    edits.push_back({{"range", range_json(positions, use.span)},
-                     {"newText", new_text(analysis, use, decl, name)}});
+    // `wire { value }` is short for `wire { value: value }`.
+    const std::string old(analysis.source().text(use.span));
+    const std::string text = !use.is_shorthand              ? name
+                             : decl.kind == NameKind::Field ? name + ": " + old
+                                                            : old + ": " + name;
+    edits.push_back({{"range", range_json(positions, use.span)}, {"newText", text}});
   }
   return edits;
 }
@@ -263,18 +216,37 @@ Json rename(const Query& query, const std::string& name) {
   if (!is_name(name)) refuse("`" + name + "` cannot be a name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
-  check_no_operator(*decl, name);
-  check_free(query.analysis.names_of(*use.declared.unit), *decl, name);
-  if (decl->kind != NameKind::Field && is_imported(query.analysis.imports(), name))
-    refuse("`" + name + "` is imported here already");
+  // In its own file a `fn` hides the operator with its name; in other files the operator hides it.
+  const bool is_called = decl->kind == NameKind::Fn || decl->kind == NameKind::ExternFn;
+  if (is_called && sema::is_operator_name(name)) refuse("`" + name + "` is an operator");
+  // Would the new name mean something else at one of the uses, or hide it? Fields have separate
+  // names.
+  const bool is_field = decl->kind == NameKind::Field;
+  for (const Declaration& other : query.analysis.names_of(*use.declared.unit).declarations) {
+    const bool overlap = other.scope.begin < decl->scope.end && decl->scope.begin < other.scope.end;
+    if (other.name.text == name && (other.kind == NameKind::Field) == is_field && overlap)
+      refuse("`" + name + "` is declared here already");
+  }
+  for (const sema::ImportedFiles& import : query.analysis.imports().imports) {
+    for (const sema::FileUnit* file : import.files) {
+      if (!is_field && file->names.contains(name))
+        refuse("`" + name + "` is imported here already");
+    }
+  }
   Json changes = Json::object();
   changes[query.document.uri] =
       edits_of(query.analysis, uses_in(query.analysis, use.declared), *decl, name);
-  visit_other_files(query, use.declared, *decl,
-                    [&](const std::string& path, const Analysis& other, const auto& uses) {
-                      check_free_in(other, name);
-                      changes[uri_of_path(path)] = edits_of(other, uses, *decl, name);
-                    });
+  visit_other_files(
+      query, use.declared, *decl,
+      [&](const std::string& path, const Analysis& other, const auto& uses) {
+        // Another file that uses the name must not use the new one for something else.
+        const bool has_name =
+            std::ranges::any_of(other.names().declarations, [&](const Declaration& known) {
+              return known.kind != NameKind::Field && known.name.text == name;
+            });
+        if (has_name) refuse("`" + name + "` is declared in " + other.source().name() + " already");
+        changes[uri_of_path(path)] = edits_of(other, uses, *decl, name);
+      });
   return {{"changes", std::move(changes)}};
 }
 

@@ -1,7 +1,6 @@
 #include "compiler/lsp/features.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "dsl/diag/diag.h"
 #include "dsl/source/source.h"
@@ -32,12 +31,18 @@ class PlaceReader {
   PlaceReader(const dsl::SourceBuffer& source, dsl::DiagSink& sink)
       : source_(source), stream_(dsl::lex(source, sink)) {
     stream_.tokens.pop_back();  // the end of the file
-    for (std::size_t i = 0; i < stream_.tokens.size(); ++i) note_bracket(i);
+    for (std::size_t i = 0; i < stream_.tokens.size(); ++i) {
+      const TokenKind kind = stream_.tokens[i].kind;
+      if (is_opener(kind)) open_.push_back(i);
+      if (is_closer(kind) && !open_.empty()) open_.pop_back();
+    }
   }
 
   PlaceContext read() const {
     PlaceContext context;
-    if (is_in_comment() || is_in_string()) return context;
+    const bool is_in_string =
+        has_last(TokenKind::Invalid) && token(0)->text.starts_with('"') && !begins_line();
+    if (is_in_comment() || is_in_string) return context;
     if (read_import(context) || read_member(context)) return context;
     context.kind = kind_here();
     if (has_last(TokenKind::LParen) || has_last(TokenKind::Comma)) context.callee = callee();
@@ -59,12 +64,6 @@ class PlaceReader {
     return index < tokens.size() ? tokens[index].text : std::string_view();
   }
 
-  void note_bracket(std::size_t index) {
-    const TokenKind kind = stream_.tokens[index].kind;
-    if (is_opener(kind)) open_.push_back(index);
-    if (is_closer(kind) && !open_.empty()) open_.pop_back();
-  }
-
   bool begins_line() const {
     const std::uint32_t from = token(0) == nullptr ? 0 : token(0)->span.end;
     return token(0) == nullptr || source_.text().substr(from).find('\n') != std::string_view::npos;
@@ -76,10 +75,6 @@ class PlaceReader {
     const std::string_view rest = source_.text().substr(last.span.begin);
     if (last.kind != ast::CommentKind::Block) return rest.find('\n') == std::string_view::npos;
     return rest.find("*/", 2) == std::string_view::npos;
-  }
-
-  bool is_in_string() const {
-    return has_last(TokenKind::Invalid) && token(0)->text.starts_with('"') && !begins_line();
   }
 
   // `import`, `import std.`, `import std.family.`

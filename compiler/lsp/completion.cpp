@@ -58,7 +58,11 @@ class Completer {
         expressions(place);
         break;
       case PlaceKind::Type:
-        types();
+        for (const char* type :
+             {"bool", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "bf16", "f32",
+              "f64", "f8e4m3", "f8e5m2", "int", "uint", "compressor"})
+          add(type, Kind::Struct, 0);
+        names_in_scope();
         break;
       case PlaceKind::Member:
         members(place.base);
@@ -120,7 +124,10 @@ class Completer {
   void expressions(const PlaceContext& place) {
     if (!place.callee.empty()) arguments(place.callee);
     names_in_scope();
-    imported_names();
+    for (const sema::ImportedFiles& import : query_.analysis.imports().imports) {
+      add(import.qualifier, Kind::Module, 2, "import " + import.qualifier);
+      for (const sema::FileUnit* file : import.files) names_of_file(*file, 2);
+    }
     for (const std::string_view name : operator_names()) {
       const OperatorInfo info = find_operator(name).value_or(OperatorInfo());
       add(std::string(name), Kind::Function, 3, info.signature, info.meaning);
@@ -141,13 +148,6 @@ class Completer {
       const bool is_of_file = decl.scope == query_.analysis.source().whole();
       if (!is_seen || is_in_wire || (is_wanted && !is_wanted(decl))) continue;
       add_declaration(query_.analysis.root(), decl, is_of_file ? 1 : 0);
-    }
-  }
-
-  void imported_names() {
-    for (const sema::ImportedFiles& import : query_.analysis.imports().imports) {
-      add(import.qualifier, Kind::Module, 2, "import " + import.qualifier);
-      for (const sema::FileUnit* file : import.files) names_of_file(*file, 2);
     }
   }
 
@@ -206,13 +206,6 @@ class Completer {
       }
     }
     return files;
-  }
-
-  void types() {
-    for (const char* type : {"bool", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16",
-                             "bf16", "f32", "f64", "f8e4m3", "f8e5m2", "int", "uint", "compressor"})
-      add(type, Kind::Struct, 0);
-    names_in_scope();
   }
 
   void members(const std::string& base) {

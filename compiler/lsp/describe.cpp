@@ -163,17 +163,14 @@ std::string per_element(std::int64_t bytes) {
   return fmt::format("{:.4g} B", static_cast<double>(bytes) / static_cast<double>(kElements));
 }
 
-std::string sweeps_text(std::size_t count) {
-  return fmt::format("{} sweep{}", count, count == 1 ? "" : "s");
-}
-
 std::string entry_text(const Compiled& compiled, ir::FunctionKind kind, std::string_view name) {
   const auto sweeps = sweeps_of(compiled, kind);
   if (!sweeps) return "";
   const analysis::SweepBytes bytes = sweeps->bytes();
-  return fmt::format("\n- {} moves at least {} read and {} written per element, in {}", name,
-                     per_element(bytes.read), per_element(bytes.written),
-                     sweeps_text(sweeps->sweeps.size()));
+  const std::size_t count = sweeps->sweeps.size();
+  return fmt::format("\n- {} moves at least {} read and {} written per element, in {} sweep{}",
+                     name, per_element(bytes.read), per_element(bytes.written), count,
+                     count == 1 ? "" : "s");
 }
 
 // "`gradient` 4 B, `residual` 4 B"

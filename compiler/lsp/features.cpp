@@ -116,11 +116,6 @@ Json hover(const Query& query) {
 
 namespace {
 
-std::string qualifier_of(const ast::Import& import) {
-  if (!import.is_file()) return import.path.back().text;
-  return std::filesystem::path(import.file).stem().string();
-}
-
 // An `import` under the cursor leads to the files that it brings in.
 Json imported_files(const Query& query) {
   Json list = Json::array();
@@ -130,8 +125,11 @@ Json imported_files(const Query& query) {
     const Span span = tree[id].span;
     const bool is_here = span.begin <= query.offset && query.offset <= span.end;
     if (import == nullptr || !is_here) continue;
+    const std::string qualifier = import->is_file()
+                                      ? std::filesystem::path(import->file).stem().string()
+                                      : import->path.back().text;
     for (const sema::ImportedFiles& found : query.analysis.imports().imports) {
-      if (found.qualifier != qualifier_of(*import)) continue;
+      if (found.qualifier != qualifier) continue;
       for (const sema::FileUnit* file : found.files) {
         list.push_back(location_json(*file->source, {file->source->id(), 0, 0}));
       }
@@ -270,11 +268,6 @@ Json wire_fields(const Query& query, const ast::WireItem& wire) {
   return list;
 }
 
-std::string_view method_name(ast::MethodKind kind) {
-  constexpr std::string_view kNames[] = {"encode", "decode", "finish", "sync"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 // Null for items without a name of their own.
 Json item_symbol(const Query& query, const ast::Item& item) {
   if (const auto* node = std::get_if<ast::Const>(&item.node))
@@ -286,8 +279,9 @@ Json item_symbol(const Query& query, const ast::Item& item) {
     return symbol_json(query, node->name.text, Symbol::Property, item.span, node->name.span,
                        "state");
   if (const auto* node = std::get_if<ast::Method>(&item.node)) {
-    return symbol_json(query, std::string(method_name(node->kind)), Symbol::Method, item.span,
-                       node->keyword_span);
+    constexpr const char* kNames[] = {"encode", "decode", "finish", "sync"};
+    return symbol_json(query, kNames[static_cast<std::size_t>(node->kind)], Symbol::Method,
+                       item.span, node->keyword_span);
   }
   const auto* wire = std::get_if<ast::WireItem>(&item.node);
   if (wire == nullptr) return {};
@@ -351,12 +345,6 @@ Json inlay_hints(const Query& query, std::uint32_t end) {
 
 namespace {
 
-// DiagnosticSeverity of the protocol.
-int severity_number(dsl::Severity severity) {
-  if (severity == dsl::Severity::Error) return 1;
-  return severity == dsl::Severity::Warning ? 2 : 3;
-}
-
 // Labels and notes with a place.
 Json related_json(const Analysis& analysis, const dsl::Diagnostic& diag) {
   Json list = Json::array();
@@ -386,7 +374,11 @@ std::string text_with_notes(const dsl::Diagnostic& diag) {
 
 Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
                      const dsl::Diagnostic& diag) {
-  Json json = {{"severity", severity_number(diag.severity())},
+  // DiagnosticSeverity of the protocol.
+  const int severity = diag.severity() == dsl::Severity::Error     ? 1
+                       : diag.severity() == dsl::Severity::Warning ? 2
+                                                                   : 3;
+  Json json = {{"severity", severity},
                {"code", diag.code()},
                {"source", "cinch"},
                {"message", rt::visible_text(text_with_notes(diag))}};

@@ -92,22 +92,18 @@ class NameWalker {
  private:
   using Scope = std::map<std::string, std::size_t, std::less<>>;  // name: declaration
 
-  // ---- declarations, items and methods (name_walker_items.cpp)
-  void declare_in_file(const ast::Decl& decl);
   void walk_decl(const ast::Decl& decl);
   void walk_fn(const ast::IdRange<ast::ParamId>& params, ast::TypeId result, ast::BlockId body,
                Span scope);
   void declare_generic_sizes(ast::TypeId id, Span scope);
   void walk_compressor(const ast::Compressor& node, Span scope);
   void walk_params(const ast::IdRange<ast::ParamId>& params, Span scope);
-  void declare_words(const ast::Param& param, Span scope);
   void declare_items(const ast::Compressor& node, Span scope);
   void declare_wire(const ast::WireItem& wire, Span scope);
   void walk_item(const ast::Item& item);
   void walk_wire(const ast::WireItem& wire);
   void walk_method(const ast::Method& method, Span scope);
   void walk_claim(ast::ExprId id);
-  void walk_again(const ast::Again& node);
 
   // ---- expressions, statements and types (name_walker.cpp)
   void expr(ast::ExprId id);
@@ -116,8 +112,6 @@ class NameWalker {
   void labels(const ast::Call& node, const NamePlace& called);
   void field(const ast::FieldRef& node);
   void wire_literal(const ast::WireLiteral& node);
-  void lambda(const ast::Lambda& node, Span span);
-  void if_expr(const ast::If& node);
   void type(ast::TypeId id);
   void interval(ast::IntervalId id);
   void block(ast::BlockId id);

@@ -138,14 +138,21 @@ void NameWalker::expr(ast::ExprId id) {
       expr(e.lhs);
       expr(e.rhs);
     } else if constexpr (std::is_same_v<Node, ast::Lambda>) {
-      lambda(e, node.span);
+      scopes_.emplace_back();
+      for (const ast::Name& param : e.params) {
+        bring_in(declare(NameKind::LambdaParameter, param, param.span, node.span));
+      }
+      expr(e.body);
+      scopes_.pop_back();
     } else if constexpr (std::is_same_v<Node, ast::ArrayLiteral> ||
                          std::is_same_v<Node, ast::Tuple>) {
       exprs(e.elements);
     } else if constexpr (std::is_same_v<Node, ast::WireLiteral>) {
       wire_literal(e);
     } else if constexpr (std::is_same_v<Node, ast::If>) {
-      if_expr(e);
+      expr(e.condition);
+      block(e.then);
+      expr(e.otherwise);
     } else if constexpr (std::is_same_v<Node, ast::BlockExpr>) {
       block(e.block);
     } else if constexpr (std::is_same_v<Node, ast::Paren>) {
@@ -153,12 +160,6 @@ void NameWalker::expr(ast::ExprId id) {
     }
   };
   std::visit(visit, node.node);
-}
-
-void NameWalker::if_expr(const ast::If& node) {
-  expr(node.condition);
-  block(node.then);
-  expr(node.otherwise);
 }
 
 void NameWalker::call(const ast::Call& node) {
@@ -235,15 +236,6 @@ void NameWalker::wire_literal(const ast::WireLiteral& node) {
     expr(init.value);
     if (init.is_shorthand && out_.uses.size() > num_uses) out_.uses.back().is_shorthand = true;
   }
-}
-
-void NameWalker::lambda(const ast::Lambda& node, Span span) {
-  scopes_.emplace_back();
-  for (const ast::Name& param : node.params) {
-    bring_in(declare(NameKind::LambdaParameter, param, param.span, span));
-  }
-  expr(node.body);
-  scopes_.pop_back();
 }
 
 // ---- types and statements

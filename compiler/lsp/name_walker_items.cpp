@@ -1,4 +1,5 @@
 // Names of a file's declarations and of a compressor's items; see name_index.h.
+#include <algorithm>
 #include <variant>
 
 #include "compiler/lsp/name_index.h"
@@ -13,10 +14,6 @@ NameKind kind_of(const ast::Decl& decl) {
   if (std::holds_alternative<ast::Fn>(decl.node)) return NameKind::Fn;
   if (std::holds_alternative<ast::ExternFn>(decl.node)) return NameKind::ExternFn;
   return NameKind::Compressor;
-}
-
-bool is_compressor_type(const ast::Module& tree, ast::TypeId type) {
-  return type.has_value() && std::holds_alternative<ast::CompressorType>(tree[type].node);
 }
 
 // From the first character of a declaration to where its body begins.
@@ -37,26 +34,18 @@ Span signature(const sema::FileUnit& unit, const ast::Decl& decl) {
   return span;
 }
 
-bool is_claim(std::string_view name) {
-  for (const sema::ClaimInfo& info : sema::all_claims()) {
-    if (info.name == name) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void NameWalker::walk_file() {
-  for (const ast::DeclId id : tree_.decls) declare_in_file(tree_[id]);
+  for (const ast::DeclId id : tree_.decls) {
+    const ast::Decl& decl = tree_[id];
+    const ast::Name* name = sema::declared_name(decl);
+    if (name == nullptr) continue;
+    const Span whole_file = unit_.source->whole();
+    const auto at = declare(kind_of(decl), *name, signature(unit_, decl), whole_file, decl.doc);
+    file_names_.try_emplace(name->text, at);
+  }
   for (const ast::DeclId id : tree_.decls) walk_decl(tree_[id]);
-}
-
-void NameWalker::declare_in_file(const ast::Decl& decl) {
-  const ast::Name* name = sema::declared_name(decl);
-  if (name == nullptr) return;
-  const Span whole_file = unit_.source->whole();
-  const auto at = declare(kind_of(decl), *name, signature(unit_, decl), whole_file, decl.doc);
-  file_names_.try_emplace(name->text, at);
 }
 
 void NameWalker::walk_decl(const ast::Decl& decl) {
@@ -109,24 +98,20 @@ void NameWalker::declare_generic_sizes(ast::TypeId id, Span scope) {
 void NameWalker::walk_params(const ast::IdRange<ast::ParamId>& params, Span scope) {
   for (const ast::ParamId id : tree_.list(params)) {
     const ast::Param& param = tree_[id];
-    declare_words(param, scope);
+    const auto* words = param.type ? std::get_if<ast::EnumType>(&tree_[param.type].node) : nullptr;
+    for (std::size_t i = 0; words != nullptr && i < words->names.size(); ++i) {
+      const ast::Name& word = words->names[i];
+      const std::size_t declared = declare(NameKind::Word, word, param.span, scope, param.doc);
+      // Several parameters may take one word: it leads to the first.
+      if (!find_local(word.text)) bring_in(declared);
+    }
     type(param.type);
     expr(param.initial);
     interval(param.range);
-    const NameKind kind =
-        is_compressor_type(tree_, param.type) ? NameKind::InnerCompressor : NameKind::Parameter;
-    bring_in(declare(kind, param.name, param.span, scope, param.doc));
-  }
-}
-
-// Several parameters may take one word: it leads to the first.
-void NameWalker::declare_words(const ast::Param& param, Span scope) {
-  if (!param.type) return;
-  const auto* words = std::get_if<ast::EnumType>(&tree_[param.type].node);
-  if (words == nullptr) return;
-  for (const ast::Name& word : words->names) {
-    const std::size_t declared = declare(NameKind::Word, word, param.span, scope, param.doc);
-    if (!find_local(word.text)) bring_in(declared);
+    const bool is_inner =
+        param.type && std::holds_alternative<ast::CompressorType>(tree_[param.type].node);
+    bring_in(declare(is_inner ? NameKind::InnerCompressor : NameKind::Parameter, param.name,
+                     param.span, scope, param.doc));
   }
 }
 
@@ -186,7 +171,10 @@ void NameWalker::walk_item(const ast::Item& item) {
     } else if constexpr (std::is_same_v<Node, ast::Claims>) {
       for (const ast::ExprId claim : tree_.list(node.claims)) walk_claim(claim);
     } else if constexpr (std::is_same_v<Node, ast::Again>) {
-      walk_again(node);
+      // `exact` is no name there.
+      const auto* name =
+          node.carrier ? std::get_if<ast::NameRef>(&tree_[node.carrier].node) : nullptr;
+      if (name == nullptr || name->name.text != "exact") expr(node.carrier);
     }
   };
   std::visit(visit, item.node);
@@ -228,17 +216,14 @@ void NameWalker::walk_claim(ast::ExprId id) {
   const auto* called = std::get_if<ast::Call>(&node.node);
   const ast::Expr& head = called != nullptr ? tree_[called->callee] : node;
   const auto* name = std::get_if<ast::NameRef>(&head.node);
-  if (name == nullptr || !is_claim(name->name.text)) return expr(id);
+  const bool is_claim =
+      name != nullptr && std::ranges::any_of(sema::all_claims(), [&](const sema::ClaimInfo& info) {
+        return info.name == name->name.text;
+      });
+  if (!is_claim) return expr(id);
   out_.words.push_back({name->name.span, WordKind::Claim});
   if (called == nullptr) return;
   for (const ast::ArgId arg : tree_.list(called->args)) expr(tree_[arg].value);
-}
-
-// `exact` is no name there.
-void NameWalker::walk_again(const ast::Again& node) {
-  if (!node.carrier) return;
-  const auto* name = std::get_if<ast::NameRef>(&tree_[node.carrier].node);
-  if (name == nullptr || name->name.text != "exact") expr(node.carrier);
 }
 
 }  // namespace cinch::lsp

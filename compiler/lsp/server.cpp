@@ -9,9 +9,9 @@
 #include <map>
 #include <utility>
 
+#include "compiler/lsp/analysis.h"
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/protocol/json.h"
-#include "compiler/lsp/analysis.h"
 
 namespace cinch::lsp {
 
@@ -33,13 +33,6 @@ Json capabilities() {
           {"completionProvider", {{"triggerCharacters", {".", ":"}}}},
           {"codeActionProvider", {{"codeActionKinds", {"quickfix"}}}},
           {"renameProvider", {{"prepareProvider", true}}}};
-}
-
-// Can the editor watch files that the server names after it was initialized?
-bool watches_files(const Json& params) {
-  static const Json::json_pointer kPath(
-      "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration");
-  return params.is_object() && params.value(kPath, Json(false)) == Json(true);
 }
 
 // The request that the editor tells of changes by other programs: of Cinch files, and of headers,
@@ -91,7 +84,8 @@ class Server {
     while (!is_over_ && !stream_.is_broken()) {
       if (!receive()) break;
       if (queue_.empty()) {
-        publish_next();
+        Document* document = workspace_.next_stale();
+        if (document != nullptr) check(*document);
         continue;
       }
       const Json message = std::move(queue_.front());
@@ -119,17 +113,13 @@ class Server {
       Json message = parse_message(*text);
       if (message.is_discarded()) {
         respond_error(nullptr, {ErrorCode::ParseError, "the message is not JSON, or too deep"});
-      } else if (is_cancellation(message)) {
+      } else if (message.is_object() && message.value("method", Json()) == "$/cancelRequest") {
         cancel(message);
       } else {
         queue_.push_back(std::move(message));
       }
     }
     return !is_at_end_ || !queue_.empty();
-  }
-
-  static bool is_cancellation(const Json& message) {
-    return message.is_object() && message.value("method", Json()) == "$/cancelRequest";
   }
 
   void cancel(const Json& message) {
@@ -172,16 +162,14 @@ class Server {
     const auto method = message["method"].get<std::string>();
     const Json params = message.value("params", Json::object());
     const auto id = message.find("id");
-    if (id != message.end()) return answer_checked(*id, method, params);
+    if (id != message.end()) {
+      if (id->is_string() || id->is_number()) return answer(*id, method, params);
+      return respond_error(nullptr, {ErrorCode::InvalidRequest, "an id is a number or a string"});
+    }
     const auto at = notifications_.find(method);
     if (at == notifications_.end() || (!is_initialized_ && method != "exit")) return;
     guarded([&] { at->second(params); },
             [&](const RequestError& error) { log(method + ": " + error.message); });
-  }
-
-  void answer_checked(const Json& id, const std::string& method, const Json& params) {
-    if (id.is_string() || id.is_number()) return answer(id, method, params);
-    respond_error(nullptr, {ErrorCode::InvalidRequest, "an id is a number or a string"});
   }
 
   void answer(const Json& id, const std::string& method, const Json& params) {
@@ -220,29 +208,21 @@ class Server {
 
   bool has_work() { return workspace_.next_stale() != nullptr; }
 
-  void publish_next() {
-    Document* document = workspace_.next_stale();
-    if (document != nullptr) check(*document);
-  }
-
   void check(Document& document) {
     if (!document.is_stale) return;
     guarded(
         [&] {
           workspace_.check(document);
-          publish(document, diagnostics(*document.analysis));
+          notify("textDocument/publishDiagnostics",
+                 {{"uri", document.uri},
+                  {"version", document.version},
+                  {"diagnostics", diagnostics(*document.analysis)}});
         },
         [&](const RequestError& error) {
           notify("window/showMessage",
                  {{"type", static_cast<int>(MessageType::Error)},
                   {"message", "cinch: a fault of the checker: " + error.message}});
         });
-  }
-
-  void publish(const Document& document, Json list) {
-    notify(
-        "textDocument/publishDiagnostics",
-        {{"uri", document.uri}, {"version", document.version}, {"diagnostics", std::move(list)}});
   }
 
   // ---- what the editor may say
@@ -262,7 +242,10 @@ class Server {
   Json initialize(const Json& params) {
     if (is_initialized_) throw RequestError{ErrorCode::InvalidRequest, "initialized already"};
     is_initialized_ = true;
-    watches_files_ = watches_files(params);
+    // Can the editor watch files that the server names after it was initialized?
+    const Json::json_pointer watching(
+        "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration");
+    watches_files_ = params.is_object() && params.value(watching, Json(false)) == Json(true);
     std::vector<std::string> folders;
     const Json given = params.value("workspaceFolders", Json());
     for (const Json& folder : given.is_array() ? given : Json::array()) {

@@ -122,26 +122,18 @@ AnalysisRequest Workspace::request(const std::string& path, std::string text) co
   return made;
 }
 
-namespace {
-
-// The lines of a text that import files, at their lines.
-std::string import_lines(const std::string& text) {
-  std::istringstream whole(text);
-  std::string lines;
-  for (std::string line; std::getline(whole, line);)
-    lines += (line.starts_with("import ") ? line : "") + "\n";
-  return lines;
-}
-
-}  // namespace
-
 void Workspace::check(Document& document) {
   if (!document.is_stale) return;
   document.is_stale = false;
   document.analysis = nullptr;
   // A document may have syntax errors when it is opened.
-  if (document.last_with_imports == nullptr)
-    document.last_with_imports = read(document.path, import_lines(document.text));
+  if (document.last_with_imports == nullptr) {
+    std::istringstream whole(document.text);
+    std::string imports;  // at their lines
+    for (std::string line; std::getline(whole, line);)
+      imports += (line.starts_with("import ") ? line : "") + "\n";
+    document.last_with_imports = read(document.path, imports);
+  }
   AnalysisRequest wanted = request(document.path, document.text);
   wanted.read_extern = read_extern_;
   wanted.earlier = document.last_with_imports;
@@ -214,13 +206,6 @@ std::vector<std::string> Workspace::files() const {
 
 namespace {
 
-bool has_import(const ast::Module& tree) {
-  for (const ast::DeclId id : tree.decls) {
-    if (std::holds_alternative<ast::Import>(tree[id].node)) return true;
-  }
-  return false;
-}
-
 bool is_of(const ast::Import& import, const ImportOrigin& origin) {
   if (import.is_file()) return import.file == origin.file;
   if (import.path.size() != origin.std_path.size() + 1) return false;
@@ -248,9 +233,12 @@ Analysis::Analysis(AnalysisRequest request) {
       sources_, types_.file, load, sink_, request.depth, std::move(request.read_extern), &types_));
   // Imports are followed only in texts without syntax errors.
   const bool lacks_imports = root().imports.empty() && root().names.empty();
-  if (lacks_imports && request.earlier != nullptr && has_import(request.earlier->root().tree)) {
-    imports_from_ = std::move(request.earlier);
-  }
+  if (!lacks_imports || request.earlier == nullptr) return;
+  const ast::Module& tree = request.earlier->root().tree;
+  const bool has_import = std::ranges::any_of(tree.decls, [&](ast::DeclId id) {
+    return std::holds_alternative<ast::Import>(tree[id].node);
+  });
+  if (has_import) imports_from_ = std::move(request.earlier);
 }
 
 const sema::FileUnit& Analysis::root() const {
@@ -291,16 +279,6 @@ const Declaration* Analysis::find(const NamePlace& place) const {
   return place.unit == nullptr ? nullptr : names_of(*place.unit).find(place.name);
 }
 
-namespace {
-
-bool can_be_imported(NameKind kind) {
-  return kind == NameKind::Const || kind == NameKind::Fn || kind == NameKind::ExternFn ||
-         kind == NameKind::Compressor || kind == NameKind::Parameter ||
-         kind == NameKind::InnerCompressor;
-}
-
-}  // namespace
-
 std::vector<NameUse> uses_in(const Analysis& analysis, const NamePlace& declared) {
   std::vector<NameUse> found;
   std::ranges::copy_if(analysis.names().uses, std::back_inserter(found), [&](const NameUse& use) {
@@ -312,7 +290,11 @@ std::vector<NameUse> uses_in(const Analysis& analysis, const NamePlace& declared
 
 void visit_other_files(const Query& query, const NamePlace& declared, const Declaration& name,
                        const OtherFileVisitor& visit) {
-  if (!can_be_imported(name.kind)) return;
+  const bool can_be_imported =
+      name.kind == NameKind::Const || name.kind == NameKind::Fn ||
+      name.kind == NameKind::ExternFn || name.kind == NameKind::Compressor ||
+      name.kind == NameKind::Parameter || name.kind == NameKind::InnerCompressor;
+  if (!can_be_imported) return;
   for (const std::string& path : query.workspace.files()) {
     if (path == query.document.path) continue;
     const auto text = query.workspace.text_of(path);

@@ -21,13 +21,9 @@ lang::DrawStream stream_of(Family family, std::uint32_t variant, std::uint32_t s
   return lang::draw_stream(words, site, false);
 }
 
-// Strictly within (0, 1), so that logarithms and quotients are finite.
-float inner_uniform(const lang::DrawStream& stream, std::uint32_t index) {
-  return lang::random(stream, index) + 0x1p-25f;
-}
-
 float laplace(const lang::DrawStream& stream, std::uint32_t index) {
-  const float u = inner_uniform(stream, index);
+  // Strictly within (0, 1), so that logarithms and quotients are finite.
+  const float u = lang::random(stream, index) + 0x1p-25f;
   const float magnitude = -lang::log(u < 0.5f ? 2 * u : 2 * (1 - u));
   return u < 0.5f ? -magnitude : magnitude;
 }
@@ -39,11 +35,6 @@ float student4(const lang::DrawStream& stream, const lang::DrawStream& other, st
     squares += x * x;
   }
   return lang::normal(stream, index) / std::sqrt(squares / 4 + 1e-6f);
-}
-
-void fill_outlier(std::vector<float>& values, std::uint32_t variant) {
-  if (values.empty()) return;
-  values[(values.size() / 3 + variant) % values.size()] = kOutlier;
 }
 
 void fill_sparse(std::vector<float>& values, const lang::DrawStream& stream,
@@ -80,7 +71,8 @@ void fill(Family family, std::uint32_t variant, std::int64_t cols, std::vector<f
     case Family::Normal:
     case Family::Outlier:
       each([&](std::uint32_t i) { return kDeviation * lang::normal(stream, i); });
-      if (family == Family::Outlier) fill_outlier(values, variant);
+      if (family == Family::Outlier && !values.empty())
+        values[(values.size() / 3 + variant) % values.size()] = kOutlier;
       break;
     case Family::Laplace:
       each([&](std::uint32_t i) { return kDeviation * laplace(stream, i); });

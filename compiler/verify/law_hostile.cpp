@@ -31,15 +31,12 @@ class Dice {
   std::uint64_t state_;
 };
 
-void put_u64(Bytes& bytes, std::size_t at, std::uint64_t value) {
-  if (bytes.size() >= at + sizeof value) std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
 // Corrects length and check word, so that the reader gets to the changed part.
 void reseal(Bytes& bytes, std::size_t num_counts) {
   constexpr std::size_t kLengthOffset = 56;
   if (bytes.size() < static_cast<std::size_t>(rt::kPayloadHeaderBytes) + 4 * num_counts) return;
-  put_u64(bytes, kLengthOffset, bytes.size());
+  const std::uint64_t length = bytes.size();
+  std::memcpy(bytes.data() + kLengthOffset, &length, sizeof length);
   const std::uint32_t word = rt::payload_check_word(bytes, num_counts);
   std::memcpy(bytes.data() + rt::kPayloadCheckOffset, &word, sizeof word);
 }
@@ -104,13 +101,12 @@ struct Hostile {
 
 rt::Result<Hostile> prepare(const Trial& trial, Input input) {
   auto tensor = TRY(trial.subject.main->open(trial.request(input.shape)));
-  rt::Result<Bytes> payload = tensor->encode(input.values, 0);
-  CINCH_TRY(payload);
+  Bytes payload = TRY(tensor->encode(input.values, 0));
   std::vector<float> decoded(input.values.size());
-  CINCH_TRY(tensor->decode(*payload, decoded, 0));
+  CINCH_TRY(tensor->decode(payload, decoded, 0));
   std::vector<Bytes> states = tensor->states();
   const std::size_t counts = trial.subject.info().wire.counts.size();
-  return Hostile{std::move(tensor),  std::move(input),  std::move(*payload),
+  return Hostile{std::move(tensor),  std::move(input),  std::move(payload),
                  std::move(decoded), std::move(states), counts};
 }
 
@@ -129,12 +125,6 @@ std::string wrong_with(Hostile& hostile, const Bytes& payload, std::size_t& refu
   }
   if (hostile.tensor->states() != hostile.states) return "a state has changed";
   return "";
-}
-
-// Does the real payload still decode to the same values?
-bool is_as_before(Hostile& hostile) {
-  std::vector<float> out(hostile.decoded.size());
-  return hostile.tensor->decode(hostile.real, out, 0) && same_bits(out, hostile.decoded);
 }
 
 }  // namespace
@@ -167,9 +157,11 @@ Finding hostile_payloads(const Trial& trial) {
     const std::string wrong =
         wrong_with(hostile, mutated(hostile.real, hostile.num_counts, dice), refused);
     if (!wrong.empty()) note(hostile, wrong);
-    if (sweep.done() % 100 == 0 && !is_as_before(hostile)) {
-      note(hostile, "a true payload decodes to something else afterwards");
-    }
+    if (sweep.done() % 100 != 0) continue;
+    std::vector<float> out(hostile.decoded.size());
+    const bool is_as_before =
+        hostile.tensor->decode(hostile.real, out, 0) && same_bits(out, hostile.decoded);
+    if (!is_as_before) note(hostile, "a true payload decodes to something else afterwards");
   }
   if (finding.holds) {
     finding.detail =

@@ -30,14 +30,6 @@ std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t 
   return convert_element(kF32, dtype, evaluate_scalar(op, kF32, wide));
 }
 
-void join(const rt::ProgramInfo& info, Fields& sum, const Fields& more) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    for (std::size_t j = 0; j < sum[i].bits.size(); ++j) {
-      sum[i].bits[j] = joined(info.wire.fields[i], sum[i].bits[j], more[i].bits[j]);
-    }
-  }
-}
-
 double value_of(DType dtype, std::uint64_t element) {
   return f64_of(convert_element(dtype, kF64, element));
 }
@@ -86,7 +78,12 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
     if (rank == 0) {
       ranks.sum = std::move(fields);
     } else {
-      join(trial.subject.info(), ranks.sum, fields);
+      for (std::size_t i = 0; i < ranks.sum.size(); ++i) {
+        for (std::size_t j = 0; j < ranks.sum[i].bits.size(); ++j) {
+          std::uint64_t& sum = ranks.sum[i].bits[j];
+          sum = joined(trial.subject.info().wire.fields[i], sum, fields[i].bits[j]);
+        }
+      }
     }
     for (std::size_t i = 0; i < decoded.size(); ++i) {
       ranks.sum_decoded[i] += decoded[i];
@@ -119,23 +116,16 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
   return squares == 0 ? 0 : std::sqrt(squares) / ranks.magnitude;
 }
 
-// The distance between the sum and the payload of the summed gradients.
-rt::Result<double> encode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
-                                   const Ranks& ranks, const HostEnv& env) {
-  const auto payload = TRY(encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr));
-  const auto fields = TRY(fields_of(trial.subject.info(), payload, env));
-  return field_distance(ranks.sum, fields);
-}
-
 rt::Result<double> distance_of(const Trial& trial, const Input& input, std::uint32_t world) {
   const rt::ParameterValues parameters(trial.subject.info());
   const HostEnv env = env_of(input.shape, world, parameters);
   const auto ranks = TRY(run_ranks(trial, input, world, env));
   auto decoded = decode_distance(trial, input.shape, world, ranks);
   if (!decoded || *decoded <= tolerance_of(trial.subject.info(), world)) return decoded;
-  auto encoded = encode_distance(trial, input.shape, world, ranks, env);
-  if (!encoded) return encoded;
-  return std::min(*decoded, *encoded);
+  // The distance between the sum and the payload of the summed gradients.
+  const auto payload = TRY(encode_on(trial, input.shape, 0, world, ranks.sum_gradients, nullptr));
+  const auto fields = TRY(fields_of(trial.subject.info(), payload, env));
+  return std::min(*decoded, field_distance(ranks.sum, fields));
 }
 
 }  // namespace
@@ -222,12 +212,6 @@ class Sums {
   std::vector<double> kept_, magnitudes_;
 };
 
-std::vector<float> floats_of(const Bytes& state, std::size_t n) {
-  std::vector<float> values(n);
-  std::memcpy(values.data(), state.data(), std::min(state.size(), n * sizeof(float)));
-  return values;
-}
-
 // Runs until the drift exceeds the tolerance.
 rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradients,
                            std::uint32_t state) {
@@ -239,7 +223,10 @@ rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradien
     const auto decoded = TRY(round_trip_of(*tensor, gradient, drift.steps));
     sums.add(gradient, decoded);
     ++drift.steps;
-    drift.distance = sums.distance_to(floats_of(tensor->states()[state], gradient.size()));
+    const Bytes bytes = tensor->states()[state];
+    std::vector<float> values(gradient.size());
+    std::memcpy(values.data(), bytes.data(), std::min(bytes.size(), values.size() * sizeof(float)));
+    drift.distance = sums.distance_to(values);
   }
   return drift;
 }

@@ -264,15 +264,6 @@ constexpr std::uint32_t kDensitySteps = 40;
 constexpr std::uint32_t kFirstCounted = 20;
 constexpr std::uint32_t kDensityGradients = 4;  // used in turn
 
-std::vector<Input> ordinary_inputs(const Trial& trial) {
-  const std::vector<Shape> shapes = trial.subject.info().is_matrix
-                                        ? std::vector<Shape>{{100, 100}, {300, 100}}
-                                        : std::vector<Shape>{{10000}, {100000}};
-  std::vector<Input> inputs = trial.inputs(shapes);
-  std::erase_if(inputs, [](const Input& input) { return !input.is_ordinary; });
-  return inputs;
-}
-
 rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& gradients) {
   auto tensor = TRY(trial.subject.main->open(trial.request(gradients[0].shape)));
   Moments shares;
@@ -290,7 +281,11 @@ rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& grad
 
 Finding density(const Trial& trial, const sema::Claim& claim) {
   Finding& finding = trial.begin("density");
-  const std::vector<Input> inputs = ordinary_inputs(trial);
+  const std::vector<Shape> shapes = trial.subject.info().is_matrix
+                                        ? std::vector<Shape>{{100, 100}, {300, 100}}
+                                        : std::vector<Shape>{{10000}, {100000}};
+  std::vector<Input> inputs = trial.inputs(shapes);
+  std::erase_if(inputs, [](const Input& input) { return !input.is_ordinary; });
   Sweep sweep(trial, inputs.size());
   double worst = -HUGE_VAL;
   while (sweep.goes_on() && finding.holds) {

@@ -19,12 +19,6 @@ constexpr std::uint32_t kRanks = 3;
 // Enough for several tasks per launch.
 constexpr std::int64_t kManyElements = (1 << 18) + 3;
 
-std::string names_of(const Targets& targets) {
-  std::string names;
-  for (const auto& target : targets) names += (names.empty() ? "" : ", ") + target->name;
-  return names;
-}
-
 // The difference for one input, or nothing.
 std::optional<std::string> compare(const Trace& expected, const Target& target, const Trial& trial,
                                    const std::vector<Input>& steps) {
@@ -70,8 +64,9 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
     return finding;
   }
   if (finding.holds) {
-    finding.detail = fmt::format("differences, {} of {} steps: {}, {}", sweep.inputs(),
-                                 kSameBitsSteps, main.name, names_of(targets));
+    finding.detail =
+        fmt::format("differences, {} of {} steps: {}", sweep.inputs(), kSameBitsSteps, main.name);
+    for (const auto& target : targets) finding.detail += ", " + target->name;
   }
   finding.cut = sweep.cut();
   if (left_out)
@@ -95,8 +90,7 @@ rt::Result<std::vector<float>> update_of(Tensor& rank, const std::vector<Bytes>&
                                          std::size_t elements) {
   std::vector<float> sum(elements), decoded(elements);
   for (const Bytes& payload : payloads) {
-    const rt::Status status = rank.decode(payload, decoded, 0);
-    CINCH_TRY(status);
+    CINCH_TRY(rank.decode(payload, decoded, 0));
     for (std::size_t i = 0; i < elements; ++i) sum[i] += decoded[i];
   }
   CINCH_TRY(rank.finish(sum, 0));
@@ -112,10 +106,8 @@ rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
     request.worker = rank;
     request.world = kRanks;
     auto tensor = TRY(trial.subject.main->open(request));
-    rt::Result<Bytes> payload = tensor->encode(gradients[rank].values, 0);
-    CINCH_TRY(payload);
+    payloads.push_back(TRY(tensor->encode(gradients[rank].values, 0)));
     ranks.push_back(std::move(tensor));
-    payloads.push_back(std::move(*payload));
   }
   std::vector<std::vector<float>> updates;
   for (const auto& rank : ranks) {
@@ -213,15 +205,6 @@ rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   return std::string();
 }
 
-// `cinch run` does not keep states of ranks.
-std::string shown_at(std::uint64_t step) {
-  if (step == 0) return "updates differ from rank to rank";
-  return fmt::format(
-      "updates differ from rank to rank in step {}, of the same gradients again; a run of ranks is "
-      "one step",
-      step);
-}
-
 Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::string shows) {
   return {std::move(inputs), {}, true, trial.seed, 0, {""}, std::move(shows)};
 }
@@ -249,7 +232,12 @@ Finding protocol_ranks(const Trial& trial) {
       if (!finding.holds) continue;
       finding.holds = false;
       finding.detail = fmt::format("{} ranks, step {}, {}", world, *step, describe(input));
-      finding.counterexample = ranks_of(trial, gradients, shown_at(*step));
+      std::string shows = "updates differ from rank to rank";
+      // `cinch run` does not keep states of ranks.
+      if (*step > 0)
+        shows += fmt::format(" in step {}, of the same gradients again; a run of ranks is one step",
+                             *step);
+      finding.counterexample = ranks_of(trial, gradients, shows);
     }
   }
   if (finding.holds) {

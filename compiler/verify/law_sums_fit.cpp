@@ -29,16 +29,6 @@ Input scaled(const Input& input, double magnitude, double sign) {
   return made;
 }
 
-std::vector<Input> inputs_of(const Trial& trial) {
-  std::vector<Input> inputs;
-  for (const double magnitude : kMagnitudes) {
-    for (const Input& input : trial.usual_inputs()) {
-      for (const double sign : {1.0, -1.0}) inputs.push_back(scaled(input, magnitude, sign));
-    }
-  }
-  return inputs;
-}
-
 // A sum, compared with the largest value of its field's type on this side of 0.
 struct Sum {
   double figure = 0, bound = 1;
@@ -49,27 +39,22 @@ struct Sum {
   }
 };
 
-// Elements are extended to 64 bits.
-__int128 value_in(DType dtype, std::uint64_t bits) {
-  return is_signed_int(dtype) ? __int128{static_cast<std::int64_t>(bits)} : __int128{bits};
-}
-
-__int128 last_of(DType dtype, bool is_negative) {
-  const bool is_signed = is_signed_int(dtype);
-  const __int128 limit = __int128{1} << (dtype.bits - (is_signed ? 1 : 0));
-  return is_signed && is_negative ? limit : limit - 1;
-}
-
 Sum largest_sum(const rt::ProgramInfo& info, const std::vector<Fields>& ranks) {
   Sum largest;
   for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
     const rt::FieldInfo& field = info.wire.fields[i];
     const DType dtype = field.type.dtype;
     if (field.sum != rt::FieldSum::Sum || is_float(dtype)) continue;
+    const bool is_signed = is_signed_int(dtype);
+    const __int128 limit = __int128{1} << (dtype.bits - (is_signed ? 1 : 0));
     for (std::size_t j = 0; j < ranks[0][i].bits.size(); ++j) {
       __int128 sum = 0;
-      for (const Fields& rank : ranks) sum += value_in(dtype, rank[i].bits[j]);
-      const __int128 magnitude = sum < 0 ? -sum : sum, last = last_of(dtype, sum < 0);
+      for (const Fields& rank : ranks) {
+        const std::uint64_t bits = rank[i].bits[j];  // elements are extended to 64 bits
+        sum += is_signed ? __int128{static_cast<std::int64_t>(bits)} : __int128{bits};
+      }
+      const __int128 magnitude = sum < 0 ? -sum : sum;
+      const __int128 last = is_signed && sum < 0 ? limit : limit - 1;
       const Sum found{static_cast<double>(magnitude), static_cast<double>(last), magnitude <= last,
                       i};
       if (found.is_above(largest)) largest = found;
@@ -104,27 +89,17 @@ std::string place_of(const Subject& subject, std::size_t field) {
   return fmt::format("{}:{}:{}: ", file->name(), at.line, at.column);
 }
 
-std::string described(const Trial& trial, const Sum& sum, const Input& input, std::uint32_t world) {
-  const rt::FieldInfo& field = trial.subject.info().wire.fields[sum.field];
-  return fmt::format("{}the largest sum of field {} over {} ranks, and what {} holds: {}",
-                     place_of(trial.subject, sum.field), field.name, world,
-                     dtype_name(field.type.dtype), describe(input));
-}
-
-Counterexample shown(const Trial& trial, const Input& input, std::uint32_t world) {
-  Counterexample example = shown_by(trial, {input}, "a sum over ranks does not fit its field");
-  example.order.assign(world, 0);
-  example.are_ranks = true;
-  example.plan = "allreduce";
-  return example;
-}
-
 }  // namespace
 
 Finding sums_fit(const Trial& trial) {
   Finding& finding = trial.begin("sums_fit");
   finding.detail = "sums over ranks, which all are 0";
-  const std::vector<Input> inputs = inputs_of(trial);
+  std::vector<Input> inputs;
+  for (const double magnitude : kMagnitudes) {
+    for (const Input& input : trial.usual_inputs()) {
+      for (const double sign : {1.0, -1.0}) inputs.push_back(scaled(input, magnitude, sign));
+    }
+  }
   Sweep sweep(trial, inputs.size() * kWorlds.size());
   Sum worst;
   while (sweep.goes_on() && finding.holds) {
@@ -144,9 +119,18 @@ Finding sums_fit(const Trial& trial) {
     worst = *sum;
     finding.figure = sum->figure;
     finding.bound = sum->bound;
-    finding.detail = described(trial, *sum, input, world);
+    const rt::FieldInfo& field = trial.subject.info().wire.fields[sum->field];
+    finding.detail =
+        fmt::format("{}the largest sum of field {} over {} ranks, and what {} holds: {}",
+                    place_of(trial.subject, sum->field), field.name, world,
+                    dtype_name(field.type.dtype), describe(input));
     finding.holds = sum->fits;
-    if (!finding.holds) finding.counterexample = shown(trial, input, world);
+    if (finding.holds) continue;
+    Counterexample example = shown_by(trial, {input}, "a sum over ranks does not fit its field");
+    example.order.assign(world, 0);
+    example.are_ranks = true;
+    example.plan = "allreduce";
+    finding.counterexample = std::move(example);
   }
   if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
   return finding;

@@ -114,15 +114,12 @@ rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
   auto tensor = TRY(target.open(request));
   Trace trace;
   for (std::size_t step = 0; step < steps.size(); ++step) {
-    rt::Result<Bytes> payload = tensor->encode(steps[step].values, step);
-    CINCH_TRY(payload);
+    Bytes payload = TRY(tensor->encode(steps[step].values, step));
     std::vector<float> out(steps[step].values.size());
-    rt::Status status = tensor->decode(*payload, out, step);
-    CINCH_TRY(status);
-    trace.payloads.push_back(std::move(*payload));
+    CINCH_TRY(tensor->decode(payload, out, step));
+    trace.payloads.push_back(std::move(payload));
     trace.decoded.push_back(out);
-    status = tensor->finish(out, step);
-    CINCH_TRY(status);
+    CINCH_TRY(tensor->finish(out, step));
     trace.updates.push_back(std::move(out));
   }
   trace.states = tensor->states();

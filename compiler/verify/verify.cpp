@@ -23,10 +23,6 @@ struct ClaimedLaw {
   Finding (*run)(const Trial&, const Claim&);
 };
 
-Finding linear_as_claimed(const Trial& trial, const Claim&) {
-  return linear(trial);
-}
-
 constexpr ClaimedLaw kClaimedLaws[] = {
     {ClaimKind::Unbiased, 6, unbiased},
     {ClaimKind::Variance, 4, variance},
@@ -36,22 +32,9 @@ constexpr ClaimedLaw kClaimedLaws[] = {
     {ClaimKind::ScaleEquivariant, 1, scale_equivariant},
     {ClaimKind::SignEquivariant, 1, sign_equivariant},
     {ClaimKind::Idempotent, 1, idempotent},
-    {ClaimKind::Linear, 2, linear_as_claimed},
+    {ClaimKind::Linear, 2, [](const Trial& trial, const Claim&) { return linear(trial); }},
     {ClaimKind::Density, 3, density},
 };
-
-// Sums of floats saturate or become infinite, which decodes.
-bool adds_integers(const rt::ProgramInfo& info) {
-  return std::ranges::any_of(info.wire.fields, [](const rt::FieldInfo& field) {
-    return field.sum == rt::FieldSum::Sum && !is_float(field.type.dtype);
-  });
-}
-
-// Exact sums are the means.
-bool has_sums_again(const rt::ProgramInfo& info) {
-  return !info.has_sync && (info.carrier.kind == rt::CarrierKind::Itself ||
-                            info.carrier.kind == rt::CarrierKind::Program);
-}
 
 std::vector<Law> laws_of(const Subject& subject, Report& report) {
   std::vector<Law> laws = {
@@ -67,7 +50,12 @@ std::vector<Law> laws_of(const Subject& subject, Report& report) {
   }
   const bool is_summed =
       !subject.info().has_sync && subject.info().aggregation != rt::Aggregation::Gather;
-  if (is_summed && adds_integers(subject.info())) laws.push_back({"sums_fit", 1, sums_fit});
+  // Sums of floats saturate or become infinite, which decodes.
+  const bool adds_integers =
+      std::ranges::any_of(subject.info().wire.fields, [](const rt::FieldInfo& field) {
+        return field.sum == rt::FieldSum::Sum && !is_float(field.type.dtype);
+      });
+  if (is_summed && adds_integers) laws.push_back({"sums_fit", 1, sums_fit});
   for (const ClaimedLaw& law : kClaimedLaws) {
     const std::string name(sema::claim_info(law.kind).name);
     const Claim* claim = subject.find_claim(law.kind);
@@ -81,7 +69,11 @@ std::vector<Law> laws_of(const Subject& subject, Report& report) {
     }
   }
   // Behind the claims: one that is false breaks this law, too.
-  const Claim* of_sums = has_sums_again(subject.info()) ? claim_about_sums(subject) : nullptr;
+  // Exact sums are the means.
+  const rt::CarrierKind carrier = subject.info().carrier.kind;
+  const bool has_sums_again = !subject.info().has_sync && (carrier == rt::CarrierKind::Itself ||
+                                                           carrier == rt::CarrierKind::Program);
+  const Claim* of_sums = has_sums_again ? claim_about_sums(subject) : nullptr;
   if (of_sums != nullptr) {
     laws.push_back({"sums", 2, [of_sums](const Trial& t) { return sums(t, *of_sums); }});
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/prelude.h"
@@ -148,7 +147,6 @@ std::string cpu_prelude(const kir::KernelProgram& program,
 namespace {
 
 using kir::ComputeType;
-using kir::InstrKind;
 
 // A part may need the parts before it.
 constexpr std::array<std::string_view, 12> kCpuParts = {

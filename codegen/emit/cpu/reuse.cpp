@@ -79,7 +79,11 @@ class TileKeeper {
 
   void keep() {
     note_written();
-    note_compact();
+    // A compact store reads the begin of the vector from its running count, so the count must stay.
+    each_instr([&](std::size_t, const Instr& instr) {
+      const Instr* place = instr.is_compact ? made_[instr.operands[0].index()].instr : nullptr;
+      if (place != nullptr) as_they_are_.insert(place->operands[1].index());
+    });
     number_values();
     for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
       if (kernel_.sections[s].kind == SectionKind::Elements) find_candidates(s);
@@ -134,26 +138,12 @@ class TileKeeper {
     });
   }
 
-  // A compact store reads the begin of the vector from its running count, so the count must stay.
-  void note_compact() {
-    each_instr([&](std::size_t, const Instr& instr) {
-      if (!instr.is_compact) return;
-      const Instr* place = made_[instr.operands[0].index()].instr;
-      if (place != nullptr) as_they_are_.insert(place->operands[1].index());
-    });
-  }
-
   bool is_repeatable(const Instr& instr) const {
     const bool reads_what_changes =
         std::ranges::any_of(instr.buffers, [&](rt::BufferIndex b) { return written_.contains(b); });
     const bool is_known = instr.kind == InstrKind::constant || instr.kind == InstrKind::host_size ||
                           instr.kind == InstrKind::group;
     return (is_known || is_pure(instr.kind)) && !reads_what_changes;
-  }
-
-  static bool changes_locals(const Instr& instr) {
-    return instr.kind == InstrKind::local_store ||
-           kir::family_of(instr.kind) == kir::InstrFamily::LocalWhole;
   }
 
   Key key_of(const Instr& instr) const {
@@ -179,7 +169,9 @@ class TileKeeper {
     std::map<Key, const Instr*> seen;
     for (const kir::Section& section : kernel_.sections) {
       for (const Instr& instr : section.instrs) {
-        if (changes_locals(instr)) ++num_changes_;
+        const bool changes_locals = instr.kind == InstrKind::local_store ||
+                                    kir::family_of(instr.kind) == kir::InstrFamily::LocalWhole;
+        if (changes_locals) ++num_changes_;
         if (!is_repeatable(instr)) continue;
         const auto [at, is_new] = seen.emplace(key_of(instr), &instr);
         if (is_new) continue;

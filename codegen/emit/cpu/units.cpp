@@ -199,33 +199,23 @@ std::vector<CpuUnit> share_kernels(const kir::KernelProgram& program,
   return units;
 }
 
-namespace {
-
-bool is_whole(int bits) {
-  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-}
-
-int stage_bits(int bits) {
-  return bits <= 8 ? 8 : bits <= 16 ? 16 : bits <= 32 ? 32 : 64;
-}
-
-std::string whole_element(DType dtype, int bits) {
-  if (is_float(dtype) && !is_narrow_float(dtype)) return dtype_name(dtype);
-  return fmt::format("{}{}", is_signed_int(dtype) ? "i" : "u", bits);
-}
-
-}  // namespace
-
 Storage storage_of(const rt::BufferInfo& buffer) {
   Storage storage;
   storage.dtype = buffer.dtype;
   storage.bits = buffer.storage_bits;
-  storage.is_packed = !is_whole(storage.bits);
+  const int stage_bits = storage.bits <= 8    ? 8
+                         : storage.bits <= 16 ? 16
+                         : storage.bits <= 32 ? 32
+                                              : 64;
+  storage.is_packed = storage.bits != stage_bits;
   CINCH_CHECK(storage.bits >= 1 && storage.bits <= 64, "storage width of " + buffer.name);
   CINCH_CHECK(!is_float(buffer.dtype) || storage.bits == buffer.dtype.bits,
               "storage of floats in " + buffer.name);
-  storage.element = storage.is_packed ? fmt::format("u{}", stage_bits(storage.bits))
-                                      : whole_element(storage.dtype, storage.bits);
+  const bool is_signed = !storage.is_packed && is_signed_int(storage.dtype);
+  const bool is_plain_float = is_float(storage.dtype) && !is_narrow_float(storage.dtype);
+  storage.element = !storage.is_packed && is_plain_float
+                        ? dtype_name(storage.dtype)
+                        : fmt::format("{}{}", is_signed ? "i" : "u", stage_bits);
   return storage;
 }
 

@@ -76,14 +76,6 @@ void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const ki
   }
 }
 
-Uses find_uses(const kir::KernelProgram& program, const kir::Kernel& kernel) {
-  Uses uses;
-  for (const kir::Section& section : kernel.sections) {
-    for (const kir::Instr& instr : section.instrs) note(program, kernel, instr, uses);
-  }
-  return uses;
-}
-
 std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
                          std::uint32_t block_warps) {
   if (kernel.info.is_sequential) return 1;
@@ -183,7 +175,10 @@ std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
 
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps) {
-  const Uses uses = find_uses(program, kernel);
+  Uses uses;
+  for (const kir::Section& section : kernel.sections) {
+    for (const kir::Instr& instr : section.instrs) note(program, kernel, instr, uses);
+  }
   const std::int64_t longest = longest_group(program, kernel);
   const bool in_order = kernel.info.is_sequential;
   CudaShape shape;
@@ -242,7 +237,15 @@ CudaPlaces::CudaPlaces(const kir::KernelProgram& program, const kir::Kernel& ker
   entry("at_groups", static_cast<std::uint32_t>(kernel_));
   const auto note = [&](const std::vector<kir::Instr>& instrs) {
     for (const kir::Instr& instr : instrs) {
-      for (const rt::BufferIndex buffer : instr.buffers) note_buffer(buffer);
+      for (const rt::BufferIndex buffer : instr.buffers) {
+        const std::size_t which = place_in(buffers_, buffer);
+        entry(fmt::format("at_b{}", which), buffer);
+        // A state has a pair of buffers, which change places.
+        const auto other = other_buffer(program_, buffer);
+        if (!other) continue;
+        entry(fmt::format("state_b{}", which), program_.buffers[buffer].role_index);
+        entry(fmt::format("other_b{}", which), *other);
+      }
     }
   };
   for (const kir::Section& section : kernel.sections) note(section.instrs);
@@ -259,16 +262,6 @@ std::string CudaPlaces::entry(std::string name, std::uint32_t index) {
   std::pair<std::string, std::uint32_t> made(std::move(name), index);
   place_in(entries_, made);
   return made.first;
-}
-
-// A state has a pair of buffers, which change places.
-void CudaPlaces::note_buffer(rt::BufferIndex buffer) {
-  const std::size_t which = place_in(buffers_, buffer);
-  entry(fmt::format("at_b{}", which), buffer);
-  const auto other = other_buffer(program_, buffer);
-  if (!other) return;
-  entry(fmt::format("state_b{}", which), program_.buffers[buffer].role_index);
-  entry(fmt::format("other_b{}", which), *other);
 }
 
 std::string CudaPlaces::kinds() const {

@@ -73,7 +73,6 @@ class CudaPlaces {
 
  private:
   std::string entry(std::string name, std::uint32_t index);
-  void note_buffer(rt::BufferIndex buffer);
   std::string buffer_lines() const;
 
   const kir::KernelProgram& program_;

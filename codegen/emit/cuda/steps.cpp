@@ -37,7 +37,8 @@ class KernelWriter {
       const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
       if (!shape.is_single_block) emit_own(kernel, shape);
     }
-    emit_serve();
+    emit_kernel_of(rt::kGpuServeSymbol, fmt::format("{}", rt::kGpuServiceThreads),
+                   "serve_buffers_step");
     emit_run_step();
     emit_steps();
     return out_.take();
@@ -75,7 +76,9 @@ class KernelWriter {
     open_kernel(kernel.info.symbol,
                 fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks));
     line("if (!takes_part(launch.step, args, status)) return;");
-    if (is_apart(kernel, shape)) {
+    const bool has_own_body =
+        has_whole_rows(program_, kernel) || shape.block_warps != warps_of(kernel);
+    if (has_own_body) {
       // A quick compilation shares one function between a kernel and its step.
       const bool may_share = shape.block_warps == warps_of(kernel);
       if (may_share) line("#if !defined(CINCH_QUICK)");
@@ -88,11 +91,6 @@ class KernelWriter {
     }
     line("}");
     out_.blank();
-  }
-
-  // Does the kernel have a body of its own?
-  bool is_apart(const kir::Kernel& kernel, const CudaShape& shape) const {
-    return has_whole_rows(program_, kernel) || shape.block_warps != warps_of(kernel);
   }
 
   void call_step(const kir::Kernel& kernel, const CudaShape& shape) {
@@ -110,11 +108,6 @@ class KernelWriter {
     line(fmt::format(
         "{}_body<{}u, {}>(launch, {}, args, status, place, *reinterpret_cast<{}*>(block_memory));",
         kernel.info.symbol, warps, is_step, step, shared));
-  }
-
-  void emit_serve() {
-    emit_kernel_of(rt::kGpuServeSymbol, fmt::format("{}", rt::kGpuServiceThreads),
-                   "serve_buffers_step");
   }
 
   // The first warp runs functions of one warp; they share nothing with the other warps.
@@ -136,15 +129,12 @@ class KernelWriter {
                     name));
   }
 
-  void emit_step_function(const kir::Kernel& kernel, std::uint32_t warps) {
-    open_step(step_name(kernel, warps));
-    call_body(kernel, warps, "true", "step");
-    line("}");
-  }
-
   void emit_step_functions() {
     for (const CudaUnit& unit : units_) {
-      emit_step_function(first_of(unit), warps_of(first_of(unit)));
+      const kir::Kernel& kernel = first_of(unit);
+      open_step(step_name(kernel, warps_of(kernel)));
+      call_body(kernel, warps_of(kernel), "true", "step");
+      line("}");
     }
     for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
       open_step(std::string(service) + "_step");
@@ -182,7 +172,13 @@ class KernelWriter {
   // A step may read what the step before it stored in shared or global memory, since both are of
   // the same block.
   void emit_steps() {
-    open_kernel(rt::kGpuStepsSymbol, steps_bounds());
+    // NVRTC gives at most 128 registers where it is not told how many blocks there may be. A step
+    // whose own kernel gets more would not find room for its values.
+    const bool needs_all = std::ranges::any_of(program_.kernels, [&](const kir::Kernel& kernel) {
+      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+      return !shape.is_single_block && shape.resident_blocks == 1;
+    });
+    open_kernel(rt::kGpuStepsSymbol, fmt::format("{}{}", 32 * warps_, needs_all ? ", 1" : ""));
     line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
     line("#pragma unroll 1");
     line("for (u32 i = 0; i < launch.num_steps; ++i) {");
@@ -193,16 +189,6 @@ class KernelWriter {
     line("}");
   }
 
-  // NVRTC gives at most 128 registers where it is not told how many blocks there may be. A step
-  // whose own kernel gets more would not find room for its values.
-  std::string steps_bounds() const {
-    const bool needs_all = std::ranges::any_of(program_.kernels, [&](const kir::Kernel& kernel) {
-      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
-      return !shape.is_single_block && shape.resident_blocks == 1;
-    });
-    return fmt::format("{}{}", 32 * warps_, needs_all ? ", 1" : "");
-  }
-
   const kir::KernelProgram& program_;
   const std::vector<CudaUnit>& units_;
   const std::uint32_t block_warps_;
@@ -210,6 +196,12 @@ class KernelWriter {
   const std::uint32_t warps_;
   SourceWriter out_;
 };
+
+// How a kernel is launched, which its text does not say.
+auto launch_key(const CudaShape& shape, const kir::Kernel& kernel) {
+  return std::tuple(shape.block_warps, shape.team_warps, shape.multiple, shape.is_single_block,
+                    shape.shared_bytes, shape.resident_blocks, kernel.info.is_sequential);
+}
 
 }  // namespace
 
@@ -234,16 +226,6 @@ std::uint32_t steps_shared_bytes(const kir::KernelProgram& program, std::uint32_
   }
   return bytes;
 }
-
-namespace {
-
-// How a kernel is launched, which its text does not say.
-auto launch_key(const CudaShape& shape, const kir::Kernel& kernel) {
-  return std::tuple(shape.block_warps, shape.team_warps, shape.multiple, shape.is_single_block,
-                    shape.shared_bytes, shape.resident_blocks, kernel.info.is_sequential);
-}
-
-}  // namespace
 
 std::vector<CudaUnit> cuda_units(const kir::KernelProgram& program, std::uint32_t block_warps) {
   using Key = std::tuple<decltype(launch_key({}, {})), std::string, std::string, std::string>;

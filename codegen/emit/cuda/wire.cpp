@@ -160,18 +160,6 @@ class ServiceEmitter {
     }
   }
 
-  std::string elems_of(const rt::FieldInfo& field) const {
-    std::string text = "i64(1)";
-    for (int i = 0; i < field.type.rank; ++i) {
-      const std::string dim = formula_.of(field.type.dims[i]);
-      text = i == 0 ? dim : fmt::format("{} * {}", text, dim);
-    }
-    return text;
-  }
-  std::string row_of(const rt::FieldInfo& field) const {
-    return field.type.rank == 0 ? "i64(1)" : formula_.of(field.type.dims[field.type.rank - 1]);
-  }
-
   // If the payload is marked, a check may have failed because of a non-finite value, and the mark
   // takes precedence.
   void emit_failed() { line("const u32 failed = is_marked ? 0u : status[1];"); }
@@ -181,7 +169,12 @@ class ServiceEmitter {
     line(fmt::format("u64 end = kHeaderBytes + {}u;", 4 * num_counts()));
     for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
       const rt::FieldInfo& field = info_.wire.fields[i];
-      line(fmt::format("const i64 elems_{} = {};", i, elems_of(field)));
+      std::string elems = "i64(1)";
+      for (int d = 0; d < field.type.rank; ++d) {
+        const std::string dim = formula_.of(field.type.dims[d]);
+        elems = d == 0 ? dim : fmt::format("{} * {}", elems, dim);
+      }
+      line(fmt::format("const i64 elems_{} = {};", i, elems));
       line(
           fmt::format("const u64 gap_{0} = end, offset_{0} = align_field(end), bytes_{0} = "
                       "packed_bytes(elems_{0}, {1}u);",
@@ -311,10 +304,12 @@ class ServiceEmitter {
       const std::string limit =
           field.index_limit ? fmt::format("at_most(~0ull, {})", formula_.of(*field.index_limit))
                             : "~0ull";
+      const std::string row =
+          field.type.rank == 0 ? "i64(1)" : formula_.of(field.type.dims[field.type.rank - 1]);
       line(
           fmt::format("check_indices<{1}>(threads, payload + offset_{0}, elems_{0}, {2}, {3}, "
                       "{4}, {0}u, status);",
-                      i, stored_type(dtype, dtype.bits), row_of(field), limit, field.ascending));
+                      i, stored_type(dtype, dtype.bits), row, limit, field.ascending));
     }
     if (!rt::has_fixed_offset(info_, i) || !rt::has_fixed_size(info_, i)) {
       line(

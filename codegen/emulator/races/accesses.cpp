@@ -152,15 +152,13 @@ void Launch::check_written(std::uint64_t offset, std::uint64_t size, std::uint32
                     reporter_.place_text(offset + first, 1));
 }
 
-std::uint64_t Launch::generation_of(std::uint64_t offset) const {
-  if (offset < arena_.shared_begin()) return launch_generation_;
-  return blocks_.slots[(offset - arena_.shared_begin()) / blocks_.slot_bytes].generation;
-}
-
 void Launch::order_access(std::uint64_t offset, std::uint64_t size, std::uint32_t site,
                           bool is_strong, bool is_write) {
   const Access own(blocks_.current->id, blocks_.current->clock, site, is_strong);
-  const std::uint64_t generation = generation_of(offset);
+  const std::uint64_t begin = arena_.shared_begin();
+  const std::uint64_t generation =
+      offset < begin ? launch_generation_
+                     : blocks_.slots[(offset - begin) / blocks_.slot_bytes].generation;
   while (size > 0) {
     const std::uint64_t in_page = offset % Shadow::kPageBytes;
     const std::uint64_t part = std::min(size, Shadow::kPageBytes - in_page);
@@ -236,15 +234,6 @@ void Launch::order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::
   order_.release_to(at, op != AtomicOp::Store);
 }
 
-// The history that an atomic reads or continues. An update alone makes none: it reads the newest
-// value. Nor does a store to memory that was never written.
-History* Launch::history_before(AtomicOp op, const void* at, std::uint32_t size) {
-  const bool is_written =
-      (common_state(arena_.state() + arena_.offset_of(at), size) & kWritten) != 0;
-  const bool makes = op == AtomicOp::Load || (op == AtomicOp::Store && is_written);
-  return makes || order_.has_histories() ? order_.history_of(at, size, makes) : nullptr;
-}
-
 std::uint64_t Launch::atomic(AtomicOp op, void* at, std::uint32_t size, std::uint64_t value,
                              std::uint64_t compare, std::uint32_t site) {
   blocks_.current->site = site;
@@ -253,7 +242,13 @@ std::uint64_t Launch::atomic(AtomicOp op, void* at, std::uint32_t size, std::uin
   History* history = nullptr;
   if (request_.checks && find_place(at, size, size, site, op != AtomicOp::Load)) {
     order_.count_atomic();
-    history = history_before(op, at, size);
+    // The history that the atomic reads or continues. An update alone makes none: it reads the
+    // newest
+    // value. Nor does a store to memory that was never written.
+    const bool is_written =
+        (common_state(arena_.state() + arena_.offset_of(at), size) & kWritten) != 0;
+    const bool makes = op == AtomicOp::Load || (op == AtomicOp::Store && is_written);
+    if (makes || order_.has_histories()) history = order_.history_of(at, size, makes);
     order_atomic(op, at, size, site);
   }
   if (op == AtomicOp::Load && history != nullptr) return order_.load_held(*history, site);

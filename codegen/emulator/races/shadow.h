@@ -2,7 +2,6 @@
 // the values of words of global memory in the order of their atomic writes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>

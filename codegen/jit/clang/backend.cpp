@@ -33,11 +33,6 @@ bool has_room() {
   return room != MAP_FAILED && ::munmap(room, kRoomBytes) == 0;
 }
 
-// LLVM itself would end the process.
-void throw_no_memory(void*, const char*, bool) {
-  throw std::bad_alloc();
-}
-
 bool compile_and_link(const CinchClangRequest& request, Reply& reply) {
   reply.fault = kCinchSourceFault;
   std::vector<Compiled> compiled = compile_sources(request);
@@ -78,7 +73,10 @@ template <typename Work>
 CinchClangReply* with_memory(const Work& work) {
   auto* reply = new Reply{};
   static std::once_flag once;
-  std::call_once(once, [] { llvm::install_bad_alloc_error_handler(throw_no_memory); });
+  std::call_once(once, [] {
+    // LLVM itself would end the process.
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+  });
   if (has_run_out_of_memory()) {
     reply->fault = kCinchBroken;
     return close_reply(reply, false);

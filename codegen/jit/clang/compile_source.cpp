@@ -71,16 +71,12 @@ namespace {
 
 constexpr unsigned kDataAlignment = 16;
 
-bool is_memory_function(llvm::StringRef name) {
-  return name == "memcpy" || name == "memset";
-}
-
 }  // namespace
 
 void make_private(llvm::Module& module, std::string_view prefix) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
-    if (is_memory_function(function.getName())) {
+    if (function.getName() == "memcpy" || function.getName() == "memset") {
       // In a static library, ours would be used by the whole program that links it.
       function.deleteBody();
       function.setComdat(nullptr);

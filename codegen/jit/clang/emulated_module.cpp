@@ -20,6 +20,12 @@
 namespace cinch::clang_backend {
 namespace {
 
+// The places, in a block's shared memory, of the arrays that a kernel uses.
+struct SharedLayout {
+  std::vector<emulator::SharedArray> arrays;
+  std::uint64_t dynamic_offset = emulator::kNoDynamicShared;
+};
+
 // LangAS::cuda_device and cuda_constant under -ffake-address-space-map.
 constexpr unsigned kDeviceSpace = 7, kConstantSpace = 8;
 
@@ -129,8 +135,7 @@ void inline_everything(llvm::Module& module) {
   }
 }
 
-}  // namespace
-
+// Adds the exported description; `text` is the emitted text.
 void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& kernels,
                      const std::map<const llvm::Function*, SharedLayout>& shared, bool checks,
                      const SiteTable& sites, std::string_view text) {
@@ -151,44 +156,9 @@ void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& k
       emulator::kModuleSymbol);
 }
 
-void watch_frames(llvm::Module& module, std::string& complaints) {
-  const std::string limit = std::to_string(emulator::kStackBytes / 2);
-  for (llvm::Function& function : module) function.addFnAttr("warn-stack-size", limit);
-  const auto note = [](const llvm::DiagnosticInfo* info, void* log) {
-    const auto* frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info);
-    if (!frame) return;
-    *static_cast<std::string*>(log) +=
-        "the emulated GPU has no stack for " + frame->getFunction().getName().str() +
-        ": a thread of it takes " + std::to_string(frame->getStackSize()) + " bytes\n";
-  };
-  module.getContext().setDiagnosticHandlerCallBack(note, &complaints);
-}
-
-bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
-                   llvm::Module& module, llvm::TargetMachine& machine, std::string& log) {
-  inline_everything(module);
-  run_passes(module, machine, kBefore);
-  if (has_device_variables(module, log)) return false;
-  const std::vector<llvm::Function*> kernels = find_kernels(module);
-  const bool checks = request.emulation == kCinchEmulatedChecked;
-  SiteTable sites;
-  const auto shared = place_shared_memory(module, kernels);
-  insert_hooks(module, checks, sites);
-  const std::string_view text(source.text + request.emulated_text_begin,
-                              request.emulated_text_size);
-  describe_module(module, kernels, shared, checks, sites, text);
-  llvm::StripDebugInfo(module);
-  run_passes(module, machine, kBehind);
-  if (checks) drop_private_reports(module);
-  run_passes(module, machine, kAtLast);
-  return true;
-}
-
 // Shared memory of the emulated GPU. Clang puts shared variables into an address space of their
 // own; here each becomes an offset from the running block's memory. A variable that several kernels
 // use has the same place in all of them; others share places.
-
-namespace {
 
 // LangAS::cuda_shared under -ffake-address-space-map.
 constexpr unsigned kSharedSpace = 9;
@@ -197,14 +167,6 @@ constexpr std::uint64_t kRedZoneBytes = 64;
 constexpr std::uint64_t kDynamicAlign = 16;
 
 using Reached = std::map<const llvm::Function*, std::set<const llvm::GlobalVariable*>>;
-
-std::vector<llvm::GlobalVariable*> shared_variables(llvm::Module& module) {
-  std::vector<llvm::GlobalVariable*> variables;
-  for (llvm::GlobalVariable& variable : module.globals()) {
-    if (variable.getAddressSpace() == kSharedSpace) variables.push_back(&variable);
-  }
-  return variables;
-}
 
 bool is_dynamic(const llvm::GlobalVariable& variable) {
   return variable.isDeclaration();
@@ -241,10 +203,6 @@ void add_reached(const llvm::Function& function, const Reached& named,
   }
 }
 
-std::uint64_t size_of(const llvm::Module& module, const llvm::GlobalVariable& variable) {
-  return module.getDataLayout().getTypeAllocSize(variable.getValueType());
-}
-
 void replace_by_place(llvm::GlobalVariable& variable, std::uint64_t offset) {
   llvm::SmallVector<llvm::Instruction*> users;
   for (llvm::User* user : variable.users()) users.push_back(llvm::cast<llvm::Instruction>(user));
@@ -261,12 +219,15 @@ void replace_by_place(llvm::GlobalVariable& variable, std::uint64_t offset) {
   variable.eraseFromParent();
 }
 
-}  // namespace
-
+// Replaces shared variables by places behind Hooks::shared, in every function. Returns the layouts
+// by kernel.
 std::map<const llvm::Function*, SharedLayout> place_shared_memory(
     llvm::Module& module, const std::vector<llvm::Function*>& kernels) {
   std::map<const llvm::Function*, SharedLayout> layouts;
-  const std::vector<llvm::GlobalVariable*> variables = shared_variables(module);
+  std::vector<llvm::GlobalVariable*> variables;
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.getAddressSpace() == kSharedSpace) variables.push_back(&variable);
+  }
   llvm::SmallVector<llvm::Constant*> constants(variables.begin(), variables.end());
   llvm::convertUsersOfConstantsToInstructions(constants);
   const Reached named = named_by_functions(variables);
@@ -282,7 +243,7 @@ std::map<const llvm::Function*, SharedLayout> place_shared_memory(
   std::uint64_t static_end = kRedZoneBytes;
   for (llvm::GlobalVariable* variable : variables) {
     if (is_dynamic(*variable)) continue;
-    const std::uint64_t size = size_of(module, *variable);
+    const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable->getValueType());
     std::uint64_t offset = kRedZoneBytes;
     for (const llvm::Function* kernel : kernels) {
       if (reached[kernel].contains(variable)) offset = std::max(offset, end[kernel]);
@@ -306,6 +267,41 @@ std::map<const llvm::Function*, SharedLayout> place_shared_memory(
   }
   for (llvm::GlobalVariable* variable : variables) replace_by_place(*variable, offsets[variable]);
   return layouts;
+}
+
+}  // namespace
+
+void watch_frames(llvm::Module& module, std::string& complaints) {
+  const std::string limit = std::to_string(emulator::kStackBytes / 2);
+  for (llvm::Function& function : module) function.addFnAttr("warn-stack-size", limit);
+  const auto note = [](const llvm::DiagnosticInfo* info, void* log) {
+    const auto* frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info);
+    if (!frame) return;
+    *static_cast<std::string*>(log) +=
+        "the emulated GPU has no stack for " + frame->getFunction().getName().str() +
+        ": a thread of it takes " + std::to_string(frame->getStackSize()) + " bytes\n";
+  };
+  module.getContext().setDiagnosticHandlerCallBack(note, &complaints);
+}
+
+bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
+                   llvm::Module& module, llvm::TargetMachine& machine, std::string& log) {
+  inline_everything(module);
+  run_passes(module, machine, kBefore);
+  if (has_device_variables(module, log)) return false;
+  const std::vector<llvm::Function*> kernels = find_kernels(module);
+  const bool checks = request.emulation == kCinchEmulatedChecked;
+  SiteTable sites;
+  const auto shared = place_shared_memory(module, kernels);
+  insert_hooks(module, checks, sites);
+  const std::string_view text(source.text + request.emulated_text_begin,
+                              request.emulated_text_size);
+  describe_module(module, kernels, shared, checks, sites, text);
+  llvm::StripDebugInfo(module);
+  run_passes(module, machine, kBehind);
+  if (checks) drop_private_reports(module);
+  run_passes(module, machine, kAtLast);
+  return true;
 }
 
 }  // namespace cinch::clang_backend

@@ -54,6 +54,28 @@ constexpr const char* kQuickPasses =
 #undef CINCH_CLEAN
 #undef CINCH_BRANCHES
 
+using AddPasses = llvm::function_ref<void(llvm::PassBuilder&, llvm::ModulePassManager&)>;
+
+void run(llvm::Module& module, llvm::TargetMachine& machine, AddPasses add_passes) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  // Freestanding: no call is known to be a library function.
+  llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  add_passes(builder, passes);
+  passes.run(module, modules);
+}
+
 }  // namespace
 
 void initialize_target() {
@@ -85,32 +107,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CinchClangRequest
       request.optimization_level == 0 || request.is_quick != 0 ? llvm::CodeGenOptLevel::None
                                                                : llvm::CodeGenOptLevel::Default));
 }
-
-namespace {
-
-using AddPasses = llvm::function_ref<void(llvm::PassBuilder&, llvm::ModulePassManager&)>;
-
-void run(llvm::Module& module, llvm::TargetMachine& machine, AddPasses add_passes) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  // Freestanding: no call is known to be a library function.
-  llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
-  library.disableAllFunctions();
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  add_passes(builder, passes);
-  passes.run(module, modules);
-}
-
-}  // namespace
 
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
   run(module, machine, [&](llvm::PassBuilder& builder, llvm::ModulePassManager& passes) {

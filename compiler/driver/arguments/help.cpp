@@ -112,35 +112,6 @@ ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words)
   return ExitCode::Done;
 }
 
-}  // namespace
-
-std::shared_ptr<CLI::FormatterBase> help_formatter() {
-  return std::make_shared<HelpFormatter>();
-}
-
-std::vector<std::string> help_pages() {
-  std::vector<std::string> names;
-  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
-  return names;
-}
-
-void add_help(Registry& registry) {
-  auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
-  command
-      ->add_option(
-          "command", *words,
-          "a command, such as `run` or `cache show`, or one of the pages `environment` and "
-          "`exit-codes`; none: all commands")
-      ->type_name("COMMAND");
-  command->callback([root = &registry.app, action = &registry.action, words] {
-    *action = [root, words] { return print_help(*root, *words); };
-  });
-  command->footer("Example: cinch help cache warm");
-}
-
-namespace {
-
 constexpr EnvironmentVariable kVariables[] = {
     // Output.
     {"NO_COLOR", "If set and not empty, no output has colour. --color=always overrides it."},
@@ -199,6 +170,31 @@ constexpr EnvironmentVariable kVariables[] = {
 
 }  // namespace
 
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<HelpFormatter>();
+}
+
+std::vector<std::string> help_pages() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  return names;
+}
+
+void add_help(Registry& registry) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
+  command
+      ->add_option(
+          "command", *words,
+          "a command, such as `run` or `cache show`, or one of the pages `environment` and "
+          "`exit-codes`; none: all commands")
+      ->type_name("COMMAND");
+  command->callback([root = &registry.app, action = &registry.action, words] {
+    *action = [root, words] { return print_help(*root, *words); };
+  });
+  command->footer("Example: cinch help cache warm");
+}
+
 std::span<const EnvironmentVariable> environment_variables() {
   return kVariables;
 }
@@ -241,34 +237,27 @@ std::optional<UnknownWord> find_unknown(const CLI::App& app, bool wants_option) 
   return std::nullopt;
 }
 
-// Names without dashes, since dashes would make any two names similar.
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
-  }
-  return names;
-}
-
 // May return the word itself, which may be valid in another place.
 std::string nearest(const std::string& word, const std::vector<std::string>& names) {
   if (std::ranges::find(names, word) != names.end()) return word;
   return std::string(nearest_name(word, {names.begin(), names.end()}));
 }
 
-// The name as given; empty if there is none.
-std::string given_program(const CLI::App& command) {
-  const CLI::Option* const option = command.get_option_no_throw("program");
-  return option == nullptr || option->count() == 0 ? std::string() : option->results().front();
-}
-
 // What the user may have meant: another option, or a parameter of a program. Empty if unknown.
 std::string meant_instead(const CLI::App& command, const std::string& option) {
   const std::string plain = option.substr(option.find_first_not_of('-'));
-  const std::string near = nearest(plain, option_names(command));
+  // Names without dashes, since dashes would make any two names similar.
+  std::vector<std::string> names;
+  for (const CLI::Option* known : command.get_options()) {
+    names.insert(names.end(), known->get_lnames().begin(), known->get_lnames().end());
+  }
+  const std::string near = nearest(plain, names);
   if (!near.empty()) return "--" + near;
   if (command.get_option_no_throw("--set") == nullptr) return {};
-  const std::string parameter = nearest(plain, library_parameters(given_program(command)));
+  const CLI::Option* const program = command.get_option_no_throw("program");
+  const bool has_program = program != nullptr && program->count() != 0;
+  const std::string parameter =
+      nearest(plain, library_parameters(has_program ? program->results().front() : ""));
   return parameter.empty() ? std::string() : "--set " + parameter + "=VALUE";
 }
 
@@ -281,17 +270,13 @@ const CLI::Option* find_repeated(const CLI::App& command) {
   return nullptr;
 }
 
-// Options of every command are options of none if they are before the command.
-bool is_option_of_commands(const CLI::App& app, const std::string& option) {
-  const std::vector<const CLI::App*> commands = commands_of(app);
-  return std::ranges::any_of(commands, [&](const CLI::App* command) {
-    return command->get_option_no_throw(option) != nullptr;
-  });
-}
-
 [[noreturn]] void refuse_option(const UnknownWord& unknown) {
   const std::string option = unknown.word.substr(0, unknown.word.find('='));
-  if (is_option_of_commands(*unknown.command, option)) {
+  // Options of every command are options of none if they are before the command.
+  const bool belongs_to_commands = std::ranges::any_of(
+      commands_of(*unknown.command),
+      [&](const CLI::App* command) { return command->get_option_no_throw(option) != nullptr; });
+  if (belongs_to_commands) {
     refuse(*unknown.command, fmt::format("'{}' goes behind the command: {} COMMAND {}", option,
                                          path_of(*unknown.command), option));
   }

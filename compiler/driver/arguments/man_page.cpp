@@ -70,13 +70,6 @@ std::string value_of(const OptionShape& option) {
   return italic(option.value_name) + (option.is_repeatable ? " ..." : "");
 }
 
-std::string option_term(const OptionShape& option) {
-  std::string term;
-  for (const std::string& name : option.names) term += (term.empty() ? "" : ", ") + bold(name);
-  if (option.names.empty()) return value_of(option);
-  return option.value_name.empty() ? term : term + " " + value_of(option);
-}
-
 std::string option_text(const OptionShape& option) {
   std::string text = escaped(option.description);
   if (option.is_required) text += " (required)";
@@ -92,7 +85,11 @@ std::string option_text(const OptionShape& option) {
 std::string options_of(const CommandShape& command) {
   std::string text;
   for (const OptionShape& option : command.options) {
-    text += entry(option_term(option), option_text(option));
+    std::string term;
+    for (const std::string& name : option.names) term += (term.empty() ? "" : ", ") + bold(name);
+    if (!term.empty() && !option.value_name.empty()) term += " ";
+    if (option.names.empty() || !option.value_name.empty()) term += value_of(option);
+    text += entry(term, option_text(option));
   }
   return text;
 }
@@ -114,29 +111,6 @@ std::string header(const std::string& name, const std::string& description) {
       escaped(name), kVersion, escaped(name), escaped(description));
 }
 
-// "Example: cinch list topk" as a section.
-std::string example(const CommandShape& command) {
-  constexpr std::string_view kPrefix = "Example: ";
-  if (!command.footer.starts_with(kPrefix)) return {};
-  return fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", escaped(command.footer.substr(kPrefix.size())));
-}
-
-std::string exit_statuses() {
-  std::string text = section("EXIT STATUS");
-  for (const ExitCodeMeaning& meaning : exit_code_meanings()) {
-    text += entry(bold(std::to_string(static_cast<int>(meaning.code))), escaped(meaning.text));
-  }
-  return text;
-}
-
-std::string environment() {
-  std::string text = section("ENVIRONMENT");
-  for (const EnvironmentVariable& variable : environment_variables()) {
-    text += entry(bold(variable.name), escaped(variable.meaning));
-  }
-  return text;
-}
-
 // "cache show", whose options are on the page of "cache".
 std::string inner_commands(const CommandShape& command) {
   std::string text = section("COMMANDS");
@@ -155,7 +129,11 @@ ManPage command_page(const CommandShape& command) {
   text += section("SYNOPSIS") + synopsis(command, path);
   text += section("OPTIONS") + options_of(command);
   if (!command.commands.empty()) text += inner_commands(command);
-  text += example(command);
+  constexpr std::string_view kExample = "Example: ";
+  if (command.footer.starts_with(kExample)) {
+    text +=
+        fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", escaped(command.footer.substr(kExample.size())));
+  }
   text += section("SEE ALSO") + ".BR cinch (1)\n";
   return {fmt::format("cinch-{}.1", command.name), text};
 }
@@ -169,23 +147,15 @@ ManPage root_page(const CommandShape& root) {
   for (const CommandShape& command : root.commands) {
     text += entry(bold("cinch-" + command.name) + "(1)", escaped(command.description));
   }
-  return {"cinch.1", text + exit_statuses() + environment()};
-}
-
-// cinch.1, and a page for each command.
-std::vector<ManPage> man_pages(const CommandShape& root) {
-  std::vector<ManPage> pages = {root_page(root)};
-  for (const CommandShape& command : root.commands) pages.push_back(command_page(command));
-  return pages;
-}
-
-ExitCode write_man_pages(const CommandShape& root, const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw CommandError(ExitCode::AtFault, folder.string() + ": " + error.message());
-  for (const ManPage& page : man_pages(root))
-    write_file((folder / page.file_name).string(), page.text);
-  return ExitCode::Done;
+  text += section("EXIT STATUS");
+  for (const ExitCodeMeaning& meaning : exit_code_meanings()) {
+    text += entry(bold(std::to_string(static_cast<int>(meaning.code))), escaped(meaning.text));
+  }
+  text += section("ENVIRONMENT");
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    text += entry(bold(variable.name), escaped(variable.meaning));
+  }
+  return {"cinch.1", text};
 }
 
 }  // namespace
@@ -196,7 +166,18 @@ void add_man_pages(Registry& registry) {
   command->group("");
   command->add_option("folder", *folder, "the folder for the pages")->required()->type_name("DIR");
   command->callback([root = &registry.app, action = &registry.action, folder] {
-    *action = [root, folder] { return write_man_pages(shape_of(*root), *folder); };
+    *action = [root, folder] {
+      std::error_code error;
+      std::filesystem::create_directories(*folder, error);
+      if (error) throw CommandError(ExitCode::AtFault, *folder + ": " + error.message());
+      const auto write = [&](const ManPage& page) {
+        write_file((std::filesystem::path(*folder) / page.file_name).string(), page.text);
+      };
+      const CommandShape shape = shape_of(*root);
+      write(root_page(shape));
+      for (const CommandShape& inner : shape.commands) write(command_page(inner));
+      return ExitCode::Done;
+    };
   });
 }
 

@@ -23,12 +23,6 @@
 namespace cinch::driver {
 namespace {
 
-// Ranks of one process use the device one at a time: an emulated device runs on one thread.
-std::mutex& device_turns() {
-  static std::mutex one;
-  return one;
-}
-
 // Throws CommandError for parameters or values that the program does not have.
 rt::ParameterValues parameters_of(const rt::ProgramInfo& info,
                                   const std::vector<sema::Binding>& bindings) {
@@ -90,22 +84,6 @@ std::vector<std::uint8_t> CodecFactory::sum_payloads(
                                         rt::host_env(facts, parameters, step)};
   const std::vector<std::span<const std::uint8_t>> views(payloads.begin(), payloads.end());
   return value_or_throw(rt::sum_payloads(expected, views));
-}
-
-std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
-                                          std::uint32_t world) const {
-  if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
-  parameters_of(info(), bindings_);
-  rt::ListOptions options{.world = world, .worker = worker, .seed = options_.seed};
-  for (const auto& binding : bindings_)
-    options.parameters.emplace_back(binding.name, service::value_of(binding, info()));
-  std::unique_ptr<rt::ComputeDevice> device;
-  if (on_gpu_) {
-    device = value_or_throw(rt::open_gpu_queue({.programs = {on_gpu_}, .turns = &device_turns()}));
-  } else {
-    device = rt::open_cpu_device({{loaded_}, options_.execution.threads, Cancellable::flag()});
-  }
-  return open_device_codec(std::move(device), options, shape);
 }
 
 // A codec over a session on a device. CPUs use the caller's memory. For a GPU gradients are copied
@@ -269,8 +247,21 @@ class DeviceCodec : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> open_device_codec(std::unique_ptr<rt::ComputeDevice> device,
-                                         const rt::ListOptions& options, Shape shape) {
+std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
+                                          std::uint32_t world) const {
+  if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
+  parameters_of(info(), bindings_);
+  rt::ListOptions options{.world = world, .worker = worker, .seed = options_.seed};
+  for (const auto& binding : bindings_)
+    options.parameters.emplace_back(binding.name, service::value_of(binding, info()));
+  std::unique_ptr<rt::ComputeDevice> device;
+  if (on_gpu_) {
+    // Ranks of one process use the device one at a time: an emulated device runs on one thread.
+    static std::mutex turns;
+    device = value_or_throw(rt::open_gpu_queue({.programs = {on_gpu_}, .turns = &turns}));
+  } else {
+    device = rt::open_cpu_device({{loaded_}, options_.execution.threads, Cancellable::flag()});
+  }
   return std::make_unique<DeviceCodec>(std::move(device), options, shape);
 }
 

@@ -101,9 +101,6 @@ class CodecFactory {
   std::vector<sema::Binding> bindings_;  // for an image; compiled programs contain theirs
 };
 
-// Opens a codec for the device's first program.
-std::unique_ptr<Codec> open_device_codec(std::unique_ptr<rt::ComputeDevice> device,
-                                         const rt::ListOptions& options, Shape shape);
 std::unique_ptr<Codec> open_interpreter_codec(std::shared_ptr<const ir::Program> program,
                                               const RunOptions& options, Shape shape,
                                               std::uint32_t worker, std::uint32_t world);

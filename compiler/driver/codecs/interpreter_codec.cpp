@@ -1,7 +1,6 @@
 // A codec over the IR's interpreter: the oracle, with the same payloads. For tests (run
 // --interpret).
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -18,15 +17,6 @@
 
 namespace cinch::driver {
 namespace {
-
-// The interpreter keeps signed integers extended to 64 bits.
-void extend_signs(DType dtype, std::vector<std::uint64_t>& elements) {
-  if (!is_signed_int(dtype) || dtype.bits == 64) return;
-  const int unused = 64 - dtype.bits;
-  for (std::uint64_t& x : elements) {
-    x = static_cast<std::uint64_t>(static_cast<std::int64_t>(x << unused) >> unused);
-  }
-}
 
 // Gathers all ranks' arrays for every collective of the interpreter.
 class MeetingOverRanks : public interp::Meeting {
@@ -74,11 +64,15 @@ class InterpreterCodec : public Codec {
   }
 
   std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
-    if (inputs_.rows * inputs_.cols == 0) return header_alone(step);
+    rt::EncodedFields encoded;
+    if (inputs_.rows * inputs_.cols == 0) {
+      // Nothing runs, so that programs need not handle tensors without elements.
+      encoded.counts.assign(program_->info.wire.counts.size(), 0);
+      return value_or_throw(rt::assemble_payload(context(step), encoded));
+    }
     const interp::Outputs out =
         value_or_throw(interp::run(*program_, ir::FunctionKind::Encode, inputs_of(gradient, step)));
     states_ = out.states;
-    rt::EncodedFields encoded;
     encoded.non_finite = out.non_finite;
     encoded.counts.assign(out.counts.begin(), out.counts.end());
     std::vector<std::vector<std::uint8_t>> fields;
@@ -156,13 +150,6 @@ class InterpreterCodec : public Codec {
   }
 
  private:
-  // For tensors without elements: nothing runs, so that programs need not handle them.
-  std::vector<std::uint8_t> header_alone(std::uint64_t step) const {
-    rt::EncodedFields nothing;
-    nothing.counts.assign(program_->info.wire.counts.size(), 0);
-    return value_or_throw(rt::assemble_payload(context(step), nothing));
-  }
-
   [[noreturn]] static void refuse_states() {
     throw CommandError(ExitCode::Usage, "--interpret keeps no state files");
   }
@@ -204,7 +191,12 @@ class InterpreterCodec : public Codec {
       array.dims[d] = value_or_throw(program_->info.exprs.eval_int(type.dims[d], env));
     }
     array.bits = rt::unpack_elements(type.dtype, bytes, array.size());
-    extend_signs(type.dtype, array.bits);
+    // The interpreter keeps signed integers extended to 64 bits.
+    const int unused = is_signed_int(type.dtype) ? 64 - type.dtype.bits : 0;
+    for (std::uint64_t& x : array.bits) {
+      if (unused > 0)
+        x = static_cast<std::uint64_t>(static_cast<std::int64_t>(x << unused) >> unused);
+    }
     return array;
   }
 

@@ -141,20 +141,12 @@ SurveyFigures try_program(const std::string& program, const SurveyOptions& optio
   return figures;
 }
 
-namespace {
-
-// NumPy has no bfloat16. A user who stored one as uint16 says so; otherwise uint16 is an error.
-bool is_stored_as_uint16(std::span<const std::uint8_t> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  return text.substr(0, text.find('\n')).find("'<u2'") != std::string_view::npos;
-}
-
-}  // namespace
-
 rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) try {
   const std::vector<std::uint8_t> file = value_or_throw(rt::read_npy_bytes(path));
   rt::NpyArray array = value_or_throw(rt::parse_npy(file), path);
-  if (dtype.empty() && is_stored_as_uint16(file)) {
+  // NumPy has no bfloat16. A user who stored one as uint16 says so; otherwise uint16 is an error.
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (dtype.empty() && text.substr(0, text.find('\n')).find("'<u2'") != std::string_view::npos) {
     throw CommandError(ExitCode::AtFault,
                        path +
                            ": found uint16, expected f32, f16 or bf16; if these are bfloat16, "

@@ -11,10 +11,10 @@
 #include "compiler/bench/tuning_search.h"
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 
 namespace cinch::driver {
@@ -22,11 +22,6 @@ namespace cinch::driver {
 namespace {
 
 using nlohmann::json;
-
-std::vector<float> bench_gradient(const BenchOptions& options) {
-  if (options.input.empty()) return bench::made_up_gradient(options.elements);
-  return to_f32(view_of(repeat_to(read_gradient(options.input, ""), 4 * options.elements)));
-}
 
 struct CompileTimes {
   double cold_ms = 0, cached_ms = 0;
@@ -134,21 +129,6 @@ double sort_key(const json& report, const std::string& by) {
   return report.contains(by) ? report[by]["ms"].get<double>() : std::numeric_limits<double>::max();
 }
 
-void sort_reports(json& list, const std::string& by) {
-  if (by == "none") return;
-  std::stable_sort(list.begin(), list.end(), [&](const json& a, const json& b) {
-    if (by == "name") return a["compressor"] < b["compressor"];
-    return sort_key(a, by) < sort_key(b, by);
-  });
-}
-
-void print_tables(const json& list) {
-  json codecs = json::array(), protocols = json::array();
-  for (const json& report : list) (report.contains("sync") ? protocols : codecs).push_back(report);
-  if (!codecs.empty()) print_table(codecs, {"encode", "decode"});
-  if (!protocols.empty()) print_table(protocols, {"sync"});
-}
-
 }  // namespace
 
 ExitCode run_bench(const BenchOptions& options) {
@@ -164,7 +144,10 @@ ExitCode run_bench(const BenchOptions& options) {
   setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
   setenv("CINCH_CACHE", "on", 1);
   unsetenv("CINCH_CACHE_SHARED");
-  const std::vector<float> elements = bench_gradient(options);
+  const std::vector<float> elements =
+      options.input.empty()
+          ? bench::made_up_gradient(options.elements)
+          : to_f32(view_of(repeat_to(read_gradient(options.input, ""), 4 * options.elements)));
   const std::vector<std::string> programs = programs_or_library(options.programs);
   Progress progress("programs measured");
   const double bandwidth = read_bandwidth(elements.size(), options);
@@ -177,7 +160,12 @@ ExitCode run_bench(const BenchOptions& options) {
     progress.update(list.size(), programs.size());
     end_if_interrupted();
   }
-  sort_reports(list, options.sort);
+  if (options.sort != "none") {
+    std::stable_sort(list.begin(), list.end(), [&](const json& a, const json& b) {
+      if (options.sort == "name") return a["compressor"] < b["compressor"];
+      return sort_key(a, options.sort) < sort_key(b, options.sort);
+    });
+  }
   if (options.json) {
     print_result(list);
     return ExitCode::Done;
@@ -188,7 +176,10 @@ ExitCode run_bench(const BenchOptions& options) {
                                          plainly_counted(elements.size(), "element"),
                                          plainly_counted(threads, "thread"), bandwidth),
                              0, sentence_width()));
-  print_tables(list);
+  json codecs = json::array(), protocols = json::array();
+  for (const json& report : list) (report.contains("sync") ? protocols : codecs).push_back(report);
+  if (!codecs.empty()) print_table(codecs, {"encode", "decode"});
+  if (!protocols.empty()) print_table(protocols, {"sync"});
   return ExitCode::Done;
 }
 

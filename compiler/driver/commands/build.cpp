@@ -7,10 +7,9 @@
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/text/text.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
-#include "compiler/driver/library/library.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
 #include "compiler/service/compile.h"
 #include "dsl/syntax/syntax.h"
@@ -33,11 +32,6 @@ std::string emit_checked(const ProgramOptions& options) {
   FrontEnd front_end;
   return sema::dump(
       service::check_program(front_end, service::find_program(options), options.bindings));
-}
-
-std::string emit_ir(const BuildOptions& options) {
-  FrontEnd front_end;
-  return ir::print(service::make_ir(front_end, options.program, !options.no_passes));
 }
 
 kir::KernelProgram make_kernels(const ProgramOptions& options) {
@@ -103,11 +97,6 @@ codegen::Target cuda_target_of(const BuildOptions& options) {
   throw CommandError(ExitCode::Usage, "--emit=cu, ptx and cubin need --target cuda:sm_NN");
 }
 
-// The exact text that the compiler gets.
-std::string emit_cuda_text(const BuildOptions& options) {
-  return make_source(options, cuda_target_of(options)).text;
-}
-
 Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
   const codegen::Target target = cuda_target_of(options);
   codegen::CudaCompileOptions compile;
@@ -122,27 +111,23 @@ Bytes bytes_of(const std::string& text) {
 }
 
 Bytes emit_stage(const BuildOptions& options) {
+  const Progress progress("compiling " + options.program.program);
   const std::string& stage = options.emit;
   if (stage == "ast") return bytes_of(emit_tree(options.program));
   if (stage == "checked") return bytes_of(emit_checked(options.program));
-  if (stage == "ir") return bytes_of(emit_ir(options));
+  if (stage == "ir") {
+    FrontEnd front_end;
+    return bytes_of(ir::print(service::make_ir(front_end, options.program, !options.no_passes)));
+  }
   if (stage == "kir") return bytes_of(kir::print(make_kernels(options.program)));
   if (stage == "source") return bytes_of(emit_source(options));
-  if (stage == "cu") return bytes_of(emit_cuda_text(options));
+  // The exact text that the compiler gets.
+  if (stage == "cu") return bytes_of(make_source(options, cuda_target_of(options)).text);
   if (stage == "asm") return bytes_of(emit_assembly(options));
   if (stage == "object") return emit_object(options);
   if (stage == "ptx") return emit_cuda_binary(options, codegen::CudaOutput::Ptx);
   if (stage == "cubin") return emit_cuda_binary(options, codegen::CudaOutput::Cubin);
   return emit_image(options);
-}
-
-Bytes emit_with_progress(const BuildOptions& options) {
-  const Progress progress("compiling " + options.program.program);
-  return emit_stage(options);
-}
-
-bool is_binary(const std::string& stage) {
-  return stage == "object" || stage == "cubin" || stage == "image";
 }
 
 }  // namespace
@@ -154,10 +139,12 @@ ExitCode run_build(const BuildOptions& options) {
   if (!options.more_files.empty()) {
     throw CommandError(ExitCode::Usage, "--emit takes one program");
   }
-  if (is_binary(options.emit) && options.output.empty()) {
+  const bool is_binary =
+      options.emit == "object" || options.emit == "cubin" || options.emit == "image";
+  if (is_binary && options.output.empty()) {
     throw CommandError(ExitCode::Usage, "--emit=" + options.emit + " needs --output FILE");
   }
-  const Bytes bytes = emit_with_progress(options);
+  const Bytes bytes = emit_stage(options);
   if (options.output.empty()) {
     fmt::print("{}", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   } else {

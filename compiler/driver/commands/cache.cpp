@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
@@ -81,14 +81,6 @@ bool goes_on_alone() {
   ::setsid();
   ::setpriority(PRIO_PROCESS, 0, 19);
   return true;
-}
-
-// Only one such process compiles at a time, since ranks on equal GPUs begin with the same programs.
-// If files cannot be locked, several do.
-void wait_for_turn(const std::filesystem::path& folder) {
-  const int lock = ::open((folder / "improving").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                          S_IRUSR | S_IWUSR);
-  if (lock >= 0) ::flock(lock, LOCK_EX);  // held until this process ends
 }
 
 struct WarmProgram {
@@ -190,7 +182,11 @@ ExitCode run_cache_improve(const CacheOptions&) {
       service::value_or_throw(service::read_improvement(read_text_or_input("-")));
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.check_writable() || !goes_on_alone()) return ExitCode::Done;
-  wait_for_turn(cache.settings().folder);
+  // Only one such process compiles at a time, since ranks on equal GPUs begin with the same
+  // programs. If files cannot be locked, several do.
+  const int lock = ::open((cache.settings().folder / "improving").c_str(),
+                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (lock >= 0) ::flock(lock, LOCK_EX);  // held until this process ends
   ::alarm(kMostSeconds);
   FrontEnd front_end;
   service::make_program_image(front_end, improvement.request, improvement.target,

@@ -13,6 +13,8 @@ ExitCode run_run(const RunOptions& options);
 ExitCode run_encode(const RunOptions& options);
 ExitCode run_decode(const RunOptions& options);
 ExitCode run_build(const BuildOptions& options);
+// A library that links like any other: `cinch build` without --emit.
+ExitCode build_library(const BuildOptions& options);
 ExitCode run_opt(const OptOptions& options);
 ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);

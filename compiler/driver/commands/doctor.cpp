@@ -10,10 +10,10 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
 #include "runtime/gpu/device.h"
@@ -41,22 +41,10 @@ json library(const std::string& name, const char* file, const std::string& neede
   return item(name, true, file, needed_for);
 }
 
-json nccl_item() {
-  const auto nccl = rt::open_nccl_library();
-  return item("NCCL", nccl.has_value(),
-              nccl ? rt::nccl_version_text((*nccl)->version) : nccl.error().message,
-              "ranks on GPUs");
-}
-
 json clang_item() {
   const auto clang = codegen::find_clang();
   if (!clang) return item("Clang", false, clang.error().message, "compiling for the CPU");
   return item("Clang", true, clang->version + ", " + clang->path, "compiling for the CPU");
-}
-
-json nvrtc_item() {
-  const codegen::NvrtcReport& report = codegen::nvrtc_report();
-  return item("NVRTC", report.is_found, codegen::describe(report), "compiling for CUDA");
 }
 
 // The driver, and each device with its properties and whether it can be opened.
@@ -138,21 +126,23 @@ json cache_item() {
   return item("cache", is_used, where, "programs compiled before");
 }
 
-json stdlib_item() {
-  const std::string folder = stdlib_folder();
-  return item("standard library", !folder.empty(),
-              folder.empty() ? "set CINCH_STDLIB to its folder" : folder, "programs by name");
-}
-
 }  // namespace
 
 ExitCode run_doctor(const DoctorOptions& options) {
   json report = {{"version", kVersion},
                  {"cpu", std::string(rt::host_cpu_arch())},
                  {"threads", std::thread::hardware_concurrency()}};
-  report["items"] = json::array({stdlib_item(), clang_item(), nvrtc_item(), driver_item(),
-                                 tuning_item(), cache_item(), nccl_item(),
-                                 library("MPI", "libmpi.so", "ranks on several machines")});
+  const std::string stdlib = stdlib_folder();
+  const codegen::NvrtcReport& nvrtc = codegen::nvrtc_report();
+  const auto nccl = rt::open_nccl_library();
+  report["items"] = json::array(
+      {item("standard library", !stdlib.empty(),
+            stdlib.empty() ? "set CINCH_STDLIB to its folder" : stdlib, "programs by name"),
+       clang_item(), item("NVRTC", nvrtc.is_found, codegen::describe(nvrtc), "compiling for CUDA"),
+       driver_item(), tuning_item(), cache_item(),
+       item("NCCL", nccl.has_value(),
+            nccl ? rt::nccl_version_text((*nccl)->version) : nccl.error().message, "ranks on GPUs"),
+       library("MPI", "libmpi.so", "ranks on several machines")});
   if (options.json) {
     print_result(report);
     return ExitCode::Done;

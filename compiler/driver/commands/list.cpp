@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "compiler/service/library_list.h"
 #include "runtime/core/log.h"
 
@@ -25,11 +25,6 @@ constexpr std::size_t kHeadingWidth = 12;
 std::string bits_text(const json& item) {
   const json& bits = item["payload_bits_per_element"];
   return bits.is_null() ? "-" : fmt::format("{:.3f}", bits.get<double>());
-}
-
-std::string adds_up_text(const json& item) {
-  const auto aggregation = item["aggregation"].get<std::string>();
-  return aggregation == "as the wrapped one" ? "-" : aggregation;
 }
 
 // Sorted by family in the library's order, by name, or by bits with unknown ones last.
@@ -72,7 +67,9 @@ void print_list(const json& list, bool has_families) {
       family = item["family"];
       print_text("std.{}\n", family);
     }
-    print_row(item["name"], bits_text(item), adds_up_text(item), item["summary"]);
+    const auto adds_up = item["aggregation"].get<std::string>();
+    print_row(item["name"], bits_text(item), adds_up == "as the wrapped one" ? "-" : adds_up,
+              item["summary"]);
   }
   print_text("\n{}\n", wrapped("bits: per element of a tensor of 4 MiB, at most. `cinch list NAME` "
                                "shows one: its paper, parameters, claims and an example.",
@@ -90,13 +87,6 @@ std::string parameter_text(const json& param) {
   return doc.empty() ? text : text + "  " + doc;
 }
 
-std::string payload_text(const json& item) {
-  if (item["aggregation"] == "sync") return "none: ranks talk to each other in its `sync`";
-  if (item["payload_bound"].is_null()) return "that of what it wraps";
-  return fmt::format("at most {} bits per element of a tensor of 4 MiB; in bytes {}",
-                     bits_text(item), item["payload_bound"].get<std::string>());
-}
-
 class Card {
  public:
   explicit Card(std::size_t width) : width_(width) {}
@@ -107,35 +97,30 @@ class Card {
     print_text("{}\n\n", wrapped(item["summary"], 0, width_));
     for (const char* heading : {"paper", "stores", "choices"})
       print_part(heading, item[heading].get<std::string>());
-    print_parameters(item["parameters"]);
+    const json& parameters = item["parameters"];
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      print_part(i == 0 ? "parameters" : "", parameter_text(parameters[i]));
     print_part("claims",
                fmt::format("{}", fmt::join(item["claims"].get<std::vector<std::string>>(), ", ")));
-    print_part("payload", payload_text(item));
+    print_part("payload",
+               item["aggregation"] == "sync" ? "none: ranks talk to each other in its `sync`"
+               : item["payload_bound"].is_null()
+                   ? "that of what it wraps"
+                   : fmt::format("at most {} bits per element of a tensor of 4 MiB; in bytes {}",
+                                 bits_text(item), item["payload_bound"].get<std::string>()));
     print_part("adds up", item["aggregation"]);
     if (!item["carries_sums"].is_null())
       print_part("sums", "carries sums by " + item["carries_sums"].get<std::string>());
     print_part("source", item["file"]);
-    print_example(item["example"]);
+    // The example is printed unchanged, for pasting.
+    print_text("\n{}\n\n", item["example"]["command"].get<std::string>());
+    for (const json& line : item["example"]["python"]) print_text("{}\n", line.get<std::string>());
   }
 
  private:
   void print_part(const std::string& heading, const std::string& text) const {
     if (text.empty()) return;
     print_text("{}{}\n", padded(heading, kHeadingWidth), wrapped(text, kHeadingWidth, width_));
-  }
-
-  void print_parameters(const json& parameters) const {
-    std::string heading = "parameters";
-    for (const json& param : parameters) {
-      print_part(heading, parameter_text(param));
-      heading = "";
-    }
-  }
-
-  // Printed unchanged, for pasting.
-  static void print_example(const json& example) {
-    print_text("\n{}\n\n", example["command"].get<std::string>());
-    for (const json& line : example["python"]) print_text("{}\n", line.get<std::string>());
   }
 
   std::size_t width_;
@@ -165,36 +150,25 @@ const json& find_compressor(const json& list, const std::string& name,
                                  marked(words, name)));
 }
 
-json chosen(const json& list, const ListOptions& options) {
-  json items = json::array();
-  for (const std::string& name : options.names)
-    items.push_back(find_compressor(list, name, options.words));
-  return items;
-}
-
-void print_cards(const json& items) {
-  const Card card(text_width());
-  bool is_first = true;
-  for (const json& item : items) {
-    if (!is_first) print_text("\n\n");
-    is_first = false;
-    card.print(item);
-  }
-}
-
 }  // namespace
 
 ExitCode run_list(const ListOptions& options) {
   FrontEnd front_end;
   const json all = service::list_library(front_end);
   front_end.end_if_errors();
-  const json items = options.names.empty() ? sorted(all, options.sort) : chosen(all, options);
+  json items = options.names.empty() ? sorted(all, options.sort) : json::array();
+  for (const std::string& name : options.names)
+    items.push_back(find_compressor(all, name, options.words));
   if (options.json) {
     print_result(items);
   } else if (options.names.empty()) {
     print_list(items, options.sort == "family");
   } else {
-    print_cards(items);
+    const Card card(text_width());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i > 0) print_text("\n\n");
+      card.print(items[i]);
+    }
   }
   return ExitCode::Done;
 }

@@ -61,12 +61,6 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   return std::nullopt;
 }
 
-std::optional<rt::NetworkModel> probe_ucx(const ProbeCommandOptions& options) {
-  const auto transport = open_ucx_rank(options);
-  rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe_options(options)));
-  return transport->rank() == 0 ? std::optional(std::move(model)) : std::nullopt;
-}
-
 void print_model(const rt::NetworkModel& model) {
   const std::string title =
       fmt::format("{}, {}; bytes are those that a rank sends, times those of the last rank",
@@ -98,8 +92,10 @@ std::optional<rt::NetworkModel> probe(const ProbeCommandOptions& options) {
   const Progress progress("measuring exchanges");
   if (options.transport == "loopback") return probe_loopback(options);
   if (options.transport == "nccl") return probe_nccl(options);
-  if (options.transport == "ucx") return probe_ucx(options);
-  return probe_mpi(options);
+  if (options.transport != "ucx") return probe_mpi(options);
+  const auto transport = open_ucx_rank(options);
+  rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  return transport->rank() == 0 ? std::optional(std::move(model)) : std::nullopt;
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 // cinch run: encodes and decodes gradients, and reports cost and error.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -284,13 +282,6 @@ void check_protocol(const rt::ProgramInfo& info, const RunOptions& options) {
   }
 }
 
-// A program for matrices sends more of a vector than the vector itself has.
-void note_vector(const rt::ProgramInfo& info, const rt::NpyArray& gradient) {
-  if (!info.is_matrix || gradient.shape.size() > 1 || output_settings().is_quiet) return;
-  print_aside("note: {} takes matrices; this gradient is a vector, which counts as one column\n",
-              info.name);
-}
-
 }  // namespace
 
 ExitCode run_run(const RunOptions& options) {
@@ -301,7 +292,11 @@ ExitCode run_run(const RunOptions& options) {
     for (rt::NpyArray& input : inputs) input = repeat_to(input, options.repeat_to_bytes);
   }
   const Shape shape = shape_of(inputs[0], factory.info().is_matrix);
-  note_vector(factory.info(), inputs[0]);
+  if (factory.info().is_matrix && inputs[0].shape.size() <= 1 && !output_settings().is_quiet) {
+    // A program for matrices sends more of a vector than the vector itself has.
+    print_aside("note: {} takes matrices; this gradient is a vector, which counts as one column\n",
+                factory.info().name);
+  }
   check_protocol(factory.info(), options);
   Outcome outcome = factory.info().has_sync ? run_sync(factory, options, inputs, shape)
                     : options.ranks         ? run_ranks(factory, options, inputs, shape)

@@ -10,8 +10,8 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/rank_transports.h"
+#include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/core/log.h"
@@ -24,11 +24,6 @@ namespace cinch::driver {
 namespace {
 
 using nlohmann::json;
-rt::LengthPolicy length_policy(const std::string& name) {
-  return name == "padded"      ? rt::LengthPolicy::Padded
-         : name == "exchanged" ? rt::LengthPolicy::Exchanged
-                               : rt::LengthPolicy::Auto;
-}
 
 rt::CudaAware cuda_aware(const std::string& name) {
   return name == "yes"  ? rt::CudaAware::Yes
@@ -49,7 +44,9 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
   request.world = world;
   request.tensors = subject.tensors;
   request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
-  request.lengths = length_policy(options.lengths);
+  request.lengths = options.lengths == "padded"      ? rt::LengthPolicy::Padded
+                    : options.lengths == "exchanged" ? rt::LengthPolicy::Exchanged
+                                                     : rt::LengthPolicy::Auto;
   request.servers = options.servers;
   request.ranks_per_machine = options.ranks_per_machine;
   return request;
@@ -156,7 +153,10 @@ class SyncCommand {
     // The signal ends ranks, and mpirun ends the others when one ends. So all write their results
     // first, and none waits in MPI_Finalize for one that has ended.
     if (result.was_stopped) {
-      meet_all(*transport);
+      const std::vector<rt::ByteRange> parts(transport->world());
+      rt::Exchange exchange{rt::ExchangeKind::AllGather};
+      exchange.received = parts;
+      value_or_throw(rt::exchange_now(*transport, exchange, timeout(), "leaving"));
       leave(transport);
     }
     if (reports) return report(result, gradient);
@@ -187,13 +187,6 @@ class SyncCommand {
     if (!status) throw_error(status.error());
   }
 
-  void meet_all(rt::Transport& transport) const {
-    const std::vector<rt::ByteRange> parts(transport.world());
-    rt::Exchange exchange{rt::ExchangeKind::AllGather};
-    exchange.received = parts;
-    value_or_throw(rt::exchange_now(transport, exchange, timeout(), "leaving"));
-  }
-
   // 0: one for each GPU.
   std::uint32_t asked_ranks() const {
     const bool is_counted = options_.inputs.size() > 1 || options_.transport != "nccl";
@@ -205,7 +198,8 @@ class SyncCommand {
     std::vector<RankTensors> gradients;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
       gradients.push_back(read_ready(rank));
-      check_same_tensors(gradients.front(), gradients.back(), name_of(rank));
+      check_same_tensors(gradients.front(), gradients.back(),
+                         options_.inputs.empty() ? options_.profile : input_of(options_, rank));
     }
     return gradients;
   }
@@ -216,9 +210,6 @@ class SyncCommand {
     if (!options_.profile.empty()) ready_ = order_by_profile(options_, tensors);
     return tensors;
   }
-  std::string name_of(std::uint32_t rank) const {
-    return options_.inputs.empty() ? options_.profile : input_of(options_, rank);
-  }
 
   void check_num_inputs(std::uint32_t world) const {
     if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
@@ -227,11 +218,6 @@ class SyncCommand {
   }
 
   using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;
-
-  static rt::AutoPlan measured(const Choose& choose, const rt::PlanRequest& request) {
-    const Progress progress("measuring plans");
-    return choose(request);
-  }
 
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
@@ -243,7 +229,8 @@ class SyncCommand {
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {
-      rt::AutoPlan chosen = measured(choose, request);
+      const Progress progress("measuring plans");
+      rt::AutoPlan chosen = choose(request);
       request = std::move(chosen.request);
       choice_ = std::move(chosen.choice);
     }
@@ -258,7 +245,10 @@ class SyncCommand {
     rt::SyncOptions session;
     if (devices_) session.device = devices_->of(rank);
     session.programs = subject_.programs;
-    session.threads = threads_of_a_rank(world);
+    // Ranks share the machine's threads.
+    session.threads = options_.execution.threads > 0
+                          ? options_.execution.threads
+                          : std::max(1U, std::thread::hardware_concurrency() / world);
     session.seed = options_.seed;
     session.timeout = timeout();
     return session;
@@ -306,12 +296,6 @@ class SyncCommand {
       all.push_back(rank_options(rank));
     }
     return all;
-  }
-
-  // Ranks share the machine's threads.
-  std::uint32_t threads_of_a_rank(std::uint32_t world) const {
-    if (options_.execution.threads > 0) return options_.execution.threads;
-    return std::max(1U, std::thread::hardware_concurrency() / world);
   }
 
   void write_states(const std::vector<SyncReport>& reports) const {

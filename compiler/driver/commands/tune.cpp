@@ -7,8 +7,8 @@
 
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/tuning/tuning.h"
@@ -45,15 +45,6 @@ std::string processor_name() {
   return "an unnamed processor";
 }
 
-std::string command_text(const TuneOptions& options) {
-  std::string text =
-      fmt::format("cinch tune --device {} --budget {}", options.execution.device, options.budget);
-  if (options.execution.cpu != "native") text += " --cpu " + options.execution.cpu;
-  if (options.execution.threads != 0)
-    text += fmt::format(" --threads {}", options.execution.threads);
-  return text;
-}
-
 template <typename Tuning>
 json search(const std::vector<bench::TuningWorkload<Tuning>>& workloads, const Tuning& before,
             const TuneOptions& options, rt::TuningEntry& entry) {
@@ -84,7 +75,11 @@ json search(const std::vector<bench::TuningWorkload<Tuning>>& workloads, const T
 json measure(const TuneOptions& options, rt::TuningEntry& entry) {
   rt::TuningMeasured measured;
   measured.date = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time(nullptr)));
-  measured.benchmark = command_text(options);
+  measured.benchmark =
+      fmt::format("cinch tune --device {} --budget {}", options.execution.device, options.budget);
+  if (options.execution.cpu != "native") measured.benchmark += " --cpu " + options.execution.cpu;
+  if (options.execution.threads != 0)
+    measured.benchmark += fmt::format(" --threads {}", options.execution.threads);
   json report;
   if (is_gpu(options.execution)) {
     const auto device = open_gpu(options.execution);

@@ -11,8 +11,8 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 
 namespace cinch::driver {
@@ -77,13 +77,6 @@ json as_json(const verify::Finding& finding, const std::optional<CounterexampleF
   return law;
 }
 
-void print_counterexample(const std::string& law, const std::string& shows,
-                          const CounterexampleFiles& files) {
-  print_text("\n{} does not hold: {}\n  {} ({})\n", law, shows, fmt::join(files.inputs, ", "),
-             files.description);
-  for (const std::string& command : files.commands) print_text("  {}\n", command);
-}
-
 void print_report(const verify::Report& report,
                   const std::vector<std::optional<CounterexampleFiles>>& files,
                   const rt::ProgramInfo& info, const VerifyOptions& options) {
@@ -109,7 +102,10 @@ void print_report(const verify::Report& report,
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::optional<CounterexampleFiles>& written = files[i];
     const std::optional<verify::Counterexample>& found = report.findings[i].counterexample;
-    if (written && found) print_counterexample(report.findings[i].law, found->shows, *written);
+    if (!written || !found) continue;
+    print_text("\n{} does not hold: {}\n  {} ({})\n", report.findings[i].law, found->shows,
+               fmt::join(written->inputs, ", "), written->description);
+    for (const std::string& command : written->commands) print_text("  {}\n", command);
   }
 }
 

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "codegen/aot/library.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
-#include "compiler/driver/library/library.h"
+#include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
@@ -28,6 +33,191 @@ namespace {
 namespace fs = std::filesystem;
 using codegen::LibraryTarget;
 using codegen::TargetKind;
+using nlohmann::json;
+
+// Throws CommandError(Usage) if `why` is not empty: `what` may not have the name, for this reason.
+void require_name(const std::string& why, const std::string& what, const std::string& name) {
+  if (!why.empty())
+    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
+}
+
+std::vector<std::string> files_of(const dsl::SourceSet& sources) {
+  std::vector<std::string> files;
+  for (dsl::FileId id = 0; id < sources.num_files(); ++id) {
+    std::error_code code;
+    const fs::path path = fs::absolute(sources.find(id)->name(), code);
+    if (!code && fs::is_regular_file(path, code)) files.push_back(path.lexically_normal().string());
+  }
+  return files;
+}
+
+// Turns the programs from text into kernels, several at a time.
+class LibraryFrontEnds final : public codegen::LibraryPrograms {
+ public:
+  // `before_printing` is called before diagnostics go to standard error.
+  LibraryFrontEnds(const BuildOptions& options, std::function<void()> before_printing)
+      : before_printing_(std::move(before_printing)) {
+    std::vector<std::string> texts = {options.program.program};
+    texts.insert(texts.end(), options.more_files.begin(), options.more_files.end());
+    programs_.resize(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      programs_[i].options = options.program;
+      programs_[i].options.program = texts[i];
+    }
+  }
+
+  std::size_t count() const override { return programs_.size(); }
+  // Keeps exceptions and diagnostics for take().
+  void prepare(std::size_t index) override {
+    Program& program = programs_[index];
+    if (std::exchange(program.is_prepared, true)) return;
+    try {
+      make(program);
+    } catch (...) {
+      program.failure = std::current_exception();
+    }
+  }
+
+  // Shows the program's diagnostics. Throws ServiceError for a program with errors, and
+  // CommandError(Usage) for a name that no compressor may have or that another one has.
+  codegen::LibraryProgram take(std::size_t index) override {
+    Program& program = programs_[index];
+    const std::string& name = show(program);
+    const std::string& text = program.options.program;
+    const auto [at, is_new] = taken_.emplace(name, text);
+    if (!is_new) {
+      throw CommandError(
+          ExitCode::Usage,
+          fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
+    }
+    files_.insert(program.files.begin(), program.files.end());
+    return std::move(program.made);
+  }
+
+  // The name of a library's only program. Prepares and shows as take() does.
+  std::string name_of_first() {
+    prepare(0);
+    return show(programs_[0]);
+  }
+
+  // Absolute paths of all files from which the taken programs were read, imports and headers too.
+  const std::set<std::string>& files() const { return files_; }
+
+ private:
+  struct Program {
+    ProgramOptions options;
+    std::string diagnostics;
+    std::exception_ptr failure;
+    bool is_prepared = false;
+    codegen::LibraryProgram made;
+    std::vector<std::string> files;
+  };
+
+  static void make(Program& program) {
+    FrontEnd front_end;
+    front_end.show = [&](const dsl::DiagSink& sink, const dsl::SourceSet& sources) {
+      program.diagnostics += diagnostics_text(wanted_diagnostics(sink), sources);
+    };
+    const auto kernels_of = [](FrontEnd& from, const ProgramOptions& options) {
+      rt::StepLimit steps = service::step_limit(options);
+      const ir::Program ir = service::make_ir(from, options, true, &steps);
+      return service::make_kernels(ir, {options.states, &steps});
+    };
+    kir::KernelProgram kernels = kernels_of(front_end, program.options);
+    program.files = files_of(front_end.sources);
+    std::string name = kernels.info.name;
+    const bool has_carrier = kernels.info.carrier.kind == rt::CarrierKind::Program;
+    program.made = {std::move(name), std::move(kernels)};
+    if (!has_carrier) return;
+    FrontEnd of_carrier;
+    of_carrier.show = [](const dsl::DiagSink&, const dsl::SourceSet&) {};  // it was shown
+    ProgramOptions carrier = program.options;
+    carrier.is_carrier = true;
+    program.made.carrier = kernels_of(of_carrier, carrier);
+  }
+
+  // Returns the program's name. Throws as take() does.
+  const std::string& show(Program& program) {
+    const std::string text = std::exchange(program.diagnostics, {});
+    if (!text.empty()) before_printing_();
+    std::fputs(text.c_str(), stderr);
+    if (program.failure) std::rethrow_exception(program.failure);
+    const std::string& name = program.made.name;
+    require_name(codegen::why_no_name(name), "compressor", name);
+    return name;
+  }
+
+  std::vector<Program> programs_;
+  std::function<void()> before_printing_;
+  std::map<std::string, std::string> taken_;  // by name: the program with that name
+  std::set<std::string> files_;
+};
+
+json parameters_of(const rt::ProgramInfo& info) {
+  json list = json::array();
+  for (const rt::ConstantInfo& c : info.constants)
+    list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
+  for (const rt::ParamInfo& p : info.params) {
+    list.push_back({{"name", p.name},
+                    {"type", dtype_name(p.dtype)},
+                    {"value", p.default_value},
+                    {"constant", false},
+                    {"range", p.range ? json(rt::range_text(p.dtype, *p.range)) : json()}});
+  }
+  return list;
+}
+
+json payload_of(rt::ProgramInfo& info) {
+  json fields = json::array(), counts = json::array();
+  for (const rt::FieldInfo& field : info.wire.fields) {
+    fields.push_back({{"name", field.name},
+                      {"type", ir::print_type(info, field.type)},
+                      {"ascending", field.ascending},
+                      {"packs", field.packing.empty() ? json() : json(field.packing)}});
+  }
+  for (const rt::CountInfo& count : info.wire.counts)
+    counts.push_back({{"name", count.name}, {"bound", service::formula_text(info, count.bound)}});
+  return {{"header_bytes", rt::kPayloadHeaderBytes},
+          {"field_alignment", rt::kPayloadFieldAlignment},
+          {"bound", service::formula_text(info, service::payload_bound(info))},
+          {"counts", counts},
+          {"fields", fields}};
+}
+
+json compressor_of(const std::string& name, rt::ProgramInfo& info) {
+  const std::array<std::uint64_t, 2> print = rt::fingerprint(info);
+  json report = {{"name", name},
+                 {"doc", info.doc},
+                 {"fingerprint", fmt::format("{:016x}{:016x}", print[1], print[0])},
+                 {"matrix", info.is_matrix},
+                 {"parameters", parameters_of(info)},
+                 {"states", json::array()}};
+  for (const rt::StateInfo& s : info.states)
+    report["states"].push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
+  if (info.has_sync) {
+    report["aggregation"] = "sync";
+    return report;
+  }
+  report["payload"] = payload_of(info);
+  report["aggregation"] = info.aggregation == rt::Aggregation::SumProved   ? "sum"
+                          : info.aggregation == rt::Aggregation::SumToTest ? "sum, to test"
+                                                                           : "gather";
+  return report;
+}
+
+json library_report(const codegen::LibraryRequest& request, codegen::Library& library) {
+  json compressors = json::array(), targets = json::array();
+  for (codegen::LibraryProgram& each : library.programs)
+    compressors.push_back(compressor_of(each.name, each.kernels.info));
+  for (const codegen::LibraryTarget& each : request.targets) {
+    const bool is_gpu = each.target.kind == codegen::TargetKind::Cuda;
+    targets.push_back((is_gpu ? "cuda:" : "cpu:") + each.target.arch + (each.is_ptx ? " ptx" : ""));
+  }
+  return {{"library", request.name},
+          {"cinch", kVersion},
+          {"targets", targets},
+          {"compressors", compressors}};
+}
 
 [[noreturn]] void no_target(const std::string& text) {
   throw CommandError(
@@ -92,17 +282,6 @@ std::string in_rule(const std::string& path) {
   return text;
 }
 
-// NAME.d, for make, Ninja and CMake: a changed file causes the libraries to be rebuilt.
-std::string dependencies(const std::string& name, const std::string& output,
-                         const std::set<std::string>& read) {
-  const fs::path folder = fs::absolute(output).lexically_normal();
-  std::string text;
-  for (const char* suffix : {".a", ".so"})
-    text += in_rule((folder / ("lib" + name + suffix)).string()) + (text.empty() ? " " : ":");
-  for (const std::string& file : read) text += " \\\n " + in_rule(file);
-  return text + "\n";
-}
-
 // Writes all files or none: into a temporary folder next to their places, then renames them.
 class FileSet {
  public:
@@ -162,7 +341,14 @@ void write_library(const codegen::LibraryRequest& request, LibraryFrontEnds& pro
   for (codegen::NamedBytes& file : codegen::make_headers(text)) files.push_back(std::move(file));
   const std::string report = library_report(request, library).dump(2) + "\n";
   files.push_back({request.name + ".json", {report.begin(), report.end()}});
-  const std::string rule = dependencies(request.name, output, programs.files());
+  // NAME.d, for make, Ninja and CMake: a changed file causes the libraries to be rebuilt.
+  const fs::path folder = fs::absolute(output).lexically_normal();
+  std::string rule;
+  for (const char* suffix : {".a", ".so"})
+    rule +=
+        in_rule((folder / ("lib" + request.name + suffix)).string()) + (rule.empty() ? " " : ":");
+  for (const std::string& file : programs.files()) rule += " \\\n " + in_rule(file);
+  rule += "\n";
   files.push_back({request.name + ".d", {rule.begin(), rule.end()}});
   {
     const Cancellable until_all_are_there;  // delays signals: all files or none
@@ -203,178 +389,6 @@ ExitCode build_library(const BuildOptions& options) {
   }
   write_library(request, programs, options.output);
   return ExitCode::Done;
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-std::vector<std::string> files_of(const dsl::SourceSet& sources) {
-  std::vector<std::string> files;
-  for (dsl::FileId id = 0; id < sources.num_files(); ++id) {
-    std::error_code code;
-    const fs::path path = fs::absolute(sources.find(id)->name(), code);
-    if (!code && fs::is_regular_file(path, code)) files.push_back(path.lexically_normal().string());
-  }
-  return files;
-}
-
-}  // namespace
-
-void require_name(const std::string& why, const std::string& what, const std::string& name) {
-  if (!why.empty())
-    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
-}
-
-LibraryFrontEnds::LibraryFrontEnds(const BuildOptions& options,
-                                   std::function<void()> before_printing)
-    : before_printing_(std::move(before_printing)) {
-  std::vector<std::string> texts = {options.program.program};
-  texts.insert(texts.end(), options.more_files.begin(), options.more_files.end());
-  programs_.resize(texts.size());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    programs_[i].options = options.program;
-    programs_[i].options.program = texts[i];
-  }
-}
-
-void LibraryFrontEnds::make(Program& program) {
-  FrontEnd front_end;
-  front_end.show = [&](const dsl::DiagSink& sink, const dsl::SourceSet& sources) {
-    program.diagnostics += diagnostics_text(wanted_diagnostics(sink), sources);
-  };
-  const auto kernels_of = [](FrontEnd& from, const ProgramOptions& options) {
-    rt::StepLimit steps = service::step_limit(options);
-    const ir::Program ir = service::make_ir(from, options, true, &steps);
-    return service::make_kernels(ir, {options.states, &steps});
-  };
-  kir::KernelProgram kernels = kernels_of(front_end, program.options);
-  program.files = files_of(front_end.sources);
-  std::string name = kernels.info.name;
-  const bool has_carrier = kernels.info.carrier.kind == rt::CarrierKind::Program;
-  program.made = {std::move(name), std::move(kernels)};
-  if (!has_carrier) return;
-  FrontEnd of_carrier;
-  of_carrier.show = [](const dsl::DiagSink&, const dsl::SourceSet&) {};  // it was shown
-  ProgramOptions carrier = program.options;
-  carrier.is_carrier = true;
-  program.made.carrier = kernels_of(of_carrier, carrier);
-}
-
-void LibraryFrontEnds::prepare(std::size_t index) {
-  Program& program = programs_[index];
-  if (std::exchange(program.is_prepared, true)) return;
-  try {
-    make(program);
-  } catch (...) {
-    program.failure = std::current_exception();
-  }
-}
-
-const std::string& LibraryFrontEnds::show(Program& program) {
-  const std::string text = std::exchange(program.diagnostics, {});
-  if (!text.empty()) before_printing_();
-  std::fputs(text.c_str(), stderr);
-  if (program.failure) std::rethrow_exception(program.failure);
-  const std::string& name = program.made.name;
-  require_name(codegen::why_no_name(name), "compressor", name);
-  return name;
-}
-
-std::string LibraryFrontEnds::name_of_first() {
-  prepare(0);
-  return show(programs_[0]);
-}
-
-codegen::LibraryProgram LibraryFrontEnds::take(std::size_t index) {
-  Program& program = programs_[index];
-  const std::string& name = show(program);
-  const std::string& text = program.options.program;
-  const auto [at, is_new] = taken_.emplace(name, text);
-  if (!is_new) {
-    throw CommandError(
-        ExitCode::Usage,
-        fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
-  }
-  files_.insert(program.files.begin(), program.files.end());
-  return std::move(program.made);
-}
-
-namespace {
-
-using nlohmann::json;
-
-json parameters_of(const rt::ProgramInfo& info) {
-  json list = json::array();
-  for (const rt::ConstantInfo& c : info.constants)
-    list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
-  for (const rt::ParamInfo& p : info.params) {
-    list.push_back({{"name", p.name},
-                    {"type", dtype_name(p.dtype)},
-                    {"value", p.default_value},
-                    {"constant", false},
-                    {"range", p.range ? json(rt::range_text(p.dtype, *p.range)) : json()}});
-  }
-  return list;
-}
-
-json states_of(const rt::ProgramInfo& info) {
-  json list = json::array();
-  for (const rt::StateInfo& s : info.states)
-    list.push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
-  return list;
-}
-
-json payload_of(rt::ProgramInfo& info) {
-  json fields = json::array(), counts = json::array();
-  for (const rt::FieldInfo& field : info.wire.fields) {
-    fields.push_back({{"name", field.name},
-                      {"type", ir::print_type(info, field.type)},
-                      {"ascending", field.ascending},
-                      {"packs", field.packing.empty() ? json() : json(field.packing)}});
-  }
-  for (const rt::CountInfo& count : info.wire.counts)
-    counts.push_back({{"name", count.name}, {"bound", service::formula_text(info, count.bound)}});
-  return {{"header_bytes", rt::kPayloadHeaderBytes},
-          {"field_alignment", rt::kPayloadFieldAlignment},
-          {"bound", service::formula_text(info, service::payload_bound(info))},
-          {"counts", counts},
-          {"fields", fields}};
-}
-
-json compressor_of(const std::string& name, rt::ProgramInfo& info) {
-  const std::array<std::uint64_t, 2> print = rt::fingerprint(info);
-  json report = {{"name", name},
-                 {"doc", info.doc},
-                 {"fingerprint", fmt::format("{:016x}{:016x}", print[1], print[0])},
-                 {"matrix", info.is_matrix},
-                 {"parameters", parameters_of(info)},
-                 {"states", states_of(info)}};
-  if (info.has_sync) {
-    report["aggregation"] = "sync";
-    return report;
-  }
-  report["payload"] = payload_of(info);
-  report["aggregation"] = info.aggregation == rt::Aggregation::SumProved   ? "sum"
-                          : info.aggregation == rt::Aggregation::SumToTest ? "sum, to test"
-                                                                           : "gather";
-  return report;
-}
-
-}  // namespace
-
-json library_report(const codegen::LibraryRequest& request, codegen::Library& library) {
-  json compressors = json::array(), targets = json::array();
-  for (codegen::LibraryProgram& each : library.programs)
-    compressors.push_back(compressor_of(each.name, each.kernels.info));
-  for (const codegen::LibraryTarget& each : request.targets) {
-    const bool is_gpu = each.target.kind == codegen::TargetKind::Cuda;
-    targets.push_back((is_gpu ? "cuda:" : "cpu:") + each.target.arch + (each.is_ptx ? " ptx" : ""));
-  }
-  return {{"library", request.name},
-          {"cinch", kVersion},
-          {"targets", targets},
-          {"compressors", compressors}};
 }
 
 }  // namespace cinch::driver

@@ -15,17 +15,15 @@ constexpr double kBarsWidth = 920, kNameWidth = 130, kTextWidth = 270, kBarHeigh
 constexpr double kBarStep = 28;
 constexpr double kStripTop = 22, kStripHeight = 34, kStripBottom = 80;
 
-double amount_of(const Bar& bar) {
-  double sum = 0;
-  for (const BarPart& part : bar.parts) sum += part.amount;
-  return sum;
-}
-
 }  // namespace
 
 std::string bar_chart(const std::vector<Bar>& bars, std::string_view label) {
   double most = 0;
-  for (const Bar& bar : bars) most = std::max(most, amount_of(bar));
+  for (const Bar& bar : bars) {
+    double amount = 0;
+    for (const BarPart& part : bar.parts) amount += part.amount;
+    most = std::max(most, amount);
+  }
   const double scale = most > 0 ? (kBarsWidth - kNameWidth - kTextWidth) / most : 0;
   SvgDrawing drawing(kBarsWidth);
   double top = 2;
@@ -141,6 +139,21 @@ void draw_axes(SvgDrawing& drawing, const RatioAxis& ratio, std::string_view x_t
   drawing.text(kFieldLeft, 14, y_title);
 }
 
+const char* anchor_name(Anchor anchor) {
+  switch (anchor) {
+    case Anchor::Start:
+      return "start";
+    case Anchor::Middle:
+      return "middle";
+    case Anchor::End:
+      break;
+  }
+  return "end";
+}
+
+// A shape ends with this until something is put into it.
+constexpr std::string_view kShapeEnd = "/>\n";
+
 }  // namespace
 
 std::string scatter_chart(const std::vector<ScatterPoint>& points, std::string_view x_title,
@@ -172,25 +185,6 @@ std::string scatter_chart(const std::vector<ScatterPoint>& points, std::string_v
   }
   return drawing.done(kScatterHeight, "ratio and error of every program");
 }
-
-namespace {
-
-const char* anchor_name(Anchor anchor) {
-  switch (anchor) {
-    case Anchor::Start:
-      return "start";
-    case Anchor::Middle:
-      return "middle";
-    case Anchor::End:
-      break;
-  }
-  return "end";
-}
-
-// A shape ends with this until something is put into it.
-constexpr std::string_view kShapeEnd = "/>\n";
-
-}  // namespace
 
 void SvgDrawing::shape(std::string_view text) {
   last_ = shapes_.size();

@@ -43,7 +43,7 @@ class ExplainPage {
     }
     add_numbers();
     add_memory();
-    add_carrier();
+    body_ += html_paragraph("Carries sums by " + report_["carries_sums"].get<std::string>() + ".");
     add_safety();
     return html_page(name() + " – cinch explain", body_);
   }
@@ -283,11 +283,6 @@ class ExplainPage {
     if (!report_.value("finish_is_linear", true))
       body_ +=
           html_paragraph("Takes plans that decode every rank's payload: its finish is not linear.");
-  }
-
-  void add_carrier() {
-    const auto carrier = report_["carries_sums"].get<std::string>();
-    body_ += html_paragraph("Carries sums by " + carrier + ".");
   }
 
   void add_safety() {

@@ -34,8 +34,6 @@ struct GraphKernel {
   std::vector<std::string> lines;
   std::vector<GraphStream> reads, writes;
   double top = 0, height = 0;
-
-  double right_ports() const { return static_cast<double>(reads.size() + writes.size()); }
 };
 
 struct GraphArray {
@@ -67,22 +65,17 @@ void join(std::vector<GraphStream>& to, const std::vector<GraphStream>& streams)
   }
 }
 
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream whole(text);
-  for (std::string line; std::getline(whole, line);) lines.push_back(line);
-  return lines;
-}
-
 GraphKernel kernel_box(const json& kernel) {
   const bool is_in_loop = kernel["in_loop"].get<bool>();
   const char* when = kernel["in_branch"].get<bool>()
                          ? is_in_loop ? " (if asked for, in a loop)" : " (if the data asks for it)"
                      : is_in_loop ? " (in a loop)"
                                   : "";
-  return {"sweep " + kernel["number"].dump() + when,
-          split_lines(wrapped(work_in_words(kernel["does"]), 0, kKernelCharacters)),
-          streams_of(kernel["reads"]), streams_of(kernel["writes"])};
+  std::vector<std::string> lines;
+  std::istringstream whole(wrapped(work_in_words(kernel["does"]), 0, kKernelCharacters));
+  for (std::string line; std::getline(whole, line);) lines.push_back(line);
+  return {"sweep " + kernel["number"].dump() + when, std::move(lines), streams_of(kernel["reads"]),
+          streams_of(kernel["writes"])};
 }
 
 // Kernels that are not sweeps share one box after the sweeps.
@@ -157,10 +150,6 @@ void join_alike(std::vector<GraphKernel>& kernels) {
   }
 }
 
-std::string stream_label(const GraphStream& stream) {
-  return size_text(static_cast<double>(stream.most));
-}
-
 // Thicker for more bytes, by their logarithm.
 double stream_width(const GraphStream& stream) {
   return std::clamp(std::log10(static_cast<double>(stream.most) + 1) - 2, 0.7, 7.0);
@@ -183,7 +172,11 @@ class Graph {
 
   std::string draw(std::string_view label) {
     place_kernels();
-    find_touches();
+    for (const GraphKernel& kernel : kernels_) {
+      each_line(kernel, [](const GraphStream&, GraphArray& array, double at, bool) {
+        array.touches.push_back(at);
+      });
+    }
     const double bottom = std::max({place(left_), place(right_), kernels_end_});
     for (const GraphKernel& kernel : kernels_) draw_streams(kernel);
     for (const GraphKernel& kernel : kernels_) draw_labels(kernel);
@@ -205,7 +198,8 @@ class Graph {
     for (GraphKernel& kernel : kernels_) {
       std::size_t on_left = 0;
       for (const GraphStream& stream : kernel.reads) on_left += left_.contains(stream.buffer);
-      const double on_right = kernel.right_ports() - static_cast<double>(on_left);
+      const auto on_right =
+          static_cast<double>(kernel.reads.size() + kernel.writes.size() - on_left);
       const double ports = std::max(static_cast<double>(on_left), on_right);
       const double text = kLine * static_cast<double>(1 + kernel.lines.size());
       kernel.top = at;
@@ -229,14 +223,6 @@ class Graph {
     for (const GraphStream& stream : kernel.writes) {
       visit(stream, right_[stream.buffer], right, false);
       right += kPort;
-    }
-  }
-
-  void find_touches() {
-    for (const GraphKernel& kernel : kernels_) {
-      each_line(kernel, [](const GraphStream&, GraphArray& array, double at, bool) {
-        array.touches.push_back(at);
-      });
     }
   }
 
@@ -287,7 +273,8 @@ class Graph {
     each_line(kernel, [&](const GraphStream& stream, GraphArray&, double at, bool) {
       const bool is_left = left_.contains(stream.buffer);
       const double x = is_left ? kKernelLeft - 13 : kKernelLeft + kKernelWidth + 13;
-      drawing_.text(x, at - 4 - stream_width(stream) / 2, stream_label(stream),
+      drawing_.text(x, at - 4 - stream_width(stream) / 2,
+                    size_text(static_cast<double>(stream.most)),
                     is_left ? Anchor::End : Anchor::Start, "small");
     });
   }

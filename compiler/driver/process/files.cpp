@@ -45,6 +45,19 @@ std::filesystem::path place_of(const std::string& path) {
   return error ? place : canonical;
 }
 
+constexpr ExitCodeMeaning kExitCodes[] = {
+    {ExitCode::Done, "done", "The command did what it was asked to do."},
+    {ExitCode::AtFault, "input",
+     "The program, a file or a payload is wrong, or a file or the output could not be written. The "
+     "message says which."},
+    {ExitCode::Usage, "usage", "The command line is wrong."},
+    {ExitCode::Unavailable, "unavailable",
+     "The machine or this version lacks something: a device, a library, memory, file "
+     "descriptors, or another rank that did not come or answer in time."},
+    {ExitCode::Internal, "internal",
+     "Cinch itself is at fault. A report is left in the folder for temporary files."},
+};
+
 }  // namespace
 
 void require_place_for(const std::string& path) {
@@ -90,23 +103,6 @@ TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
-
-namespace {
-
-constexpr ExitCodeMeaning kExitCodes[] = {
-    {ExitCode::Done, "done", "The command did what it was asked to do."},
-    {ExitCode::AtFault, "input",
-     "The program, a file or a payload is wrong, or a file or the output could not be written. The "
-     "message says which."},
-    {ExitCode::Usage, "usage", "The command line is wrong."},
-    {ExitCode::Unavailable, "unavailable",
-     "The machine or this version lacks something: a device, a library, memory, file "
-     "descriptors, or another rank that did not come or answer in time."},
-    {ExitCode::Internal, "internal",
-     "Cinch itself is at fault. A report is left in the folder for temporary files."},
-};
-
-}  // namespace
 
 std::span<const ExitCodeMeaning> exit_code_meanings() {
   return kExitCodes;

@@ -38,14 +38,6 @@ namespace {
 
 constexpr std::size_t kPlainWidth = 80;
 
-bool wants_colour(int descriptor) {
-  const Colour chosen = output_settings().colour;
-  if (chosen != Colour::Auto) return chosen == Colour::Always;
-  const bool is_refused = !rt::environment_variable("NO_COLOR").empty();
-  const bool is_dumb = rt::environment_variable("TERM") == "dumb";
-  return isatty(descriptor) != 0 && !is_refused && !is_dumb;
-}
-
 std::size_t width_of(int descriptor) {
   winsize size{};
   const bool is_known = isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
@@ -60,14 +52,15 @@ OutputSettings& output_settings() {
 }
 
 bool colour_on_errors() {
-  return wants_colour(STDERR_FILENO);
+  const Colour chosen = output_settings().colour;
+  if (chosen != Colour::Auto) return chosen == Colour::Always;
+  const bool is_refused = !rt::environment_variable("NO_COLOR").empty();
+  const bool is_dumb = rt::environment_variable("TERM") == "dumb";
+  return isatty(STDERR_FILENO) != 0 && !is_refused && !is_dumb;
 }
 
 std::size_t output_width() {
   return width_of(STDOUT_FILENO);
-}
-std::size_t errors_width() {
-  return width_of(STDERR_FILENO);
 }
 std::size_t text_width() {
   const std::size_t width = output_width();
@@ -121,7 +114,10 @@ class ProgressLine {
     tasks_.push_back(&task);
     if (thread_.joinable()) return;
     is_ending_ = false;
-    thread_ = std::thread([this] { draw_until_end(); });
+    thread_ = std::thread([this] {
+      std::unique_lock wait(mutex_);
+      while (!wake_.wait_for(wait, kBetweenLooks, [&] { return is_ending_; })) draw();
+    });
   }
 
   void end(Progress::Task& task) {
@@ -157,11 +153,6 @@ class ProgressLine {
   }
 
  private:
-  void draw_until_end() {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kBetweenLooks, [&] { return is_ending_; })) draw();
-  }
-
   void draw() {
     const ProgressClock::time_point now = ProgressClock::now();
     const auto shown = std::ranges::find_if(tasks_.rbegin(), tasks_.rend(), [&](const auto* task) {
@@ -184,7 +175,7 @@ class ProgressLine {
             : fmt::format("{} {:3.0f} % ({} of {}), {} s", task.what,
                           100.0 * static_cast<double>(task.done) / static_cast<double>(task.total),
                           task.done, task.total, seconds);
-    const std::size_t width = errors_width();
+    const std::size_t width = width_of(STDERR_FILENO);
     return fit_to_width(rt::visible_text(text), width > 1 ? width - 1 : width);
   }
 
@@ -239,12 +230,6 @@ ProgressPause::~ProgressPause() {
   ProgressLine::instance().pause(-1);
 }
 
-void erase_progress_at_end() {
-  is_process_ending = true;
-  if (!is_line_shown) return;
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kErase.data(), kErase.size());
-}
-
 // Signal handling; only async-signal-safe calls in the handler.
 
 namespace {
@@ -257,35 +242,34 @@ std::atomic<int> num_scopes{0};
 std::atomic<int> signal_seen{0};
 
 void end_by(int signal) {
-  erase_progress_at_end();
+  is_process_ending = true;
+  if (is_line_shown) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kErase.data(), kErase.size());
+  }
   if (has_unfinished_file) unlink(unfinished_file);
   std::signal(signal, SIG_DFL);
   raise(signal);
-}
-
-void handle(int signal) {
-  signal_seen = signal;
-  const bool is_first = !is_cancelled.exchange(true);
-  if (num_scopes == 0 || !is_first) end_by(signal);
-}
-
-// A request that mpirun, or the command that starts ranks, passes on, perhaps several times. It
-// never ends work that reads the flag. (A compiler in the process uses SIGUSR1 itself.)
-void handle_request(int signal) {
-  signal_seen = signal;
-  is_cancelled = true;
-  if (num_scopes == 0) end_by(signal);
 }
 
 }  // namespace
 
 void install_interrupt_handler() {
   struct sigaction action = {};
-  action.sa_handler = handle;
+  action.sa_handler = [](int signal) {
+    signal_seen = signal;
+    const bool is_first = !is_cancelled.exchange(true);
+    if (num_scopes == 0 || !is_first) end_by(signal);
+  };
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  action.sa_handler = handle_request;
+  // A request that mpirun, or the command that starts ranks, passes on, perhaps several times. It
+  // never ends work that reads the flag. (A compiler in the process uses SIGUSR1 itself.)
+  action.sa_handler = [](int signal) {
+    signal_seen = signal;
+    is_cancelled = true;
+    if (num_scopes == 0) end_by(signal);
+  };
   const bool is_rank = is_started_by_mpirun() || is_started_by_command();
   if (is_rank) sigaction(SIGUSR2, &action, nullptr);
   // A file that exceeds the process's limit then shows as an error of the write.

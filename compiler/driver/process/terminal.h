@@ -34,7 +34,6 @@ bool colour_on_errors();
 
 // Width of the terminal that a standard stream is; 0 if none is, or if it is unknown.
 std::size_t output_width();
-std::size_t errors_width();
 // Width of tables and help: the terminal's, else 80.
 std::size_t text_width();
 // Width of sentences: the terminal's, else unlimited, for tools that search the text.
@@ -96,9 +95,6 @@ class ProgressPause {
   ProgressPause(const ProgressPause&) = delete;
   ProgressPause& operator=(const ProgressPause&) = delete;
 };
-
-// Removes the line for good in a process that a signal ends. A signal handler may call it.
-void erase_progress_at_end();
 
 // Ctrl-C. Outside of a Cancellable scope it ends the process at once; inside one it sets a flag
 // that the work reads. In both cases the temporary file of an unfinished output is removed, so that

@@ -51,27 +51,6 @@ void rethrow_nearest(const std::vector<std::exception_ptr>& errors) {
   if (found) std::rethrow_exception(found);
 }
 
-}  // namespace
-
-void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body) {
-  std::vector<std::exception_ptr> errors(world);
-  std::vector<std::thread> threads;
-  threads.reserve(world);
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        body(rank);
-      } catch (...) {
-        errors[rank] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  rethrow_nearest(errors);
-}
-
-namespace {
-
 class CountingExchange : public rt::RankExchange {
  public:
   explicit CountingExchange(rt::RankExchange& ranks) : ranks_(ranks) {}
@@ -104,16 +83,24 @@ struct RankOutcome {
   std::uint64_t sent_bytes = 0;
 };
 
-// Names a rank that failed because of others only if no rank failed by itself.
-void rethrow_first(const std::vector<RankOutcome>& outcomes) {
-  const auto has_failed = [](const RankOutcome& o) { return o.error != nullptr; };
-  const auto is_to_blame = [](const RankOutcome& o) { return o.error && o.is_own_fault; };
-  auto found = std::ranges::find_if(outcomes, is_to_blame);
-  if (found == outcomes.end()) found = std::ranges::find_if(outcomes, has_failed);
-  if (found != outcomes.end()) std::rethrow_exception(found->error);
-}
-
 }  // namespace
+
+void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body) {
+  std::vector<std::exception_ptr> errors(world);
+  std::vector<std::thread> threads;
+  threads.reserve(world);
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  rethrow_nearest(errors);
+}
 
 RankGroup::RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world) {
   for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -142,7 +129,12 @@ std::vector<std::vector<float>> RankGroup::sync(std::span<const rt::ConstTensorV
   for (const RankOutcome& outcome : outcomes) {
     sent_bytes_ = std::max(sent_bytes_, outcome.sent_bytes);
   }
-  rethrow_first(outcomes);
+  // Names a rank that failed because of others only if no rank failed by itself.
+  const auto has_failed = [](const RankOutcome& o) { return o.error != nullptr; };
+  const auto is_to_blame = [](const RankOutcome& o) { return o.error && o.is_own_fault; };
+  auto failed = std::ranges::find_if(outcomes, is_to_blame);
+  if (failed == outcomes.end()) failed = std::ranges::find_if(outcomes, has_failed);
+  if (failed != outcomes.end()) std::rethrow_exception(failed->error);
   return updates;
 }
 
@@ -188,30 +180,23 @@ constexpr const char* kPlace = "transport 'nccl'";
 constexpr int kFirstWithSharedGpus = 23000;
 constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
 
-bool may_share_gpus() {
-  const char* const setting = std::getenv(kSharedGpus);
-  return setting != nullptr && *setting == '1' &&
-         value_or_throw(rt::nccl_library_version()) >= kFirstWithSharedGpus;
-}
-
-int count_gpus(const rt::GpuDriver& driver) {
-  int count = 0;
-  rt::GpuCode code = driver.init(0);
-  if (code == rt::kGpuSuccess) code = driver.device_count(&count);
-  value_or_throw(rt::gpu_status(driver, code, "counting devices"), kPlace);
-  if (count > 0) return count;
-  throw CommandError(ExitCode::Unavailable,
-                     fmt::format("{}: the CUDA driver lists no device", kPlace));
-}
-
 }  // namespace
 
 NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   value_or_throw(rt::nccl_library_version(), kPlace);
   driver_ = value_or_throw(rt::open_cuda_driver(), kPlace);
-  num_devices_ = count_gpus(*driver_);
+  rt::GpuCode code = driver_->init(0);
+  if (code == rt::kGpuSuccess) code = driver_->device_count(&num_devices_);
+  value_or_throw(rt::gpu_status(*driver_, code, "counting devices"), kPlace);
+  if (num_devices_ <= 0) {
+    throw CommandError(ExitCode::Unavailable,
+                       fmt::format("{}: the CUDA driver lists no device", kPlace));
+  }
   world_ = ranks > 0 ? ranks : static_cast<std::uint32_t>(num_devices_);
-  if (world_ > static_cast<std::uint32_t>(num_devices_) && !may_share_gpus()) {
+  const char* const setting = std::getenv(kSharedGpus);
+  const bool wants_shared = setting != nullptr && *setting == '1';
+  if (world_ > static_cast<std::uint32_t>(num_devices_) &&
+      !(wants_shared && value_or_throw(rt::nccl_library_version()) >= kFirstWithSharedGpus)) {
     throw CommandError(
         ExitCode::Unavailable,
         fmt::format("{}: {} ranks want a GPU each, and there {} {}; NCCL 2.30 and newer lets them "
@@ -239,14 +224,6 @@ bool can_be_run(const std::filesystem::path& file) {
   return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
 }
 
-// The library that the transport has opened; empty if unknown.
-std::filesystem::path mpi_file() {
-  void* const entry = ::dlsym(RTLD_DEFAULT, "MPI_Init_thread");
-  Dl_info info{};
-  if (entry == nullptr || ::dladdr(entry, &info) == 0 || info.dli_fname == nullptr) return {};
-  return info.dli_fname;
-}
-
 std::filesystem::path find_mpirun() {
   if (const auto named = rt::environment_variable("CINCH_MPIRUN"); !named.empty()) {
     if (can_be_run(named)) return named;
@@ -254,7 +231,12 @@ std::filesystem::path find_mpirun() {
                        fmt::format("no mpirun: CINCH_MPIRUN is {}, which cannot be run", named));
   }
   std::vector<std::filesystem::path> folders;
-  const std::filesystem::path library = mpi_file();
+  // The library that the transport has opened.
+  void* const entry = ::dlsym(RTLD_DEFAULT, "MPI_Init_thread");
+  Dl_info info{};
+  const bool is_known =
+      entry != nullptr && ::dladdr(entry, &info) != 0 && info.dli_fname != nullptr;
+  const std::filesystem::path library = is_known ? info.dli_fname : "";
   std::error_code error;
   for (const auto& file : {library, std::filesystem::canonical(library, error)}) {
     if (!file.empty()) folders.push_back(file.parent_path().parent_path() / "bin");

@@ -45,12 +45,6 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-double number_in(const std::string& where, const char* column, const std::string& text) {
-  const auto number = parse_number(text);
-  if (!number) refuse(where, fmt::format("{} is '{}', which is not a number", column, text));
-  return *number;
-}
-
 std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> columns;
@@ -78,7 +72,10 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
     };
     const auto number = [&](const char* column) -> std::optional<double> {
       const auto found = cell(column);
-      return found ? std::optional(number_in(where, column, *found)) : std::nullopt;
+      if (!found) return std::nullopt;
+      const auto known = parse_number(*found);
+      if (!known) refuse(where, fmt::format("{} is '{}', which is not a number", column, *found));
+      return *known;
     };
     rows.push_back({where, cell("name").value_or(""), number("numel"), number("ready_gap_us"),
                     number("ready_us")});

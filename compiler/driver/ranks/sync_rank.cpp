@@ -204,16 +204,6 @@ class SyncRank {
   std::vector<rt::TensorView> updates_;  // the report's updates
 };
 
-}  // namespace
-
-SyncReport run_sync_rank(const SyncRankOptions& options,
-                         const std::vector<rt::ConstTensorView>& gradients,
-                         rt::Transport& transport) {
-  return SyncRank(options, gradients, transport).run();
-}
-
-namespace {
-
 using nlohmann::json;
 
 // Time until the last tensor of the slowest rank is ready.
@@ -235,14 +225,6 @@ json tensors_json(const SyncSubject& subject, const rt::Plan& plan) {
                     {"sent_as", is_exact ? "f32" : subject.programs[tensor.codec]->info().name}});
   }
   return list;
-}
-
-json restored_json(const rt::RestoreReport& report) {
-  return {{"next_step", report.next_step},
-          {"kept", report.num_kept},
-          {"joined", report.num_joined},
-          {"reset", report.num_reset},
-          {"notes", report.notes}};
 }
 
 // What the plan sent: "topk", or "topk and uncompressed" if some tensors were sent as f32.
@@ -293,14 +275,13 @@ void print_tensors(const json& tensors) {
   }
 }
 
-void print_restored(const json& restored) {
-  print_text("states          {} as saved before step {}, {} put together anew, {} new\n",
-             restored["kept"].get<std::size_t>(), restored["next_step"].get<std::uint64_t>(),
-             restored["joined"].get<std::size_t>(), restored["reset"].get<std::size_t>());
-  for (const json& note : restored["notes"]) print_text("  {}\n", note.get<std::string>());
-}
-
 }  // namespace
+
+SyncReport run_sync_rank(const SyncRankOptions& options,
+                         const std::vector<rt::ConstTensorView>& gradients,
+                         rt::Transport& transport) {
+  return SyncRank(options, gradients, transport).run();
+}
 
 json report_of(const SyncCommandOptions& options, const SyncSubject& subject, const rt::Plan& plan,
                const SyncReport& report) {
@@ -321,7 +302,12 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"tensors", tensors_json(subject, plan)},
                   {"phases", rt::phases_json(plan.ranks[0], report.times[0])}};
   if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
-  if (report.restored) written["restored"] = restored_json(*report.restored);
+  if (report.restored)
+    written["restored"] = {{"next_step", report.restored->next_step},
+                           {"kept", report.restored->num_kept},
+                           {"joined", report.restored->num_joined},
+                           {"reset", report.restored->num_reset},
+                           {"notes", report.restored->notes}};
   return written;
 }
 
@@ -348,7 +334,13 @@ void print_sync_report(const json& r) {
     print_text("relative error  - (the mean is zero, or not finite)\n");
   }
   print_tensors(r["tensors"]);
-  if (r.contains("restored")) print_restored(r["restored"]);
+  if (r.contains("restored")) {
+    const json& restored = r["restored"];
+    print_text("states          {} as saved before step {}, {} put together anew, {} new\n",
+               restored["kept"].get<std::size_t>(), restored["next_step"].get<std::uint64_t>(),
+               restored["joined"].get<std::size_t>(), restored["reset"].get<std::size_t>());
+    for (const json& note : restored["notes"]) print_text("  {}\n", note.get<std::string>());
+  }
   print_text("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
   print_phases(r["phases"]);
 }

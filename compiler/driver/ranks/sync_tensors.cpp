@@ -56,13 +56,6 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   return value_or_throw(rt::LoadedProgram::load(std::move(*image)));
 }
 
-rt::Policy policy_of(const SyncCommandOptions& options, bool is_folder) {
-  if (!options.policy.empty()) {
-    return value_or_throw(rt::parse_policy(read_text_file(options.policy)), options.policy);
-  }
-  return is_folder ? rt::usual_policy() : rt::Policy{{rt::PolicyRule{}}};
-}
-
 // If a rule names no program, the command's program with the command's values.
 ProgramOptions program_of(const SyncCommandOptions& options, const rt::PolicyCodec& codec) {
   ProgramOptions program = options.program;
@@ -111,15 +104,6 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   return tensors;
 }
 
-// A profile has no shapes: tensors that are not small become matrices, as nearly square as
-// possible.
-std::vector<std::int64_t> made_up_shape(std::int64_t num_elems) {
-  if (num_elems < rt::kSmallElements) return {num_elems};
-  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(num_elems)));
-  while (num_elems % rows != 0) --rows;
-  return {rows, num_elems / rows};
-}
-
 // Without an input: different numbers on every rank.
 RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
   constexpr std::size_t kShift = 104729;  // a prime
@@ -132,7 +116,14 @@ RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
           values, values.begin() + static_cast<std::ptrdiff_t>(rank * kShift % values.size()));
     }
     rt::NpyArray& array = tensors.arrays.emplace_back();
-    array.shape = made_up_shape(tensor.num_elems);
+    // A profile has no shapes: tensors that are not small become matrices, as nearly square as
+    // possible.
+    array.shape = {tensor.num_elems};
+    if (tensor.num_elems >= rt::kSmallElements) {
+      auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(tensor.num_elems)));
+      while (tensor.num_elems % rows != 0) --rows;
+      array.shape = {rows, tensor.num_elems / rows};
+    }
     array.bytes.resize(4 * values.size());
     if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
     tensors.names.push_back(tensor.name);
@@ -229,7 +220,12 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
   for (std::size_t i = 0; i < tensors.names.size(); ++i) {
     named.push_back({tensors.names[i], tensors.arrays[i].shape});
   }
-  const rt::PolicyResult result = rt::apply_policy(policy_of(options, tensors.is_folder), named);
+  const rt::Policy policy =
+      !options.policy.empty()
+          ? value_or_throw(rt::parse_policy(read_text_file(options.policy)), options.policy)
+      : tensors.is_folder ? rt::usual_policy()
+                          : rt::Policy{{rt::PolicyRule{}}};
+  const rt::PolicyResult result = rt::apply_policy(policy, named);
   SyncSubject subject;
   subject.off = result.off;
   std::vector<std::uint32_t> codecs;
@@ -314,23 +310,6 @@ std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const Rank
   return views;
 }
 
-namespace {
-
-// Any program: only the services that every image holds are used.
-ProgramOptions any_program() {
-  ProgramOptions any;
-  any.program = "fp16";
-  return any;
-}
-
-int count_devices(const rt::GpuDevice& device) {
-  int count = 0;
-  value_or_throw(device.status(device.driver().device_count(&count), "counting devices"));
-  return count;
-}
-
-}  // namespace
-
 rt::SyncDevice SyncDevices::open(int ordinal) {
   const auto device = open_gpu(execution_, ordinal);
   const codegen::Target target{codegen::TargetKind::Cuda, device->arch()};
@@ -342,7 +321,9 @@ rt::SyncDevice SyncDevices::open(int ordinal) {
   };
   rt::SyncDevice made;
   for (const ProgramOptions& program : programs_) made.programs.push_back(load(program));
-  made.plain = programs_.empty() ? load(any_program()) : made.programs[0];
+  ProgramOptions any;  // only the services that every image holds are used
+  any.program = "fp16";
+  made.plain = programs_.empty() ? load(any) : made.programs[0];
   if (device->driver().allocates_apart) made.turns = &turns_;
   return made;
 }
@@ -350,7 +331,9 @@ rt::SyncDevice SyncDevices::open(int ordinal) {
 std::optional<rt::SyncDevice> SyncDevices::of(std::uint32_t rank) {
   if (!is_gpu(execution_)) return std::nullopt;
   if (opened_.empty()) opened_[0] = open(0);
-  const int count = count_devices(*opened_[0].plain->device());
+  const rt::GpuDevice& device = *opened_[0].plain->device();
+  int count = 0;
+  value_or_throw(device.status(device.driver().device_count(&count), "counting devices"));
   const int ordinal = static_cast<int>(rank % static_cast<std::uint32_t>(count));
   if (!opened_.contains(ordinal)) opened_[ordinal] = open(ordinal);
   return opened_[ordinal];

@@ -16,12 +16,11 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/process/files.h"
+#include "compiler/driver/process/terminal.h"
 #include "runtime/core/log.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_transport.h"
@@ -86,12 +85,6 @@ std::string free_rendezvous() {
   return fmt::format("127.0.0.1:{}", ::ntohs(address.sin_port));
 }
 
-std::string random_secret() {
-  std::string secret;
-  for (const std::uint8_t byte : rt::random_digest()) secret += fmt::format("{:02x}", byte);
-  return secret;
-}
-
 struct Child {
   pid_t process = -1;
   std::optional<int> status;
@@ -105,7 +98,11 @@ class LaunchedRanks {
     if (options.rendezvous.empty()) {
       command.insert(command.end(), {"--rendezvous", free_rendezvous()});
     }
-    if (read_secret(options.secret_file).empty()) ::setenv(kSecret, random_secret().c_str(), 1);
+    if (read_secret(options.secret_file).empty()) {
+      std::string secret;
+      for (const std::uint8_t byte : rt::random_digest()) secret += fmt::format("{:02x}", byte);
+      ::setenv(kSecret, secret.c_str(), 1);
+    }
     ::setenv(kLaunched, "1", 1);
     ::setenv("WORLD_SIZE", std::to_string(world).c_str(), 1);
     for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -113,7 +110,8 @@ class LaunchedRanks {
       children_.push_back({start_child(command), std::nullopt});
       if (children_.back().process >= 0) continue;
       children_.pop_back();
-      end_all();
+      signal_all(SIGKILL);
+      for (const Child& child : children_) ::waitpid(child.process, nullptr, 0);
       throw CommandError(ExitCode::Unavailable,
                          fmt::format("no process for rank {} can be made", rank));
     }
@@ -130,7 +128,10 @@ class LaunchedRanks {
     for (int num_looks = 0; look(first); ++num_looks) {
       if (*Cancellable::flag() && num_looks % kLooksBetween == 0) signal_all(SIGUSR2);
       // The others learn of it, or wait in vain until their time-out.
-      if (first.first != 0 && !end) end = Clock::now() + time_to_end();
+      if (first.first != 0 && !end)
+        end = Clock::now() +
+              std::chrono::milliseconds(static_cast<std::int64_t>(2e3 * options_.timeout_seconds)) +
+              std::chrono::seconds(10);
       if (end && Clock::now() >= *end) signal_all(SIGKILL);
       std::this_thread::sleep_for(kLook);
     }
@@ -138,10 +139,6 @@ class LaunchedRanks {
   }
 
  private:
-  std::chrono::milliseconds time_to_end() const {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(2e3 * options_.timeout_seconds)) +
-           std::chrono::seconds(10);
-  }
   // Is some rank still running?
   bool look(std::pair<int, std::uint32_t>& first) {
     bool is_running = false;
@@ -162,10 +159,6 @@ class LaunchedRanks {
     for (const Child& child : children_) {
       if (!child.status) ::kill(child.process, number);
     }
-  }
-  void end_all() const {
-    signal_all(SIGKILL);
-    for (const Child& child : children_) ::waitpid(child.process, nullptr, 0);
   }
 
   const TransportOptions& options_;

@@ -21,25 +21,6 @@ void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
 }
 
-// Sizes by their names, and what they are.
-std::string with_size_names(std::string text, const json& sizes) {
-  std::string named;
-  for (const json& size : sizes) {
-    const auto name = size["name"].get<std::string>(), formula = size["formula"].get<std::string>();
-    if (!service::name_size(text, formula, name)) continue;
-    add(named, "size      {} = {}, {} here\n", name, formula, size["value"].get<std::int64_t>());
-  }
-  return text + named;
-}
-
-// Where the text begins that is aligned behind a line's first word; 0 if there is none, or if
-// little room is left for it.
-std::size_t aligned_text(const std::string& line, std::size_t indent, std::size_t width) {
-  const std::size_t gap = line.find("  ", indent);
-  const std::size_t begin = line.find_first_not_of(' ', gap);
-  return gap == std::string::npos || begin > width / 2 ? 0 : begin;
-}
-
 // Breaks lines that are longer than `width`; what follows is indented more than what it belongs to.
 std::string in_lines(const std::string& text, std::size_t width) {
   constexpr std::size_t kIndentMore = 4;
@@ -48,7 +29,10 @@ std::string in_lines(const std::string& text, std::size_t width) {
   for (std::string line; std::getline(whole, line);) {
     if (num_characters(line) > width) {
       const std::size_t indent = line.find_first_not_of(' ');
-      const std::size_t aligned = aligned_text(line, indent, width);
+      // Where the text begins that is aligned behind the line's first word; 0 if there is none, or
+      // if little room is left for it.
+      const std::size_t gap = line.find("  ", indent), begin = line.find_first_not_of(' ', gap);
+      const std::size_t aligned = gap == std::string::npos || begin > width / 2 ? 0 : begin;
       const std::size_t kept = std::max(indent, aligned);
       line = line.substr(0, kept) +
              wrapped(line.substr(kept), aligned > 0 ? aligned : indent + kIndentMore, width);
@@ -56,12 +40,6 @@ std::string in_lines(const std::string& text, std::size_t width) {
     lines += line + "\n";
   }
   return lines;
-}
-
-// For a packed field: its type in the program, and its words on the wire.
-std::string field_type(const json& field) {
-  const auto type = field["type"].get<std::string>();
-  return field["packs"].is_null() ? type : field["packs"].get<std::string>() + ", in " + type;
 }
 
 void add_payload(std::string& out, const json& payload) {
@@ -73,8 +51,11 @@ void add_payload(std::string& out, const json& payload) {
         count["bound"].get<std::string>());
   }
   for (const json& field : payload["fields"]) {
-    add(out, "  field   {}: {}  {} bytes at {}{}\n", field["name"].get<std::string>(),
-        field_type(field), field["bytes"].get<std::int64_t>(), field["offset"].get<std::int64_t>(),
+    // For a packed field: its type in the program, and its words on the wire.
+    auto type = field["type"].get<std::string>();
+    if (!field["packs"].is_null()) type = field["packs"].get<std::string>() + ", in " + type;
+    add(out, "  field   {}: {}  {} bytes at {}{}\n", field["name"].get<std::string>(), type,
+        field["bytes"].get<std::int64_t>(), field["offset"].get<std::int64_t>(),
         field["by"].is_null() ? "" : ", by " + field["by"].get<std::string>());
   }
 }
@@ -96,14 +77,6 @@ void add_kernel(std::string& out, const json& kernel) {
   if (!fused.empty()) add(out, "      {}\n", fused);
 }
 
-void add_move(std::string& out, const json& move) {
-  std::string from;
-  for (const json& read : move["reads"]) from = " from " + read["name"].get<std::string>();
-  add(out, "    {:<28} {}{}: reads {}, writes {}\n", move["does"].get<std::string>(),
-      move["writes"][0]["name"].get<std::string>(), from, move["read_most"].get<std::int64_t>(),
-      move["written_most"].get<std::int64_t>());
-}
-
 std::string sweeps(const json& number) {
   return plainly_counted(number.get<std::uint64_t>(), "sweep");
 }
@@ -120,15 +93,6 @@ void add_worst_case(std::string& out, const json& entry) {
   print("worst case", "");
 }
 
-// The bytes that no fusion can save; `cinch bench` measures how long they take.
-void add_floor(std::string& out, const json& entry) {
-  const double words = entry["random_words_per_element"].get<double>();
-  add(out, "  {:<10}  {}, {:.3f} B read and {:.3f} B written per element{}\n", "floor",
-      sweeps(entry["floor_sweeps"]), entry["floor_read_per_element"].get<double>(),
-      entry["floor_written_per_element"].get<double>(),
-      words == 0 ? "" : fmt::format(", {:.3f} random words", words));
-}
-
 void add_entry(std::string& out, const std::string& name, const json& entry) {
   const std::string range = entry["sweeps_least"] == entry["sweeps_most"]
                                 ? ""
@@ -140,20 +104,20 @@ void add_entry(std::string& out, const std::string& name, const json& entry) {
       at_most(entry["bytes_written"] == entry["bytes_written_least"]),
       entry["written_per_element"].get<double>());
   if (entry["sweeps_least"] != entry["sweeps_most"]) add_worst_case(out, entry);
-  add_floor(out, entry);
+  // The bytes that no fusion can save; `cinch bench` measures how long they take.
+  const double words = entry["random_words_per_element"].get<double>();
+  add(out, "  {:<10}  {}, {:.3f} B read and {:.3f} B written per element{}\n", "floor",
+      sweeps(entry["floor_sweeps"]), entry["floor_read_per_element"].get<double>(),
+      entry["floor_written_per_element"].get<double>(),
+      words == 0 ? "" : fmt::format(", {:.3f} random words", words));
   for (const json& kernel : entry["kernel_list"]) add_kernel(out, kernel);
-  for (const json& move : entry["move_list"]) add_move(out, move);
-}
-
-// "packed: 2 ranks 80000 bytes (6.4 bits an element), 4 ranks …"
-void add_packed(std::string& out, const json& packed) {
-  std::vector<std::string> worlds;
-  for (const json& each : packed) {
-    worlds.push_back(fmt::format("{} ranks {} bytes ({:.3g} bits an element)",
-                                 each["ranks"].get<int>(), each["bytes"].get<std::int64_t>(),
-                                 each["bits_per_element"].get<double>()));
+  for (const json& move : entry["move_list"]) {
+    std::string from;
+    for (const json& read : move["reads"]) from = " from " + read["name"].get<std::string>();
+    add(out, "    {:<28} {}{}: reads {}, writes {}\n", move["does"].get<std::string>(),
+        move["writes"][0]["name"].get<std::string>(), from, move["read_most"].get<std::int64_t>(),
+        move["written_most"].get<std::int64_t>());
   }
-  add(out, "packed: {}\n", fmt::join(worlds, ", "));
 }
 
 void add_protocol(std::string& out, const json& collectives) {
@@ -162,7 +126,13 @@ void add_protocol(std::string& out, const json& collectives) {
     const auto type = each["type"].get<std::string>();
     add(out, "  {:<20} {}, ", each["name"].get<std::string>(), type);
     if (each.contains("packed")) {
-      add_packed(out, each["packed"]);
+      std::vector<std::string> worlds;
+      for (const json& packed : each["packed"]) {
+        worlds.push_back(fmt::format(
+            "{} ranks {} bytes ({:.3g} bits an element)", packed["ranks"].get<int>(),
+            packed["bytes"].get<std::int64_t>(), packed["bits_per_element"].get<double>()));
+      }
+      add(out, "packed: {}\n", fmt::join(worlds, ", "));
     } else {
       add(out, "{}{} bytes\n", each.contains("is_most") ? "at most " : "",
           each["bytes"].get<std::int64_t>());
@@ -229,7 +199,14 @@ std::string formulas_text(const json& report, bool with_fusion, std::size_t widt
     add(out, "checked   {}\n", check.get<std::string>());
   }
   if (report["checks"].empty()) add(out, "checked   nothing while running: all is proved\n");
-  return in_lines(with_size_names(out, report["sizes"]), width);
+  // Sizes by their names, and what they are.
+  std::string named;
+  for (const json& size : report["sizes"]) {
+    const auto name = size["name"].get<std::string>(), formula = size["formula"].get<std::string>();
+    if (!service::name_size(out, formula, name)) continue;
+    add(named, "size      {} = {}, {} here\n", name, formula, size["value"].get<std::int64_t>());
+  }
+  return in_lines(out + named, width);
 }
 
 }  // namespace cinch::driver

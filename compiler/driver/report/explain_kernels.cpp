@@ -255,8 +255,6 @@ json apart_list(kir::KernelProgram& program, const std::vector<codegen::SweepsAp
 
 namespace {
 
-using nlohmann::json;
-
 codegen::Target gpu_target(const ExplainOptions& options) {
   if (!options.target.empty()) return parse_target(options.target);
   if (const auto driver = rt::open_cuda_driver()) {

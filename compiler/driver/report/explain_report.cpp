@@ -2,7 +2,6 @@
 #include "compiler/driver/report/explain.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "codegen/jit/compile_program.h"
@@ -54,12 +53,6 @@ std::string aggregation_text(rt::Aggregation aggregation) {
   return "no: every rank's payload is decoded";
 }
 
-std::string narrow_sums_text(const rt::ProgramInfo& info) {
-  const bool is_added = info.aggregation != rt::Aggregation::Gather && rt::has_narrow_fields(info);
-  return is_added ? "; the sum of all ranks may be beyond a field's type where the mean is not"
-                  : "";
-}
-
 // The word for the value; null for numbers.
 json word_of_value(const rt::ParamInfo& param) {
   if (param.dtype == kBool) return param.default_value != 0 ? "true" : "false";
@@ -103,7 +96,12 @@ class Report {
       report["collectives"] = collectives();
     } else {
       report["payload"] = payload();
-      report["aggregation"] = aggregation_text(info_.aggregation) + narrow_sums_text(info_);
+      const bool is_narrow =
+          info_.aggregation != rt::Aggregation::Gather && rt::has_narrow_fields(info_);
+      report["aggregation"] =
+          aggregation_text(info_.aggregation) +
+          (is_narrow ? "; the sum of all ranks may be beyond a field's type where the mean is not"
+                     : "");
       if (info_.has_finish) report["finish_is_linear"] = info_.is_finish_linear;
     }
     for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
@@ -267,24 +265,18 @@ class Report {
   json states() {
     json list = json::array();
     for (const rt::StateInfo& state : info_.states) {
+      std::int64_t elements = 1;
+      for (int d = 0; d < state.type.rank; ++d) elements *= value(state.type.dims[d]);
+      const bool is_in_place =
+          std::ranges::any_of(kernels_.buffers, [&](const rt::BufferInfo& buffer) {
+            return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == list.size();
+          });
       list.push_back({{"name", state.name},
                       {"type", ir::print_type(info_, state.type)},
-                      {"bytes", array_bytes(state.type)},
-                      {"in_place", is_in_place(list.size())}});
+                      {"bytes", packed_bytes(state.type.dtype, elements)},
+                      {"in_place", is_in_place}});
     }
     return list;
-  }
-
-  bool is_in_place(std::size_t state) const {
-    return std::ranges::any_of(kernels_.buffers, [&](const rt::BufferInfo& buffer) {
-      return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == state;
-    });
-  }
-
-  std::int64_t array_bytes(const rt::ArrayType& type) {
-    std::int64_t elements = 1;
-    for (int d = 0; d < type.rank; ++d) elements *= value(type.dims[d]);
-    return packed_bytes(type.dtype, elements);
   }
 
   // The collectives of a `sync` body, in the order of its text.
@@ -302,7 +294,10 @@ class Report {
       list.push_back({{"name", ir::op_info(op->kind).name},
                       {"type", ir::print_type(info_, type)},
                       {"bytes", sent_bytes(sent, 1)}});
-      if (has_counts(sent)) list.back()["is_most"] = true;
+      const bool has_counts = std::any_of(sent.dims, sent.dims + sent.rank, [&](HostExprId dim) {
+        return info_.exprs.has_count(dim);
+      });
+      if (has_counts) list.back()["is_most"] = true;
       // For 64-bit integers the words have the same type, so the sizes are compared, too.
       const bool is_packed = type.dtype != sent.dtype || sent_bytes(type, 1) != sent_bytes(sent, 1);
       if (is_packed) list.back()["packed"] = packed(type, sent);
@@ -333,11 +328,6 @@ class Report {
       if (skipped-- == 0) break;
     }
     return last;
-  }
-
-  bool has_counts(const rt::ArrayType& type) const {
-    return std::any_of(type.dims, type.dims + type.rank,
-                       [&](HostExprId dim) { return info_.exprs.has_count(dim); });
   }
 
   // Bytes of the elements in memory, at least a whole byte each.

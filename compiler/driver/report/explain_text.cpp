@@ -39,9 +39,14 @@ class Explanation {
     }
     text_ += "\n";
     add_memory();
-    add_aggregation();
+    if (report_.contains("aggregation")) {
+      add("adds up", report_["aggregation"].get<std::string>());
+      if (!report_.value("finish_is_linear", true))
+        add("plans", "those that decode every rank's payload: finish is not linear");
+    }
     add("sums", "carries sums by " + report_["carries_sums"].get<std::string>());
-    add_safety();
+    for (const json& check : report_["checks"]) add("checked", check.get<std::string>());
+    if (report_["checks"].empty()) add("checked", "nothing while running: all is proved");
     if (with_places_) {
       add("steps", fmt::format("{} rewrites and fusion steps (--pass-limit)",
                                report_["fusion"]["steps"].get<std::int64_t>()));
@@ -185,14 +190,13 @@ class Explanation {
     add_cases(name, entry);
     if (name == "decode_add") return;  // decode's kernels; the output is read, too
     add_kernels(entry);
-    add_apart(entry["kernel_list"]);
+    const auto apart = apart_in_words(report_["fusion"], entry["kernel_list"],
+                                      with_places_ ? Places::Path : Places::None);
+    if (!apart.empty()) text_ += "  not one sweep, because\n";
+    for (const auto& [who, why] : apart)
+      text_ += "    " + wrapped(fmt::format("{}: {}", who, why), 4, width_) + "\n";
   }
 
-  // "2?" is in a branch, "3*" in a loop.
-  static std::string marks_of(const json& line) {
-    return std::string(line["in_branch"].get<bool>() ? "?" : "") +
-           (line["in_loop"].get<bool>() ? "*" : "");
-  }
   static std::int64_t most_bytes(const json& line) {
     return line["read_most"].get<std::int64_t>() + line["written_most"].get<std::int64_t>();
   }
@@ -212,7 +216,10 @@ class Explanation {
     const auto add_row = [&](const json& line, const std::string& number, const std::string& does) {
       has_branch |= line["in_branch"].get<bool>();
       has_loop |= line["in_loop"].get<bool>();
-      table.add({number + marks_of(line), stream_names(line["reads"]), does,
+      // "2?" is in a branch, "3*" in a loop.
+      const char* branch_mark = line["in_branch"].get<bool>() ? "?" : "";
+      const char* loop_mark = line["in_loop"].get<bool>() ? "*" : "";
+      table.add({number + branch_mark + loop_mark, stream_names(line["reads"]), does,
                  stream_names(line["writes"]), size_text(static_cast<double>(most_bytes(line)))});
     };
     for (const json& kernel : entry["kernel_list"]) {
@@ -235,14 +242,6 @@ class Explanation {
     }
   }
 
-  void add_apart(const json& kernels) {
-    const auto apart =
-        apart_in_words(report_["fusion"], kernels, with_places_ ? Places::Path : Places::None);
-    if (!apart.empty()) text_ += "  not one sweep, because\n";
-    for (const auto& [who, why] : apart)
-      text_ += "    " + wrapped(fmt::format("{}: {}", who, why), 4, width_) + "\n";
-  }
-
   void add_memory() {
     for (const json& state : report_["states"]) {
       add("state",
@@ -260,33 +259,11 @@ class Explanation {
     add("f16, bf16", copies + " more");
   }
 
-  void add_aggregation() {
-    if (!report_.contains("aggregation")) return;
-    add("adds up", report_["aggregation"].get<std::string>());
-    if (!report_.value("finish_is_linear", true))
-      add("plans", "those that decode every rank's payload: finish is not linear");
-  }
-
-  void add_safety() {
-    for (const json& check : report_["checks"]) add("checked", check.get<std::string>());
-    if (report_["checks"].empty()) add("checked", "nothing while running: all is proved");
-  }
-
   const json& report_;
   std::size_t width_;
   bool with_places_;
   std::string text_;
 };
-
-}  // namespace
-
-std::string explanation_text(const json& report, std::size_t width, bool with_places) {
-  return Explanation(report, width, with_places).whole();
-}
-
-namespace {
-
-using nlohmann::json;
 
 // A smaller stream of workspace is a scalar: a partial result or count that a sweep writes or
 // reads.
@@ -307,6 +284,10 @@ std::string reason_of(const json& pair, Places places) {
 }
 
 }  // namespace
+
+std::string explanation_text(const json& report, std::size_t width, bool with_places) {
+  return Explanation(report, width, with_places).whole();
+}
 
 std::string work_in_words(const json& does) {
   std::vector<std::pair<std::string, int>> work;

@@ -151,11 +151,6 @@ using TableRow = std::vector<std::string>;
 // it goes below the others.
 constexpr std::size_t kNarrowest = 24, kNarrowestName = 8, kIndentBelow = 4;
 
-std::string aligned(const std::string& text, std::size_t width, bool is_text) {
-  const std::string padding(width - std::min(width, num_characters(text)), ' ');
-  return is_text ? text + padding : padding + text;
-}
-
 class TableLayout {
  public:
   TableLayout(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
@@ -188,7 +183,8 @@ class TableLayout {
       for (std::size_t i = 0; i < num_beside_; ++i) {
         const std::string cell = l < cells[i].size() ? cells[i][l] : "";
         line += i == 0 ? "" : std::string(gap_, ' ');
-        line += aligned(cell, widths_[i], columns_[i].is_text);
+        const std::string padding(widths_[i] - std::min(widths_[i], num_characters(cell)), ' ');
+        line += columns_[i].is_text ? cell + padding : padding + cell;
       }
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
@@ -270,10 +266,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string payload_size(const json& row) {
-  return size_text(row["payload_bytes"].get<double>());
-}
-
 // Why programs have no prediction: each reason once, with a number that stands in the table.
 class Footnotes {
  public:
@@ -297,13 +289,6 @@ class Footnotes {
   std::vector<std::string> reasons_;
 };
 
-// A few elements may be far less than the header of their payload.
-std::string ratio_text(const json& ratio) {
-  constexpr double kLeast = 0.01, kTwoDigits = 0.1;
-  if (ratio.is_null() || ratio >= kTwoDigits) return digits_or_dash(ratio);
-  return ratio < kLeast ? "<0.01" : fmt::format("{:.2f}", ratio.get<double>());
-}
-
 std::string survey_table(const json& report, std::size_t names, std::size_t width,
                          Footnotes& footnotes) {
   constexpr std::size_t kNumbersWidth = 63;
@@ -320,8 +305,13 @@ std::string survey_table(const json& report, std::size_t names, std::size_t widt
     const std::string plan = row["note"].is_null()
                                  ? row["plan"].get<std::string>()
                                  : footnotes.number_of(row["note"].get<std::string>());
-    table.add({shortened_in_middle(row["program"].get<std::string>(), name_width),
-               ratio_text(row["ratio"]), error_text(row["relative_error"]), payload_size(row),
+    // A few elements may be far less than the header of their payload.
+    const json& ratio = row["ratio"];
+    const std::string ratio_text = ratio.is_null() || ratio >= 0.1 ? digits_or_dash(ratio)
+                                   : ratio < 0.01                  ? "<0.01"
+                                                  : fmt::format("{:.2f}", ratio.get<double>());
+    table.add({shortened_in_middle(row["program"].get<std::string>(), name_width), ratio_text,
+               error_text(row["relative_error"]), size_text(row["payload_bytes"].get<double>()),
                milliseconds_text(row["encode_ms"]), milliseconds_text(row["decode_ms"]),
                milliseconds_text(row["step_ms"]), plan});
   };

@@ -15,11 +15,6 @@
 namespace cinch::lsp {
 namespace {
 
-bool is_line_end(std::string_view text, std::size_t at) {
-  if (text[at] == '\n') return true;
-  return text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n');
-}
-
 bool continues_code_point(char c) {
   return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u;
 }
@@ -33,7 +28,9 @@ std::uint32_t units_of(char first_byte) {
 
 TextPositions::TextPositions(std::string_view text) : text_(text), line_starts_{0} {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_line_end(text, i)) line_starts_.push_back(static_cast<std::uint32_t>(i + 1));
+    const bool is_lone_return = text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n');
+    if (text[i] == '\n' || is_lone_return)
+      line_starts_.push_back(static_cast<std::uint32_t>(i + 1));
   }
 }
 
@@ -77,6 +74,11 @@ bool has_scheme(std::string_view text) {
   return colon != std::string_view::npos && colon > 1 && text.find('/') > colon;
 }
 
+std::uint32_t count_of(const Json& json) {
+  const auto value = json.get<std::int64_t>();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX));
+}
+
 }  // namespace
 
 std::string path_of_uri(std::string_view uri) {
@@ -106,15 +108,6 @@ std::string uri_of_path(const std::string& path) {
   const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   return std::string(kFileScheme) + dsl::to_uri(error ? path : absolute);
 }
-
-namespace {
-
-std::uint32_t count_of(const Json& json) {
-  const auto value = json.get<std::int64_t>();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX));
-}
-
-}  // namespace
 
 Json to_json(Position position) {
   return {{"line", position.line}, {"character", position.character}};
@@ -191,16 +184,15 @@ namespace {
 
 constexpr std::size_t kMaxHeaderLine = 4096;
 
-bool is_content_length(std::string_view name) {
-  constexpr std::string_view kName = "content-length";
-  return std::ranges::equal(
-      name, kName, [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-}
-
 // The length in a line of the header, if it is that line.
 std::optional<std::size_t> length_in(std::string_view line) {
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_content_length(line.substr(0, colon))) return {};
+  const auto is_same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  };
+  if (colon == std::string_view::npos ||
+      !std::ranges::equal(line.substr(0, colon), std::string_view("content-length"), is_same))
+    return {};
   std::size_t length = 0;
   bool has_digit = false;
   for (const char c : line.substr(colon + 1)) {

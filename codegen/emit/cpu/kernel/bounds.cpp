@@ -7,26 +7,18 @@
 #include <vector>
 
 #include "codegen/emit/cpu/kernel/facts.h"
-#include "codegen/emit/cpu/kernel/kernel.h"
 #include "codegen/emit/cpu/kernel/values.h"
 #include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
-namespace {
-
-double constant_of(const kir::Instr& definition, kir::ComputeType type) {
-  return type == kir::ComputeType::F32
-             ? std::bit_cast<float>(static_cast<std::uint32_t>(definition.bits))
-             : std::bit_cast<double>(definition.bits);
-}
-
-}  // namespace
-
 // The smaller (`is_least`) or larger one of text x and the bound.
 std::string CpuValues::bounded_text(const std::string& x, ValueId bound, bool is_least) {
   const char* name = is_least ? "min" : "max";
   if (facts().is_constant(bound)) {
-    const double value = constant_of(*facts().definition(bound), type(bound));
+    const std::uint64_t bits = facts().definition(bound)->bits;
+    const double value = type(bound) == kir::ComputeType::F32
+                             ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                             : std::bit_cast<double>(bits);
     // The prelude's comments at float_min_with and float_max_with say which bounds they take.
     const bool is_plain = value == 0 ? std::signbit(value) == is_least : !std::isnan(value);
     if (is_plain) return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
@@ -63,7 +55,7 @@ bool CpuValues::emit_bounded(const Instr& instr) {
   }
 }
 
-// takes_rows_together, and CpuKernelEmitter: values that are computed once for a row.
+// Values that are computed once for a row.
 
 using kir::Instr;
 using kir::InstrKind;
@@ -174,35 +166,6 @@ class Rows {
 
 bool takes_rows_together(const CpuKernelFacts& facts) {
   return Rows(facts).go_together();
-}
-
-void CpuKernelEmitter::emit_for_rows(std::size_t p) {
-  line("for (u32 slot = 0; slot < chunk_len; slot += W) {");
-  line("const u32 active = least(chunk_len - slot, u32(W));");
-  cx().level = Level::Rows;
-  for (std::uint32_t v : cx().phases.crossing()) {
-    const ValueId value{v};
-    if (p > cx().phases.phase_of(value))
-      define(value, fmt::format("local_lanes(kept_{} + slot)", name(value)));
-  }
-  for (const CpuPhases::Piece& piece : cx().phases.all()[p].pieces) {
-    for (const Instr& instr : kernel().sections[piece.section].instrs) {
-      if (instr.kind != InstrKind::store_at) {
-        instrs_.emit(instr);
-        continue;
-      }
-      const Storage s = facts().storage(instr.buffers[0]);
-      line(fmt::format("store_lanes<{}>(b{}, i64(chunk + slot), active, {});", s.element,
-                       instr.buffers[0], to_storage(s, lanes(instr.operands[1]))));
-    }
-  }
-  for (std::uint32_t v : cx().phases.crossing()) {
-    const ValueId value{v};
-    if (p == cx().phases.phase_of(value))
-      line(fmt::format("set_local_lanes(kept_{0} + slot, {0});", name(value)));
-  }
-  cx().level = Level::Group;
-  line("}");
 }
 
 }  // namespace cinch::codegen

@@ -44,7 +44,11 @@ void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bo
                     "i = hits_{0}[slot].next(i + W, end)) {{",
                     cx().section));
   }
-  line(fmt::format("#pragma clang loop unroll_count(whole.value ? {} : 1)", unrolled(instrs)));
+  // In longer bodies, the loop's counter and jump are a small part, and the processor looks far
+  // enough ahead without unrolling.
+  constexpr std::size_t kUnrolledInstrs = 16;
+  line(fmt::format("#pragma clang loop unroll_count(whole.value ? {} : 1)",
+                   instrs.size() <= kUnrolledInstrs ? 2 : 1));
   line(has_rows
            ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kir::kRowElems)
        : cx().goes_by_columns
@@ -76,7 +80,11 @@ void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
       if (first.contains(cx().instr) != are_first || alike_.contains(cx().instr)) continue;
       if (known.contains(cx().instr)) continue;
       instrs_.emit(instrs[cx().instr]);
-      note_hits(instrs[cx().instr]);
+      for (const ValueId result : instrs[cx().instr].results) {
+        const auto hits = cx().compaction.hits().find(result.index());
+        if (hits == cx().compaction.hits().end()) continue;
+        line(fmt::format("hits_{}[slot].note(i, {});", hits->second, acting(result)));
+      }
     }
   };
   if (!first.empty()) {
@@ -99,14 +107,6 @@ bool CpuElements::loads_for_placed(const std::vector<Instr>& instrs,
     if (instrs[i].kind == kir::InstrKind::load_at && !first.contains(i)) return true;
   }
   return false;
-}
-
-void CpuElements::note_hits(const Instr& instr) {
-  for (const ValueId result : instr.results) {
-    const auto hits = cx().compaction.hits().find(result.index());
-    if (hits == cx().compaction.hits().end()) continue;
-    line(fmt::format("hits_{}[slot].note(i, {});", hits->second, acting(result)));
-  }
 }
 
 // The loop over a tile's vectors, usually printed twice. If all lanes of all vectors take part,
@@ -182,14 +182,6 @@ void CpuElements::emit(const std::vector<Instr>& instrs) {
 
 using kir::InstrKind;
 
-namespace {
-
-// In longer bodies, the loop's counter and jump are a small part, and the processor looks far
-// enough ahead without unrolling.
-constexpr std::size_t kUnrolledInstrs = 16;
-
-}  // namespace
-
 CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const {
   // If an earlier phase knows which vectors count, few are left, so one loop is enough.
   if (cx().compaction.is_placed_by_hits(cx().section)) return Loops::Masked;
@@ -200,19 +192,28 @@ CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const
         const bool has_base = facts().is_staged_load(instr) && base_of(instr).is_valid();
         return limit_of(instr).is_valid() || has_base;
       });
-  if (facts().has_whole_tiles_only() && asks_for_tiles_alone) return Loops::Whole;
+  // Does a size that is known now make all tiles whole?
+  const auto& pool = facts().program().info.exprs;
+  const bool has_whole_tiles_only =
+      kernel().group_kind == kir::GroupKind::Tile && !kernel().extent_value.is_valid() &&
+      pool.is_const(kernel().extent) &&
+      pool.const_value(kernel().extent).as_int() % kir::kTileElems == 0;
+  if (has_whole_tiles_only && asks_for_tiles_alone) return Loops::Whole;
   return facts().is_quick() ? Loops::Masked : Loops::Both;
-}
-
-int CpuElements::unrolled(const std::vector<Instr>& instrs) const {
-  return instrs.size() <= kUnrolledInstrs ? 2 : 1;
 }
 
 // Can a whole tile's vectors be taken column by column, with the columns' partial results in
 // registers? This pays off for ordered reductions, and is possible if nothing depends on earlier
 // elements.
 bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
-  if (!facts().has_whole_columns()) return false;
+  // Do tiles without masks consist of whole rows of columns? Ordered reductions join columns.
+  const auto& pool = facts().program().info.exprs;
+  const auto length = kernel().group_len;
+  const bool has_whole_columns =
+      kernel().group_kind == kir::GroupKind::Tile ||
+      (kernel().group_kind == kir::GroupKind::Row && pool.is_const(length) &&
+       pool.const_value(length).as_int() % kir::kRowElems == 0);
+  if (!has_whole_columns) return false;
   bool has_columns = false;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {

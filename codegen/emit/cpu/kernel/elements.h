@@ -33,13 +33,11 @@ class CpuElements : public CpuPrinter {
   void emit_lanes_of_vector();
   void emit_vector(const std::vector<Instr>& instrs);
   bool loads_for_placed(const std::vector<Instr>& instrs, const std::set<std::size_t>& first) const;
-  void note_hits(const Instr& instr);
 
   // ---- elements.cpp ----
   /// Which loops over a tile's vectors are printed: without masks, with masks, or both.
   enum class Loops : std::uint8_t { Both, Whole, Masked };
   Loops loops_of(const std::vector<Instr>& instrs) const;
-  int unrolled(const std::vector<Instr>& instrs) const;
   bool can_go_by_columns(const std::vector<Instr>& instrs) const;
   /// Prints a line for each ordered reduction of the section; {0} is its result.
   void each_column(const std::vector<Instr>& instrs, std::string_view pattern);

@@ -16,21 +16,6 @@ bool CpuKernelFacts::has_many_tiles() const {
          pool.const_value(kernel().group_len).as_int() > kir::kTileElems;
 }
 
-bool CpuKernelFacts::has_whole_columns() const {
-  const HostExprPool& pool = program().info.exprs;
-  const HostExprId length = kernel().group_len;
-  return kernel().group_kind == kir::GroupKind::Tile ||
-         (kernel().group_kind == kir::GroupKind::Row && pool.is_const(length) &&
-          pool.const_value(length).as_int() % kir::kRowElems == 0);
-}
-
-bool CpuKernelFacts::has_whole_tiles_only() const {
-  const HostExprPool& pool = program().info.exprs;
-  return kernel().group_kind == kir::GroupKind::Tile && !kernel().extent_value.is_valid() &&
-         pool.is_const(kernel().extent) &&
-         pool.const_value(kernel().extent).as_int() % kir::kTileElems == 0;
-}
-
 // ---- values ----
 
 bool CpuKernelFacts::is_element(ValueId value) const {
@@ -183,10 +168,6 @@ bool CpuKernelFacts::rounds_again(const std::vector<Instr>& instrs) const {
   return !counts_accesses_ && !is_quick_ && is_repeatable(instrs) &&
          std::ranges::any_of(instrs, [&](const Instr& instr) { return is_staged_int(instr); });
 }
-
-using kir::Instr;
-using kir::InstrKind;
-using kir::ValueId;
 
 void CpuPhases::note_uses(const Instr& instr, std::size_t phase) {
   for (ValueId value : instr.operands) {

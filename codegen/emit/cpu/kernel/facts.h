@@ -47,10 +47,6 @@ class CpuKernelFacts : public ValueFacts {
   // ---- groups ----
   /// Can a group be longer than one tile?
   bool has_many_tiles() const;
-  /// Do tiles without masks consist of whole rows of columns? Ordered reductions join columns.
-  bool has_whole_columns() const;
-  /// Does a size that is known now make all tiles whole?
-  bool has_whole_tiles_only() const;
 
   // ---- values ----
   /// Does the value differ between elements, in a section or in a combiner's body?

@@ -325,7 +325,6 @@ void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
   }
 }
 
-using kir::InstrKind;
 using kir::ValueId;
 
 ValueId CpuCompaction::placed_truth(const std::vector<Instr>& instrs) const {

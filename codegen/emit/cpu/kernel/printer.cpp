@@ -142,8 +142,6 @@ void CpuInstrs::emit(const Instr& instr) {
   CINCH_BUG("an instruction of no family");
 }
 
-using kir::InstrKind;
-
 std::string CpuDraws::stream_name(const Instr& instr) const {
   const ValueId iteration = optional_operand(instr, iteration_operand(instr));
   return fmt::format("stream_{}{}{}", instr.draw.site, instr.draw.shared ? "_shared" : "",

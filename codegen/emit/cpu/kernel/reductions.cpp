@@ -234,9 +234,6 @@ void CpuReductions::emit(const Instr& instr) {
 // CpuReductions: the end of reductions and scans of several groups, and scans and transforms of
 // local arrays.
 
-using kir::ComputeType;
-using kir::InstrKind;
-
 std::string CpuReductions::stored_tuple(const Instr& instr, const std::string& place,
                                         bool is_part) const {
   const std::size_t members = instr.buffers.size() - (is_part ? 1 : 0);

@@ -15,7 +15,9 @@
 
 namespace cinch::codegen {
 using kir::ComputeType;
+using kir::Instr;
 using kir::InstrKind;
+using kir::ValueId;
 
 void CpuValues::emit_element_wise(const Instr& instr) {
   if (emit_bounded(instr) || emit_plain_bits(instr) || emit_known_convert(instr) ||
@@ -76,8 +78,6 @@ void CpuValues::emit_leaf(const Instr& instr) {
       CINCH_BUG("not a leaf");
   }
 }
-
-using kir::InstrKind;
 
 // Converts to integers without saturating or wrapping.
 bool CpuValues::emit_known_convert(const Instr& instr) {
@@ -152,9 +152,6 @@ bool CpuValues::emit_plain_bits(const Instr& instr) {
 // CpuValues: values that depend on one other value only, and take few different values. A look-up
 // takes fewer instructions than computing them.
 
-using kir::ComputeType;
-using kir::InstrKind;
-
 namespace {
 
 constexpr std::size_t kMostEnds = 7;
@@ -172,6 +169,49 @@ std::string looked_up(const std::string& floats, ComputeType type) {
   const std::string bits = fmt::format("lang::bits_of({})", floats);
   return type == ComputeType::U32 ? bits : fmt::format("lang::as_signed({})", bits);
 }
+
+// Evaluates element-wise instructions and constants, if one value, the variable, is `at`. Values
+// are encoded elements (runtime/core/numbers/scalar_eval.h) of their compute type.
+class CpuEvaluator {
+ public:
+  CpuEvaluator(const CpuKernelFacts& facts, kir::ValueId variable, std::uint64_t at)
+      : facts_(facts), known_{{variable.index(), at}} {}
+  // None if the value depends on something else.
+  std::optional<std::uint64_t> of(ValueId value) {
+    if (const auto at = known_.find(value.index()); at != known_.end()) return at->second;
+    const Instr* made = facts_.definition(value);
+    const auto found = made == nullptr ? std::nullopt : find(*made);
+    known_.emplace(value.index(), found);
+    return found;
+  }
+
+ private:
+  std::optional<std::uint64_t> find(const Instr& made) {
+    const DType own = kir::dtype_of(facts_.type(made.results[0]));
+    if (made.kind == InstrKind::constant) return encode_bits(own, made.bits);
+    if (made.kind != InstrKind::scalar && made.kind != InstrKind::convert) return std::nullopt;
+    std::vector<std::uint64_t> operands;
+    for (const ValueId operand : made.operands) {
+      const auto found = of(operand);
+      if (!found) return std::nullopt;
+      operands.push_back(*found);
+    }
+    if (made.kind == InstrKind::scalar) {
+      // Integers that are no truth values wrap to their declared width.
+      const kir::ComputeType computed = facts_.type(made.operands.back());
+      const bool has_width = kir::is_integer(computed) && own != kBool;
+      return evaluate_scalar(made.scalar_op, has_width ? made.dtype : kir::dtype_of(computed),
+                             operands);
+    }
+    const DType from = made.from_dtype, to = made.dtype;
+    // Narrow floats are computed with as f32.
+    if (is_narrow_float(from) || is_narrow_float(to)) return std::nullopt;
+    return convert_element(from, to, operands[0]);
+  }
+
+  const CpuKernelFacts& facts_;
+  std::map<std::uint32_t, std::optional<std::uint64_t>> known_;  // by value
+};
 
 }  // namespace
 
@@ -308,41 +348,6 @@ bool CpuValues::emit_code(const Instr& instr) {
   define(value,
          looked_up(fmt::format("pick_of_sixteen({{{{{}}}}}, {})", values, index), type(value)));
   return true;
-}
-
-using kir::Instr;
-using kir::InstrKind;
-using kir::ValueId;
-
-std::optional<std::uint64_t> CpuEvaluator::of(ValueId value) {
-  if (const auto at = known_.find(value.index()); at != known_.end()) return at->second;
-  const Instr* made = facts_.definition(value);
-  const auto found = made == nullptr ? std::nullopt : find(*made);
-  known_.emplace(value.index(), found);
-  return found;
-}
-
-std::optional<std::uint64_t> CpuEvaluator::find(const Instr& made) {
-  const DType own = kir::dtype_of(facts_.type(made.results[0]));
-  if (made.kind == InstrKind::constant) return encode_bits(own, made.bits);
-  if (made.kind != InstrKind::scalar && made.kind != InstrKind::convert) return std::nullopt;
-  std::vector<std::uint64_t> operands;
-  for (const ValueId operand : made.operands) {
-    const auto found = of(operand);
-    if (!found) return std::nullopt;
-    operands.push_back(*found);
-  }
-  if (made.kind == InstrKind::scalar) {
-    // Integers that are no truth values wrap to their declared width.
-    const kir::ComputeType computed = facts_.type(made.operands.back());
-    const bool has_width = kir::is_integer(computed) && own != kBool;
-    return evaluate_scalar(made.scalar_op, has_width ? made.dtype : kir::dtype_of(computed),
-                           operands);
-  }
-  const DType from = made.from_dtype, to = made.dtype;
-  // Narrow floats are computed with as f32.
-  if (is_narrow_float(from) || is_narrow_float(to)) return std::nullopt;
-  return convert_element(from, to, operands[0]);
 }
 
 }  // namespace cinch::codegen

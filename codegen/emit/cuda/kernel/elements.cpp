@@ -128,8 +128,6 @@ void CudaElements::emit(const kir::Section& section) {
   close_reductions(section);
 }
 
-using kir::InstrKind;
-
 std::string columns_name(const std::string& value) {
   return "columns_" + value;
 }
@@ -175,8 +173,9 @@ void CudaElementInstrs::emit_store_linear(const Instr& instr) {
   if (cx().packed.contains(instr.buffers[0])) {
     return line(fmt::format("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value));
   }
-  line(fmt::format("pack_four<{}, access>({}, {}, {}, {}, stage);", stored, buffer, row_place(base),
-                   live, value));
+  const char* row = cx().is_whole ? "rows_begin, turn" : "i64(tile_begin + row * kRowElems), 0u";
+  line(fmt::format("pack_four<{}, access>({}, {}{}, {}, {}, stage);", stored, buffer,
+                   base_text(base), row, live, value));
 }
 
 // If little is selected, few whole rows hold a stored element. The others are skipped at once.

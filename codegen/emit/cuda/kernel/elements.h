@@ -61,9 +61,6 @@ class CudaRows : public CudaPrinter {
   void open_turn(int num_rows);
   std::set<std::size_t> emit_loads_ahead(const kir::Section& section, int num_rows);
   void emit_alike_ahead(const kir::Section& section, int num_rows);
-  void emit_alike(const Instr& instr);
-  void open_packs(const kir::Section& section, int num_rows);
-  void close_packs(const kir::Section& section, int num_rows);
 
   CudaElementInstrs& instrs_;
   CudaDraws& draws_;
@@ -100,8 +97,6 @@ class CudaShortRows : public CudaPrinter {
 
  private:
   using KeptKey = std::tuple<rt::BufferIndex, std::size_t, std::size_t>;
-  static KeptKey kept_key(const Instr& load);
-  void forget_stored(const kir::Section& section);
   void emit_load(const Instr& load);
   void emit_elements(const kir::Section& section);
 

@@ -24,10 +24,6 @@ constexpr int kMostRows = 8, kMostDrawRows = 4;
 // Short rows have 8 to 64 elements.
 constexpr std::int64_t kLeastRow = 8, kMostRow = 64;
 
-bool is_power_of_two(std::int64_t x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 // Does a lane do this alone, for its own elements or its own row?
 bool is_for_a_lane(const kir::Instr& instr, SectionKind kind) {
   switch (instr.kind) {
@@ -135,7 +131,8 @@ bool CudaKernelFacts::has_whole_words(const Instr& store) const {
 
 std::uint32_t CudaKernelFacts::find_short_lanes() const {
   const bool is_apart = kernel().group_kind == kir::GroupKind::Row && longest_ >= kLeastRow &&
-                        longest_ <= kMostRow && is_power_of_two(longest_) &&
+                        longest_ <= kMostRow &&
+                        std::has_single_bit(static_cast<std::uint64_t>(longest_)) &&
                         !kernel().info.is_sequential && kernel().locals.empty();
   if (!is_apart) return 0;
   for (const kir::Section& section : kernel().sections) {

@@ -3,7 +3,6 @@
 // afterwards.
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/value_facts.h"

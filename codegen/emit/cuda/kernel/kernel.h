@@ -7,9 +7,6 @@
 #include <cstdint>
 #include <string>
 
-#include "codegen/emit/cuda/kernel/elements.h"
-#include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/emit/cuda/kernel/uniform.h"
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/kir/kir.h"
 
@@ -25,29 +22,5 @@ struct CudaFunction {
 /// NAME_body, which the kernels of cuda/program.h call.
 CudaFunction emit_cuda_kernel(const kir::KernelProgram& program, const kir::Kernel& kernel,
                               std::uint32_t block_warps, std::string name);
-
-/// Prints the function's frame and the loop over groups.
-class CudaKernelEmitter : public CudaPrinter {
- public:
-  explicit CudaKernelEmitter(CudaContext& cx);
-  CudaFunction emit();
-
- private:
-  void emit_signature();
-  void emit_head();
-  void emit_shared();
-  void emit_extent();
-  void emit_plain_groups();
-  void emit_short_groups();
-  void emit_ordered_groups();
-  void emit_group_body();
-  void emit_sections();
-  void emit_tail();
-  std::string shared_type() const { return cx().name + "_shared"; }
-
-  CudaUniform uniform_;
-  CudaElements elements_;
-  CudaShortRows short_rows_;
-};
 
 }  // namespace cinch::codegen

@@ -78,11 +78,6 @@ std::string CudaPrinter::lane_place(ValueId base) const {
   return base_text(base) + (cx().is_whole ? "lane_begin, turn" : "i64(j), 0u");
 }
 
-std::string CudaPrinter::row_place(ValueId base) const {
-  return base_text(base) +
-         (cx().is_whole ? "rows_begin, turn" : "i64(tile_begin + row * kRowElems), 0u");
-}
-
 std::string CudaPrinter::share(const std::string& type, const std::string& name,
                                const std::string& extents) {
   cx().shared_members.push_back(type + " " + name + extents);
@@ -92,15 +87,6 @@ std::string CudaPrinter::share(const std::string& type, const std::string& name,
 std::string CudaPrinter::team_type() const {
   return shape().team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
 }
-
-using kir::InstrKind;
-
-namespace {
-// Only sums and products of floats depend on the order, because they round.
-bool goes_in_any_order(ScalarOp op, kir::ComputeType type) {
-  return !kir::is_float(type) || (op != ScalarOp::add && op != ScalarOp::mul);
-}
-}  // namespace
 
 std::string CudaItem::part(const std::string& text, std::size_t index) const {
   if (!is_tuple) return text;
@@ -202,9 +188,9 @@ const CudaItem& CudaItems::item(const Instr& instr) {
     parts.push_back(literal(type, combiner.op ? kir::identity_bits(*combiner.op, type) : 0));
   }
   made.empty = made.is_tuple ? "empty_" + key : parts[0];
-  made.is_unordered = combiner.op && std::ranges::all_of(types, [&](kir::ComputeType type) {
-                        return goes_in_any_order(*combiner.op, type);
-                      });
+  // Only sums and products of floats depend on the order, because they round.
+  const bool may_round = combiner.op == ScalarOp::add || combiner.op == ScalarOp::mul;
+  made.is_unordered = combiner.op && !(may_round && std::ranges::any_of(types, kir::is_float));
   if (made.is_tuple) emit_tuple(made);
   if (made.is_tuple) {
     std::string list;

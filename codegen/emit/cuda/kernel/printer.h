@@ -74,7 +74,6 @@ class CudaPrinter {
   std::string limited_live(ValueId limit) const;
   /// The places of the lane's neighbours, and of the row. Whole rows are a constant apart.
   std::string lane_place(ValueId base) const;
-  std::string row_place(ValueId base) const;
   /// Declares an array that the block shares. Returns an expression for it.
   std::string share(const std::string& type, const std::string& name, const std::string& extents);
   std::string team_type() const;

@@ -51,24 +51,6 @@ void CudaRows::open_turn(int num_rows) {
   line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
 }
 
-void CudaRows::open_packs(const kir::Section& section, int num_rows) {
-  for (const Instr& instr : section.instrs) {
-    if (!facts().is_packed_by_rows(section, instr)) continue;
-    cx().packed.insert(instr.buffers[0]);
-    line(fmt::format("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows));
-  }
-}
-
-void CudaRows::close_packs(const kir::Section& section, int num_rows) {
-  for (const Instr& instr : section.instrs) {
-    if (!facts().is_packed_by_rows(section, instr)) continue;
-    line(fmt::format("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});",
-                     storage(instr.buffers[0]), num_rows, buffer_name(instr.buffers[0]),
-                     base_text(base_of(instr))));
-  }
-  cx().packed.clear();
-}
-
 // Prints the loads of several rows, except loads of what an earlier instruction of the row stores.
 std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, int num_rows) {
   std::set<std::size_t> ahead;
@@ -116,12 +98,6 @@ void CudaRows::emit_alike_ahead(const kir::Section& section, int num_rows) {
   line("}");
 }
 
-void CudaRows::emit_alike(const Instr& instr) {
-  define_quad(instr.results[0]);
-  line(fmt::format("fill_columns({}, {}[turn]);", name(instr.results[0]),
-                   rows_name(instr.results[0])));
-}
-
 bool CudaRows::emit(const kir::Section& section) {
   const int num_rows = facts().rows_ahead(section);
   if (num_rows == 0) return false;
@@ -144,14 +120,30 @@ bool CudaRows::emit(const kir::Section& section) {
   cx().ahead = emit_loads_ahead(section, num_rows);
   draws_.emit_ahead(section, num_rows);
   emit_alike_ahead(section, num_rows);
-  open_packs(section, num_rows);
+  for (const Instr& instr : section.instrs) {
+    if (!facts().is_packed_by_rows(section, instr)) continue;
+    cx().packed.insert(instr.buffers[0]);
+    line(fmt::format("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows));
+  }
   open_turn(num_rows);
   for (const Instr& instr : section.instrs) {
-    instr.is_alike ? emit_alike(instr) : instrs_.emit(instr);
+    if (!instr.is_alike) {
+      instrs_.emit(instr);
+      continue;
+    }
+    define_quad(instr.results[0]);
+    line(fmt::format("fill_columns({}, {}[turn]);", name(instr.results[0]),
+                     rows_name(instr.results[0])));
   }
   cx().ahead.clear();
   line("}");
-  close_packs(section, num_rows);
+  for (const Instr& instr : section.instrs) {
+    if (!facts().is_packed_by_rows(section, instr)) continue;
+    line(fmt::format("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});",
+                     storage(instr.buffers[0]), num_rows, buffer_name(instr.buffers[0]),
+                     base_text(base_of(instr))));
+  }
+  cx().packed.clear();
   line("}");
   if (cx().rounds_again) line("is_done = !__any_sync(kAllLanes, is_rare);");
   line("}");
@@ -160,29 +152,14 @@ bool CudaRows::emit(const kir::Section& section) {
   return true;
 }
 
-using kir::InstrKind;
 using kir::SectionKind;
-
-// Forgets loaded values whose buffers the section stored.
-void CudaShortRows::forget_stored(const kir::Section& section) {
-  std::set<rt::BufferIndex> stored;
-  for (const Instr& instr : section.instrs) {
-    if (kir::is_load(instr.kind)) continue;
-    stored.insert(instr.buffers.begin(), instr.buffers.end());
-  }
-  std::erase_if(kept_, [&](const auto& kept) { return stored.contains(std::get<0>(kept.first)); });
-}
-
-// A load's buffer, base and limit.
-CudaShortRows::KeptKey CudaShortRows::kept_key(const Instr& load) {
-  const auto number = [](ValueId value) { return value ? value.index() : SIZE_MAX; };
-  return {load.buffers[0], number(base_of(load)), number(limit_of(load))};
-}
 
 // Later sections of the group find these values here.
 void CudaShortRows::emit_load(const Instr& load) {
   const ValueId value = load.results[0];
-  const auto [kept, is_new] = kept_.try_emplace(kept_key(load), name(value));
+  const auto number = [](ValueId of) { return of ? of.index() : SIZE_MAX; };
+  const KeptKey key = {load.buffers[0], number(base_of(load)), number(limit_of(load))};
+  const auto [kept, is_new] = kept_.try_emplace(key, name(value));
   if (!is_new) {
     return line(
         fmt::format("const {} (&{})[4] = {};", c_type(type(value)), name(value), kept->second));
@@ -212,7 +189,12 @@ void CudaShortRows::emit_elements(const kir::Section& section) {
   elements_.close_tile(section);
   line("}");
   elements_.close_reductions(section);
-  forget_stored(section);
+  // Loaded values whose buffers the section stored are out of date.
+  std::set<rt::BufferIndex> stored;
+  for (const Instr& instr : section.instrs) {
+    if (!kir::is_load(instr.kind)) stored.insert(instr.buffers.begin(), instr.buffers.end());
+  }
+  std::erase_if(kept_, [&](const auto& kept) { return stored.contains(std::get<0>(kept.first)); });
 }
 
 void CudaShortRows::emit() {

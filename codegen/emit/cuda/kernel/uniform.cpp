@@ -91,14 +91,11 @@ void CudaUniform::emit_look_back(const Instr& instr) {
                     buffer_name(instr.buffers[0]), name(instr.operands[0])));
 }
 
-std::string CudaUniform::next_folding() {
-  const std::size_t count = count_of(kernel(), InstrKind::finish_reduce);
-  return count == 1 ? "folding" : fmt::format("folding_at(folding, {}u, {}u)", num_folds_++, count);
-}
-
 void CudaUniform::emit_finish_reduce(const Instr& instr) {
   const CudaItem& made = items_.item(instr);
-  const std::string folding = next_folding();
+  const std::size_t count = count_of(kernel(), InstrKind::finish_reduce);
+  const std::string folding =
+      count == 1 ? "folding" : fmt::format("folding_at(folding, {}u, {}u)", num_folds_++, count);
   const std::string result = "reduced_" + name(instr.results[0]);
   std::vector<std::string> parts;
   std::string stores;
@@ -217,8 +214,6 @@ void CudaUniform::prepare(const Instr& instr) {
   if (instr.combiner != rt::kNoIndex) items_.item(instr);
   if (is_draw(instr.kind)) draws_.prepare(instr);
 }
-
-using kir::InstrKind;
 
 kir::ValueId CudaDraws::iteration(const Instr& instr) {
   return optional_operand(instr, iteration_operand(instr));

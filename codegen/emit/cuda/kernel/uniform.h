@@ -56,8 +56,6 @@ class CudaUniform : public CudaPrinter {
  private:
   void emit_memory(const Instr& instr);
   void emit_look_back(const Instr& instr);
-  /// Where the next of the kernel's reductions begins to fold.
-  std::string next_folding();
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);

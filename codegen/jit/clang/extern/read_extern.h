@@ -13,28 +13,6 @@
 #include "runtime/core/extern_function.h"
 
 namespace cinch::clang_backend {
-// Finds the function in a header that a program declares.
-
-/// All functions and templates with the name outside the system's headers, in any namespace, each
-/// once.
-struct Candidates {
-  std::vector<const clang::FunctionDecl*> functions;
-  std::vector<const clang::FunctionTemplateDecl*> templates;
-};
-Candidates find_candidates(clang::ASTContext& context, const std::string& name);
-
-/// Does the function have the types that the program declares?
-bool matches(const clang::ASTContext& context, const clang::FunctionDecl& function,
-             const CinchExternRequest& request);
-/// "takes (float, double) and returns float".
-std::string describe(const clang::FunctionDecl& function);
-
-/// Text, after the header, that instantiates a template for the request; and the function that this
-/// text selects.
-std::string instantiation_text(const clang::FunctionTemplateDecl& wanted,
-                               const CinchExternRequest& request);
-const clang::FunctionDecl* find_instance(clang::ASTContext& context);
-
 // A header as Clang reads it: its tree, its files, and its errors.
 
 /// Bytes [begin, end) of a file; no place if `path` is empty.

@@ -11,7 +11,6 @@
 #include <llvm/Support/VirtualFileSystem.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "codegen/jit/clang/extern/read_extern.h"
 #include "runtime/core/files/file_bytes.h"

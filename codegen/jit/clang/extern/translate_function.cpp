@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <string_view>
 
 #include "codegen/jit/clang/extern/translator.h"
@@ -175,11 +174,6 @@ constexpr Known kKnown[] = {
     {"sin", "sin"},    {"cos", "cos"},         {"isnan", "isnan"},     {"isfinite", "isfinite"},
 };
 
-std::string_view without_prefix(std::string_view name) {
-  constexpr std::string_view kPrefix = "__builtin_";
-  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
-}
-
 const Known* find_known(std::string_view name) {
   const auto find = [](std::string_view wanted) {
     return std::find_if(std::begin(kKnown), std::end(kKnown),
@@ -246,7 +240,9 @@ std::string Translator::builtin_call(const clang::CallExpr& expr,
                                      const clang::FunctionDecl& callee) {
   constexpr std::uint64_t kWork = 16;
   const std::string full = context_.BuiltinInfo.getName(callee.getBuiltinID()).str();
-  const std::string_view name = without_prefix(full);
+  constexpr std::string_view kPrefix = "__builtin_";
+  std::string_view name = full;
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
   if (name == "expect" || name == "expect_with_probability") return value(*expr.getArg(0));
   if (name == "is_constant_evaluated") return "false";
   const clang::SourceLocation where = expr.getBeginLoc();

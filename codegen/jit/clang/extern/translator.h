@@ -15,7 +15,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace cinch::clang_backend {
 
