@@ -161,18 +161,14 @@ std::optional<rt::CacheEntry> find_code(const Compilation& compilation,
   return std::nullopt;
 }
 
-// Quickly compiled code serves ahead-of-time requests for GPUs only if there is no NVRTC.
-bool serves_if_quick(const ProgramRequest& request, const codegen::Target& target) {
-  return may_be_quick(request, target) ||
-         (needs_nvrtc(target) && !codegen::nvrtc_report().is_found);
-}
-
 // Calls `find` for the efforts whose code serves the request, best first, until it finds one.
 template <typename Find>
 auto find_best(const ProgramRequest& request, const codegen::Target& target, const Find& find)
     -> decltype(find(Effort::Full)) {
   if (auto found = find(Effort::Full)) return found;
-  if (!serves_if_quick(request, target)) return std::nullopt;
+  const bool serves_if_quick =
+      may_be_quick(request, target) || (needs_nvrtc(target) && !codegen::nvrtc_report().is_found);
+  if (!serves_if_quick) return std::nullopt;
   return find(Effort::Quick);
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "compiler/service/compile.h"
-#include "compiler/service/library_list.h"
 #include "compiler/service/front_end.h"
+#include "compiler/service/library_list.h"
 #include "dsl/diag/render.h"
 #include "runtime/c_api/cinch.h"
 #include "runtime/c_api/compiler_abi.h"
@@ -65,12 +65,6 @@ void list_programs(const cinch_compiler_request& request) {
   request.give_image(request.context, text.data(), text.size());
 }
 
-// A name in bytes: the hashes, then the folder.
-std::string name_of(const BetterCode& code) {
-  const Hash128 hashes[] = {code.key, code.imports};
-  return std::string(reinterpret_cast<const char*>(hashes), sizeof hashes) + code.folder;
-}
-
 void give_better_code(const cinch_compiler_request& request) {
   Hash128 hashes[2];
   if (request.better_size < sizeof hashes) return;
@@ -86,7 +80,10 @@ void compile(const cinch_compiler_request& request) {
   FrontEnd front_end;
   const ImageBytes image = make_image_bytes(front_end, program_of(request), target_of(request));
   if (image.better) {
-    const std::string name = name_of(*image.better);
+    // A name in bytes: the hashes, then the folder.
+    const Hash128 hashes[] = {image.better->key, image.better->imports};
+    const std::string name =
+        std::string(reinterpret_cast<const char*>(hashes), sizeof hashes) + image.better->folder;
     request.give_better(request.context, name.data(), name.size());
   }
   // A program with warnings is not kept in the cache, so they are here whenever it is compiled.

@@ -59,14 +59,6 @@ json described(const sema::OpenParameter& param) {
           {"words", param.words}};
 }
 
-json parameters_of(FrontEnd& front_end, const sema::CheckedModule& module,
-                   const std::string& name) {
-  json list = json::array();
-  for (const sema::OpenParameter& param : sema::open_parameters(module, name, front_end.sink))
-    list.push_back(described(param));
-  return list;
-}
-
 json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
   return {{"name", entry.name},
           {"family", file.family},
@@ -111,7 +103,11 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
       if (!program) return;
       add_program(*program, item);
     }
-    item["parameters"] = parameters_of(front_end, module, entry.name);
+    json list = json::array();
+    for (const sema::OpenParameter& param :
+         sema::open_parameters(module, entry.name, front_end.sink))
+      list.push_back(described(param));
+    item["parameters"] = list;
     item["example"] = example_of(item, entry.doc);
     list.push_back(std::move(item));
   }

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "dsl/diag/diag.h"
-#include "runtime/core/log.h"
 #include "runtime/core/files/file_bytes.h"
+#include "runtime/core/log.h"
 #include "runtime/module/shared_object.h"
 
 namespace cinch::service {
@@ -48,11 +48,6 @@ Place find_in_stdlib(const std::string& name) {
 bool is_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
 }
 
 Fault fault_of(const std::error_code& error) {
@@ -97,11 +92,6 @@ Place find_file(const std::string& program) {
   }
   if (is_path(program)) return {program, ""};
   return find_in_stdlib(program);
-}
-
-// Is it an expression that composes compressors?
-bool is_expression(const std::string& program) {
-  return program.find('(') != std::string::npos && !is_path(program);
 }
 
 // Accepts only name(arguments) with nothing after it, which would be other text of a program.
@@ -158,7 +148,8 @@ ProgramText text_of(const std::string& expression, const rt::HeaderSearch& heade
 }  // namespace
 
 ProgramText find_program(const ProgramRequest& request) {
-  if (!request.text && is_expression(request.program)) {
+  if (!request.text && request.program.find('(') != std::string::npos &&
+      !is_path(request.program)) {
     return text_of(request.program, request.headers);
   }
   if (!request.text) {
@@ -179,7 +170,8 @@ std::string stdlib_folder() {
   if (folder.empty()) return "";
   for (int level = 0; level < kLevelsToRoot; ++level) {
     for (const char* inside : {"share/cinch/stdlib", "stdlib"}) {
-      if (is_folder(folder / inside)) return folder / inside;
+      std::error_code error;
+      if (fs::is_directory(folder / inside, error)) return folder / inside;
     }
     folder = folder.parent_path();
   }

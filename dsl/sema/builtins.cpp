@@ -80,11 +80,6 @@ void add_missing(const FileUnit& unit, const ast::Param& param, OpenParameter& o
   if (open.doc.empty()) open.doc = param.doc;
 }
 
-// A parameter that a composition passes on to several compressors is listed once.
-bool is_told(const std::vector<OpenParameter>& told, const std::string& name) {
-  return std::ranges::find(told, name, &OpenParameter::name) != told.end();
-}
-
 // Adds the compressors that the outermost one still needs.
 void add_wanted(const Spec& spec, std::vector<OpenParameter>& all) {
   const FileUnit& unit = *spec.decl.unit;
@@ -115,7 +110,8 @@ std::vector<OpenParameter> open_parameters(const CheckedModule& module, std::str
   std::vector<OpenParameter> all;
   add_wanted(*spec, all);
   for (const OpenParam& param : open_params(*spec)) {
-    if (is_told(all, param.name)) continue;
+    // A parameter that a composition passes on to several compressors is listed once.
+    if (std::ranges::find(all, param.name, &OpenParameter::name) != all.end()) continue;
     OpenParameter open;
     open.name = param.name;
     open.is_const = param.param->is_const;

@@ -61,7 +61,14 @@ class SpecMaker {
     const std::size_t errors = reporter_.num_errors();
     auto spec = of_expr(*decl.unit, composition->value);
     open_.pop_back();
-    if (spec != nullptr && reporter_.num_errors() == errors) check_used(decl, *composition);
+    if (spec != nullptr && reporter_.num_errors() == errors) {
+      for (ast::ParamId id : decl.unit->tree.list(composition->params)) {
+        const ast::Param& param = decl.unit->tree[id];
+        if (used_.contains(&param)) continue;
+        reporter_.report<DiagKind::UnusedParameter>(param.name.span, param.name.text,
+                                                    composition->name.text);
+      }
+    }
     return spec;
   }
 
@@ -101,16 +108,6 @@ class SpecMaker {
     return may_go_on() && std::ranges::all_of(spec.inner, [&](const auto& entry) {
              return may_add(*entry.second);
            });
-  }
-
-  // Every parameter of a composition must be passed on.
-  void check_used(const DeclRef& decl, const ast::Composition& composition) {
-    for (ast::ParamId id : decl.unit->tree.list(composition.params)) {
-      const ast::Param& param = decl.unit->tree[id];
-      if (used_.contains(&param)) continue;
-      reporter_.report<DiagKind::UnusedParameter>(param.name.span, param.name.text,
-                                                  composition.name.text);
-    }
   }
 
   // Is this the text of the clause `again` itself?

@@ -156,11 +156,6 @@ class FileLoader {
   dsl::DiagSink& sink_;
 };
 
-// Several imports may find the same file, because compressors of the library use each other.
-void add_unique(std::vector<DeclRef>& found, DeclRef ref) {
-  if (std::find(found.begin(), found.end(), ref) == found.end()) found.push_back(ref);
-}
-
 }  // namespace
 
 std::string library_family(const ModuleData& module, const std::string& name) {
@@ -204,7 +199,9 @@ std::optional<DeclRef> find_decl(const FileUnit& unit, std::string_view name, Sp
     for (const FileUnit* file : import.files) {
       const auto at = file->names.find(name);
       if (at == file->names.end()) continue;
-      add_unique(found, {file, at->second});
+      // Several imports may find the same file, because compressors of the library use each other.
+      DeclRef ref = {file, at->second};
+      if (std::find(found.begin(), found.end(), ref) == found.end()) found.push_back(ref);
       qualifiers.push_back(import.qualifier);
     }
   }

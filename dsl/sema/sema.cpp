@@ -22,12 +22,6 @@ constexpr const char* kStandIn =
     "  decode(w) { w.value }\n"
     "}\n";
 
-void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
-  data.stand_in = std::make_unique<FileUnit>();
-  data.stand_in->source = &data.sources->add("<plain compressor>", kStandIn);
-  data.stand_in->tree = dsl::parse(*data.stand_in->source, sink);
-}
-
 void check_carrier(ModuleData& data, Spec& spec, const ast::Name& name, Reporter& reporter) {
   const std::size_t errors = reporter.num_errors();
   const Carrier carrier = Carriers(data, reporter).of_program(spec);
@@ -151,7 +145,9 @@ CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Load
   data->load = loader;
   data->read_extern = std::move(read_extern);
   data->types = types;
-  load_stand_in(*data, sink);
+  data->stand_in = std::make_unique<FileUnit>();
+  data->stand_in->source = &data->sources->add("<plain compressor>", kStandIn);
+  data->stand_in->tree = dsl::parse(*data->stand_in->source, sink);
   if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
     Reporter reporter(sink);
     check_everything(*data, reporter);

@@ -7,16 +7,6 @@
 #include "runtime/core/check.h"
 
 namespace cinch::dsl {
-namespace {
-
-// Tokens that directly follow the token before them, without a blank.
-bool hugs_left(const Token& token) {
-  return token.text == ")" || token.text == "]" || token.text == "," || token.text == ";" ||
-         token.text == "." || token.text == ":";
-}
-
-}  // namespace
-
 TokenCursor::TokenCursor(const SourceBuffer& source, TokenStream stream, LayoutStream& out)
     : source_(source), stream_(std::move(stream)), out_(out) {
   std::erase_if(stream_.tokens, [](const Token& token) { return token.kind == TokenKind::End; });
@@ -72,7 +62,9 @@ void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
     pieces.push_back({LayoutOp::Space, {}});
     pieces.push_back({LayoutOp::Text, text});
     if (ends_its_line(comment, token)) pieces.push_back({LayoutOp::HardLine, {}});
-    if (!hugs_left(token)) pieces.push_back({LayoutOp::Space, {}});
+    const bool hugs_left = token.text == ")" || token.text == "]" || token.text == "," ||
+                           token.text == ";" || token.text == "." || token.text == ":";
+    if (!hugs_left) pieces.push_back({LayoutOp::Space, {}});
   }
   written_ = comment.span.end;
   is_opened_ = false;

@@ -9,10 +9,6 @@ namespace cinch::dsl {
 
 namespace {
 
-bool is_opener(TokenKind kind) {
-  return kind == TokenKind::LParen || kind == TokenKind::LBracket || kind == TokenKind::LBrace;
-}
-
 bool is_closer(TokenKind kind) {
   return kind == TokenKind::RParen || kind == TokenKind::RBracket || kind == TokenKind::RBrace;
 }
@@ -180,7 +176,14 @@ class Layout {
       add(token);
       if (is_too_deep_) break;
     }
-    if (is_too_deep_) give_up();
+    // Ends the stream after a bracket that is too deep: closes all open brackets and marks them as
+    // reported.
+    if (is_too_deep_) {
+      Token end = stream_.tokens.back();
+      end.is_reported = true;
+      while (!open_.empty()) close_silently(end);
+      out_.push_back(end);
+    }
     stream_.tokens = std::move(out_);
     return std::move(stream_);
   }
@@ -227,21 +230,19 @@ class Layout {
       return begins_declaration || token.kind == TokenKind::KwLet ||
              token.kind == TokenKind::KwWhile || token.kind == TokenKind::KwAssert;
     }
-    if (token.kind == TokenKind::RBrace) return is_brace_of_outer_line();
+    // Is this `}` the first token of its line, with less indent than the line of the innermost `{`,
+    // and with the indent of an outer one's line?
+    if (token.kind == TokenKind::RBrace) {
+      if (line_indent_ >= stack_top().indent) return false;
+      return std::any_of(open_.begin(), open_.end(), [&](const Open& open) {
+        return open.kind == TokenKind::LBrace && open.indent == line_indent_;
+      });
+    }
     const bool begins_method = is_text(token, "encode") || is_text(token, "decode") ||
                                is_text(token, "finish") || is_text(token, "sync");
     // A method is directly inside the braces of its compressor.
     const bool is_outside = begins_declaration || (begins_method && open_.size() > 1);
     return is_outside && line_indent_ <= stack_top().indent;
-  }
-
-  // Is this `}` the first token of its line, with less indent than the line of the innermost `{`,
-  // and with the indent of an outer one's line?
-  bool is_brace_of_outer_line() const {
-    if (line_indent_ >= stack_top().indent) return false;
-    return std::any_of(open_.begin(), open_.end(), [&](const Open& open) {
-      return open.kind == TokenKind::LBrace && open.indent == line_indent_;
-    });
   }
 
   // Reports that the innermost bracket is never closed, and closes it before `next`.
@@ -295,27 +296,18 @@ class Layout {
   void add(const Token& token) {
     if (token.kind == TokenKind::Semicolon && in_statements()) return add_semicolon(token);
     if (token.kind == TokenKind::Comma && !open_.empty()) open_.back().has_comma = true;
-    if (is_opener(token.kind)) {
-      if (open_.size() == ast::kMaxDepth) return refuse(token);
+    if (token.kind == TokenKind::LParen || token.kind == TokenKind::LBracket ||
+        token.kind == TokenKind::LBrace) {
+      if (open_.size() == ast::kMaxDepth) {
+        sink_.report<DiagKind::TooDeep>(token.span, ast::kMaxDepth);
+        is_too_deep_ = true;
+        return;
+      }
       const auto idx = static_cast<std::uint32_t>(out_.size());
       open_.push_back({idx, token.kind, line_indent_, is_behind_in(token)});
     }
     if (is_closer(token.kind)) return close(token);
     out_.push_back(token);
-  }
-
-  void refuse(const Token& opener) {
-    sink_.report<DiagKind::TooDeep>(opener.span, ast::kMaxDepth);
-    is_too_deep_ = true;
-  }
-
-  // Ends the stream after a bracket that is too deep: closes all open brackets and marks them as
-  // reported.
-  void give_up() {
-    Token end = stream_.tokens.back();
-    end.is_reported = true;
-    while (!open_.empty()) close_silently(end);
-    out_.push_back(end);
   }
 
   void add_semicolon(Token token) {

@@ -165,7 +165,11 @@ ast::BlockId TreeBuilder::add_block(const BlockDraft& draft) {
       } else if (may_stand) {
         stmt = add_stmt({span_of(element.expr), ast::ExprStmt{element.expr}});
       } else {
-        report_unused(element.expr);
+        auto& diag = sink_.report<DiagKind::UnusedExpression>(span_of(element.expr));
+        if (std::holds_alternative<ast::Unary>(module_[element.expr].node)) {
+          diag.note("a line that begins with an operator does not continue the line before it");
+        }
+        check_error_limit();
       }
     }
     if (!stmt) continue;
@@ -175,14 +179,6 @@ ast::BlockId TreeBuilder::add_block(const BlockDraft& draft) {
   block.stmts = module_.stmts.add_list(stmts);
   block_depths_.push_back(checked_depth(draft.span, below));
   return module_.blocks.add(block);
-}
-
-void TreeBuilder::report_unused(ast::ExprId id) {
-  auto& diag = sink_.report<DiagKind::UnusedExpression>(span_of(id));
-  if (std::holds_alternative<ast::Unary>(module_[id].node)) {
-    diag.note("a line that begins with an operator does not continue the line before it");
-  }
-  check_error_limit();
 }
 
 // ---- depth

@@ -106,7 +106,6 @@ class TreeBuilder {
   [[noreturn]] void stop_too_deep(Span span);
   int checked_depth(Span span, int depth_of_children);
   void check_error_limit();
-  void report_unused(ast::ExprId id);
   bool has_value(ast::ExprId id) const;
   int depth_of(ast::ExprId id) const { return id ? expr_depths_[id.value] : 0; }
   int depth_of(ast::TypeId id) const { return id ? type_depths_[id.value] : 0; }

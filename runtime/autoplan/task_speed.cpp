@@ -187,15 +187,6 @@ Result<double> used_share(const Subject& subject, std::int64_t size) {
   return shares[0];
 }
 
-bool has_sums(const Subject& subject) {
-  return subject.tensor.codec != kDense && subject.codecs(1)[subject.tensor.codec].sum_arrays;
-}
-
-bool is_carried(const Subject& subject) {
-  return subject.tensor.codec != kDense &&
-         subject.codecs(1)[subject.tensor.codec].carrier.kind != CarrierKind::Itself;
-}
-
 // Sizes up to the whole, in ascending order.
 std::vector<std::int64_t> sizes_of(const Subject& subject) {
   const std::int64_t elems = subject.tensor.num_elems();
@@ -211,8 +202,14 @@ std::vector<std::int64_t> sizes_of(const Subject& subject) {
 Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   const std::vector<std::int64_t> sizes = sizes_of(subject);
   // A program that does not carry its own sums only encodes gradients.
-  std::vector<std::string_view> names = {is_carried(subject) ? "allgather" : "two_shot"};
-  if (has_sums(subject)) names.emplace_back("allreduce");
+  std::vector<std::string_view> names = {
+      (subject.tensor.codec != kDense &&
+       subject.codecs(1)[subject.tensor.codec].carrier.kind != CarrierKind::Itself)
+          ? "allgather"
+          : "two_shot"};
+  const bool has_sums =
+      subject.tensor.codec != kDense && subject.codecs(1)[subject.tensor.codec].sum_arrays;
+  if (has_sums) names.emplace_back("allreduce");
   const double seconds = subject.options.seconds / static_cast<double>(sizes.size() * names.size());
   std::map<Kind, CostCurve> curves;
   for (const std::int64_t size : sizes) {

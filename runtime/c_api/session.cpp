@@ -54,15 +54,6 @@ CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_
   return made;
 }
 
-// Reserves the arrays into which calls read their arguments.
-void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
-  session.tensors.reserve(num_tensors);
-  session.gradients.reserve(num_tensors);
-  session.floats.reserve(num_tensors);
-  session.slots.reserve(num_tensors);
-  session.payloads.reserve(num_tensors);
-}
-
 // The arguments of opening a session.
 struct Opening {
   const cinch_program& program;
@@ -162,7 +153,12 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   CallStatus opened =
       made->device == CINCH_CPU ? open_on_cpu(opening, *made) : open_on_gpu(opening, *made);
   if (!opened) return opened;
-  reserve_arrays(*made, num_tensors);
+  // Reserves the arrays into which calls read their arguments.
+  made->tensors.reserve(num_tensors);
+  made->gradients.reserve(num_tensors);
+  made->floats.reserve(num_tensors);
+  made->slots.reserve(num_tensors);
+  made->payloads.reserve(num_tensors);
   *session = made.release();
   return rt::Ok{};
 }

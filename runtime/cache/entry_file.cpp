@@ -238,15 +238,13 @@ std::string find_doubt(const struct stat& found, Wanted wanted) {
   return {};
 }
 
-// O_PATH suffices for a folder, which may be searchable but not readable. Opening something that is
-// not a file for reading might block.
-int flags_for(Wanted wanted) {
-  return O_NOFOLLOW | O_CLOEXEC | (wanted == Wanted::Folder ? O_PATH : O_RDONLY | O_NONBLOCK);
-}
-
 Result<OpenFile> open_trusted(int folder, const fs::path& name, const fs::path& path,
                               Wanted wanted) {
-  OpenFile file(::openat(folder, name.c_str(), flags_for(wanted)));
+  // O_PATH suffices for a folder, which may be searchable but not readable. Opening something that
+  // is not a file for reading might block.
+  OpenFile file(::openat(
+      folder, name.c_str(),
+      O_NOFOLLOW | O_CLOEXEC | (wanted == Wanted::Folder ? O_PATH : O_RDONLY | O_NONBLOCK)));
   if (!file.is_open()) {
     return errno == ELOOP ? refused(path, "is a link") : system_error(path, "opened", errno);
   }

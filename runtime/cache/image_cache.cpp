@@ -44,11 +44,6 @@ Result<CacheEntry> load_entry(const fs::path& folder, const fs::path& path) {
   return read_opened(file, path, read_entry);
 }
 
-// Uses the file system's clock, as writes do: it may be some milliseconds behind the processor's.
-void mark_as_used(const OpenFile& file) {
-  (void)::futimens(file.number(), nullptr);
-}
-
 // Two letters of the key name a folder, so that no folder gets long.
 fs::path place_of(const fs::path& folder, const Hash128& key) {
   const std::string name = to_hex(key);
@@ -106,7 +101,9 @@ auto ImageCache::find_by(const Hash128& key, const Read& read) const {
     if (!file) continue;
     auto entry = read_opened(*file, path, read);
     if (!entry) continue;
-    if (folder == settings_.folder) mark_as_used(*file);
+    // Uses the file system's clock, as writes do: it may be some milliseconds behind the
+    // processor's.
+    if (folder == settings_.folder) (void)::futimens(file->number(), nullptr);
     found = std::move(*entry);
     break;
   }

@@ -184,10 +184,6 @@ std::string waits_for(std::span<const std::uint32_t> ranks) {
 
 }  // namespace
 
-std::string awaited_text(const Transport& transport, Ticket ticket) {
-  return waits_for(transport.awaited_ranks(ticket));
-}
-
 std::string gave_up(std::uint32_t rank, std::string_view why) {
   constexpr std::string_view kWords = " gave up: ";
   const std::size_t words = why.find(kWords);
@@ -246,7 +242,7 @@ std::optional<std::string> WaitLog::line(const Transport& transport, Ticket tick
 
 Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
   return {ErrorKind::TimedOut, fmt::format("nothing has moved for {} ms{}", timeout.count(),
-                                           awaited_text(transport, ticket))};
+                                           waits_for(transport.awaited_ranks(ticket)))};
 }
 
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout,

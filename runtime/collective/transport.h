@@ -148,8 +148,6 @@ Error abandon_late(Transport& transport, const Error& error,
 /// For error messages: "rank 3 gave up: why". If it gave up because another rank had, then that one
 /// and its reason.
 std::string gave_up(std::uint32_t rank, std::string_view why);
-/// For error messages: ", waits for ranks 1, 2"; empty if the transport cannot tell.
-std::string awaited_text(const Transport& transport, Ticket ticket);
 
 /// Tells the log of a wait that is long: when nothing has moved for 30 seconds, or a tenth of the
 /// time-out if that is less, and again each time that twice as long has passed.

@@ -63,20 +63,17 @@ void InternalError::make_what() {
   what_ += " at " + location_ + ": " + message_;
 }
 
-// The last two folders and the name of a path: messages do not contain paths of the build machine.
-static std::string short_location(const char* file, int line) {
+void throw_internal_error(InternalErrorKind kind, const char* file, int line, const char* condition,
+                          std::string message) {
+  if (*condition != '\0') message = "check `" + std::string(condition) + "` failed: " + message;
+  // The last two folders and the name of a path: messages do not contain paths of the build
+  // machine.
   std::string path = file;
   std::size_t at = path.size();
   for (int slashes = 0; at > 0; --at) {
     if (path[at - 1] == '/' && ++slashes == 3) break;
   }
-  return path.substr(at) + ":" + std::to_string(line);
-}
-
-void throw_internal_error(InternalErrorKind kind, const char* file, int line, const char* condition,
-                          std::string message) {
-  if (*condition != '\0') message = "check `" + std::string(condition) + "` failed: " + message;
-  throw InternalError(kind, std::move(message), short_location(file, line));
+  throw InternalError(kind, std::move(message), path.substr(at) + ":" + std::to_string(line));
 }
 
 }  // namespace cinch

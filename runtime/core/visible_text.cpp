@@ -15,10 +15,6 @@ namespace {
 
 using Byte = unsigned char;
 
-bool is_continuation(Byte byte) {
-  return (byte & 0xc0u) == 0x80u;
-}
-
 // The bytes of the UTF-8 character that begins at `at`; 0 if none does.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
   const Byte first = static_cast<Byte>(text[at]);
@@ -30,7 +26,8 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
                                           : 0;
   if (at + size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i) {
-    if (!is_continuation(static_cast<Byte>(text[at + i]))) return 0;
+    const bool is_continuation = (static_cast<Byte>(text[at + i]) & 0xc0u) == 0x80u;
+    if (!is_continuation) return 0;
   }
   return size;
 }
@@ -44,9 +41,6 @@ std::uint32_t code_point(std::string_view character) {
   return point;
 }
 
-bool is_control(std::uint32_t point) {
-  return point < 0x20 ? point != '\n' && point != '\t' : point >= 0x7f && point < 0xa0;
-}
 // Marks of writing direction: what follows would be shown in another order than it has.
 bool is_direction(std::uint32_t point) {
   return point == 0x61c || point == 0x200e || point == 0x200f ||
@@ -63,7 +57,8 @@ std::string visible_text(std::string_view text) {
     const std::uint32_t point = size == 0 ? 0 : code_point(character);
     if (size == 0) {
       visible += fmt::format("\\x{:02x}", static_cast<Byte>(character[0]));
-    } else if (is_control(point) || is_direction(point)) {
+    } else if ((point < 0x20 ? point != '\n' && point != '\t' : point >= 0x7f && point < 0xa0) ||
+               is_direction(point)) {
       visible += point < 0x80 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
     } else {
       visible += character;

@@ -44,7 +44,11 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     num_steps_ = 0;
     frames_.clear();
     rounds_.clear();
-    CINCH_TRY(evaluate_sizes());
+    sizes_.clear();
+    for (HostExprId id : image_.size_exprs) {
+      const auto value = TRY(image_.info.exprs.eval(id, inputs_.env));
+      sizes_.push_back(value.bits);
+    }
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
     const BufferIndex narrow = inputs_.narrow.buffer;
@@ -108,15 +112,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::int64_t count = 0;
   };
 
-  Status evaluate_sizes() {
-    sizes_.clear();
-    for (HostExprId id : image_.size_exprs) {
-      const auto value = TRY(image_.info.exprs.eval(id, inputs_.env));
-      sizes_.push_back(value.bits);
-    }
-    return Ok{};
-  }
-
   bool is_cancelled() const { return cancelled_ != nullptr && *cancelled_; }
   static bool has_ended(const Frame& frame) { return frame.at == frame.steps.size(); }
 
@@ -125,7 +120,12 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Frame& top = frames_.back();
     if (frames_.size() == 1 && top.at == entry_->commit_step) cancelled_ = nullptr;
     const Step& step = top.steps[top.at];
-    const std::size_t count = runs_beside(step) ? step.index2 : 1;
+    // Launches do not run side by side if accesses are counted: counters belong to one launch at a
+    // time.
+    const std::size_t count = step.kind == StepKind::Launch && step.index2 != kNoIndex &&
+                                      runner_.threads() > 1 && !image_.counts_accesses
+                                  ? step.index2
+                                  : 1;
     const auto steps = top.steps.subspan(top.at, count);
     top.at += count;
     return count > 1 ? launch_beside(steps) : run_step(step);
@@ -180,13 +180,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     CINCH_TRY(status);
     if (image_.counts_accesses) note_launch(index);
     return check_status();
-  }
-
-  // Launches do not run side by side if accesses are counted: counters belong to one launch at a
-  // time.
-  bool runs_beside(const Step& step) const {
-    return step.kind == StepKind::Launch && step.index2 != kNoIndex && runner_.threads() > 1 &&
-           !image_.counts_accesses;
   }
 
   // Runs each launch as one task.

@@ -19,10 +19,6 @@ const Entry& entry_of(const ProgramImage& image, EntryKind kind) {
   return image.entries[static_cast<std::size_t>(kind)];
 }
 
-bool is_bound_by_caller(BufferRole role) {
-  return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field;
-}
-
 bool is_below_zero(const ProgramImage& image, const BufferInfo& buffer, const HostEnv& env) {
   const auto bytes = image.info.exprs.eval_int(buffer.size_bytes, env);
   return bytes && *bytes < 0;
@@ -39,10 +35,6 @@ Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv&
                 "this does not hold for " + shape_text(env) + ": " + image.messages[step.index]);
   }
   return Ok{};
-}
-
-void fill_poison(AlignedBuffer& buffer) {
-  std::memset(buffer.data(), kPoison, static_cast<std::size_t>(buffer.size_bytes()));
 }
 
 }  // namespace
@@ -72,7 +64,9 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
     CINCH_TRY(check_sizes(image_, entry, env));
   }
   bytes_[index] = size_bytes;
-  if (is_bound_by_caller(buffer.role)) return Ok{};
+  if (buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output ||
+      buffer.role == BufferRole::Field)
+    return Ok{};
 
   AlignedBuffer* memory = &own_[index];
   Status status = Ok{};
@@ -89,20 +83,19 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
   if (!status) return status;
   pointers_[index] = memory->data();
 
-  if (buffer.role == BufferRole::Constant) fill_constant(index);
+  // A valid image's buffer is as large as its constant.
+  if (buffer.role == BufferRole::Constant) {
+    const auto& bytes = image_.constants[image_.buffers[index].role_index];
+    if (!bytes.empty()) std::memcpy(own_[index].data(), bytes.data(), bytes.size());
+  }
   const bool is_written_first =
       buffer.role == BufferRole::Workspace || buffer.role == BufferRole::StateNext;
-  if (poison && is_written_first) fill_poison(*memory);
+  if (poison && is_written_first)
+    std::memset(memory->data(), kPoison, static_cast<std::size_t>(memory->size_bytes()));
   if (buffer.role == BufferRole::Count) {
     std::memset(memory->data(), 0, static_cast<std::size_t>(size_bytes));
   }
   return Ok{};
-}
-
-// A valid image's buffer is as large as its constant.
-void ProgramBuffers::fill_constant(BufferIndex index) {
-  const auto& bytes = image_.constants[image_.buffers[index].role_index];
-  if (!bytes.empty()) std::memcpy(own_[index].data(), bytes.data(), bytes.size());
 }
 
 // A change of size would lose the state: its formula must not depend on values that change between

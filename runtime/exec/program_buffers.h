@@ -104,7 +104,6 @@ class ProgramBuffers {
 
  private:
   Status prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env, bool poison);
-  void fill_constant(BufferIndex index);
   Status check_state(const BufferInfo& buffer, std::int64_t size_bytes) const;
 
   const ProgramImage& image_;

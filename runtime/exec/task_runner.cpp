@@ -21,10 +21,6 @@
 namespace cinch::rt {
 namespace {
 
-bool is_set(const std::atomic<bool>* flag) {
-  return flag != nullptr && flag->load(std::memory_order_relaxed);
-}
-
 // Tries to start one more thread.
 bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
   try {
@@ -117,7 +113,8 @@ Status TaskRunner::run_each(std::uint64_t num_tasks, const std::atomic<bool>* ca
   const auto work = [&] {
     const DefaultFloatEnvironment environment;
     while (!stopped.load(std::memory_order_relaxed)) {
-      if (is_set(cancelled)) return stopped.store(true);
+      if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed))
+        return stopped.store(true);
       const std::uint64_t next = ticket.fetch_add(1, std::memory_order_relaxed);
       if (next >= num_tasks) return;
       task(next);

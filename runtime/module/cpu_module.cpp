@@ -27,19 +27,16 @@ bool has_v3() {
          __builtin_cpu_supports("movbe");
 }
 
-bool has_v4() {
-  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl");
-}
-
 constexpr std::string_view kCpuPrefix = "cpu:";
 constexpr std::string_view kLevels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 }  // namespace
 
 std::string_view host_level() {
-  static const std::string_view kLevel = has_v4()   ? "x86-64-v4"
+  const bool has_v4 = has_v3() && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  static const std::string_view kLevel = has_v4     ? "x86-64-v4"
                                          : has_v3() ? "x86-64-v3"
                                          : has_v2() ? "x86-64-v2"
                                                     : "x86-64";

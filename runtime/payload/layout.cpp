@@ -12,10 +12,6 @@
 namespace cinch::rt {
 namespace {
 
-std::int64_t align_field(std::int64_t offset) {
-  return (offset + kPayloadFieldAlignment - 1) / kPayloadFieldAlignment * kPayloadFieldAlignment;
-}
-
 // A longer field is an error in a formula.
 constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
 constexpr std::int64_t kMaxPayloadBytes = std::int64_t{1} << 52;
@@ -68,7 +64,8 @@ Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layou
   layout.size_bytes += static_cast<std::int64_t>(layout.counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
     auto place = TRY(measure_field(info, field, env, over));
-    place.offset = align_field(layout.size_bytes);
+    place.offset = (layout.size_bytes + kPayloadFieldAlignment - 1) / kPayloadFieldAlignment *
+                   kPayloadFieldAlignment;
     layout.size_bytes = place.offset + place.size_bytes;
     if (layout.size_bytes > kMaxPayloadBytes) {
       return fail(ErrorKind::Overflow, fmt::format("a payload of {} bytes", layout.size_bytes));

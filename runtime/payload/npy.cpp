@@ -141,10 +141,6 @@ Result<DType> dtype_of(const std::string& descr) {
                           descr, is_big ? " (big endian)" : ""));
 }
 
-const char* descr_of(DType dtype) {
-  return dtype == kF32 ? "<f4" : dtype == kF16 ? "<f2" : dtype == kBF16 ? "|V2" : nullptr;
-}
-
 std::optional<std::int64_t> product(const std::vector<std::int64_t>& shape) {
   std::int64_t total = 1;
   for (std::int64_t dim : shape) {
@@ -252,7 +248,10 @@ Result<NpyArray> read_npy(const std::string& path) {
 }
 
 Result<std::vector<std::uint8_t>> format_npy(const NpyArray& array) {
-  const char* descr = descr_of(array.dtype);
+  const char* descr = array.dtype == kF32    ? "<f4"
+                      : array.dtype == kF16  ? "<f2"
+                      : array.dtype == kBF16 ? "|V2"
+                                             : nullptr;
   if (descr == nullptr) {
     return fail(ErrorKind::InvalidArgument, ".npy type: cannot write " + dtype_name(array.dtype));
   }

@@ -63,7 +63,9 @@ class AccessCheck {
 
   Status run() {
     for (std::size_t t = 0; t < own_.tasks.size(); ++t) {
-      CINCH_TRY(note_values(t));
+      for (const std::uint32_t group : own_.tasks[t].groups) {
+        CINCH_TRY(note_value(t, group_of_values(plan_, group)));
+      }
       note_slots(t);
     }
     CINCH_TRY(check_updates());
@@ -138,12 +140,6 @@ class AccessCheck {
       case TaskKind::Join:
       case TaskKind::Exchange:
         return Ok{};
-    }
-    return Ok{};
-  }
-  Status note_values(std::size_t t) {
-    for (const std::uint32_t group : own_.tasks[t].groups) {
-      CINCH_TRY(note_value(t, group_of_values(plan_, group)));
     }
     return Ok{};
   }

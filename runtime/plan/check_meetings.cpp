@@ -17,10 +17,6 @@ bool is_message(const Task& task) {
          (task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive);
 }
 
-bool is_collective(const Task& task) {
-  return task.lane() == Lane::Network && !is_message(task);
-}
-
 class MeetingCheck {
  public:
   explicit MeetingCheck(const Plan& plan) : plan_(plan), collectives_(plan.world()) {
@@ -51,7 +47,7 @@ class MeetingCheck {
   using Indices = std::vector<std::size_t>;
 
   void note(std::uint32_t rank, std::size_t index, const Task& task) {
-    if (is_collective(task)) collectives_[rank].push_back(index);
+    if (task.lane() == Lane::Network && !is_message(task)) collectives_[rank].push_back(index);
     if (!is_message(task)) return;
     if (task.exchange == ExchangeKind::Send) {
       sends_[{rank, task.peer}].push_back(index);

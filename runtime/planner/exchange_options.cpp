@@ -170,10 +170,6 @@ const char* scope_name(Scope scope) {
   return "scope";
 }
 
-bool computes(const OptionStep& step) {
-  return step.action == Action::Compress || step.action == Action::Decompress;
-}
-
 }  // namespace
 
 std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits) {
@@ -207,7 +203,7 @@ std::string describe_option(const ExchangeOption& option) {
   for (const OptionStep& step : option) {
     if (!text.empty()) text += ", ";
     text += action_name(step.action);
-    if (computes(step)) {
+    if (step.action == Action::Compress || step.action == Action::Decompress) {
       text += step.device == Device::Cpu ? " cpu" : " gpu";
     } else {
       text +=

@@ -26,9 +26,10 @@ class Layout {
 
   Result<std::vector<Bundle>> run() {
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
-      const Status status = has_sync(t)        ? add_protocol(t)
-                            : must_be_alone(t) ? add_alone(t)
-                                               : add_to_open(t);
+      const bool must_be_alone = gradient_bytes(t) >= request_.piece_bytes;
+      const Status status = has_sync(t)     ? add_protocol(t)
+                            : must_be_alone ? add_alone(t)
+                                            : add_to_open(t);
       CINCH_TRY(status);
     }
     // A bundle can be sent when the last of its tensors is ready.
@@ -61,9 +62,6 @@ class Layout {
   bool is_shared(std::uint32_t index) const {
     if (is_scattered(index)) return true;
     return num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
-  }
-  bool must_be_alone(std::uint32_t index) const {
-    return gradient_bytes(index) >= request_.piece_bytes;
   }
 
   Result<std::uint64_t> bound(std::uint32_t index, std::int64_t num_elems) const {

@@ -10,11 +10,6 @@
 namespace cinch::rt {
 namespace {
 
-double line_through(const Sample& a, const Sample& b, double size) {
-  const double slope = std::max(0.0, (b.seconds - a.seconds) / (b.size - a.size));
-  return std::max(0.0, a.seconds + slope * (size - a.size));
-}
-
 class TaskCosts {
  public:
   TaskCosts(const Plan& plan, const CostInputs& inputs) : plan_(plan), inputs_(inputs) {}
@@ -121,7 +116,9 @@ double CostCurve::at(double elems) const {
   }
   auto after = std::ranges::find_if(samples, [elems](const Sample& s) { return s.size >= elems; });
   after = std::clamp(after, samples.begin() + 1, samples.end() - 1);
-  return line_through(*(after - 1), *after, elems);
+  const Sample& a = *(after - 1);
+  const double slope = std::max(0.0, (after->seconds - a.seconds) / (after->size - a.size));
+  return std::max(0.0, a.seconds + slope * (elems - a.size));
 }
 
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
@@ -164,12 +161,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 LinkClock::duration duration_of(double seconds) {
   return LinkClock::duration(std::llround(seconds * kNanoseconds));
-}
-LinkTime::Point point_of(double seconds) {
-  return LinkTime::Point(duration_of(seconds));
-}
-double seconds_of(LinkTime::Point point) {
-  return static_cast<double>(point.time_since_epoch().count()) / kNanoseconds;
 }
 
 }  // namespace
@@ -215,10 +206,11 @@ void PlanSimulation::end_work(std::uint32_t rank, Work& work) {
 // Sends bytes out of one link and into the other; returns when the last byte has arrived.
 double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
   const LinkClock::duration on_link = duration_of(bytes * line.slope);
-  const LinkTime::Point now = point_of(now_);
+  const LinkTime::Point now = LinkTime::Point(duration_of(now_));
   const LinkTime::Point is_out = ranks_[from].out.take(now, now, on_link);
   const LinkTime::Point reaches = is_out - on_link + duration_of(line.base);
-  return seconds_of(ranks_[to].in.take(now, reaches, on_link));
+  return static_cast<double>(ranks_[to].in.take(now, reaches, on_link).time_since_epoch().count()) /
+         kNanoseconds;
 }
 
 void PlanSimulation::match(std::uint32_t from, std::uint32_t to) {

@@ -60,11 +60,6 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
   return 1;
 }
 
-// The largest power of two that is at most 1 / world.
-float share_of(std::uint32_t world) {
-  return std::ldexp(1.0f, -static_cast<int>(std::bit_width(world - 1)));
-}
-
 // To a program, parts are tensors of their own.
 Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
   const bool is_scattered = request.plan == kReduceScatter.name;
@@ -205,7 +200,9 @@ class Planner {
     if (codec != kDense) {
       context.has_exact_sums = request_.codecs[codec].carrier.kind == CarrierKind::Exact;
       context.are_sums_sized = bundle.carriers.empty() ? context.is_sized : are_sums_sized(bundle);
-      if (request_.codecs[codec].sends_shares()) context.narrowing = share_of(request_.world);
+      // The largest power of two that is at most 1 / world.
+      if (request_.codecs[codec].sends_shares())
+        context.narrowing = std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.world - 1)));
     }
     if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
     if (builder_.build != build_allreduce || codec == kDense) {

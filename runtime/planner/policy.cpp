@@ -36,24 +36,16 @@ void read_priority(const json& value, PolicyRule& rule) {
   value.get_to(rule.priority);
 }
 
-bool is_word(const std::string& text) {
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::ranges::all_of(text,
-                             [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
-}
-
 // The shortest text that parses to the same number.
 std::string value_text(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
   if (!value.is_string()) return fmt::format("{}", value.get<double>());
   auto word = value.get<std::string>();
-  if (!is_word(word)) throw std::invalid_argument("'" + word + "' is neither a number nor a word");
+  if (!(!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
+        std::ranges::all_of(word,
+                            [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; })))
+    throw std::invalid_argument("'" + word + "' is neither a number nor a word");
   return word;
-}
-
-void read_values(const json& values, PolicyRule& rule) {
-  for (const auto& [name, value] : values.get<std::map<std::string, json>>())
-    rule.values[name] = value_text(value);
 }
 
 void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
@@ -66,7 +58,11 @@ void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
   };
   if (key == "name") return value.get_to(rule.name), void();
   if (key == "use") return read_use(value, rule);
-  if (key == "set") return read_values(value, rule);
+  if (key == "set") {
+    for (const auto& [name, value] : value.get<std::map<std::string, json>>())
+      rule.values[name] = value_text(value);
+    return;
+  }
   if (key == "priority") return read_priority(value, rule);
   if (key == "min_elements") return read_limit(rule.min_elements);
   if (key == "max_elements") return read_limit(rule.max_elements);

@@ -16,15 +16,6 @@
 namespace cinch::rt {
 namespace {
 
-Status check_options(const SessionOptions& options) {
-  CINCH_TRY(check_facts(options.facts()));
-  if (options.threads > kMaxThreads) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} threads: at most {}", options.threads, kMaxThreads));
-  }
-  return Ok{};
-}
-
 CpuTuning tuning_of(const SessionOptions& options, const ProgramImage& image) {
   if (options.tuning) return *options.tuning;
   return cpu_tuning(std::string_view(image.target).substr(image.target.find(':') + 1));
@@ -75,7 +66,11 @@ Session& Session::operator=(Session&&) noexcept = default;
 Result<Session> Session::open(std::shared_ptr<const LoadedProgram> program,
                               const SessionOptions& options) {
   return guarded([&]() -> Result<Session> {
-    CINCH_TRY(check_options(options));
+    CINCH_TRY(check_facts(options.facts()));
+    if (options.threads > kMaxThreads) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("{} threads: at most {}", options.threads, kMaxThreads));
+    }
     auto impl = std::make_unique<Impl>(std::move(program), options);
     CINCH_TRY(impl->start());
     return Session(std::move(impl));

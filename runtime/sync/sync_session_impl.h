@@ -164,7 +164,6 @@ struct SyncSession::Impl {
   /// Applies the records of all ranks about programs with a `sync`. Errors: CheckFailed.
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
-  Status measure_errors();
   /// Handles tensors that no rank has used.
   Status settle_unused();
   Status share_order();

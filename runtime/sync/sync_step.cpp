@@ -20,13 +20,6 @@ namespace {
 // The rank whose values hold on all ranks.
 constexpr std::uint32_t kRoot = 0;
 
-std::uint64_t digest_of(const StepOptions& options) {
-  const std::uint64_t words[] = {std::bit_cast<std::uint64_t>(options.scale),
-                                 options.is_sum ? 1U : 0U, options.skips_non_finite ? 1U : 0U,
-                                 options.measures_errors ? 1U : 0U};
-  return hash64(words, sizeof words, 0);
-}
-
 template <typename T>
 Exchange broadcast(std::vector<T>& values) {
   Exchange exchange{ExchangeKind::Broadcast, kRoot};
@@ -59,7 +52,9 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   is_ready.assign(plan().tensors.size(), 0);
   ready_order.clear();
   errors->begin();
-  records->begin(step, digest_of(how), next_step);
+  const std::uint64_t words[] = {std::bit_cast<std::uint64_t>(how.scale), how.is_sum ? 1U : 0U,
+                                 how.skips_non_finite ? 1U : 0U, how.measures_errors ? 1U : 0U};
+  records->begin(step, hash64(words, sizeof words, 0), next_step);
   runner->begin(step);
   if (in_parts) runner->start([this] { return open_step(); });
   return Ok{};
@@ -154,7 +149,8 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
   if (status && !outcome.is_skipped) status = settle_unused();
   if (status) status = tensors->end();
-  if (status && !outcome.is_skipped && how.measures_errors) status = measure_errors();
+  if (status && !outcome.is_skipped && how.measures_errors)
+    status = errors->measure(tensors->given_updates(), how.is_sum, transport, options.timeout);
   if (!status && may_succeed_elsewhere) {
     later.emplace();
     if (!collect_states(plan(), every_site(), *later)) later.reset();
@@ -256,10 +252,6 @@ Status SyncSession::Impl::settle_unused() {
     if (!status) return status;
   }
   return Ok{};
-}
-
-Status SyncSession::Impl::measure_errors() {
-  return errors->measure(tensors->given_updates(), how.is_sum, transport, options.timeout);
 }
 
 // Ranks follow the order in which rank 0's tensors became ready in its first step, if that was one

@@ -194,11 +194,6 @@ json note_event(const char* what, std::uint32_t rank, std::size_t thread, json a
   return {{"ph", "M"}, {"pid", rank}, {"tid", thread}, {"name", what}, {"args", std::move(args)}};
 }
 
-void add_process(std::uint32_t rank, json& events) {
-  events.push_back(note_event("process_name", rank, 0, {{"name", "rank " + std::to_string(rank)}}));
-  events.push_back(note_event("process_sort_index", rank, 0, {{"sort_index", rank}}));
-}
-
 // Without a sort index "network 10" would come before "network 2".
 void add_thread(std::uint32_t rank, std::size_t thread, const std::string& name, json& events) {
   events.push_back(note_event("thread_name", rank, thread, {{"name", name}}));
@@ -229,7 +224,8 @@ void add_backward(const Plan& plan, std::uint32_t rank, const TaskTimes& times, 
 
 void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
               json& events) {
-  add_process(rank, events);
+  events.push_back(note_event("process_name", rank, 0, {{"name", "rank " + std::to_string(rank)}}));
+  events.push_back(note_event("process_sort_index", rank, 0, {{"sort_index", rank}}));
   add_thread(rank, 0, "compute", events);
   const auto& tasks = plan.ranks[rank].tasks;
   std::vector<std::size_t> order(tasks.size());

@@ -36,10 +36,6 @@ bool has_nan(const TensorView& view) {
   return has_nan<std::uint16_t>(view, view.dtype == kF16 ? 0x7c00 : 0x7f80);
 }
 
-std::uint64_t number_of(DType dtype) {
-  return dtype == kF32 ? 1 : dtype == kF16 ? 2 : 3;
-}
-
 using RanksByWord = std::map<std::uint64_t, std::vector<std::uint32_t>>;
 
 // Keeps one entry for each digest that differs from another of the same type.
@@ -94,7 +90,7 @@ UpdateDigests::UpdateDigests(const Plan& plan, std::uint32_t rank,
 
 void UpdateDigests::note(std::uint32_t tensor, const TensorView& update) {
   if (!is_compared_[tensor]) return;
-  const std::uint64_t number = number_of(update.dtype);
+  const std::uint64_t number = update.dtype == kF32 ? 1 : update.dtype == kF16 ? 2 : 3;
   const std::size_t bytes = static_cast<std::size_t>(update.num_elems) * update.dtype.bits / 8;
   digests_[tensor] = (hash64(update.data, bytes) & ~kNumber) | number;
 }
@@ -177,10 +173,6 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   return all;
 }
 
-std::uint64_t digest(const CommonFact& fact) {
-  return hash64(fact.name + '\0' + fact.value);
-}
-
 // The number of facts, a digest of all, and a digest of each of the first ones: the same number of
 // words on every rank.
 constexpr std::size_t kWords = 64;
@@ -190,7 +182,7 @@ Words words_of(const std::vector<CommonFact>& facts) {
   Words words{};
   std::string all;
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    const std::uint64_t word = digest(facts[i]);
+    const std::uint64_t word = hash64(facts[i].name + '\0' + facts[i].value);
     all.append(reinterpret_cast<const char*>(&word), sizeof word);
     if (i + 2 < kWords) words[i + 2] = word;
   }

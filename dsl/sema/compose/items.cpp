@@ -86,15 +86,6 @@ void Instances::elaborate_size(Instance& instance, const ast::SizeItem& node) {
   declare_item(instance, node.name, std::move(symbol));
 }
 
-void Instances::check_state_size(const ast::StateItem& node, const Type& type) {
-  for (int i = 0; i < type.rank; ++i) {
-    const bool on_param = pool().depends_on(type.dims[i], HostOp::Param);
-    if (!on_param && !pool().depends_on(type.dims[i], HostOp::Step)) continue;
-    reporter_.report<DiagKind::StateSize>(tree()[node.type].span, node.name.text,
-                                          on_param ? "a run-time parameter" : "`step`");
-  }
-}
-
 Value Instances::first_value(const ast::StateItem& node, const Type& type) {
   if (!node.initial.has_value()) {
     reporter_.report<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
@@ -118,7 +109,12 @@ void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) 
     declare_item(instance, node.name, std::move(symbol));
     return;
   }
-  check_state_size(node, *type);
+  for (int i = 0; i < type->rank; ++i) {
+    const bool on_param = pool().depends_on(type->dims[i], HostOp::Param);
+    if (!on_param && !pool().depends_on(type->dims[i], HostOp::Step)) continue;
+    reporter_.report<DiagKind::StateSize>(tree()[node.type].span, node.name.text,
+                                          on_param ? "a run-time parameter" : "`step`");
+  }
   const Value init = first_value(node, *type);
   symbol.kind = SymbolKind::State;
   instance.has_states = true;

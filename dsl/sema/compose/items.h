@@ -44,7 +44,6 @@ class Instances : Part {
   Value constant_of(const ast::Const& node);
   void elaborate_const(Instance& instance, const ast::Const& node);
   void elaborate_size(Instance& instance, const ast::SizeItem& node);
-  void check_state_size(const ast::StateItem& node, const Type& type);
   Value first_value(const ast::StateItem& node, const Type& type);
   void elaborate_state(Instance& instance, const ast::StateItem& node);
 

@@ -16,11 +16,6 @@ using dsl::DiagKind;
 
 namespace {
 
-bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
-  return param.type.has_value() &&
-         std::holds_alternative<ast::CompressorType>(tree[param.type].node);
-}
-
 // Run-time parameters are kept as f64, which holds all integers up to here exactly.
 constexpr double kMostWhole = 9007199254740992;  // 2^53
 
@@ -115,7 +110,9 @@ void Parameters::bind_params(Instance& instance) {
   const ast::Compressor& node = *instance.spec->node;
   for (std::uint32_t i = 0; i < node.params.count; ++i) {
     const ast::Param& param = instance.tree()[instance.tree().params.pool[node.params.first + i]];
-    if (!is_compressor_type(instance.tree(), param)) bind_param(instance, param);
+    if (!(param.type.has_value() &&
+          std::holds_alternative<ast::CompressorType>(instance.tree()[param.type].node)))
+      bind_param(instance, param);
   }
 }
 

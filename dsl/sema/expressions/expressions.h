@@ -136,7 +136,6 @@ class Indexing : Part {
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
 
  private:
-  Value look_up(const Value& array, const Value& index, Span span);
   Value index_value(const Value& base, ast::ExprId id, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);

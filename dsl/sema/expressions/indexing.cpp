@@ -43,13 +43,6 @@ Value Indexing::index_expr(const ast::Index& node, Span span) {
   return base;
 }
 
-// If the array holds exact numbers, the result takes the type of the operand with which it is
-// combined.
-Value Indexing::look_up(const Value& array, const Value& index, Span span) {
-  return all_.exact.made_of_exact(
-      array, span, [=, this](const Value& made) { return gather(made, index, span); });
-}
-
 Value Indexing::index_value(const Value& base, ast::ExprId id, Span span) {
   if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0)) {
     reporter_.report<DiagKind::BadIndex>(tree()[id].span, text_.describe(base));
@@ -81,7 +74,12 @@ Value Indexing::index_value(const Value& base, ast::ExprId id, Span span) {
                                            text_.describe(base));
     return error_value(span);
   }
-  if (!is_known) return look_up(base, index, span);
+  // If the array holds exact numbers, the result takes the type of the operand with which it is
+  // combined.
+  if (!is_known) {
+    return all_.exact.made_of_exact(
+        base, span, [=, this](const Value& made) { return gather(made, index, span); });
+  }
   const std::size_t at = pool().const_value(index.host).bits;
   Value element = is_by_row ? table_row(base, at) : table_element(base, at);
   element.span = span;

@@ -80,12 +80,6 @@ bool is_for_integers(ScalarOp op) {
   return operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
-bool keeps_exactness(ScalarOp op) {
-  return scalar_op_info(op).result == ScalarResult::Same &&
-         scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
-         op != ScalarOp::divide_or_zero;
-}
-
 }  // namespace
 
 Value ScalarOperators::unary(const ast::Unary& node, Span span) {
@@ -304,7 +298,10 @@ Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Spa
   if (!type) return error_value(span);
   const auto shape = all_.shapes.broadcast(args, span, name);
   if (!shape) return error_value(span);
-  bool is_exact = keeps_exactness(op);
+  const bool keeps_exactness = scalar_op_info(op).result == ScalarResult::Same &&
+                               scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
+                               op != ScalarOp::divide_or_zero;
+  bool is_exact = keeps_exactness;
   for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i) {
     is_exact &=
         !types_.own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);

@@ -130,17 +130,12 @@ Value TreeBuilder::shared(const Value& value, std::string name) {
   return all_.exact.as_named(value, read);
 }
 
-namespace {
-
-bool is_filter(const Expr& expr) {
-  return expr.kind == ExprKind::Builtin && builtin_info(expr.builtin).group == BuiltinGroup::Filter;
-}
-
-}  // namespace
-
 bool TreeBuilder::has_filter(ExprId id) const {
   const Expr& expr = out_.exprs[id.index()];
-  if (is_filter(expr) || !expr.stmts.empty()) return true;
+  if ((expr.kind == ExprKind::Builtin &&
+       builtin_info(expr.builtin).group == BuiltinGroup::Filter) ||
+      !expr.stmts.empty())
+    return true;
   return std::any_of(expr.args.begin(), expr.args.end(),
                      [&](ExprId arg) { return arg && has_filter(arg); });
 }

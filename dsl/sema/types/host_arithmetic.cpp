@@ -20,12 +20,6 @@ bool is_integer_only(ScalarOp op) {
   return op == ScalarOp::mod || operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
-// May the operator combine two bools without a conversion?
-bool is_logical(ScalarOp op) {
-  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
-         op == ScalarOp::eq || op == ScalarOp::ne;
-}
-
 }  // namespace
 
 // Converts the operands to one host type. Returns an error value if the operator has none.
@@ -108,7 +102,9 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
     return pool().make(HostOp::Not, args[0]);
   }
   if (host_unify(op, args, span).is_error()) return {};
-  if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
+  if (pool().type(args[0]) == HostType::Bool &&
+      !(op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
+        op == ScalarOp::eq || op == ScalarOp::ne)) {
     if (scalar_op_info(op).operands == ScalarOperands::Real) return {};
     for (HostExprId& arg : args) arg = pool().cast(arg, HostType::Int);
   }

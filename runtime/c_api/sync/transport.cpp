@@ -44,15 +44,6 @@ CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transpor
   return give_transport(rt::open_mpi_transport(wanted), nullptr, transport);
 }
 
-CallStatus open_loopback(const cinch_loopback& loopback, std::uint32_t rank,
-                         cinch_transport** transport) {
-  if (rank >= loopback.num_ranks) {
-    return fail(CINCH_INVALID_ARGUMENT, "there is no rank " + std::to_string(rank) + " of " +
-                                            std::to_string(loopback.num_ranks));
-  }
-  return give_transport(loopback.world->transport(rank), loopback.world, transport);
-}
-
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -97,7 +88,11 @@ cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank
     if (loopback == nullptr || transport == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "loopback or transport is null");
     }
-    return open_loopback(*loopback, rank, transport);
+    if (rank >= loopback->num_ranks) {
+      return fail(CINCH_INVALID_ARGUMENT, "there is no rank " + std::to_string(rank) + " of " +
+                                              std::to_string(loopback->num_ranks));
+    }
+    return give_transport(loopback->world->transport(rank), loopback->world, transport);
   });
 }
 

@@ -247,16 +247,6 @@ Code write_through(const fs::path& path, const Stat& there, Bytes bytes) {
   return code != 0 ? code : closing;
 }
 
-// A file of another owner gets no more rights than everybody had. If the system keeps neither owner
-// nor mode, as some file systems do, the file stays as it was made.
-void keep_owner_and_mode(int descriptor, const Stat& old) {
-  constexpr auto kAnyUser = static_cast<::uid_t>(-1);
-  const bool is_kept = ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
-  const bool has_group = is_kept || ::fchown(descriptor, kAnyUser, old.st_gid) == 0;
-  const ::mode_t kept = is_kept ? kAllModes : has_group ? kPlainModes : kModesOfOtherGroup;
-  static_cast<void>(::fchmod(descriptor, old.st_mode & kept));
-}
-
 // A disk that cannot flush is not an error of the file.
 Code flush_to_disk(int descriptor) {
   if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
@@ -285,7 +275,15 @@ Code replace(const fs::path& path, const Stat* old, Bytes bytes, const PartialFi
   const int descriptor = create_beside(path, old, watch, partial);
   if (descriptor < 0) return errno;
   Code code = write_all(descriptor, bytes);
-  if (code == 0 && old != nullptr) keep_owner_and_mode(descriptor, *old);
+  // A file of another owner gets no more rights than everybody had. If the system keeps neither
+  // owner nor mode, as some file systems do, the file stays as it was made.
+  if (code == 0 && old != nullptr) {
+    constexpr auto kAnyUser = static_cast<::uid_t>(-1);
+    const bool is_kept = ::fchown(descriptor, old->st_uid, old->st_gid) == 0;
+    const bool has_group = is_kept || ::fchown(descriptor, kAnyUser, old->st_gid) == 0;
+    const ::mode_t kept = is_kept ? kAllModes : has_group ? kPlainModes : kModesOfOtherGroup;
+    static_cast<void>(::fchmod(descriptor, old->st_mode & kept));
+  }
   if (code == 0) code = flush_to_disk(descriptor);
   if (::close(descriptor) != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(partial.c_str(), path.c_str()) != 0) code = errno;

@@ -41,11 +41,6 @@ int parse_width(std::string_view digits) {
   return width;
 }
 
-// Does the float format hold every integer of `magnitude_bits` bits, besides the sign?
-bool holds_integers(DType to, int magnitude_bits) {
-  return magnitude_bits <= row(to).digits && magnitude_bits <= row(to).max_exponent;
-}
-
 bool float_widens(const KindRow& from, const KindRow& to) {
   if (from.kind == to.kind) return true;
   // e4m3 has no infinity: no other format holds its values, and it holds no other format's.
@@ -105,7 +100,9 @@ bool widens_losslessly(DType from, DType to) {
   if (is_bool(to)) return false;
   if (is_float(from)) return is_float(to) && float_widens(row(from), row(to));
   const int magnitude_bits = from.bits - (is_signed_int(from) ? 1 : 0);
-  if (is_float(to)) return holds_integers(to, magnitude_bits);
+  // Does the float format hold every integer of `magnitude_bits` bits, besides the sign?
+  if (is_float(to))
+    return magnitude_bits <= row(to).digits && magnitude_bits <= row(to).max_exponent;
   if (is_signed_int(from) && !is_signed_int(to)) return false;
   return magnitude_bits <= to.bits - (is_signed_int(to) ? 1 : 0);
 }

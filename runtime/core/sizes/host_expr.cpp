@@ -27,10 +27,6 @@ const OpRow& row(HostOp op) {
   return kOps[static_cast<std::size_t>(op)];
 }
 
-bool is_float_type(HostType type) {
-  return type == HostType::F32 || type == HostType::F64;
-}
-
 }  // namespace
 
 const char* host_type_name(HostType type) {
@@ -213,7 +209,7 @@ std::string HostExprPool::find_fault(const HostExprNode& made) const {
       fits = made.type != HostType::Bool && all_are(made.type);
       break;
     case HostRule::Float:
-      fits = is_float_type(made.type) && all_are(made.type);
+      fits = (made.type == HostType::F32 || made.type == HostType::F64) && all_are(made.type);
       break;
     case HostRule::Integer:
       fits = made.type == HostType::Int && all_are(HostType::Int);

@@ -92,11 +92,6 @@ std::int64_t GpuBlocks::fold_blocks(const TensorFacts& tensor) const {
   return blocks <= 1 ? blocks : that_fit(kFoldsAtOnce * blocks, kFoldBlocks);
 }
 
-// The end of a call fills the output only where the payload is marked, which is rare.
-std::int64_t GpuBlocks::fill_blocks(const TensorFacts& tensor) const {
-  return std::min(service_blocks(tensor), std::max<std::int64_t>(device().multiprocessors(), 1));
-}
-
 std::int64_t GpuBlocks::seal_blocks(std::size_t tensor) const {
   if (!are_fields_in_place()) return service_blocks(core().facts[tensor]);
   std::int64_t bytes = 0;
@@ -117,8 +112,10 @@ Result<std::int64_t> GpuBlocks::blocks_of(std::size_t shape, std::size_t tensor)
       return fold_blocks(core().facts[tensor]);
     case 2:
       return seal_blocks(tensor);
+      // The end of a call fills the output only where the payload is marked, which is rare.
     default:
-      return fill_blocks(core().facts[tensor]);
+      return std::min(service_blocks(core().facts[tensor]),
+                      std::max<std::int64_t>(device().multiprocessors(), 1));
   }
 }
 

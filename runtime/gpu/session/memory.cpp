@@ -198,16 +198,6 @@ Status GpuSessionMemory::begin_call(GpuStream stream) const {
   return device().status(code, "beginning a call");
 }
 
-namespace {
-
-TensorFacts facts_of(const ProgramInfo& info, const GpuSessionOptions& options,
-                     const ListTensor& shape) {
-  return facts_for(info, {shape.rows, shape.cols, options.world, options.worker, options.seed,
-                          shape.tensor, shape.piece});
-}
-
-}  // namespace
-
 GpuSessionCore::GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts)
     : program(std::move(loaded)),
       options(std::move(opts)),
@@ -217,7 +207,9 @@ GpuSessionCore::GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSess
       largest(program->info()),
       order(program->device()) {
   for (const ListTensor& shape : options.tensors) {
-    facts.push_back(facts_of(program->info(), options, shape));
+    facts.push_back(
+        facts_for(program->info(), {shape.rows, shape.cols, options.world, options.worker,
+                                    options.seed, shape.tensor, shape.piece}));
   }
   memos.resize(facts.size());
 }

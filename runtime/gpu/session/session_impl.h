@@ -85,8 +85,6 @@ class GpuSync : public GpuSessionPart {
   Result<std::optional<RankPoint>> point_at(const PlannedLaunch& meeting);
   Result<CollectiveCall> call_at(const PlannedLaunch& meeting) const;
   Status launch_rest(const GpuBatch& batch);
-  /// What kernels have found so far. Waits.
-  Status read_status();
   /// Kernels leave out the rest of a tensor that is marked or failed.
   Status mark_status(RankStatus all) const;
   /// Where gradients were widened from, updates are narrowed to.

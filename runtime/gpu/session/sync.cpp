@@ -16,12 +16,6 @@ RankStatus rank_status(const Words& words) {
 
 }  // namespace
 
-Status GpuSync::read_status() {
-  const std::span bytes(reinterpret_cast<std::uint8_t*>(syncing_.words.data()),
-                        sizeof syncing_.words);
-  return device().read(bytes, memory_.status_words(), syncing_.stream);
-}
-
 Status GpuSync::mark_status(RankStatus all) const {
   StatusWords words = syncing_.words;
   if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
@@ -130,7 +124,9 @@ Result<std::optional<RankPoint>> GpuSync::run_to_point() {
 }
 
 Result<std::optional<RankPoint>> GpuSync::point_at(const PlannedLaunch& meeting) {
-  CINCH_TRY(read_status());
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(syncing_.words.data()),
+                        sizeof syncing_.words);
+  CINCH_TRY(device().read(bytes, memory_.status_words(), syncing_.stream));
   RankPoint point{rank_status(syncing_.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
   const auto is_due = TRY(hold(meeting.conditions));

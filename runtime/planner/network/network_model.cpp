@@ -203,12 +203,6 @@ Line solve(std::span<const Row> rows) {
   return uu > 0 ? Line{u / uu, 0} : Line{};
 }
 
-// Do all samples have one size, not zero? Then calls are taken to have no base cost.
-bool are_one_size(std::span<const Sample> samples) {
-  return std::ranges::all_of(
-      samples, [&](const Sample& s) { return s.size == samples[0].size && s.size > 0; });
-}
-
 }  // namespace
 
 FittedLine fit_line(std::span<const Sample> samples) {
@@ -218,7 +212,9 @@ FittedLine fit_line(std::span<const Sample> samples) {
   }
   if (rows.empty()) return {};
   FittedLine fitted;
-  if (are_one_size(samples)) {
+  // Do all samples have one size, not zero? Then calls are taken to have no base cost.
+  if (std::ranges::all_of(
+          samples, [&](const Sample& s) { return s.size == samples[0].size && s.size > 0; })) {
     for (Row& row : rows) row.u = 0;
     double v = 0, vv = 0;
     for (const Row& row : rows) {

@@ -191,16 +191,13 @@ class Probe {
         CINCH_TRY(time(kind, size, repeats));
       }
       std::ranges::sort(times_);
-      const std::uint64_t sent = bytes_to_send(exchange_of(kind, size), sender(kind), world_);
+      const std::uint64_t sent = bytes_to_send(
+          exchange_of(kind, size), kind == ExchangeKind::Broadcast ? 0 : transport_.rank(), world_);
       points_.push_back({kind, sent, times_[times_.size() / 2]});
       spent += trial + kMeetings * trial * static_cast<double>(repeats);
       if (spent + static_cast<double>(kGrowth) * trial > share) return Ok{};
     }
     return Ok{};
-  }
-
-  std::uint32_t sender(ExchangeKind kind) const {
-    return kind == ExchangeKind::Broadcast ? 0 : transport_.rank();
   }
 
   Transport& transport_;

@@ -68,15 +68,6 @@ bool adds_up(const Task& task) {
   return task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
 }
 
-// Tasks whose slots must lie all on the host or all on the device.
-bool is_in_one_place(const Task& task) {
-  return task.kind == TaskKind::Exchange || adds_up(task);
-}
-
-bool is_for_the_host(const Task& task, const Transport& transport) {
-  return task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange);
-}
-
 // Marks all of a task's slots; returns false if they were marked already.
 bool mark_slots(const Task& task, std::vector<bool>& marked) {
   bool is_new = false;
@@ -126,12 +117,15 @@ std::vector<bool> host_slots(const Plan& plan, const Transport& transport,
   }
   for (const Task& task : own.tasks) {
     if (adds_up(task) && !adds_there[codec_of(plan, task)]) mark_slots(task, marked);
-    if (is_for_the_host(task, transport)) mark_slots(task, marked);
+    if (task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange))
+      mark_slots(task, marked);
   }
   for (bool has_grown = true; has_grown;) {
     has_grown = mark_overlaps(own.slots, marked);
     for (const Task& task : own.tasks) {
-      if (!is_in_one_place(task) || !has_marked(task, marked)) continue;
+      // Tasks whose slots must lie all on the host or all on the device.
+      const bool is_in_one_place = task.kind == TaskKind::Exchange || adds_up(task);
+      if (!is_in_one_place || !has_marked(task, marked)) continue;
       has_grown = mark_slots(task, marked) || has_grown;
     }
   }

@@ -146,10 +146,6 @@ constexpr std::size_t kStagedHeaders = std::size_t{64} * 1024 / kHeaderBytes;
 // Constants: a mark that is not set, and a set mark of each type.
 constexpr std::size_t kF16At = 4, kBF16At = 6, kF32At = 8, kConstantBytes = 12;
 
-bool is_half(DType dtype) {
-  return dtype == kF16 || dtype == kBF16;
-}
-
 std::size_t one_at(DType dtype) {
   if (dtype == kF16) return kF16At;
   return dtype == kBF16 ? kBF16At : kF32At;
@@ -168,7 +164,8 @@ GpuAddress mark_of(const SummedArrays& summed, const DeviceSum& sum) {
 
 bool DeviceSums::can_take(const SummedArrays& summed) {
   const DType mark = summed.type_of_mark();
-  return summed.moves_only() && (is_half(mark) || mark == kF32);
+  const bool is_half = mark == kF16 || mark == kBF16;
+  return summed.moves_only() && (is_half || mark == kF32);
 }
 
 Result<std::unique_ptr<DeviceSums>> DeviceSums::make(GpuArrays& arrays,

@@ -117,19 +117,15 @@ std::vector<SavedPiece> read_pieces(const json& from, const char* name) {
   return pieces;
 }
 
-// Version 1, or the newest.
-std::uint32_t version_of(std::span<const std::uint8_t> bytes) {
+Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
+  // Version 1, or the newest.
   std::uint32_t version = 0;
   constexpr std::size_t kAt = offsetof(Preamble, version);
   if (bytes.size() >= kAt + sizeof version) {
     std::memcpy(&version, bytes.data() + kAt, sizeof version);
   }
-  return version == 1 ? version : kCheckpointFormatVersion;
-}
-
-Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
-  auto preamble =
-      read_preamble(bytes, kMagic, version_of(bytes), &Preamble::size_bytes, "checkpoint");
+  auto preamble = read_preamble(bytes, kMagic, version == 1 ? version : kCheckpointFormatVersion,
+                                &Preamble::size_bytes, "checkpoint");
   CINCH_TRY(preamble);
   if (preamble->hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
     return corrupt("checksum differs");

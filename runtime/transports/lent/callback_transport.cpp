@@ -56,13 +56,6 @@ std::int32_t element_number(DType dtype) {
   return is_signed_int(dtype) ? CINCH_ELEMENT_INT : CINCH_ELEMENT_UINT;
 }
 
-// Bits of an element as stored.
-std::int32_t stored_bits(DType dtype) {
-  std::int32_t bits = 8;
-  while (bits < dtype.bits) bits *= 2;
-  return bits;
-}
-
 // Arrays that the host reads during one exchange, until it has ended.
 struct Parts {
   bool is_used = false;
@@ -162,7 +155,10 @@ class CallbackTransport : public Transport {
     given.peer = exchange.peer;
     given.reduction = reduction_number(exchange.reduction);
     given.element = element_number(exchange.dtype);
-    given.element_bits = stored_bits(exchange.dtype);
+    // Bits of an element as stored.
+    std::int32_t bits = 8;
+    while (bits < exchange.dtype.bits) bits *= 2;
+    given.element_bits = bits;
     given.input = exchange.input.data();
     given.input_bytes = exchange.input.size();
     given.output = exchange.output.data();

@@ -197,7 +197,6 @@ class NcclTransport : public Transport {
   /// Advances an exchange. Ok also if it cannot go on now.
   Status advance(NcclPending& pending);
   Status advance_all();
-  bool has_news(const NcclPending& asked) const;
   Status check_lanes();
   /// Checks whether a neighbour has given up just now.
   Status check_neighbours();

@@ -23,20 +23,6 @@ void keep_forever(std::shared_ptr<void> memory) {
   kKept->push_back(std::move(memory));
 }
 
-// The exchange with only the memory that its kind reads and writes.
-Exchange trimmed(const Exchange& exchange) {
-  Exchange made = exchange;
-  if (exchange.kind == ExchangeKind::Send) made.output = {};
-  if (exchange.kind == ExchangeKind::Receive || exchange.kind == ExchangeKind::Broadcast) {
-    made.input = {};
-  }
-  return made;
-}
-
-bool is_join(const Exchange& exchange) {
-  return exchange.kind == ExchangeKind::AllReduce || exchange.kind == ExchangeKind::ReduceScatter;
-}
-
 }  // namespace
 
 void NcclNeighbours::tell(const Error& error) {
@@ -89,7 +75,12 @@ Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
 Result<Ticket> NcclTransport::start(const Exchange& exchange) {
   Status status = check_exchange(exchange, *this);
   const GpuDevice::Scope scope(*device_);
-  const Exchange own = trimmed(exchange);
+  // The exchange with only the memory that its kind reads and writes.
+  Exchange own = exchange;
+  if (exchange.kind == ExchangeKind::Send) own.output = {};
+  if (exchange.kind == ExchangeKind::Receive || exchange.kind == ExchangeKind::Broadcast) {
+    own.input = {};
+  }
   if (status) status = check_memory(own);
   CINCH_TRY(status);
   if (fault_) return tl::unexpected<Error>(*fault_);
@@ -111,7 +102,10 @@ Status NcclTransport::begin(NcclPending& pending) {
   pending.lane = nullptr;
   pending.seen_pass = num_passes_;
   if (moves_nothing) return Ok{};
-  const auto type = is_join(exchange) ? launches_.native_type(exchange) : NcclType::Uint8;
+  const auto type =
+      exchange.kind == ExchangeKind::AllReduce || exchange.kind == ExchangeKind::ReduceScatter
+          ? launches_.native_type(exchange)
+          : NcclType::Uint8;
   pending.is_joined_here = !type;
   pending.type = type.value_or(NcclType::Uint8);
   pending.gathers_next = pending.is_joined_here && exchange.kind == ExchangeKind::AllReduce;
@@ -230,20 +224,18 @@ Status NcclTransport::advance_all() {
   return status;
 }
 
-// Were all exchanges advanced since the caller last asked, a moment ago? A caller that asks about
-// many in turn then advances all only once.
-bool NcclTransport::has_news(const NcclPending& asked) const {
-  return asked.stage == NcclPending::Stage::IsOver ||
-         (asked.seen_pass != num_passes_ && std::chrono::steady_clock::now() < is_new_until_);
-}
-
 Result<bool> NcclTransport::test(Ticket ticket) {
   if (!is_used(ticket))
     return fail(ErrorKind::InvalidArgument, "a ticket that belongs to no exchange");
   if (fault_) return tl::unexpected<Error>(*fault_);
   const GpuDevice::Scope scope(*device_);
   NcclPending& asked = pending_[ticket.index];
-  if (!has_news(asked)) {
+  // Were all exchanges advanced since the caller last asked, a moment ago? A caller that asks about
+  // many in turn then advances all only once.
+  const bool has_news =
+      asked.stage == NcclPending::Stage::IsOver ||
+      (asked.seen_pass != num_passes_ && std::chrono::steady_clock::now() < is_new_until_);
+  if (!has_news) {
     if (Status status = advance_all(); !status) return failed(status.error());
   }
   asked.seen_pass = num_passes_;

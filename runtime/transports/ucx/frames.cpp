@@ -54,11 +54,6 @@ class ByteReader {
   bool is_cut_ = false;
 };
 
-bool is_kind(std::uint8_t kind) {
-  return kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::AllParts);
-}
-
 constexpr std::uint8_t kRoundHasParts = 0;  // otherwise one more than the kind of its error
 constexpr std::size_t kMostErrorBytes = 4096;
 
@@ -99,7 +94,9 @@ Result<std::optional<Frame>> FrameReader::next(std::size_t most_bytes) {
   const auto zeros = head.take(3);
   const std::size_t size = head.number();
   const bool has_zeros = std::ranges::all_of(zeros, [](std::uint8_t byte) { return byte == 0; });
-  if (!is_kind(kind) || !has_zeros || size > most_bytes) {
+  const bool is_kind = kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
+                       kind <= static_cast<std::uint8_t>(FrameKind::AllParts);
+  if (!is_kind || !has_zeros || size > most_bytes) {
     return fail(ErrorKind::CorruptPayload, "a message that no rank sends");
   }
   if (bytes_.size() - kHeadBytes < size) return std::nullopt;

@@ -113,7 +113,15 @@ void SocketHub::receive(Connection& connection) {
 }
 
 void SocketHub::hear(Connection& connection, const Frame& frame) {
-  if (connection.is_member) return hear_part(connection, frame);
+  if (connection.is_member) {
+    const auto body = unsealed(connection.key, kWayToHub, round_, frame.body);
+    if (frame.kind != FrameKind::RankPart || !body || connection.part) {
+      connection.is_over = true;
+      return;
+    }
+    connection.part = Part(body->begin(), body->end());
+    return;
+  }
   const auto hello = read_hello(frame);
   const auto answer = read_answer(frame);
   if (hello && !connection.has_said_hello) return hear_hello(connection, *hello);
@@ -166,15 +174,6 @@ void SocketHub::hear_answer(Connection& connection, const Answer& answer) {
   if (connection.is_member) return;
   send_away(connection, has_secret ? fmt::format("rank {} of {}", said.rank, said.world)
                                    : other_secret(said.rank, said.world));
-}
-
-void SocketHub::hear_part(Connection& connection, const Frame& frame) const {
-  const auto body = unsealed(connection.key, kWayToHub, round_, frame.body);
-  if (frame.kind != FrameKind::RankPart || !body || connection.part) {
-    connection.is_over = true;
-    return;
-  }
-  connection.part = Part(body->begin(), body->end());
 }
 
 void SocketHub::move(SocketClock::time_point end) {

@@ -214,7 +214,6 @@ class SocketHub : public Rendezvous {
   void hear_answer(Connection& connection, const Answer& answer);
   void reply(Connection& connection, FrameKind kind, std::span<const std::uint8_t> body);
   VerdictCode verdict_on(const Connection& connection, const Answer& answer) const;
-  void hear_part(Connection& connection, const Frame& frame) const;
   void send_away(Connection& connection, const std::string& why);
   void close_listener();
   void forget_closed();

@@ -361,15 +361,6 @@ Result<bool> UcxLinks::is_over(std::uint64_t number) {
   return false;
 }
 
-// Must not be called from within UCX, which does not accept calls then.
-void UcxLinks::answer_notices() {
-  while (!unanswered_.empty()) {
-    const std::uint32_t to = unanswered_.back();
-    unanswered_.pop_back();
-    tell(to, MessageKind::Heard, {});
-  }
-}
-
 void UcxLinks::watch() {
   if (presence_ == nullptr) return;
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) (void)presence_->has_ended(peer);
@@ -396,7 +387,12 @@ void UcxLinks::look_for_ended() {
 
 bool UcxLinks::progress() {
   const bool has_moved = calls_.progress(worker_) != 0;
-  answer_notices();
+  // Must not be called from within UCX, which does not accept calls then.
+  while (!unanswered_.empty()) {
+    const std::uint32_t to = unanswered_.back();
+    unanswered_.pop_back();
+    tell(to, MessageKind::Heard, {});
+  }
   if (!has_moved) look_for_ended();
   return has_moved;
 }

@@ -205,7 +205,6 @@ class UcxLinks {
   MessageHeader header_to(std::uint32_t to, MessageHeader header,
                           std::span<const std::uint8_t> body);
   void tell(std::uint32_t to, MessageKind kind, std::string_view text);
-  void answer_notices();
   void look_for_ended();
   /// Does the part belong in the message? If so, reserves it: the message then waits for less.
   bool may_take(Message& message, const MessageHeader& part) const;

@@ -62,13 +62,6 @@ inline std::vector<int> listeners_in(std::string_view address, const std::set<in
   return found;
 }
 
-// Attaches a filter that rejects everything: UCX 1.13 does not survive closed sockets.
-inline void refuse_connections(int file) {
-  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog filter{1, &nothing};
-  ::setsockopt(file, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
-}
-
 // The calls of ucx_abi.h over UCP's active messages: the only file that includes UCX's headers.
 
 namespace {
@@ -193,16 +186,6 @@ void receive(Worker& worker, void* descriptor, void* room, std::uint64_t bytes,
   note_begun(ucp_am_recv_data_nbx(worker.worker, descriptor, room, bytes, &param), operation);
 }
 
-std::uint64_t take_number(Worker& worker) {
-  if (worker.free_numbers.empty()) {
-    worker.free_numbers.push_back(worker.kept.size());
-    worker.kept.emplace_back();
-  }
-  const std::uint64_t taken = worker.free_numbers.back();
-  worker.free_numbers.pop_back();
-  return taken;
-}
-
 // Takes the message under a number, which is then free again.
 Kept release_number(Worker& worker, std::uint64_t number) {
   worker.free_numbers.push_back(number);
@@ -213,7 +196,12 @@ ucs_status_t on_arrival(void* argument, const void* header, std::size_t header_b
                         std::size_t bytes, const ucp_am_recv_param_t* param) {
   Worker& worker = *static_cast<Worker*>(argument);
   const bool is_at_sender = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  const std::uint64_t number = take_number(worker);
+  if (worker.free_numbers.empty()) {
+    worker.free_numbers.push_back(worker.kept.size());
+    worker.kept.emplace_back();
+  }
+  const std::uint64_t number = worker.free_numbers.back();
+  worker.free_numbers.pop_back();
   cinch_ucx_arrival arrival{header, header_bytes, bytes, number, nullptr, 0};
   const std::int32_t decision =
       worker.is_closing ? CINCH_UCX_DROP : worker.events.arrived(worker.events.context, &arrival);
@@ -299,7 +287,12 @@ std::int32_t settle(Worker* worker) {
 }
 
 void stop_listening(Worker* worker) {
-  for (const int file : worker->listeners) refuse_connections(file);
+  // Attaches a filter that rejects everything: UCX 1.13 does not survive closed sockets.
+  for (const int file : worker->listeners) {
+    sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    const sock_fprog filter{1, &nothing};
+    ::setsockopt(file, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+  }
 }
 
 ucs_status_t open_worker(Worker& worker) {
