@@ -37,7 +37,12 @@ class Search {
 
   std::vector<LibraryCandidate> run() {
     for (const std::string& name : query_.sonames) out_.push_back({"already loaded", name, true});
-    override_place();
+    const std::string place = variable(query_.override_variable.c_str());
+    if (!place.empty() && is_folder(place)) {
+      folder(query_.override_variable, place);
+    } else if (!place.empty()) {
+      out_.push_back({query_.override_variable, place});
+    }
     for (const fs::path& site : site_packages()) {
       for (const fs::path& package : entries(site / "nvidia")) folder("pip wheel", package / "lib");
     }
@@ -55,16 +60,6 @@ class Search {
   }
 
  private:
-  void override_place() {
-    const std::string place = variable(query_.override_variable.c_str());
-    if (place.empty()) return;
-    if (is_folder(place)) {
-      folder(query_.override_variable, place);
-    } else {
-      out_.push_back({query_.override_variable, place});
-    }
-  }
-
   // Known names first, then all files that begin with the stem (newer major versions), highest name
   // first.
   void folder(const std::string& origin, const fs::path& path) {

@@ -178,8 +178,15 @@ class EntryChecker {
 
   void run_step(const rt::Step& step, Contents& contents) {
     switch (step.kind) {
-      case rt::StepKind::Launch:
-        return launch(program_.kernels.at(step.index), contents);
+      case rt::StepKind::Launch: {
+        const Kernel& kernel = program_.kernels.at(step.index);
+        for (const Touch& read : kernel.reads) {
+          expect(contents, read.buffer, read.version,
+                 fmt::format("{} ({})", kernel.info.symbol, fmt::join(kernel.info.fused, ", ")));
+        }
+        for (const Touch& write : kernel.writes) contents.at(write.buffer) = write.version;
+        return;
+      }
       case rt::StepKind::Zero:
         contents.at(step.index) = kZeros;
         return;
@@ -222,14 +229,6 @@ class EntryChecker {
   }
 
   const std::vector<StepTouch>& touches_of(const rt::Step& step) { return touches_[step.index]; }
-
-  void launch(const Kernel& kernel, Contents& contents) {
-    for (const Touch& read : kernel.reads) {
-      expect(contents, read.buffer, read.version,
-             fmt::format("{} ({})", kernel.info.symbol, fmt::join(kernel.info.fused, ", ")));
-    }
-    for (const Touch& write : kernel.writes) contents.at(write.buffer) = write.version;
-  }
 
   void branch(const rt::Step& step, Contents& contents) {
     expect_something(contents, step.index);

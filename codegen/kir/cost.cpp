@@ -295,8 +295,12 @@ class CostCounter {
       case InstrKind::max_at:
         add(kRead, instr.buffers[0], taking_part(section, predicate_of(instr)));
         return add(kWritten, instr.buffers[0], taking_part(section, predicate_of(instr)));
-      case InstrKind::hist_add:
-        return histogram(instr);
+      case InstrKind::hist_add: {
+        // A kernel without groups is not launched.
+        const HostExprId bins = pool_.const_int(static_cast<std::int64_t>(instr.bits));
+        const HostExprId is_launched = pool_.min(kernel_.info.num_groups, pool_.const_int(1));
+        return add(kWritten, instr.buffers[0], 32, bins, pool_.mul(bins, is_launched));
+      }
       case InstrKind::finish_reduce:
       case InstrKind::finish_scan:
         return finish(instr);
@@ -319,13 +323,6 @@ class CostCounter {
       return !instr.results.empty() && instr.kind != InstrKind::reduce;
     };
     return std::ranges::any_of(section.instrs, stores) && std::ranges::all_of(section.instrs, fits);
-  }
-
-  // A kernel without groups is not launched.
-  void histogram(const Instr& instr) {
-    const HostExprId bins = pool_.const_int(static_cast<std::int64_t>(instr.bits));
-    const HostExprId is_launched = pool_.min(kernel_.info.num_groups, pool_.const_int(1));
-    add(kWritten, instr.buffers[0], 32, bins, pool_.mul(bins, is_launched));
   }
 
   KernelProgram& program_;

@@ -54,7 +54,12 @@ class Floor {
     delay_stores();
     keep_lists();
     ForcedSweeps found = streams_.gathered();
-    for (const Sink& sink : sinks_) found.ends.push_back(end_of(sink));
+    for (const Sink& sink : sinks_) {
+      const Op& def = arrays_.maker(sink.value);
+      SweepEnd end{sink.span.has_file() ? sink.span : def.span, sink.sweep, "", 0};
+      if (sink.store) end.stored = sink.store->name, end.stored_bytes = sink.store->size_bytes;
+      found.ends.push_back(std::move(end));
+    }
     if (!arrays_.status()) return tl::unexpected<rt::Error>(arrays_.status().error());
     return found;
   }
@@ -218,13 +223,6 @@ class Floor {
     if (def.kind == OpKind::const_scalar) return def.attrs.bits == 0;
     const bool keeps_zeros = def.kind == OpKind::fill || def.kind == OpKind::convert;
     return keeps_zeros && is_zeros(def.operands[0]);
-  }
-
-  SweepEnd end_of(const Sink& sink) const {
-    const Op& def = arrays_.maker(sink.value);
-    SweepEnd end{sink.span.has_file() ? sink.span : def.span, sink.sweep, "", 0};
-    if (sink.store) end.stored = sink.store->name, end.stored_bytes = sink.store->size_bytes;
-    return end;
   }
 
   // A value that a forced sweep makes is stored directly at its destination.

@@ -139,12 +139,16 @@ void KernelEmitter::change_zeros(rt::BufferIndex buffer, kir::Version made) {
   b_.writes(buffer, made);
 }
 
-std::optional<rt::BufferIndex> KernelEmitter::look_back_state() {
+// Then no group is before another: running sums begin with zero, and no section has to add up what
+// groups have.
+bool KernelEmitter::has_single_group() const {
   const HostExprPool& exprs = pc_.exprs();
   const HostExprId extent = kp_.domain.extent;
-  const bool has_single_group =
-      exprs.is_const(extent) && exprs.const_value(extent).as_int() <= kir::kTileElems;
-  if (has_single_group) return std::nullopt;
+  return exprs.is_const(extent) && exprs.const_value(extent).as_int() <= kir::kTileElems;
+}
+
+std::optional<rt::BufferIndex> KernelEmitter::look_back_state() {
+  if (has_single_group()) return std::nullopt;
   const auto state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
   change_zeros(state, pc_.new_version());
   return state;

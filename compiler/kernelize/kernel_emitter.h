@@ -166,6 +166,7 @@ class KernelEmitter : private KernelValues {
   // Begins the running sums that begin with zero. Returns whether the phase has other sinks of
   // elements.
   bool begin_positions(int phase);
+  bool has_single_group() const;
   bool begins_with_zero(const Sink& s) const {
     return s.kind == SinkKind::RunningSum && has_single_group();
   }

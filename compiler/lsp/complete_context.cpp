@@ -136,12 +136,6 @@ class PlaceReader {
            open_.size() > 1 && opens_compressor(open_[open_.size() - 2]);
   }
 
-  // `{` of the payload that an `encode` makes.
-  bool opens_payload(std::size_t bracket) const {
-    return kind_at(bracket) == TokenKind::LBrace && kind_at(bracket - 1) == TokenKind::KwWire &&
-           !opens_wire(bracket);
-  }
-
   std::string_view first_word_of_line() const {
     for (std::size_t back = 0; token(back) != nullptr; ++back) {
       if (token(back)->starts_line) return token(back)->text;
@@ -181,7 +175,8 @@ class PlaceReader {
       return first_word_of_line() == "claims" ? PlaceKind::Claims : PlaceKind::Expression;
     }
     if (opens_wire(bracket)) return begins ? PlaceKind::WireEntries : PlaceKind::Expression;
-    if (opens_payload(bracket))
+    // `{` of the payload that an `encode` makes.
+    if (kind_at(bracket) == TokenKind::LBrace && kind_at(bracket - 1) == TokenKind::KwWire)
       return begins || has_last(TokenKind::Comma) ? PlaceKind::WireFields : PlaceKind::Expression;
     if (opens_parameters(bracket) && (begins || has_last(TokenKind::LParen)))
       return PlaceKind::Nothing;

@@ -48,12 +48,6 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-bool is_bound(NameKind kind) {
-  return kind == NameKind::Variable || kind == NameKind::MutableVariable ||
-         kind == NameKind::LoopVariable || kind == NameKind::LambdaParameter ||
-         kind == NameKind::PayloadParameter || kind == NameKind::GenericSize;
-}
-
 }  // namespace
 
 std::optional<OperatorInfo> find_operator(std::string_view name) {
@@ -104,7 +98,11 @@ std::string_view builtin_name_meaning(std::string_view name) {
 std::string declaration_text(const Analysis& analysis, const sema::FileUnit& unit,
                              const Declaration& decl) {
   std::string text = one_line(unit.source->text(decl.whole));
-  if (!is_bound(decl.kind)) return text;
+  const NameKind kind = decl.kind;
+  const bool is_bound = kind == NameKind::Variable || kind == NameKind::MutableVariable ||
+                        kind == NameKind::LoopVariable || kind == NameKind::LambdaParameter ||
+                        kind == NameKind::PayloadParameter || kind == NameKind::GenericSize;
+  if (!is_bound) return text;
   std::string line = decl.name.text;
   if (decl.kind == NameKind::Variable) line = "let " + line;
   if (decl.kind == NameKind::MutableVariable) line = "let mut " + line;

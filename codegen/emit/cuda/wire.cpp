@@ -105,7 +105,13 @@ class ServiceEmitter {
 
   std::string emit() {
     emit_buffer_of();
-    emit_serve();
+    // All services that do not depend on the wire.
+    open_function("serve_buffers");
+    line("u8* const to = buffer_of(launch, args, place.tensor, step.arg0);");
+    line("u8* const from = buffer_of(launch, args, place.tensor, step.arg1);");
+    line("serve(launch, step, args, status, place, to, from);");
+    line("}");
+    out_.blank();
     emit_seal();
     emit_commit();
     emit_open();
@@ -137,16 +143,6 @@ class ServiceEmitter {
     }
     line(fmt::format("if (index >= {}u) return nullptr;", program_.buffers.size()));
     line("return static_cast<u8*>(args.buffers[index]);");
-    line("}");
-    out_.blank();
-  }
-
-  // All services that do not depend on the wire.
-  void emit_serve() {
-    open_function("serve_buffers");
-    line("u8* const to = buffer_of(launch, args, place.tensor, step.arg0);");
-    line("u8* const from = buffer_of(launch, args, place.tensor, step.arg1);");
-    line("serve(launch, step, args, status, place, to, from);");
     line("}");
     out_.blank();
   }

@@ -159,12 +159,23 @@ class TableLayout {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       // A number is never cut: rather the table is wider.
       const bool may_wrap = columns[i].width > 0 && columns[i].is_text;
-      widths_.push_back(may_wrap ? columns[i].width : std::max(columns[i].width, widest(i, rows)));
+      std::size_t width_of = columns[i].width;
+      if (!may_wrap) {
+        width_of =
+            std::max({width_of, num_characters(columns[i].above), num_characters(columns[i].head)});
+        for (const TableRow& row : rows) width_of = std::max(width_of, num_characters(row[i]));
+      }
+      widths_.push_back(width_of);
     }
     const bool has_text = is_as_wide(columns.back());
     if (!has_text && end() > width) gap_ = 1;
     if (has_text) {
-      make_room_for_text(width);
+      std::size_t begin = end() - widths_.back();
+      if (widths_.back() > kNarrowest && begin + kNarrowest > width) {
+        --num_beside_;
+        begin = kIndentBelow;
+      }
+      widths_.back() = std::max(width, begin + kNarrowest) - begin;
     } else if (is_as_wide(columns[0]) && end() > width) {
       widths_[0] -= std::min(end() - width, widths_[0] - std::min(widths_[0], kNarrowestName));
     }
@@ -199,26 +210,10 @@ class TableLayout {
  private:
   static bool is_as_wide(const TableColumn& column) { return column.is_text && column.width == 0; }
 
-  std::size_t widest(std::size_t column, const std::vector<TableRow>& rows) const {
-    std::size_t most =
-        std::max(num_characters(columns_[column].above), num_characters(columns_[column].head));
-    for (const TableRow& row : rows) most = std::max(most, num_characters(row[column]));
-    return most;
-  }
-
   std::size_t end() const {
     std::size_t sum = indent_ + gap_ * (widths_.size() - 1);
     for (const std::size_t width : widths_) sum += width;
     return sum;
-  }
-
-  void make_room_for_text(std::size_t width) {
-    std::size_t begin = end() - widths_.back();
-    if (widths_.back() > kNarrowest && begin + kNarrowest > width) {
-      --num_beside_;
-      begin = kIndentBelow;
-    }
-    widths_.back() = std::max(width, begin + kNarrowest) - begin;
   }
 
   TableRow lines_of(const TableRow& row, std::size_t column) const {

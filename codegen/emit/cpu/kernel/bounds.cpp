@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/emit/cpu/kernel/facts.h"
-#include "codegen/emit/cpu/kernel/values.h"
+#include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {

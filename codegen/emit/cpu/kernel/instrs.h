@@ -1,16 +1,119 @@
-// Printers of random draws, and of any instruction by its kind.
+// Printers of instructions by family: values, reductions, memory, random draws; and of any
+// instruction by its kind.
 #pragma once
-
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/kernel/printer.h"
-#include "codegen/emit/cpu/kernel/reductions.h"
-#include "codegen/emit/cpu/kernel/values.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
+// Prints instructions that compute a value from others: element-wise operators, with shorter forms
+// if more is known of their operands, calls of C++ functions, and leaves.
+
+class CpuValues : public CpuPrinter {
+ public:
+  using CpuPrinter::CpuPrinter;
+  void emit_element_wise(const Instr& instr);
+  void emit_call_extern(const Instr& instr);
+  void emit_leaf(const Instr& instr);
+
+ private:
+  // ---- bounds.cpp ----
+  std::string bounded_text(const std::string& x, ValueId bound, bool is_least);
+  /// Prints a min, max or clamp of float elements. Returns false for other instructions.
+  bool emit_bounded(const Instr& instr);
+
+  // ---- values.cpp ----
+  /// Prints the bits of a float that is canonical already. Returns false for other instructions.
+  bool emit_plain_bits(const Instr& instr);
+  /// Prints a conversion to an integer type that can hold the value. Returns false for other
+  /// instructions.
+  bool emit_known_convert(const Instr& instr);
+
+  ValueId narrow_form(ValueId wide) const;
+  /// Prints a comparison of a u32 with a bound of 64 bits. Returns false for other instructions.
+  bool emit_narrow_comparison(const Instr& instr);
+  /// Prints the upper 32 bits of a product of 64 bits. Returns false for other instructions.
+  bool emit_high_product(const Instr& instr);
+
+  // ---- values.cpp ----
+  struct Steps {
+    ValueId of;
+    std::vector<float> ends;
+    std::set<std::uint32_t> seen;
+  };
+  struct Code {
+    ValueId of;
+    std::size_t num_instrs = 0;
+    std::set<std::uint32_t> seen;
+  };
+  std::string value_literals(ValueId value, ValueId variable,
+                             const std::vector<std::uint64_t>& elements) const;
+  const Instr* find_end(ValueId value, ValueId& x, float& end) const;
+  bool note_ends(ValueId value, Steps& steps) const;
+  std::optional<Steps> find_steps(ValueId value) const;
+  bool is_used_otherwise(ValueId value, const std::function<bool(ValueId)>& is_looked_up_too) const;
+  /// Prints what only depends on the size of one float, in few steps. Returns false for other
+  /// instructions.
+  bool emit_steps(const Instr& instr);
+  bool note_code(ValueId value, Code& code) const;
+  /// Prints what only depends on one loaded integer of at most four bits. Returns false for other
+  /// instructions.
+  bool emit_code(const Instr& instr);
+};
+
+// Prints reductions, running sums and scans, in the prelude's terms.
+class CpuReductions : public CpuPrinter {
+ public:
+  /// `emit_instr` prints an instruction of a combiner's body.
+  CpuReductions(CpuContext& cx, std::function<void(const kir::Instr&)> emit_instr)
+      : CpuPrinter(cx), emit_instr_(std::move(emit_instr)) {}
+
+  /// Declares the function of a region combiner, once.
+  void need_combiner(std::uint32_t index);
+
+  // ---- around the loops of an element section ----
+  /// Declares the results outside of the section's block.
+  void declare_results(const Instr& instr);
+  void open_section(const Instr& instr);
+  void open_tile(const Instr& instr);
+  void end_row(const Instr& instr);
+  void close_tile(const Instr& instr);
+  void close_section(const Instr& instr);
+
+  /// Prints a reduction, a running sum, what finishes partials, or an operation on a whole local
+  /// array.
+  void emit(const Instr& instr);
+
+ private:
+  void emit_reduce(const Instr& instr);
+  void emit_running_sum(const Instr& instr);
+  void emit_finish_reduce(const Instr& instr);
+  void emit_finish_scan(const Instr& instr);
+  void emit_local_scan(const Instr& instr);
+  void emit_local_transform(const Instr& instr);
+  std::string operation(ScalarOp op, kir::ComputeType type) const;
+  std::string element_list(const std::vector<kir::ComputeType>& types) const;
+  /// Declares the empty "Levels" or "Columns" of a reduction.
+  void declare_folds(const Instr& instr, std::string_view kind);
+  std::string tuple_text(const Instr& instr, unsigned shown) const;
+  void emit_parts(const Instr& instr, const std::string& part);
+  /// A tuple of W stored partials. With `is_part` a Part, whose last buffer is `has`.
+  std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;
+
+  std::function<void(const kir::Instr&)> emit_instr_;
+  std::set<std::uint32_t> combiners_done_;
+};
+
 // Prints loads, stores, histograms, row sorts, and counted bytes. Packed elements go through a
 // stage on the stack, which is filled before the vector loop of a tile and emptied after it.
 

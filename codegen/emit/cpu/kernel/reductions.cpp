@@ -1,7 +1,7 @@
 // Reductions and running sums of element sections, and combiners.
 #include <fmt/format.h>
 
-#include "codegen/emit/cpu/kernel/reductions.h"
+#include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/kir/compute_type.h"
