@@ -66,18 +66,6 @@ std::vector<std::string> bindings_of_code(const std::vector<std::string>& bindin
   return words;
 }
 
-// The cache holds an image with the defaults in the text; the returned image has the bound values.
-rt::ProgramImage with_declared_defaults(rt::ProgramImage image,
-                                        const sema::CheckedProgram& checked) {
-  for (std::size_t i = 0; i < image.info.params.size(); ++i) {
-    if (const auto& declared = checked.declared_defaults[i]) {
-      image.info.params[i].default_value = *declared;
-    }
-  }
-  image.info.carrier.text = checked.declared_carrier;
-  return image;
-}
-
 // A program compiled for one request.
 struct Compilation {
   const ProgramRequest& request;
@@ -234,7 +222,13 @@ Made compile_and_keep(FrontEnd& front_end, Compilation& compilation, const codeg
              value_or_throw(codegen::make_image(kernels, target_of_code(target), options))},
             options.effort};
   if (!request.pass_limit && front_end.sink.all().empty()) {
-    rt::ProgramImage kept = with_declared_defaults(made.entry.image, *compilation.checked);
+    // The cache holds an image with the defaults in the text; `made` has the bound values.
+    rt::ProgramImage kept = made.entry.image;
+    for (std::size_t i = 0; i < kept.info.params.size(); ++i) {
+      if (const auto& declared = compilation.checked->declared_defaults[i])
+        kept.info.params[i].default_value = *declared;
+    }
+    kept.info.carrier.text = compilation.checked->declared_carrier;
     declare_carrier(compilation, *compilation.checked, kept);
     cache.put(kept, made.entry.imports);
   }

@@ -30,12 +30,6 @@ std::string movable_path(const std::string& path, const std::string& program) {
   return beside.empty() ? path : beside.string();
 }
 
-fs::path actual_path(const std::string& path, const std::string& program) {
-  if (path.starts_with(kInLibrary))
-    return fs::path(stdlib_folder()) / path.substr(kInLibrary.size());
-  return fs::path(program).parent_path() / path;
-}
-
 Hash128 digest_of(const std::vector<rt::SourceStamp>& stamps) {
   Hasher hasher;
   for (const rt::SourceStamp& stamp : stamps) {
@@ -93,7 +87,9 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
 bool CompileCache::are_current(const std::vector<rt::SourceStamp>& stamps) const {
   return std::ranges::all_of(stamps, [&](const rt::SourceStamp& stamp) {
     std::error_code error;
-    const fs::path path = actual_path(stamp.path, program_.path);
+    const fs::path path = stamp.path.starts_with(kInLibrary)
+                              ? fs::path(stdlib_folder()) / stamp.path.substr(kInLibrary.size())
+                              : fs::path(program_.path).parent_path() / stamp.path;
     if (!fs::is_regular_file(path, error)) return false;
     const auto text = rt::read_text_file(path);
     return text && hash128(*text) == stamp.text;

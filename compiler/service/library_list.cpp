@@ -40,23 +40,8 @@ json payload_bits(const rt::ProgramInfo& info) {
   return 8.0 * static_cast<double>(layout->size_bytes) / static_cast<double>(kElements);
 }
 
-std::string aggregation_of(const rt::ProgramInfo& info) {
-  if (info.has_sync) return "sync";
-  return info.aggregation == rt::Aggregation::Gather ? "gather" : "sum";
-}
-
 json or_null(const std::string& text) {
   return text.empty() ? json() : json(text);
-}
-
-json described(const sema::OpenParameter& param) {
-  return {{"name", param.name},
-          {"doc", one_line(param.doc)},
-          {"type", param.type},
-          {"default", or_null(param.initial)},
-          {"range", or_null(param.range)},
-          {"constant", param.is_const},
-          {"words", param.words}};
 }
 
 json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
@@ -81,7 +66,9 @@ void add_program(sema::CheckedProgram& program, json& item) {
   rt::ProgramInfo& info = program.info;
   item["payload_bits_per_element"] = payload_bits(info);
   if (!info.has_sync) item["payload_bound"] = formula_with_sizes(info, payload_bound(info));
-  item["aggregation"] = aggregation_of(info);
+  item["aggregation"] = info.has_sync                                 ? "sync"
+                        : info.aggregation == rt::Aggregation::Gather ? "gather"
+                                                                      : "sum";
   item["carrier"] = carrier_json(info.carrier);
   item["carries_sums"] = carrier_text(info);
   item["matrix"] = info.is_matrix;
@@ -103,11 +90,16 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
       if (!program) return;
       add_program(*program, item);
     }
-    json list = json::array();
+    item["parameters"] = json::array();
     for (const sema::OpenParameter& param :
          sema::open_parameters(module, entry.name, front_end.sink))
-      list.push_back(described(param));
-    item["parameters"] = list;
+      item["parameters"].push_back({{"name", param.name},
+                                    {"doc", one_line(param.doc)},
+                                    {"type", param.type},
+                                    {"default", or_null(param.initial)},
+                                    {"range", or_null(param.range)},
+                                    {"constant", param.is_const},
+                                    {"words", param.words}});
     item["example"] = example_of(item, entry.doc);
     list.push_back(std::move(item));
   }

@@ -128,21 +128,17 @@ Json fixes(const Suggestion& suggestion, const SourceBuffer& source) {
   return Json::array({fix});
 }
 
-// SARIF cannot express notes without a place, so they follow the message.
-std::string full_message(const Diagnostic& diag) {
-  std::string text = message(diag);
-  for (const Note& note : diag.notes) {
-    if (!note.span) text += "\nnote: " + note.text;
-  }
-  return text;
-}
-
 Json result(const Diagnostic& diag, const SourceSet& sources, std::size_t rule_idx) {
   Json json;
   json["ruleId"] = diag.code();
   json["ruleIndex"] = rule_idx;
   json["level"] = severity_name(diag.severity());
-  json["message"] = {{"text", full_message(diag)}};
+  // SARIF cannot express notes without a place, so they follow the message.
+  std::string text = message(diag);
+  for (const Note& note : diag.notes) {
+    if (!note.span) text += "\nnote: " + note.text;
+  }
+  json["message"] = {{"text", text}};
   if (const SourceBuffer* source = sources.find(diag.span.file)) {
     json["locations"] = Json::array({location(*source, diag.span)});
   }
@@ -151,16 +147,6 @@ Json result(const Diagnostic& diag, const SourceSet& sources, std::size_t rule_i
     const SourceBuffer* source = sources.find(diag.suggestion->span.file);
     if (source) json["fixes"] = fixes(*diag.suggestion, *source);
   }
-  return json;
-}
-
-Json invocation(const Shown& shown) {
-  Json notification;
-  notification["level"] = "note";
-  notification["message"] = {{"text", shown.left_out_text()}};
-  Json json;
-  json["executionSuccessful"] = true;
-  json["toolExecutionNotifications"] = Json::array({notification});
   return json;
 }
 
@@ -205,7 +191,14 @@ std::string render_sarif(const std::vector<Diagnostic>& diags, const SourceSet& 
   run["tool"] = {{"driver", driver}};
   run["columnKind"] = "unicodeCodePoints";
   run["results"] = results;
-  if (shown.num_left_out() > 0) run["invocations"] = Json::array({invocation(shown)});
+  if (shown.num_left_out() > 0) {
+    Json notification, invocation;
+    notification["level"] = "note";
+    notification["message"] = {{"text", shown.left_out_text()}};
+    invocation["executionSuccessful"] = true;
+    invocation["toolExecutionNotifications"] = Json::array({notification});
+    run["invocations"] = Json::array({invocation});
+  }
   Json log;
   log["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";
   log["version"] = "2.1.0";

@@ -143,12 +143,6 @@ Carrier none_because(std::string reason) {
   return carrier;
 }
 
-Carrier exact_carrier() {
-  Carrier carrier;
-  carrier.kind = CarrierKind::Exact;
-  return carrier;
-}
-
 Carrier program_carrier(std::unique_ptr<Spec> spec, bool shares_draws) {
   Carrier carrier;
   carrier.kind = CarrierKind::Program;
@@ -156,11 +150,6 @@ Carrier program_carrier(std::unique_ptr<Spec> spec, bool shares_draws) {
   spec->is_carrier = true;
   carrier.spec = std::move(spec);
   return carrier;
-}
-
-bool is_exact(const ast::Module& tree, ast::ExprId id) {
-  const auto* name = std::get_if<ast::NameRef>(&tree[id].node);
-  return name != nullptr && name->name.text == "exact";
 }
 
 std::string names_of(const Spec& spec) {
@@ -216,7 +205,12 @@ Carrier Carriers::of(Spec& spec) {
 
 Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again& clause) {
   const std::string mistake = "there is a mistake in its clause `again`";
-  if (is_exact(spec.decl.unit->tree, clause.carrier)) return exact_carrier();
+  const auto* name = std::get_if<ast::NameRef>(&spec.decl.unit->tree[clause.carrier].node);
+  if (name != nullptr && name->name.text == "exact") {
+    Carrier exact;
+    exact.kind = CarrierKind::Exact;
+    return exact;
+  }
   if (std::ranges::find(open_, spec.node) != open_.end()) {
     reporter_.report<DiagKind::RecursiveCarrier>(item.span, spec.node->name.text);
     return none_because(mistake);
@@ -252,17 +246,15 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
   }
   if (!made->number) made->number = spec.number;
   open_.push_back(spec.node);
-  const bool is_good = made->decl == spec.decl ? may_carry_itself(spec, item.span)
-                                               : carries_itself(made, item.span, shares_draws);
+  bool is_good = true;
+  if (made->decl != spec.decl) {
+    is_good = carries_itself(made, item.span, shares_draws);
+  } else if (const std::string obstacle = own_obstacle(spec); !obstacle.empty()) {
+    is_good = false;
+    reporter_.report<DiagKind::NotItsOwnCarrier>(item.span, names_of(spec), "nothing: " + obstacle);
+  }
   open_.pop_back();
   return is_good ? program_carrier(std::move(made), shares_draws) : none_because(mistake);
-}
-
-bool Carriers::may_carry_itself(const Spec& spec, const Span& span) {
-  const std::string obstacle = own_obstacle(spec);
-  if (obstacle.empty()) return true;
-  reporter_.report<DiagKind::NotItsOwnCarrier>(span, names_of(spec), "nothing: " + obstacle);
-  return false;
 }
 
 // What has no states has no other meaning on sums: its own carrier takes its place.
@@ -365,16 +357,13 @@ std::string Carriers::value_text(const Spec& spec, const ast::Param& param,
       if (each.declared->initial.has_value()) at = each;
     }
   }
-  return default_text(*at.unit, *at.declared);
-}
-
-std::string Carriers::default_text(const FileUnit& unit, const ast::Param& param) {
-  if (!param.initial.has_value() || !param.type.has_value()) return "";
-  auto value = word_given(unit.tree, param, unit.tree, param.initial);
+  const ast::Param& declared = *at.declared;
+  if (!declared.initial.has_value() || !declared.type.has_value()) return "";
+  auto value = word_given(at.unit->tree, declared, at.unit->tree, declared.initial);
   if (!value) {
-    value = Elaboration(module_, reporter_).constants.evaluate_constant(unit, param.initial);
+    value = Elaboration(module_, reporter_).constants.evaluate_constant(*at.unit, declared.initial);
   }
-  return value ? shown_value(unit, param, value->to_double()) : "";
+  return value ? shown_value(*at.unit, declared, value->to_double()) : "";
 }
 
 std::vector<Binding> bindings_of_carrier(Spec& carrier, const std::vector<Binding>& bindings) {

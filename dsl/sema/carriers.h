@@ -30,13 +30,11 @@ class Carriers {
  private:
   Carrier of(Spec& spec);
   Carrier of_clause(Spec& spec, const ast::Item& item, const ast::Again& clause);
-  bool may_carry_itself(const Spec& spec, const Span& span);
   bool carries_itself(std::unique_ptr<Spec>& made, const Span& span, bool& shares_draws);
   Carrier derived(Spec& spec);
   std::string text_of(const Spec& spec, const std::vector<Binding>& bindings);
   std::string value_text(const Spec& spec, const ast::Param& param,
                          const std::vector<Binding>& bindings);
-  std::string default_text(const FileUnit& unit, const ast::Param& param);
 
   ModuleData& module_;
   Reporter& reporter_;

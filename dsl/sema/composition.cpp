@@ -62,6 +62,7 @@ class SpecMaker {
     auto spec = of_expr(*decl.unit, composition->value);
     open_.pop_back();
     if (spec != nullptr && reporter_.num_errors() == errors) {
+      // Every parameter of a composition must be passed on.
       for (ast::ParamId id : decl.unit->tree.list(composition->params)) {
         const ast::Param& param = decl.unit->tree[id];
         if (used_.contains(&param)) continue;
@@ -170,19 +171,17 @@ class SpecMaker {
       return false;
     }
     spec.named[param.name.text].push_back({&unit, &named});
-    if (is_in_clause()) follow_owner(own, spec, param.name.text);
-    return true;
-  }
-
-  // A parameter that the clause's compressor leaves open keeps the names that compositions gave it.
-  void follow_owner(const std::string& own, Spec& spec, const std::string& name) {
+    if (!is_in_clause()) return true;
+    // A parameter that the clause's compressor leaves open keeps the names that compositions gave
+    // it.
     const Spec& owner = clause_->owner;
     if (const auto outer = owner.named.find(own); outer != owner.named.end()) {
-      auto& names = spec.named[name];
+      auto& names = spec.named[param.name.text];
       names.insert(names.end(), outer->second.begin(), outer->second.end());
     }
     const auto outside = owner.outside.find(own);
-    if (outside != owner.outside.end()) spec.outside[name] = outside->second;
+    if (outside != owner.outside.end()) spec.outside[param.name.text] = outside->second;
+    return true;
   }
 
   std::unique_ptr<Spec> of_name(const FileUnit& unit, const ast::Name& name) {
@@ -207,10 +206,13 @@ class SpecMaker {
 
   std::unique_ptr<Spec> apply(const FileUnit& unit, const ast::Call& call,
                               std::unique_ptr<Spec> spec) {
-    const ast::Param* inner = missing_inner(*spec);
-    if (call.args.count == 0 && inner != nullptr) {
+    const ast::Module& tree = spec->decl.unit->tree;
+    for (ast::ParamId id : tree.list(spec->node->params)) {
+      if (call.args.count > 0 || spec->inner.contains(tree[id].name.text) ||
+          !is_compressor_param(*spec->decl.unit, tree[id]))
+        continue;
       reporter_.report<DiagKind::NeedsInner>(unit.tree[call.callee].span, spec->node->name.text,
-                                             inner->name.text);
+                                             tree[id].name.text);
       return nullptr;
     }
     bool is_good = true;
@@ -239,16 +241,6 @@ class SpecMaker {
     for (const OpenParam& param : open) names.push_back(param.name);
     diag.suggest(arg.label.span, std::string(dsl::nearest_name(label, names)));
     return false;
-  }
-
-  // The parameter that still needs a compressor to wrap.
-  static const ast::Param* missing_inner(const Spec& spec) {
-    const ast::Module& tree = spec.decl.unit->tree;
-    for (ast::ParamId id : tree.list(spec.node->params)) {
-      const bool is_given = spec.inner.contains(tree[id].name.text);
-      if (!is_given && is_compressor_param(*spec.decl.unit, tree[id])) return &tree[id];
-    }
-    return nullptr;
   }
 
   // The compressor's own open parameter of that name; the first one for an empty name.

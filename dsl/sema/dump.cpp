@@ -108,11 +108,6 @@ class Dumper {
     block(indent + 1, id);
   }
 
-  std::string target(const Stmt& s) const {
-    if (s.is_state) return "state " + p_.info.states[s.index].name;
-    return var(s.var);
-  }
-
   std::string var(VarId id) const {
     return fmt::format("{}.{}", p_.vars[id.index()].name, id.index());
   }
@@ -133,10 +128,10 @@ class Dumper {
       case StmtKind::AssignState:
         return value(indent, "state " + p_.info.states[s.index].name + " = ", s.expr);
       case StmtKind::AssignIndexed:
-        return value(
-            indent,
-            target(s) + "[" + expr(s.expr2) + proofs(s.proved_unique, s.proved_in_bounds) + "] = ",
-            s.expr);
+        return value(indent,
+                     (s.is_state ? "state " + p_.info.states[s.index].name : var(s.var)) + "[" +
+                         expr(s.expr2) + proofs(s.proved_unique, s.proved_in_bounds) + "] = ",
+                     s.expr);
       case StmtKind::For:
         line(indent, "for " + var(s.var) + " in " + size(s.size) + ".." + size(s.size2));
         return block(indent + 1, s.expr);
@@ -226,7 +221,8 @@ class Dumper {
       case ExprKind::Index:
         return expr(e.args[0]) + "[" + expr(e.args[1]) + proofs(false, e.proved_in_bounds) + "]";
       case ExprKind::Slice:
-        return slice(e);
+        return expr(e.args[0]) + "[from " + (e.size ? size(e.size) : expr(e.args[1])) +
+               proofs(false, e.proved_in_bounds) + "]: " + type(e.type);
       case ExprKind::Lambda:
         return lambda(e);
       case ExprKind::Block:
@@ -246,12 +242,6 @@ class Dumper {
     std::string text;
     for (char c : inner.out_) text += c == '\n' ? std::string("; ") : std::string(1, c);
     return e.args.empty() ? text : text + expr(e.args[0]);
-  }
-
-  std::string slice(const Expr& e) const {
-    const std::string begin = e.size ? size(e.size) : expr(e.args[1]);
-    return expr(e.args[0]) + "[from " + begin + proofs(false, e.proved_in_bounds) +
-           "]: " + type(e.type);
   }
 
   std::string lambda(const Expr& e) const {

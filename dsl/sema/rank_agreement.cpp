@@ -167,15 +167,11 @@ class Walker {
       case BuiltinId::random_index:
       case BuiltinId::normal:
       case BuiltinId::stochastic_round:
-        return is_same_draw(e) ? made : both(made, Made::OfOwn);
+        ++num_draws_;
+        return e.shared && (e.stream || !facts_.behind_own_loop) ? made : both(made, Made::OfOwn);
       default:
         return made;
     }
-  }
-
-  bool is_same_draw(const Expr& e) {
-    ++num_draws_;
-    return e.shared && (e.stream || !facts_.behind_own_loop);
   }
 
   Made visit_sendrecv(const Expr& e) {

@@ -22,13 +22,6 @@ constexpr const char* kStandIn =
     "  decode(w) { w.value }\n"
     "}\n";
 
-void check_carrier(ModuleData& data, Spec& spec, const ast::Name& name, Reporter& reporter) {
-  const std::size_t errors = reporter.num_errors();
-  const Carrier carrier = Carriers(data, reporter).of_program(spec);
-  if (carrier.spec == nullptr || reporter.num_errors() != errors) return;
-  Elaboration(data, reporter).run(*carrier.spec, name, {}, true);
-}
-
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
@@ -43,7 +36,10 @@ void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
     if (Elaboration(data, reporter).run(*spec, *declared_name(node), {}, true)) {
-      check_carrier(data, *spec, *declared_name(node), reporter);
+      const std::size_t errors = reporter.num_errors();
+      const Carrier carrier = Carriers(data, reporter).of_program(*spec);
+      if (carrier.spec != nullptr && reporter.num_errors() == errors)
+        Elaboration(data, reporter).run(*carrier.spec, *declared_name(node), {}, true);
     }
   }
 }
@@ -93,26 +89,6 @@ bool takes_compressor(const ast::Module& tree, const ast::Compressor& node) {
   return false;
 }
 
-std::vector<std::string> states_of(const ast::Module& tree, const ast::Compressor& node) {
-  std::vector<std::string> names;
-  for (ast::ItemId id : tree.list(node.items)) {
-    if (const auto* state = std::get_if<ast::StateItem>(&tree[id].node))
-      names.push_back(state->name.text);
-  }
-  return names;
-}
-
-std::vector<std::string> claims_of(const FileUnit& unit, const ast::Compressor& node) {
-  std::vector<std::string> claims;
-  for (ast::ItemId id : unit.tree.list(node.items)) {
-    const auto* item = std::get_if<ast::Claims>(&unit.tree[id].node);
-    if (item == nullptr) continue;
-    for (ast::ExprId claim : unit.tree.list(item->claims))
-      claims.emplace_back(unit.source->text(unit.tree[claim].span));
-  }
-  return claims;
-}
-
 }  // namespace
 
 std::vector<CompressorEntry> CheckedModule::compressors() const {
@@ -129,8 +105,14 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
     entry.is_composition = node == nullptr;
     entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);
     if (node != nullptr) {
-      entry.states = states_of(tree, *node);
-      entry.claims = claims_of(data_->root(), *node);
+      for (ast::ItemId item : tree.list(node->items)) {
+        if (const auto* state = std::get_if<ast::StateItem>(&tree[item].node))
+          entry.states.push_back(state->name.text);
+        const auto* claims = std::get_if<ast::Claims>(&tree[item].node);
+        if (claims == nullptr) continue;
+        for (ast::ExprId claim : tree.list(claims->claims))
+          entry.claims.emplace_back(data_->root().source->text(tree[claim].span));
+      }
     }
     entries.push_back(std::move(entry));
   }

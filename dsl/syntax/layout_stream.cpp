@@ -107,7 +107,10 @@ class Renderer {
       case LayoutOp::Blank:
         return add_blank();
       case LayoutOp::Begin:
-        return begin_group(i);
+        // A group inside a group that fits also fits.
+        broken_.push_back(groups_.must_break[i] ||
+                          (in_broken_group() && column() + groups_.width[i] > width_));
+        return;
       case LayoutOp::End:
         return broken_.pop_back();
       case LayoutOp::Indent:
@@ -117,13 +120,6 @@ class Renderer {
         --level_;
         return;
     }
-  }
-
-  void begin_group(std::size_t i) {
-    // A group inside a group that fits also fits.
-    const bool fits =
-        !groups_.must_break[i] && (!in_broken_group() || column() + groups_.width[i] <= width_);
-    broken_.push_back(!fits);
   }
 
   std::size_t column() const {

@@ -166,7 +166,7 @@ std::string describe(const Token& token) {
   }
   std::string text(token.text.substr(0, kMaxShown));
   if (token.text.size() > kMaxShown) text += "…";
-  return (is_keyword(token.kind) ? "the reserved word `" : "`") + text + "`";
+  return (token.kind <= TokenKind::KwPi ? "the reserved word `" : "`") + text + "`";
 }
 
 }  // namespace cinch::dsl

@@ -67,9 +67,6 @@ struct TokenStream {
 std::string_view spelling(TokenKind kind);
 /// The kind of a word: its keyword, or Name.
 TokenKind word_kind(std::string_view word);
-inline bool is_keyword(TokenKind kind) {
-  return kind <= TokenKind::KwPi;
-}
 /// The token in words, for "found …": "`x`", "the end of the line".
 std::string describe(const Token& token);
 

@@ -171,7 +171,11 @@ class Layout {
   TokenStream run() {
     for (const Token& token : stream_.tokens) {
       note_line(token);
-      close_abandoned(token);
+      // Closes brackets that must have been meant to end before the token.
+      const bool ends_all = token.kind == TokenKind::EndOfFile;
+      if (ends_all || (guesses_ && token.starts_line)) {
+        while (!open_.empty() && (ends_all || is_abandoned_by(token))) abandon(token);
+      }
       add_line_end(token);
       add(token);
       if (is_too_deep_) break;
@@ -211,16 +215,6 @@ class Layout {
 
   bool in_statements() const { return open_.empty() || stack_top().kind == TokenKind::LBrace; }
   const Open& stack_top() const { return open_.back(); }
-
-  // Closes brackets that must have been meant to end before `token`.
-  void close_abandoned(const Token& token) {
-    if (token.kind == TokenKind::EndOfFile) {
-      while (!open_.empty()) abandon(token);
-      return;
-    }
-    if (!guesses_ || !token.starts_line) return;
-    while (!open_.empty() && is_abandoned_by(token)) abandon(token);
-  }
 
   bool is_abandoned_by(const Token& token) const {
     const bool begins_declaration =
@@ -294,7 +288,12 @@ class Layout {
   }
 
   void add(const Token& token) {
-    if (token.kind == TokenKind::Semicolon && in_statements()) return add_semicolon(token);
+    if (token.kind == TokenKind::Semicolon && in_statements()) {
+      if (!out_.empty() && out_.back().kind == TokenKind::End) return;
+      out_.push_back(token);
+      out_.back().kind = TokenKind::End;
+      return;
+    }
     if (token.kind == TokenKind::Comma && !open_.empty()) open_.back().has_comma = true;
     if (token.kind == TokenKind::LParen || token.kind == TokenKind::LBracket ||
         token.kind == TokenKind::LBrace) {
@@ -307,12 +306,6 @@ class Layout {
       open_.push_back({idx, token.kind, line_indent_, is_behind_in(token)});
     }
     if (is_closer(token.kind)) return close(token);
-    out_.push_back(token);
-  }
-
-  void add_semicolon(Token token) {
-    token.kind = TokenKind::End;
-    if (!out_.empty() && out_.back().kind == TokenKind::End) return;
     out_.push_back(token);
   }
 

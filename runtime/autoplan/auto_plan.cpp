@@ -50,19 +50,6 @@ PlanCandidate candidate_of(const Told::Candidate& words) {
   return candidate;
 }
 
-// The time that exchanges take on their threads is not latency. It was measured with all ranks
-// running on the machine's cores.
-void set_exchange_work(const KnownNetwork& network, CostInputs& inputs) {
-  inputs.network = network.model;
-  const double share = std::min(1.0, inputs.cores / inputs.ranks_per_machine);
-  for (std::size_t i = 0; i < inputs.exchange_work.size(); ++i) {
-    Line& line = inputs.network.lines[i].line;
-    const double gap = std::min(inputs.network.gaps[i], line.base);
-    line.base -= gap;
-    inputs.exchange_work[i] = {share * gap, share * network.copying[i]};
-  }
-}
-
 class AutoChoice {
  public:
   AutoChoice(const AutoPlanInputs& inputs, Transport& transport)
@@ -82,7 +69,11 @@ class AutoChoice {
         return tl::unexpected<Error>(status.error());
       }
     }
-    CINCH_TRY(tell());
+    Exchange exchange{ExchangeKind::Broadcast};
+    exchange.output = {reinterpret_cast<std::uint8_t*>(&told_), sizeof told_};
+    // Rank 0 measures each program and predicts all plans meanwhile.
+    CINCH_TRY(exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit,
+                           "choosing a plan"));
     return settle();
   }
 
@@ -113,19 +104,8 @@ class AutoChoice {
     exchange.input = {reinterpret_cast<const std::uint8_t*>(&own), sizeof own};
     exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), 8 * all.size()};
     exchange.received = parts;
-    const Status status =
-        exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan");
-    CINCH_TRY(status);
+    CINCH_TRY(exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan"));
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
-  }
-
-  // The codec whose sums this one carries, or the codec itself.
-  std::uint32_t codec_of_tensors(std::uint32_t codec) const {
-    const auto& codecs = inputs_.request.codecs;
-    for (std::uint32_t other = 0; other < codecs.size(); ++other) {
-      if (codecs[other].carrier_codec == codec) return other;
-    }
-    return codec;
   }
 
   // The codec's largest tensor, which represents all; none if no tensor has the codec.
@@ -151,12 +131,14 @@ class AutoChoice {
     speed.seconds = kCodecSeconds;
     for (std::uint32_t codec = 0; codec < inputs_.request.codecs.size(); ++codec) {
       CodecSpeed& measured = costs.codecs.emplace_back();
-      const std::optional<std::size_t> t = sample_of(codec_of_tensors(codec));
+      // The codec whose sums this one carries, or the codec itself.
+      const auto& codecs = inputs_.request.codecs;
+      const auto carried = std::ranges::find(codecs, codec, &CodecFacts::carrier_codec);
+      const std::optional<std::size_t> t = sample_of(
+          carried == codecs.end() ? codec : static_cast<std::uint32_t>(carried - codecs.begin()));
       if (!t) continue;
       const PlanTensor& tensor = inputs_.request.tensors[*t];
-      auto of_codec =
-          TRY(measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed));
-      measured = std::move(of_codec);
+      measured = TRY(measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed));
     }
     return Ok{};
   }
@@ -168,7 +150,16 @@ class AutoChoice {
     costs.cores = std::max(1U, std::thread::hardware_concurrency());
     costs.threads = std::min<double>(inputs_.session.threads, costs.cores);
     costs.ranks_per_machine = ranks_per_machine;
-    set_exchange_work(*network_, costs);
+    // The time that exchanges take on their threads is not latency. It was measured with all ranks
+    // running on the machine's cores.
+    costs.network = network_->model;
+    const double share = std::min(1.0, costs.cores / costs.ranks_per_machine);
+    for (std::size_t i = 0; i < costs.exchange_work.size(); ++i) {
+      Line& line = costs.network.lines[i].line;
+      const double gap = std::min(costs.network.gaps[i], line.base);
+      line.base -= gap;
+      costs.exchange_work[i] = {share * gap, share * network_->copying[i]};
+    }
     SpeedOptions speed;
     speed.session = inputs_.session;
     speed.step = inputs_.step;
@@ -191,8 +182,7 @@ class AutoChoice {
       return Ok{};
     }
     CINCH_TRY(measured);
-    auto choice = TRY(choose_plan(inputs_.request, costs, inputs_.space));
-    choice_ = std::move(choice);
+    choice_ = TRY(choose_plan(inputs_.request, costs, inputs_.space));
     tried_ = worth_trying(*choice_, inputs_.trial_seconds);
     told_.candidates[0] = words_of(choice_->chosen);
     told_.count = std::clamp<std::size_t>(tried_.size(), 1, kMostTried);
@@ -200,14 +190,6 @@ class AutoChoice {
       told_.candidates[i] = words_of(choice_->candidates[tried_[i]]);
     }
     return Ok{};
-  }
-
-  Status tell() {
-    Exchange exchange{ExchangeKind::Broadcast};
-    exchange.output = {reinterpret_cast<std::uint8_t*>(&told_), sizeof told_};
-    // Rank 0 measures each program and predicts all plans meanwhile.
-    return exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit,
-                        "choosing a plan");
   }
 
   Result<AutoPlan> settle() {
@@ -295,7 +277,10 @@ class Trials {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       CINCH_TRY(take_steps(i, kFirstSteps));
     }
-    std::vector<std::size_t> close = close_plans();
+    std::vector<std::size_t> close;
+    for (std::size_t plan = 0; plan < seconds_.size(); ++plan) {
+      if (!is_clearly_slower(plan)) close.push_back(plan);
+    }
     for (std::size_t turn = 0; turn < kTurns && close.size() > 1; ++turn) {
       std::ranges::reverse(close);
       CINCH_TRY(take_turn(close));
@@ -340,14 +325,6 @@ class Trials {
     }
     if (status) fastest_ = std::min(fastest_, median(seconds_[plan]));
     return status;
-  }
-
-  std::vector<std::size_t> close_plans() const {
-    std::vector<std::size_t> close;
-    for (std::size_t i = 0; i < seconds_.size(); ++i) {
-      if (!is_clearly_slower(i)) close.push_back(i);
-    }
-    return close;
   }
 
   std::span<const std::shared_ptr<const Plan>> plans_;

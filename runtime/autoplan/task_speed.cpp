@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <thread>
 
@@ -98,8 +97,7 @@ class Steps {
     SyncOptions options = subject_.options.session;
     options.plan = plan_;
     if (options.device) options.device->has_tensors = false;
-    auto session = TRY(SyncSession::open(options, transport_));
-    session_ = std::move(session);
+    session_ = TRY(SyncSession::open(options, transport_));
     return Ok{};
   }
 
@@ -169,9 +167,8 @@ Result<double> used_share(const Subject& subject, std::int64_t size) {
   const auto measure = [&](std::uint32_t rank) -> Result<double> {
     const auto transport = both.transport(rank);
     Steps steps(subject, plan, *transport);
-    Status status = steps.open();
-    if (status) status = steps.take();
-    CINCH_TRY(status);
+    CINCH_TRY(steps.open());
+    CINCH_TRY(steps.take());
     const RankPlan& own = plan->ranks[rank];
     double used = 0, room = 0;
     for (std::size_t t = 0; t < own.tasks.size(); ++t) {
@@ -187,20 +184,14 @@ Result<double> used_share(const Subject& subject, std::int64_t size) {
   return shares[0];
 }
 
-// Sizes up to the whole, in ascending order.
-std::vector<std::int64_t> sizes_of(const Subject& subject) {
+// Samples by kind and size.
+Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   const std::int64_t elems = subject.tensor.num_elems();
-  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> sizes;  // up to the whole, in ascending order
   for (const std::int64_t size : kPieceElems) {
     if (subject.can_cut() && size < elems) sizes.push_back(size);
   }
   sizes.push_back(elems);
-  return sizes;
-}
-
-// Samples by kind and size.
-Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
-  const std::vector<std::int64_t> sizes = sizes_of(subject);
   // A program that does not carry its own sums only encodes gradients.
   std::vector<std::string_view> names = {
       (subject.tensor.codec != kDense &&
@@ -256,8 +247,7 @@ Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, 
   }
   auto speed = speed_of(subject, nullptr);
   if (!speed || subject.codecs(1)[codec].has_fixed_size) return speed;
-  const auto share = TRY(used_share(subject, subject.tensor.num_elems()));
-  speed->used_share = share;
+  speed->used_share = TRY(used_share(subject, subject.tensor.num_elems()));
   return speed;
 }
 
@@ -265,8 +255,7 @@ Status measure_dense(std::int64_t elems, const SpeedOptions& options, CostInputs
   const std::int64_t most = std::clamp<std::int64_t>(elems, 1, kMostElems);
   const std::vector<float> gradient(static_cast<std::size_t>(most));
   const Subject subject{{"sample", most, 1, kDense}, {gradient.data(), kF32, most}, options};
-  auto speed = TRY(speed_of(subject, &to.clear));
-  to.dense = std::move(speed);
+  to.dense = TRY(speed_of(subject, &to.clear));
   return Ok{};
 }
 

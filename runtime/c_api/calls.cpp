@@ -31,7 +31,7 @@ CallStatus Call::payload_bounds(std::size_t* bytes) const {
     const std::size_t tensor = tensor_at(i), size = session->list->size();
     if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
     const auto bound = session->list->payload_bound(tensor, step);
-    if (!bound) return fail_at(i, fail(bound.error()).value());
+    if (!bound) return fail_at(i, bound.error());
     bytes[i] = static_cast<std::size_t>(*bound);
   }
   return rt::Ok{};
@@ -60,7 +60,7 @@ CallStatus Call::ended(const rt::ListStatus& status) const {
   if (status) return rt::Ok{};
   // The flag is valid for one call only.
   if (status.error().error.kind == rt::ErrorKind::Cancelled) session->cancelled.store(false);
-  return fail_at(status.error().place, fail(status.error().error).value());
+  return fail_at(status.error().place, status.error().error);
 }
 
 CallStatus Call::encode() const {
@@ -93,19 +93,17 @@ CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
 
 CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* payloads,
                                                         std::size_t index) {
-  const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");
-  CINCH_TRY(payload);
-  if (payload->data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a payload's data is null");
-  return std::span(static_cast<const std::uint8_t*>(payload->data), payload->size);
+  const auto payload = TRY(read_struct(entry(payloads, index), sizeof *payloads, "payload"));
+  if (payload.data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a payload's data is null");
+  return std::span(static_cast<const std::uint8_t*>(payload.data), payload.size);
 }
 
 CallResult<rt::PayloadSlot> payload_slot(const cinch_payload* payloads, std::size_t index) {
-  const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");
-  CINCH_TRY(payload);
-  if (payload->capacity > 0 && payload->data == nullptr) {
+  const auto payload = TRY(read_struct(entry(payloads, index), sizeof *payloads, "payload"));
+  if (payload.capacity > 0 && payload.data == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "a payload has a capacity and no data");
   }
-  return rt::PayloadSlot{{static_cast<std::uint8_t*>(payload->data), payload->capacity}, {}};
+  return rt::PayloadSlot{{static_cast<std::uint8_t*>(payload.data), payload.capacity}, {}};
 }
 
 CallStatus read_payloads(const Call& call, const cinch_payload* from) {
@@ -115,15 +113,13 @@ CallStatus read_payloads(const Call& call, const cinch_payload* from) {
 
 // `is_first`: is this the first of the call's arrays of tensors?
 CallStatus read_tensors(const Call& call, const cinch_tensor* from, bool is_first) {
-  return read_all(call.session->tensors, call.count,
-                  [&](std::size_t i) -> CallResult<rt::TensorView> {
-                    const auto tensor = TRY(described_tensor(from, i, call.session->device));
-                    const cinch_tensor& given = tensor.given;
-                    const CallStatus placed =
-                        call.take_place(given.device_number, given.stream, is_first && i == 0);
-                    CINCH_TRY(placed);
-                    return view_of(tensor);
-                  });
+  return read_all(
+      call.session->tensors, call.count, [&](std::size_t i) -> CallResult<rt::TensorView> {
+        const auto tensor = TRY(described_tensor(from, i, call.session->device));
+        const cinch_tensor& given = tensor.given;
+        CINCH_TRY(call.take_place(given.device_number, given.stream, is_first && i == 0));
+        return view_of(tensor);
+      });
 }
 
 CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload* payloads) {
@@ -157,22 +153,12 @@ std::optional<rt::EntryKind> entry_kind(cinch_call call) {
   return std::nullopt;
 }
 
-CallStatus prepare(cinch_session& session, cinch_call call, std::uint64_t step, void* stream) {
-  const auto kind = entry_kind(call);
-  if (!kind) {
-    return fail(CINCH_INVALID_ARGUMENT, "call " + std::to_string(static_cast<int>(call)));
-  }
-  session.list->use_stream(stream);
-  return done(session.list->prepare(*kind, step));
-}
-
 CallStatus collect(cinch_session& session, void* stream, cinch_outcome* outcomes) {
   session.list->use_stream(stream);
-  const auto told = session.list->collect();
-  if (!told) return fail(told.error());
-  session.messages.assign(told->size(), {});
-  for (std::size_t i = 0; i < told->size(); ++i) {
-    const rt::TensorOutcome& from = (*told)[i];
+  const auto told = TRY(session.list->collect());
+  session.messages.assign(told.size(), {});
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const rt::TensorOutcome& from = told[i];
     if (!from.status) session.messages[i] = from.status.error().message;
     cinch_outcome value{};
     value.status = from.status ? CINCH_OK : status_of(from.status.error().kind);
@@ -250,7 +236,14 @@ cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t ste
                            cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-    return use_alone(session->in_use, [&] { return prepare(*session, call, step, stream); });
+    return use_alone(session->in_use, [&]() -> CallStatus {
+      const auto kind = entry_kind(call);
+      if (!kind) {
+        return fail(CINCH_INVALID_ARGUMENT, "call " + std::to_string(static_cast<int>(call)));
+      }
+      session->list->use_stream(stream);
+      return done(session->list->prepare(*kind, step));
+    });
   });
 }
 

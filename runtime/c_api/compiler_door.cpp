@@ -11,16 +11,13 @@
 namespace cinch::c_api {
 namespace {
 
-std::vector<std::string> candidates(const char* given) {
-  if (given != nullptr) return {given};
-  return rt::library_paths(CINCH_COMPILER_LIBRARY, "CINCH_COMPILER");
-}
-
 CallResult<cinch_compiler_compile_fn> open_compiler(const char* given) {
-  const auto opened =
-      rt::open_first_library(candidates(given), RTLD_NOW | RTLD_LOCAL, CINCH_COMPILER_ENTRY,
-                             "compiler library", [](void* entry) { return entry; });
-  if (!opened) return fail(opened.error());
+  const auto opened = rt::open_first_library(
+      given != nullptr ? std::vector<std::string>{given}
+                       : rt::library_paths(CINCH_COMPILER_LIBRARY, "CINCH_COMPILER"),
+      RTLD_NOW | RTLD_LOCAL, CINCH_COMPILER_ENTRY, "compiler library",
+      [](void* entry) { return entry; });
+  CINCH_TRY(opened);
   return reinterpret_cast<cinch_compiler_compile_fn>(const_cast<void*>(opened->table));
 }
 
@@ -36,32 +33,22 @@ std::vector<std::uint8_t> copy_of(const void* bytes, std::size_t size) {
   return {from, from + size};
 }
 
-void take_image(void* context, const void* bytes, std::size_t size) {
-  static_cast<Answer*>(context)->image = copy_of(bytes, size);
-}
-
-void take_better(void* context, const void* name, std::size_t size) {
-  static_cast<Answer*>(context)->better = copy_of(name, size);
-}
-
-void take_warnings(void* context, const char* text, std::size_t size) {
-  static_cast<Answer*>(context)->warnings.assign(text, size);
-}
-
-void take_error(void* context, std::int32_t status, const char* message, std::size_t size) {
-  static_cast<Answer*>(context)->image =
-      fail(static_cast<cinch_status>(status), std::string(message, size));
-}
-
 // A long program takes megabytes.
 constexpr std::size_t kStackBytes = std::size_t{64} << 20;
 
 void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answer& answer) {
   request.version = CINCH_COMPILER_ABI_VERSION;
   request.context = &answer;
-  request.give_image = take_image;
-  request.give_error = take_error;
-  request.give_warnings = take_warnings;
+  request.give_image = [](void* to, const void* bytes, std::size_t size) {
+    static_cast<Answer*>(to)->image = copy_of(bytes, size);
+  };
+  request.give_error = [](void* to, std::int32_t status, const char* message, std::size_t size) {
+    static_cast<Answer*>(to)->image =
+        fail(static_cast<cinch_status>(status), std::string(message, size));
+  };
+  request.give_warnings = [](void* to, const char* text, std::size_t size) {
+    static_cast<Answer*>(to)->warnings.assign(text, size);
+  };
   rt::run_on_own_stack(kStackBytes, [&] { entry(&request); });
 }
 
@@ -115,7 +102,11 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   request.confine = pointer_to(confine_);
   request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
   request.is_carrier = is_carrier ? 1 : 0;
-  if (!is_ahead_of_time) request.give_better = take_better;
+  if (!is_ahead_of_time) {
+    request.give_better = [](void* to, const void* name, std::size_t size) {
+      static_cast<Answer*>(to)->better = copy_of(name, size);
+    };
+  }
   ask(entry, request, answer);
   CINCH_TRY(answer.image);
   return Image{std::move(*answer.image), std::move(answer.better), std::move(answer.warnings)};

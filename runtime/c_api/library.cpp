@@ -1,7 +1,6 @@
 // Compressors that were compiled ahead of time: found in libraries, and made programs.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -84,18 +83,16 @@ const cinch_gpu_code* choose_gpu(const cinch_compressor& compressor, const std::
 
 CallStatus open_on_cpu(const cinch_compressor& compressor, const char* level,
                        cinch_program** program) {
-  const auto code = choose_cpu(compressor, level);
-  CINCH_TRY(code);
-  auto image = rt::read_image({compressor.image, compressor.image_size});
-  if (!image) return fail(image.error());
-  image->target = "cpu:" + std::string((*code)->level);
+  const auto code = TRY(choose_cpu(compressor, level));
+  auto image = TRY(rt::read_image({compressor.image, compressor.image_size}));
+  image.target = "cpu:" + std::string(code->level);
   std::vector<rt::KernelFunction> kernels;
-  kernels.reserve((*code)->num_kernels);
-  for (std::size_t i = 0; i < (*code)->num_kernels; ++i)
-    kernels.push_back(reinterpret_cast<rt::KernelFunction>((*code)->kernels[i]));
-  if (kernels.size() != image->kernels.size())
+  kernels.reserve(code->num_kernels);
+  for (std::size_t i = 0; i < code->num_kernels; ++i)
+    kernels.push_back(reinterpret_cast<rt::KernelFunction>(code->kernels[i]));
+  if (kernels.size() != image.kernels.size())
     return fail(CINCH_CORRUPT_FILE, std::string(compressor.name) + ": code and tables differ");
-  return give_program(rt::LoadedProgram::from_functions(std::move(*image), std::move(kernels)),
+  return give_program(rt::LoadedProgram::from_functions(std::move(image), std::move(kernels)),
                       program);
 }
 
@@ -105,10 +102,9 @@ CallStatus open_gpu_code(const cinch_compressor& compressor, const std::string& 
   if (code == nullptr) {
     return fail(CINCH_UNAVAILABLE, std::string(compressor.name) + " has no code for " + arch);
   }
-  auto image = rt::read_image({code->image, code->image_size});
-  if (!image) return fail(image.error());
-  image->target = "cuda:" + arch;
-  return give_program(std::move(*image), program);
+  auto image = TRY(rt::read_image({code->image, code->image_size}));
+  image.target = "cuda:" + arch;
+  return give_program(std::move(image), program);
 }
 
 CallResult<std::string> arch_of_device(const cinch_open_options& options) {
@@ -119,11 +115,7 @@ CallResult<std::string> arch_of_device(const cinch_open_options& options) {
 
 CallStatus open(const cinch_compressor& compressor, const cinch_open_options& options,
                 cinch_program** program) {
-  if (CallStatus status =
-          check_version(compressor.library_version, compressor.struct_size, sizeof compressor);
-      !status) {
-    return status;
-  }
+  CINCH_TRY(check_version(compressor.library_version, compressor.struct_size, sizeof compressor));
   switch (options.choice) {
     case CINCH_CPU_CODE:
       return open_on_cpu(compressor, options.cpu, program);
@@ -145,7 +137,7 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
 
 CallResult<const cinch_library*> load_library(const std::filesystem::path& path) {
   // Checked first, since the loader trusts what a file says about its own length.
-  if (rt::Status status = rt::check_elf_file(path); !status) return fail(status.error());
+  CINCH_TRY(rt::check_elf_file(path));
   void* const handle = ::dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* message = ::dlerror();
@@ -210,8 +202,7 @@ cinch_status cinch_library_load(const char* path, const cinch_library** library,
   return guarded(error, [&]() -> CallStatus {
     if (path == nullptr || library == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "path or library is null");
-    const auto loaded = TRY(load_library(path));
-    *library = loaded;
+    *library = TRY(load_library(path));
     return cinch::rt::Ok{};
   });
 }
@@ -221,8 +212,7 @@ cinch_status cinch_library_find(const cinch_library* library, const char* name,
   return guarded(error, [&]() -> CallStatus {
     if (library == nullptr || name == nullptr || compressor == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "library, name or compressor is null");
-    const auto found = TRY(find_compressor(*library, name));
-    *compressor = found;
+    *compressor = TRY(find_compressor(*library, name));
     return cinch::rt::Ok{};
   });
 }

@@ -1,6 +1,5 @@
 // Programs of the C API: compiled, loaded, saved and described.
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 
 #include "runtime/c_api/compiler_door.h"
@@ -56,7 +55,7 @@ std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
 
 CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program,
                 rt::FindBetterCode find_better = {}) {
-  if (!image) return fail(image.error());
+  CINCH_TRY(image);
   return give_program(std::move(*image), program, std::move(find_better));
 }
 
@@ -68,9 +67,8 @@ CallResult<std::shared_ptr<const rt::ProgramImage>> carrier_to_save(const cinch_
     return image.carrier;
   }
   const auto made = TRY(program.job->run_carrier(true));
-  auto carrier = rt::read_image(made.bytes);
-  if (!carrier) return fail(carrier.error());
-  return std::make_shared<const rt::ProgramImage>(std::move(*carrier));
+  auto carrier = TRY(rt::read_image(made.bytes));
+  return std::make_shared<const rt::ProgramImage>(std::move(carrier));
 }
 
 // A saved image is loaded many times, so its code is compiled with all optimisations. The present
@@ -107,10 +105,8 @@ CallStatus check_compile_options(const cinch_compile_options& options) {
   if (options.program == nullptr && options.text == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "neither program nor text is given");
   }
-  CallStatus status = check_texts(options.bindings, options.num_bindings, "bindings");
-  if (!status) return status;
-  status = check_texts(options.include_folders, options.num_include_folders, "include_folders");
-  if (!status) return status;
+  CINCH_TRY(check_texts(options.bindings, options.num_bindings, "bindings"));
+  CINCH_TRY(check_texts(options.include_folders, options.num_include_folders, "include_folders"));
   if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {
     return fail(CINCH_INVALID_ARGUMENT, "states is " +
                                             std::to_string(static_cast<int>(options.states)) +
@@ -119,19 +115,14 @@ CallStatus check_compile_options(const cinch_compile_options& options) {
   return rt::Ok{};
 }
 
-// A level that this machine runs.
-CallResult<std::string> cpu_level(const char* asked) {
-  if (asked == nullptr) return std::string(rt::host_cpu_arch());
-  if (rt::host_supports(asked)) return std::string(asked);
-  return fail(CINCH_UNAVAILABLE, "this machine cannot run code for '" + std::string(asked) +
-                                     "'; the highest it runs is " +
-                                     std::string(rt::host_cpu_arch()));
-}
-
 CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   if (options.device == CINCH_CPU) {
-    auto cpu = TRY(cpu_level(options.cpu));
-    return CompileTarget{std::move(cpu), {}};
+    // A level that this machine runs.
+    const std::string highest(rt::host_cpu_arch());
+    if (options.cpu == nullptr) return CompileTarget{highest, {}};
+    if (rt::host_supports(options.cpu)) return CompileTarget{options.cpu, {}};
+    return fail(CINCH_UNAVAILABLE, "this machine cannot run code for '" + std::string(options.cpu) +
+                                       "'; the highest it runs is " + highest);
   }
   if (options.device != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
@@ -153,17 +144,12 @@ CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
 struct PlaceOfProgram {
   std::string path, name;
 };
-PlaceOfProgram place_of(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(text)) return {text, {}};
-  return {text.substr(0, colon), text.substr(colon + 1)};
-}
 
 }  // namespace
 
 CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loaded,
                         cinch_program** to) {
-  if (!loaded) return fail(loaded.error());
+  CINCH_TRY(loaded);
   auto program = described((*loaded)->image());
   program->loaded = std::move(*loaded);
   *to = program.release();
@@ -212,14 +198,11 @@ CallResult<const cinch_program*> carrier_of(const cinch_program& program) {
 }
 
 CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) {
-  const auto driver = gpu_driver();
-  if (!driver) return fail(driver.error());
+  const auto driver = TRY(gpu_driver());
   if (device_number < 0) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(device_number));
   }
-  auto device = rt::GpuDevice::open(**driver, device_number);
-  if (!device) return fail(device.error());
-  return std::move(*device);
+  return TRY(rt::GpuDevice::open(*driver, device_number));
 }
 
 CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,
@@ -231,10 +214,9 @@ CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_progra
   std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
   if (auto loaded = known.lock()) return loaded;
   const auto device = TRY(open_gpu(device_number));
-  auto loaded = rt::GpuProgram::load(device, program.image(), program.find_better);
-  if (!loaded) return fail(loaded.error());
-  known = *loaded;
-  return std::move(*loaded);
+  auto loaded = TRY(rt::GpuProgram::load(device, program.image(), program.find_better));
+  known = loaded;
+  return std::move(loaded);
 }
 
 }  // namespace cinch::c_api
@@ -280,7 +262,10 @@ cinch_status cinch_program_load(const char* path, cinch_program** program, cinch
     if (path == nullptr || program == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "path or program is null");
     }
-    const PlaceOfProgram place = place_of(path);
+    PlaceOfProgram place{path, {}};
+    const std::size_t colon = place.path.rfind(':');
+    if (colon != std::string::npos && !std::filesystem::exists(place.path))
+      place = {place.path.substr(0, colon), place.path.substr(colon + 1)};
     if (!place.name.empty() || rt::is_elf_file(place.path))
       return load_from_library(place.path, place.name, program);
     return load(rt::load_image(path), program);
@@ -372,11 +357,8 @@ cinch_status cinch_program_parameter_value(const cinch_program* program, const c
     if (text == nullptr || value == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, text == nullptr ? "text is null" : "value is null");
     }
-    const auto found = rt::find_parameter(program->image().info.params, parameter);
-    if (!found) return fail(found.error());
-    const auto number = rt::parameter_value(**found, text);
-    if (!number) return fail(number.error());
-    *value = *number;
+    const auto found = TRY(rt::find_parameter(program->image().info.params, parameter));
+    *value = TRY(rt::parameter_value(*found, text));
     return rt::Ok{};
   });
 }

@@ -33,12 +33,11 @@ rt::MemorySource source_of(const cinch_allocator& allocator) {
 
 CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
   if (given == nullptr) return rt::MemorySource{};
-  const auto allocator = read_struct(given, sizeof *given, "allocator");
-  CINCH_TRY(allocator);
-  if ((allocator->allocate == nullptr) != (allocator->release == nullptr)) {
+  const auto allocator = TRY(read_struct(given, sizeof *given, "allocator"));
+  if ((allocator.allocate == nullptr) != (allocator.release == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "an allocator has both allocate and release");
   }
-  return allocator->allocate == nullptr ? rt::MemorySource{} : source_of(*allocator);
+  return allocator.allocate == nullptr ? rt::MemorySource{} : source_of(allocator);
 }
 
 CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_options& options,
@@ -74,7 +73,7 @@ CallStatus open_on_cpu(const Opening& opening, cinch_session& to) {
   common.only_decodes = options.only_decodes != 0;
   common.memory = opening.memory;
   auto list = rt::SessionList::open(opening.program.loaded, common, opening.shapes);
-  if (!list) return fail_at(list.error().place, fail(list.error().error).value());
+  if (!list) return fail_at(list.error().place, list.error().error);
   to.list = std::make_unique<rt::SessionList>(std::move(*list));
   return rt::Ok{};
 }
@@ -119,9 +118,8 @@ CallStatus open_on_gpu(const Opening& opening, cinch_session& to) {
   }
   const auto wanted = TRY(gpu_options(opening, dtype));
   const auto loaded = TRY(load_on_gpu(opening.program, to.device_number));
-  auto session = rt::GpuSession::open(loaded, wanted, static_cast<rt::GpuStream>(to.stream));
-  if (!session) return fail(session.error());
-  to.list = std::make_unique<rt::GpuSession>(std::move(*session));
+  auto session = TRY(rt::GpuSession::open(loaded, wanted, static_cast<rt::GpuStream>(to.stream)));
+  to.list = std::make_unique<rt::GpuSession>(std::move(session));
   return rt::Ok{};
 }
 
@@ -136,9 +134,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   }
   cinch_session_options wanted{};
   if (options != nullptr) {
-    const auto given =
-        TRY(read_struct(options, offsetof(cinch_session_options, largest_names), "options"));
-    wanted = given;
+    wanted = TRY(read_struct(options, offsetof(cinch_session_options, largest_names), "options"));
   }
   CINCH_TRY(check_named_tuning());
   auto made = std::make_unique<cinch_session>();
@@ -150,9 +146,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
     if (!tensor) return fail_at(i, std::move(tensor.error()));
     opening.shapes.push_back(*tensor);
   }
-  CallStatus opened =
-      made->device == CINCH_CPU ? open_on_cpu(opening, *made) : open_on_gpu(opening, *made);
-  if (!opened) return opened;
+  CINCH_TRY(made->device == CINCH_CPU ? open_on_cpu(opening, *made) : open_on_gpu(opening, *made));
   // Reserves the arrays into which calls read their arguments.
   made->tensors.reserve(num_tensors);
   made->gradients.reserve(num_tensors);
@@ -172,36 +166,14 @@ CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
   CINCH_TRY(check_tensor(session, tensor));
   return use_alone(session->in_use, [&]() -> CallResult<std::vector<std::uint8_t>> {
-    auto bytes = session->list->states_as_bytes(tensor);
-    if (!bytes) return fail(bytes.error());
-    return std::move(*bytes);
+    return TRY(session->list->states_as_bytes(tensor));
   });
 }
 
 CallStatus set_states(cinch_session* session, std::size_t tensor,
                       std::span<const std::uint8_t> bytes) {
-  CallStatus status = check_tensor(session, tensor);
-  if (!status) return status;
+  CINCH_TRY(check_tensor(session, tensor));
   return use_alone(session->in_use, [&] { return done(session->list->set_states(tensor, bytes)); });
-}
-
-CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
-                       std::size_t* size) {
-  const auto bytes = TRY(states(session, tensor));
-  return copy_out(bytes, "states", data, size);
-}
-
-CallStatus save_states_file(const cinch_session* session, std::size_t tensor, const char* path) {
-  const auto bytes = TRY(states(session, tensor));
-  if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-  return done(rt::write_file_bytes(path, bytes));
-}
-
-CallStatus load_states_file(cinch_session* session, std::size_t tensor, const char* path) {
-  if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-  const auto bytes = rt::read_state_file(path);
-  if (!bytes) return fail(bytes.error());
-  return set_states(session, tensor, *bytes);
 }
 
 }  // namespace
@@ -255,7 +227,9 @@ void cinch_session_cancel(cinch_session* session) {
 
 cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data, size_t* size,
                                cinch_error* error) {
-  return guarded(error, [&] { return save_states(session, tensor, data, size); });
+  return guarded(error, [&]() -> CallStatus {
+    return copy_out(TRY(states(session, tensor)), "states", data, size);
+  });
 }
 
 cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void* data, size_t size,
@@ -268,10 +242,17 @@ cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void
 
 cinch_status cinch_states_save_file(cinch_session* session, size_t tensor, const char* path,
                                     cinch_error* error) {
-  return guarded(error, [&] { return save_states_file(session, tensor, path); });
+  return guarded(error, [&]() -> CallStatus {
+    const auto bytes = TRY(states(session, tensor));
+    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    return done(rt::write_file_bytes(path, bytes));
+  });
 }
 
 cinch_status cinch_states_load_file(cinch_session* session, size_t tensor, const char* path,
                                     cinch_error* error) {
-  return guarded(error, [&] { return load_states_file(session, tensor, path); });
+  return guarded(error, [&]() -> CallStatus {
+    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    return set_states(session, tensor, TRY(rt::read_state_file(path)));
+  });
 }

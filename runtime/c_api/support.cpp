@@ -40,13 +40,11 @@ cinch_status status_of(rt::ErrorKind kind) {
 }
 
 tl::unexpected<CallError> fail(cinch_status status, std::string message) {
-  return tl::unexpected<CallError>(CallError{status, std::move(message)});
+  return tl::unexpected<CallError>(CallError(status, std::move(message)));
 }
 
-tl::unexpected<CallError> fail(const rt::Error& error) {
-  return tl::unexpected<CallError>(
-      CallError{status_of(error.kind), error.message, error.native_code});
-}
+CallError::CallError(const rt::Error& error)
+    : status(status_of(error.kind)), message(error.message), native_code(error.native_code) {}
 
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error) {
   error.tensor = place;
@@ -54,8 +52,7 @@ tl::unexpected<CallError> fail_at(std::size_t place, CallError error) {
 }
 
 CallStatus done(const rt::Status& status) {
-  if (!status) return fail(status.error());
-  return rt::Ok{};
+  return status;
 }
 
 CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
@@ -127,7 +124,7 @@ namespace {
 CallStatus check_tuning() {
   const rt::UserTuning& user = rt::user_tuning();
   if (!user.problem) return rt::Ok{};
-  CallError error = fail(*user.problem).value();
+  CallError error = *user.problem;
   error.message = "tuning table: " + error.message;
   if (user.is_named) error.message += " (CINCH_TUNING names it; \"off\" goes without)";
   return tl::unexpected<CallError>(std::move(error));

@@ -22,6 +22,10 @@
 namespace cinch::c_api {
 
 struct CallError {
+  CallError(cinch_status code, std::string text) : status(code), message(std::move(text)) {}
+  /// Implicit: TRY makes it from an error of the runtime.
+  CallError(const rt::Error& error);  // NOLINT(google-explicit-constructor)
+
   cinch_status status = CINCH_INTERNAL;
   std::string message;
   std::int64_t native_code = 0;
@@ -33,7 +37,6 @@ using CallStatus = CallResult<rt::Ok>;
 
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
-tl::unexpected<CallError> fail(const rt::Error& error);
 /// Makes an error of the tensor at this index of the call's arrays.
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);

@@ -125,16 +125,6 @@ Result<Meta> read_meta(std::string_view text, const std::string& key) {
   return found;
 }
 
-Result<std::vector<std::uint8_t>> unpack(std::span<const std::uint8_t> packed,
-                                         std::uint64_t num_bytes) {
-  if (num_bytes > kMostUnpackedBytes) return corrupt("unpacks to too much");
-  std::vector<std::uint8_t> bytes(num_bytes);
-  const std::size_t size =
-      ZSTD_decompress(bytes.data(), bytes.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size) != 0 || size != bytes.size()) return corrupt("cannot be unpacked");
-  return bytes;
-}
-
 }  // namespace
 
 std::vector<std::uint8_t> write_entry(const std::string& key, const CacheEntry& entry,
@@ -158,8 +148,12 @@ Result<StoredEntry> read_stored_entry(std::span<const std::uint8_t> bytes, const
   auto meta = TRY(read_meta(text, key));
   const auto stored = bytes.subspan(image_offset(text.size()));
   if (const std::optional<std::uint64_t> num_bytes = meta.unpacked_bytes) {
-    auto unpacked = TRY(unpack(stored, *num_bytes));
-    meta.entry.image = std::move(unpacked);
+    if (*num_bytes > kMostUnpackedBytes) return corrupt("unpacks to too much");
+    std::vector<std::uint8_t>& image = meta.entry.image;
+    image.resize(*num_bytes);
+    const std::size_t size =
+        ZSTD_decompress(image.data(), image.size(), stored.data(), stored.size());
+    if (ZSTD_isError(size) != 0 || size != image.size()) return corrupt("cannot be unpacked");
   } else {
     meta.entry.image.assign(stored.begin(), stored.end());
   }

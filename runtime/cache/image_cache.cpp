@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "runtime/cache/entry_file.h"
 #include "runtime/cache/image_cache.h"
@@ -210,8 +209,7 @@ Status ImageCache::check_writable() const {
   if (::access(existing.c_str(), W_OK | X_OK) != 0)
     return file_error("write", quoted_path(existing.string()), errno);
   if (existing != settings_.folder) return Ok{};
-  const auto folder = open_trusted_folder(existing);
-  CINCH_TRY(folder);
+  CINCH_TRY(open_trusted_folder(existing));
   return Ok{};
 }
 
@@ -261,20 +259,17 @@ bool is_on(const char* name) {
   return word != "off" && word != "0";
 }
 
-std::filesystem::path default_folder() {
-  const auto given = environment_variable("CINCH_CACHE_DIR");
-  if (!given.empty()) return given;
-  const auto folder = user_folder("XDG_CACHE_HOME", ".cache");
-  return folder.empty() ? folder : folder / "cinch";
-}
-
 }  // namespace
 
 CacheSettings cache_settings_from_environment() {
   CacheSettings settings;
   settings.is_on = is_on("CINCH_CACHE");
   settings.improves = is_on("CINCH_BACKGROUND");
-  settings.folder = default_folder();
+  settings.folder = environment_variable("CINCH_CACHE_DIR");
+  if (settings.folder.empty()) {
+    const auto user = user_folder("XDG_CACHE_HOME", ".cache");
+    if (!user.empty()) settings.folder = user / "cinch";
+  }
   auto shared = environment_variable("CINCH_CACHE_SHARED");
   while (!shared.empty()) {
     const std::size_t colon = std::min(shared.find(':'), shared.size());

@@ -27,12 +27,6 @@ constexpr std::array<Need, kNumEntries> kNeeds = {{
     {EntryKind::Sync, "sync"},
 }};
 
-bool uses_states(const ProgramImage& image, EntryKind kind) {
-  return std::ranges::any_of(
-      image.entries[static_cast<std::size_t>(kind)].buffers,
-      [&image](BufferIndex index) { return is_state(image.buffers[index].role); });
-}
-
 }  // namespace
 
 Status check_call(const ProgramImage& image, EntryKind kind, bool only_decodes) {
@@ -42,7 +36,10 @@ Status check_call(const ProgramImage& image, EntryKind kind, bool only_decodes) 
   }
   if (!only_decodes) return Ok{};
   const bool is_encoders = kind == EntryKind::Encode || kind == EntryKind::Sync;
-  if (!is_encoders && !uses_states(image, kind)) return Ok{};
+  const bool uses_states = std::ranges::any_of(
+      image.entries[static_cast<std::size_t>(kind)].buffers,
+      [&image](BufferIndex index) { return is_state(image.buffers[index].role); });
+  if (!is_encoders && !uses_states) return Ok{};
   return fail(ErrorKind::InvalidArgument,
               std::string(need.name) + ": the session was opened to decode only");
 }
@@ -104,14 +101,20 @@ class Rounds {
 
   Status add(const Steps& steps) {
     for (const Step& step : steps) {
-      Status status = Ok{};
       if (++num_steps_ > kMostSteps) {
         return fail(ErrorKind::Unavailable,
                     image_.info.name + ": its loops take more exchanges than a plan has");
       }
-      if (step.kind == StepKind::Collective) status = add_round(step);
-      if (step.kind == StepKind::For && has_collective(step.body)) status = add_loop(step);
-      if (!status) return status;
+      if (step.kind == StepKind::Collective) {
+        const auto sent = TRY(buffer_bytes(image_, step.index2, env_));
+        const auto received = TRY(buffer_bytes(image_, step.index, env_));
+        rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
+                           static_cast<std::uint64_t>(sent), static_cast<std::uint64_t>(received)});
+      }
+      if (step.kind == StepKind::For && has_collective(step.body)) {
+        const auto begin = TRY(evaluate(step.expr)), end = TRY(evaluate(step.expr2));
+        for (std::int64_t i = begin; i < end; ++i) CINCH_TRY(add(step.body));
+      }
     }
     return Ok{};
   }
@@ -121,23 +124,6 @@ class Rounds {
  private:
   Result<std::int64_t> evaluate(HostExprId expr) const {
     return image_.info.exprs.eval_int(expr, env_);
-  }
-
-  Status add_round(const Step& step) {
-    const auto sent = TRY(buffer_bytes(image_, step.index2, env_));
-    const auto received = TRY(buffer_bytes(image_, step.index, env_));
-    rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
-                       static_cast<std::uint64_t>(sent), static_cast<std::uint64_t>(received)});
-    return Ok{};
-  }
-
-  Status add_loop(const Step& step) {
-    const auto begin = TRY(evaluate(step.expr));
-    const auto end = TRY(evaluate(step.expr2));
-    for (std::int64_t i = begin; i < end; ++i) {
-      CINCH_TRY(add(step.body));
-    }
-    return Ok{};
   }
 
   const ProgramImage& image_;

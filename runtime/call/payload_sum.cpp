@@ -160,9 +160,8 @@ Result<std::vector<std::uint8_t>> sum_payloads(
       std::memset(to, 0, static_cast<std::size_t>(place.size_bytes));
       continue;
     }
-    const auto bytes = join_field(expected.info->wire.fields[i], place.num_elems, ranks, i);
-    CINCH_TRY(bytes);
-    std::copy(bytes->begin(), bytes->end(), to);
+    const auto bytes = TRY(join_field(expected.info->wire.fields[i], place.num_elems, ranks, i));
+    std::copy(bytes.begin(), bytes.end(), to);
   }
   write_payload_frame(sum, header, {}, layout);
   return sum;
@@ -174,8 +173,7 @@ namespace {
 
 Status check_counts(const PayloadContext& context, std::span<const std::uint32_t> counts) {
   std::vector<std::int64_t> bounds;
-  Status status = payload_count_bounds(*context.info, context.env, bounds);
-  if (!status) return status;
+  CINCH_TRY(payload_count_bounds(*context.info, context.env, bounds));
   if (counts.size() != bounds.size()) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{} counts, the wire has {}", counts.size(), bounds.size()));

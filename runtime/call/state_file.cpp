@@ -41,9 +41,8 @@ tl::unexpected<Error> corrupt(std::string what) {
 
 Result<Preamble> checked_preamble(std::span<const std::uint8_t> file) {
   auto preamble =
-      read_preamble(file, kMagic, kStateFormatVersion, &Preamble::file_bytes, "state file");
-  CINCH_TRY(preamble);
-  if (preamble->hash != hash64(file.data() + sizeof(Preamble), file.size() - sizeof(Preamble))) {
+      TRY(read_preamble(file, kMagic, kStateFormatVersion, &Preamble::file_bytes, "state file"));
+  if (preamble.hash != hash64(file.data() + sizeof(Preamble), file.size() - sizeof(Preamble))) {
     return corrupt("checksum differs");
   }
   return preamble;
@@ -79,16 +78,6 @@ Result<StateView> read_state(Cursor& cursor) {
   const auto data = dtype ? cursor.take(header.data_bytes) : std::nullopt;
   if (!data) return corrupt("cut within a state");
   return StateView{text_of(*name), text_of(*dtype), *data};
-}
-
-Status check_state(const StateView& found, const StateView& expected) {
-  if (found.name == expected.name && found.dtype == expected.dtype &&
-      found.bytes.size() == expected.bytes.size()) {
-    return Ok{};
-  }
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("state file: {} of {} ({} bytes) expected, another state found",
-                          expected.name, expected.dtype, expected.bytes.size()));
 }
 
 }  // namespace
@@ -152,7 +141,13 @@ Result<std::vector<std::span<const std::uint8_t>>> read_states(
   }
   std::vector<std::span<const std::uint8_t>> states;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    CINCH_TRY(check_state(found.states[i], expected[i]));
+    const StateView &is = found.states[i], &wanted = expected[i];
+    if (is.name != wanted.name || is.dtype != wanted.dtype ||
+        is.bytes.size() != wanted.bytes.size()) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("state file: {} of {} ({} bytes) expected, another state found",
+                              wanted.name, wanted.dtype, wanted.bytes.size()));
+    }
     states.push_back(found.states[i].bytes);
   }
   return states;

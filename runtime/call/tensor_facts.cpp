@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
@@ -80,12 +79,11 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
                                  const HostEnv& env) {
   std::int64_t elems = 1;
   for (int i = 0; i < state.type.rank; ++i) {
-    auto dim = info.exprs.eval_int(state.type.dims[i], env);
-    if (!dim) return dim;
+    auto dim = TRY(info.exprs.eval_int(state.type.dims[i], env));
     std::int64_t product = 0;
-    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > kMaxBufferBytes) {
+    if (dim < 0 || __builtin_mul_overflow(elems, dim, &product) || product > kMaxBufferBytes) {
       return fail(ErrorKind::Overflow, fmt::format("state {}: the size `{}` is {}", state.name,
-                                                   info.exprs.print(state.type.dims[i]), *dim));
+                                                   info.exprs.print(state.type.dims[i]), dim));
     }
     elems = product;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -306,8 +305,7 @@ Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_
                     const ReadScalar& read, CollectiveCall& call) {
   const CollectiveKind kind = call.collective.kind;
   if (names_receiver(kind)) {
-    const auto to = TRY(read(scalars.front()));
-    call.to = to;
+    call.to = TRY(read(scalars.front()));
   }
   if (!is_counted(kind)) return Ok{};
   call.element_bytes = storage_bits / 8;

@@ -100,19 +100,14 @@ std::uint64_t MessageTransport::next_tag(const Exchange& exchange) {
   return kCollectiveTag | 2 * num_collectives_++;
 }
 
-MessageTransport::Pending& MessageTransport::add_pending() {
-  Pending& added = pending_.emplace_back();
-  added.legs.reserve(std::size_t{2} * world());
-  added.slices.reserve(world());
-  added.inputs.reserve(world());
-  return added;
-}
-
 Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
   CINCH_TRY(check_exchange(exchange, *this));
   auto found = std::ranges::find_if(pending_, [](const Pending& each) { return !each.is_used; });
   if (found == pending_.end()) {
-    add_pending();
+    Pending& added = pending_.emplace_back();
+    added.legs.reserve(std::size_t{2} * world());
+    added.slices.reserve(world());
+    added.inputs.reserve(world());
     found = pending_.end() - 1;
   }
   found->is_used = true;
@@ -138,9 +133,8 @@ Status MessageTransport::join(Pending& pending, std::span<const ByteRange> parts
 Result<bool> MessageTransport::move_legs(Pending& pending) {
   for (std::size_t i = 0; i < pending.legs.size();) {
     const Leg& leg = pending.legs[i];
-    const Result<bool> has_ended = is_over(leg);
-    if (!has_ended) return has_ended;
-    if (*has_ended) {
+    const auto has_ended = TRY(is_over(leg));
+    if (has_ended) {
       ++num_moves_;
       pending.legs[i] = pending.legs.back();
       pending.legs.pop_back();

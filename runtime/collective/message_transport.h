@@ -75,7 +75,6 @@ class MessageTransport : public Transport {
   template <typename Visit>
   void visit_others(const Visit& visit) const;
   std::uint64_t next_tag(const Exchange& exchange);
-  Pending& add_pending();
   void begin(Pending& pending);
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);

@@ -13,10 +13,6 @@
 namespace cinch::rt {
 namespace {
 
-bool lies_in(const ByteRange& range, std::size_t bytes) {
-  return range.offset <= bytes && range.size <= bytes - range.offset;
-}
-
 Status check_ranges(const Exchange& exchange, const char* which, std::span<const ByteRange> ranges,
                     std::size_t bytes, std::uint32_t world) {
   if (ranges.size() != world) {
@@ -24,8 +20,9 @@ Status check_ranges(const Exchange& exchange, const char* which, std::span<const
                 fmt::format("{}: {} {} ranges for {} ranks", exchange_kind_name(exchange.kind),
                             ranges.size(), which, world));
   }
-  const auto outside = std::ranges::find_if(
-      ranges, [bytes](const ByteRange& range) { return !lies_in(range, bytes); });
+  const auto outside = std::ranges::find_if(ranges, [bytes](const ByteRange& range) {
+    return range.offset > bytes || range.size > bytes - range.offset;
+  });
   if (outside == ranges.end()) return Ok{};
   return fail(ErrorKind::InvalidArgument,
               fmt::format("{}: {} range {}, {} bytes from {}, lies outside {} bytes",

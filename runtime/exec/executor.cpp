@@ -140,7 +140,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       case StepKind::Copy:
         return copy(step.index, step.index2);
       case StepKind::CheckHost:
-        return check_host(step);
+        if (TRY(image_.info.exprs.eval(step.expr, inputs_.env)).as_bool()) return Next::Go;
+        return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) +
+                                                ": " + image_.messages[step.index]);
       case StepKind::If:
         frames_.push_back({is_true(step.index) ? step.body : step.orelse});
         return Next::Go;
@@ -176,8 +178,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       const std::uint64_t begin = task * per_task;
       run_groups(index, begin, std::min(begin + per_task, num_groups));
     };
-    const Status status = runner_.run(num_tasks, cancelled_, run_task);
-    CINCH_TRY(status);
+    CINCH_TRY(runner_.run(num_tasks, cancelled_, run_task));
     if (image_.counts_accesses) note_launch(index);
     return check_status();
   }
@@ -192,8 +193,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       if (num_groups_[task] > 0) run_groups(steps[task].index, 0, num_groups_[task]);
     };
-    const Status status = runner_.run(steps.size(), cancelled_, run_task);
-    CINCH_TRY(status);
+    CINCH_TRY(runner_.run(steps.size(), cancelled_, run_task));
     return check_status();
   }
 
@@ -278,13 +278,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     if (is_counted(step.collective.kind)) meeting_.received = memory_of(step.scalars.back());
     if (step.message != kNoIndex) meeting_.place = image_.messages[step.message];
     return Next::Meet;
-  }
-
-  Result<Next> check_host(const Step& step) const {
-    const auto value = TRY(image_.info.exprs.eval(step.expr, inputs_.env));
-    if (value.as_bool()) return Next::Go;
-    return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) + ": " +
-                                            image_.messages[step.index]);
   }
 
   bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }

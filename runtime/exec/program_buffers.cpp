@@ -19,11 +19,6 @@ const Entry& entry_of(const ProgramImage& image, EntryKind kind) {
   return image.entries[static_cast<std::size_t>(kind)];
 }
 
-bool is_below_zero(const ProgramImage& image, const BufferInfo& buffer, const HostEnv& env) {
-  const auto bytes = image.info.exprs.eval_int(buffer.size_bytes, env);
-  return bytes && *bytes < 0;
-}
-
 // Runs the checks of the program's own sizes, in the steps that always run, before memory is
 // allocated.
 Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv& env) {
@@ -60,27 +55,24 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
                                    bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
   const auto size_bytes = TRY(buffer_bytes(image_, index, env));
-  if (size_bytes == 0 && is_below_zero(image_, buffer, env)) {
+  if (size_bytes == 0 && image_.info.exprs.eval_int(buffer.size_bytes, env).value_or(0) < 0)
     CINCH_TRY(check_sizes(image_, entry, env));
-  }
   bytes_[index] = size_bytes;
   if (buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output ||
       buffer.role == BufferRole::Field)
     return Ok{};
 
   AlignedBuffer* memory = &own_[index];
-  Status status = Ok{};
   if (buffer.role == BufferRole::State || buffer.role == BufferRole::StateInPlace) {
     memory = &states_[buffer.role_index];
-    status = check_state(buffer, size_bytes);
+    CINCH_TRY(check_state(buffer, size_bytes));
   } else {
     if (buffer.role == BufferRole::StateNext) {
       memory = &states_next_[buffer.role_index];
-      status = check_state(buffer, size_bytes);
+      CINCH_TRY(check_state(buffer, size_bytes));
     }
-    if (status) status = memory->resize(size_bytes);
+    CINCH_TRY(memory->resize(size_bytes));
   }
-  if (!status) return status;
   pointers_[index] = memory->data();
 
   // A valid image's buffer is as large as its constant.

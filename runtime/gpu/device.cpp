@@ -361,16 +361,6 @@ GpuArena::Piece GpuArena::add(std::size_t size_bytes, MemoryUse use) {
   return sizes_.size() - 1;
 }
 
-std::vector<std::vector<GpuArena::Piece>> GpuArena::pieces_by_block(bool is_apart,
-                                                                    bool is_lent) const {
-  std::vector<std::vector<Piece>> blocks(is_apart ? sizes_.size() : is_lent ? 2 : 1);
-  for (Piece piece = 0; piece < sizes_.size(); ++piece) {
-    const std::size_t use = is_lent ? static_cast<std::size_t>(uses_[piece]) : 0;
-    blocks[is_apart ? piece : use].push_back(piece);
-  }
-  return blocks;
-}
-
 // A single piece takes exactly its bytes, so that an emulator sees every access outside.
 std::size_t GpuArena::block_bytes(const std::vector<Piece>& pieces) const {
   if (pieces.size() == 1) return sizes_[pieces[0]];
@@ -396,7 +386,13 @@ Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStr
     }
   }
   const bool is_lent = source.allocate != nullptr;
-  for (const auto& pieces : pieces_by_block(device->driver().allocates_apart, is_lent)) {
+  const bool is_apart = device->driver().allocates_apart;
+  std::vector<std::vector<Piece>> blocks(is_apart ? sizes_.size() : is_lent ? 2 : 1);
+  for (Piece piece = 0; piece < sizes_.size(); ++piece) {
+    const std::size_t use = is_lent ? static_cast<std::size_t>(uses_[piece]) : 0;
+    blocks[is_apart ? piece : use].push_back(piece);
+  }
+  for (const auto& pieces : blocks) {
     if (pieces.empty()) continue;
     const std::size_t size = block_bytes(pieces);
     auto block = TRY(is_lent ? GpuMemory::allocate_from(source, uses_[pieces[0]], device, size)

@@ -199,7 +199,6 @@ class GpuArena {
   std::size_t total_bytes() const { return total_bytes_; }
 
  private:
-  std::vector<std::vector<Piece>> pieces_by_block(bool is_apart, bool is_lent) const;
   std::size_t block_bytes(const std::vector<Piece>& pieces) const;
   void place(const GpuMemory& block, const std::vector<Piece>& pieces);
 

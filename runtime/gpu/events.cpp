@@ -239,8 +239,7 @@ Status GpuArrays::run(const GpuStep& step, Operands operands, std::span<const Gp
   const std::span<const GpuArrayPair> all(with_elems_);
   for (std::size_t begin = 0; begin < all.size(); begin += most_pairs_) {
     const std::size_t count = std::min(most_pairs_, all.size() - begin);
-    Status status = launch(step, operands, all.subspan(begin, count), words);
-    if (!status) return status;
+    CINCH_TRY(launch(step, operands, all.subspan(begin, count), words));
   }
   return Ok{};
 }

@@ -132,18 +132,17 @@ class Planner {
   }
 
   Result<std::int64_t> rounds_of(HostExprId begin, HostExprId end) {
-    auto rounds = most_rounds_(begin, end);
-    if (!rounds) return rounds;
+    auto rounds = TRY(most_rounds_(begin, end));
     // Every round takes at least one launch.
-    if (*rounds > static_cast<std::int64_t>(kMaxLaunches)) {
+    if (rounds > static_cast<std::int64_t>(kMaxLaunches)) {
       const auto name = [&](std::uint32_t i) { return image_.info.params[i].name; };
       return fail(
           ErrorKind::Unavailable,
           fmt::format("{}: a loop up to `{}` may have {} rounds at some step; on a GPU at "
                       "most {} are possible",
-                      image_.info.name, image_.info.exprs.print(end, name), *rounds, kMaxLaunches));
+                      image_.info.name, image_.info.exprs.print(end, name), rounds, kMaxLaunches));
     }
-    bounds_.push_back({begin, end, *rounds});
+    bounds_.push_back({begin, end, rounds});
     return rounds;
   }
 

@@ -67,12 +67,11 @@ Result<CpuModule> CpuModule::load(const ProgramImage& image) {
     return fail(ErrorKind::Unavailable,
                 "image for " + image.target + ", this machine has " + std::string(host_cpu_arch()));
   }
-  Result<CpuModule> module = load(image.binary);
-  if (!module) return module;
+  auto module = TRY(load(image.binary));
   for (const KernelInfo& info : image.kernels) {
-    const KernelFunction kernel = module->find(info.symbol);
+    const KernelFunction kernel = module.find(info.symbol);
     if (!kernel) return fail(ErrorKind::CorruptFile, "kernel " + info.symbol + " is missing");
-    module->kernels_.push_back(kernel);
+    module.kernels_.push_back(kernel);
   }
   return module;
 }

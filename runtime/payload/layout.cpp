@@ -2,7 +2,6 @@
 // counts.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/core/hash.h"
@@ -42,16 +41,6 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
   }
   place.size_bytes = packed_bytes(field.type.dtype, place.num_elems);
   return place;
-}
-
-// Finds errors in the program's own sizes first, so that they are not reported as errors of counts.
-Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
-  for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
-    if (!has_fixed_size(info, i)) continue;
-    const auto place = measure_field(info, info.wire.fields[i], env);
-    CINCH_TRY(place);
-  }
-  return Ok{};
 }
 
 // Lays out the fields for the counts in the layout.
@@ -119,14 +108,16 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
                     std::vector<std::int64_t>& bounds) {
   bounds.clear();
   for (const CountInfo& count : info.wire.counts) {
-    const auto bound = size_of(info, count.bound, env, over);
-    CINCH_TRY(bound);
-    if (*bound < 0 || *bound > UINT32_MAX) {
-      CINCH_TRY(measure_fixed_fields(info, env));
+    const auto bound = TRY(size_of(info, count.bound, env, over));
+    if (bound < 0 || bound > UINT32_MAX) {
+      // Errors in the program's own sizes come first: they are no errors of counts.
+      for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
+        if (has_fixed_size(info, i)) CINCH_TRY(measure_field(info, info.wire.fields[i], env));
+      }
       return fail(ErrorKind::Overflow, fmt::format("count {}: the bound `{}` is {}", count.name,
-                                                   info.exprs.print(count.bound), *bound));
+                                                   info.exprs.print(count.bound), bound));
     }
-    bounds.push_back(*bound);
+    bounds.push_back(bound);
   }
   return Ok{};
 }
@@ -164,9 +155,8 @@ Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEn
 
 Result<std::int64_t> payload_bound_over_steps(const ProgramInfo& info, const HostEnv& env) {
   PayloadLayout layout;
-  Status status = count_bounds(info, env, Over::LaterSteps, layout.counts);
-  if (status) status = lay_out_fields(info, env, layout, Over::LaterSteps);
-  CINCH_TRY(status);
+  CINCH_TRY(count_bounds(info, env, Over::LaterSteps, layout.counts));
+  CINCH_TRY(lay_out_fields(info, env, layout, Over::LaterSteps));
   return layout.size_bytes;
 }
 

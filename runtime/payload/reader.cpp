@@ -63,16 +63,6 @@ Status check_expected(const PayloadHeader& header, const PayloadExpectation& exp
   return Ok{};
 }
 
-Status check_zero(std::span<const std::uint8_t> bytes, std::int64_t begin, std::int64_t end,
-                  std::string_view before) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    if (bytes[static_cast<std::size_t>(i)] != 0) {
-      return corrupt(fmt::format("byte {} before field {} is not zero", i, before));
-    }
-  }
-  return Ok{};
-}
-
 Status read_counts(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
                    PayloadView& view) {
   std::vector<std::int64_t>& bounds = view.layout.counts;
@@ -90,24 +80,6 @@ Status read_counts(std::span<const std::uint8_t> bytes, const PayloadExpectation
     view.counts.push_back(count);
   }
   return Ok{};
-}
-
-// Checks the bits after a packed field's last element.
-Status check_last_bits(const FieldInfo& field, const FieldPlace& place,
-                       std::span<const std::uint8_t> bytes) {
-  const std::int64_t used = place.num_elems * field.type.dtype.bits % 8;
-  if (!is_bit_packed(field.type.dtype) || used == 0 || bytes.empty()) return Ok{};
-  if ((bytes.back() >> used) == 0) return Ok{};
-  return corrupt(fmt::format("field {}: bits behind its last element are not zero", field.name));
-}
-
-Status check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts) {
-  const auto found = load<std::uint32_t>(bytes.data() + kPayloadCheckOffset);
-  const std::uint32_t computed = payload_check_word(bytes, num_counts);
-  if (found == computed) return Ok{};
-  return corrupt(fmt::format(
-      "check word {:08x}, its header and counts give {:08x}: {} or the word was changed", found,
-      computed, num_counts == 0 ? "rows, columns" : "rows, columns, a count"));
 }
 
 struct IndexRule {
@@ -164,12 +136,14 @@ Status check_indices(const FieldInfo& field, const FieldPlace& place, IndexRule 
 
 Status check_field(const FieldInfo& field, const FieldPlace& place,
                    std::span<const std::uint8_t> bytes, const PayloadExpectation& expected) {
-  CINCH_TRY(check_last_bits(field, place, bytes));
+  const std::int64_t last_bits = place.num_elems * field.type.dtype.bits % 8;
+  if (is_bit_packed(field.type.dtype) && last_bits != 0 && !bytes.empty() &&
+      (bytes.back() >> last_bits) != 0)
+    return corrupt(fmt::format("field {}: bits behind its last element are not zero", field.name));
   IndexRule rule{field.ascending};
   if (field.index_limit) {
-    const auto limit = expected.info->exprs.eval_int(*field.index_limit, expected.env);
-    CINCH_TRY(limit);
-    rule.limit = static_cast<std::uint64_t>(std::max<std::int64_t>(*limit, 0));
+    const auto limit = TRY(expected.info->exprs.eval_int(*field.index_limit, expected.env));
+    rule.limit = static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0));
   }
   if (!rule.ascending && !field.index_limit) return Ok{};
   const std::uint8_t* data = bytes.data();
@@ -193,7 +167,10 @@ Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectatio
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     const FieldInfo& field = expected.info->wire.fields[i];
-    CINCH_TRY(check_zero(bytes, end, place.offset, field.name));
+    for (std::int64_t at = end; at < place.offset; ++at) {
+      if (bytes[static_cast<std::size_t>(at)] == 0) continue;
+      return corrupt(fmt::format("byte {} before field {} is not zero", at, field.name));
+    }
     const auto part = bytes.subspan(static_cast<std::size_t>(place.offset),
                                     static_cast<std::size_t>(place.size_bytes));
     // Fields of a marked payload are meaningless and never read.
@@ -250,9 +227,14 @@ Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectatio
   if (expected.env.n > 0) {
     CINCH_TRY(read_counts(bytes, expected, view));
   }
-  CINCH_TRY(check_word(bytes, view.counts.size()));
-  Status status = lay_out_payload(*expected.info, expected.env, view.counts, view.layout);
-  if (!status) return status;
+  const auto word = load<std::uint32_t>(bytes.data() + kPayloadCheckOffset);
+  const std::uint32_t computed = payload_check_word(bytes, view.counts.size());
+  if (word != computed) {
+    return corrupt(fmt::format(
+        "check word {:08x}, its header and counts give {:08x}: {} or the word was changed", word,
+        computed, view.counts.empty() ? "rows, columns" : "rows, columns, a count"));
+  }
+  CINCH_TRY(lay_out_payload(*expected.info, expected.env, view.counts, view.layout));
   if (view.layout.size_bytes != header.payload_bytes) {
     return corrupt(fmt::format("{} bytes, its shape and counts make {}", bytes.size(),
                                view.layout.size_bytes));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "runtime/plan/check_plan.h"
@@ -22,7 +21,16 @@ class MeetingCheck {
   explicit MeetingCheck(const Plan& plan) : plan_(plan), collectives_(plan.world()) {
     for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
       const auto& tasks = plan.ranks[rank].tasks;
-      for (std::size_t t = 0; t < tasks.size(); ++t) note(rank, t, tasks[t]);
+      for (std::size_t t = 0; t < tasks.size(); ++t) {
+        const Task& task = tasks[t];
+        if (!is_message(task)) {
+          if (task.lane() == Lane::Network) collectives_[rank].push_back(t);
+        } else if (task.exchange == ExchangeKind::Send) {
+          sends_[{rank, task.peer}].push_back(t);
+        } else {
+          receives_[{task.peer, rank}].push_back(t);
+        }
+      }
     }
   }
 
@@ -46,15 +54,6 @@ class MeetingCheck {
   using Way = std::pair<std::uint32_t, std::uint32_t>;  // from, to
   using Indices = std::vector<std::size_t>;
 
-  void note(std::uint32_t rank, std::size_t index, const Task& task) {
-    if (task.lane() == Lane::Network && !is_message(task)) collectives_[rank].push_back(index);
-    if (!is_message(task)) return;
-    if (task.exchange == ExchangeKind::Send) {
-      sends_[{rank, task.peer}].push_back(index);
-    } else {
-      receives_[{task.peer, rank}].push_back(index);
-    }
-  }
   const Task& task(std::uint32_t rank, std::size_t index) const {
     return plan_.ranks[rank].tasks[index];
   }

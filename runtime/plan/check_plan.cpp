@@ -53,20 +53,16 @@ Status check_pieces(const Plan& plan) {
   return Ok{};
 }
 
-// A group that carries the sums of another has its pieces.
-Status check_carrier(const Plan& plan, const Group& group) {
-  const bool is_group = group.carries < plan.groups.size() &&
-                        plan.groups[group.carries].carries == kNoGroup &&
-                        plan.groups[group.carries].codec != kDense && group.codec != kDense;
-  if (is_group && plan.groups[group.carries].pieces == group.pieces) return Ok{};
-  return fault("a group carries the sums of other pieces");
-}
-
 Status check_groups(const Plan& plan) {
   std::vector<int> uses(plan.pieces.size());
   for (const Group& group : plan.groups) {
     if (group.carries != kNoGroup) {
-      CINCH_TRY(check_carrier(plan, group));
+      // It has the pieces of the group whose sums it carries.
+      const bool is_group = group.carries < plan.groups.size() &&
+                            plan.groups[group.carries].carries == kNoGroup &&
+                            plan.groups[group.carries].codec != kDense && group.codec != kDense;
+      if (!is_group || plan.groups[group.carries].pieces != group.pieces)
+        return fault("a group carries the sums of other pieces");
       continue;
     }
     for (const std::uint32_t piece : group.pieces) {

@@ -39,12 +39,6 @@ std::uint64_t num_tasks(const PlanRequest& request, std::uint64_t piece_bytes) {
   return pieces * request.world * (request.world + 5);
 }
 
-bool has_all_reduce(const Plan& plan) {
-  return std::ranges::any_of(plan.ranks[0].tasks, [](const Task& task) {
-    return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
-  });
-}
-
 // A candidate that was tried ranks before one that was only predicted.
 const PlanCandidate* cheapest(const PlanChoice& choice, bool is_dense) {
   const PlanCandidate* found = nullptr;
@@ -120,8 +114,7 @@ class Choice {
         const bool is_possible = is_dense ? may_be_dense() : is_compressed(request_);
         if (!is_possible) continue;
         for (const LengthPolicy lengths : length_policies(is_dense)) {
-          const Status status = try_one({plan, piece_bytes, lengths, is_dense, {}});
-          if (!status) return status;
+          CINCH_TRY(try_one({plan, piece_bytes, lengths, is_dense, {}}));
         }
       }
     }
@@ -162,10 +155,12 @@ class Choice {
     if (!made) return Ok{};
     const Plan& plan = *made;
     // If a transport cannot add payloads, allreduce equals allgather.
-    if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
+    const bool has_all_reduce = std::ranges::any_of(plan.ranks[0].tasks, [](const Task& task) {
+      return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
+    });
+    if (candidate.plan == "allreduce" && !has_all_reduce) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};
-    const auto cost = TRY(estimate_cost(plan, inputs_));
-    candidate.cost = cost;
+    candidate.cost = TRY(estimate_cost(plan, inputs_));
     found_.candidates.push_back(std::move(candidate));
     return Ok{};
   }

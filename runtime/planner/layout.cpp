@@ -27,10 +27,7 @@ class Layout {
   Result<std::vector<Bundle>> run() {
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       const bool must_be_alone = gradient_bytes(t) >= request_.piece_bytes;
-      const Status status = has_sync(t)     ? add_protocol(t)
-                            : must_be_alone ? add_alone(t)
-                                            : add_to_open(t);
-      CINCH_TRY(status);
+      CINCH_TRY(has_sync(t) ? add_protocol(t) : must_be_alone ? add_alone(t) : add_to_open(t));
     }
     // A bundle can be sent when the last of its tensors is ready.
     std::ranges::stable_sort(bundles_, {}, [this](const Bundle& bundle) {
@@ -107,10 +104,9 @@ class Layout {
     const std::int64_t num = std::max<std::int64_t>((elems + per_bundle - 1) / per_bundle, 1);
     for (std::int64_t i = 0; i < num; ++i) {
       bundles_.push_back(open_bundle(tensor(index).codec));
-      const Status status = is_scattered(index) ? scatter(bundles_.back(), index, i, num)
-                                                : cut(bundles_.back(), index, cut_at(elems, i, num),
-                                                      cut_at(elems, i + 1, num));
-      if (!status) return status;
+      CINCH_TRY(is_scattered(index) ? scatter(bundles_.back(), index, i, num)
+                                    : cut(bundles_.back(), index, cut_at(elems, i, num),
+                                          cut_at(elems, i + 1, num)));
     }
     return Ok{};
   }
@@ -130,9 +126,7 @@ class Layout {
       // A tensor without elements still has one piece.
       const bool is_needed = first != last || (i == 0 && begin == end);
       if (!is_needed) continue;
-      const Status status =
-          add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first, last - first);
-      if (!status) return status;
+      CINCH_TRY(add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first, last - first));
     }
     return Ok{};
   }
@@ -146,8 +140,7 @@ class Layout {
                          last = cut_at(part.num_elems, share + 1, num_shares);
       const bool is_needed = first != last || (rank == 0 && tensor(index).num_elems() == 0);
       if (!is_needed) continue;
-      const Status status = add_piece(bundle.groups[rank], index, part.first + first, last - first);
-      if (!status) return status;
+      CINCH_TRY(add_piece(bundle.groups[rank], index, part.first + first, last - first));
     }
     return Ok{};
   }
@@ -241,8 +234,7 @@ Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>&
       for (const std::uint32_t index : plan.groups[group].pieces) {
         Piece& piece = plan.pieces[index];
         const PieceShape shape = shape_of(plan.tensors[piece.tensor], piece.num_elems);
-        const auto bytes = TRY(request.codecs[carrier].bound(shape.rows, shape.cols));
-        piece.carried_bytes = bytes;
+        piece.carried_bytes = TRY(request.codecs[carrier].bound(shape.rows, shape.cols));
       }
       bundle.carriers.push_back(static_cast<std::uint32_t>(plan.groups.size()));
       plan.groups.push_back({carrier, plan.groups[group].pieces, group});

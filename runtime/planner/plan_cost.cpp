@@ -195,14 +195,6 @@ void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t ta
   busy_threads_[rank / cores_.ranks_per_machine] += threads_of(rank, work);
 }
 
-void PlanSimulation::end_work(std::uint32_t rank, Work& work) {
-  work.is_running = false;
-  busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(rank, work);
-  if (&work == &ranks_[rank].computing) return end_task(rank, work.task);
-  start_exchange(rank, work.task);
-  start_tasks(rank);
-}
-
 // Sends bytes out of one link and into the other; returns when the last byte has arrived.
 double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
   const LinkClock::duration on_link = duration_of(bytes * line.slope);
@@ -320,7 +312,16 @@ void PlanSimulation::advance_to(double time) {
     (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
   }
   now_ = time;
-  for (const auto& [rank, work] : over) end_work(rank, *work);
+  for (const auto& [rank, work] : over) {
+    work->is_running = false;
+    busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(rank, *work);
+    if (work == &ranks_[rank].computing) {
+      end_task(rank, work->task);
+    } else {
+      start_exchange(rank, work->task);
+      start_tasks(rank);
+    }
+  }
   while (!events_.empty() && events_.top().time <= now_) {
     const Event event = events_.top();
     events_.pop();

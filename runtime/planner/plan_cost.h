@@ -134,7 +134,6 @@ class PlanSimulation {
 
   void start_tasks(std::uint32_t rank);
   void start_work(std::uint32_t rank, Work& work, std::uint32_t task);
-  void end_work(std::uint32_t rank, Work& work);
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
   void match(std::uint32_t from, std::uint32_t to);

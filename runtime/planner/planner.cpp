@@ -83,19 +83,15 @@ Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
                           tensor.name, ends.size(), tensor.num_elems(), request.world));
 }
 
-// " (did you mean allgather?)", or nothing.
-std::string meant_instead(std::string_view plan) {
-  std::vector<std::string_view> names = {kReduceScatter.name};
-  for (const Builder& builder : kBuilders) names.push_back(builder.name);
-  const std::string_view near = nearest_name(plan, names);
-  return near.empty() ? std::string() : fmt::format(" (did you mean {}?)", near);
-}
-
 Status check_request(const PlanRequest& request, const Builder* builder) {
   if (builder == nullptr) {
+    std::vector<std::string_view> names = {kReduceScatter.name};
+    for (const Builder& each : kBuilders) names.push_back(each.name);
+    const std::string_view near = nearest_name(request.plan, names);
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
-                            meant_instead(request.plan), fmt::join(plan_names(), ", ")));
+                            near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
+                            fmt::join(plan_names(), ", ")));
   }
   if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan without ranks");
   if (request.rank && *request.rank >= request.world) {
@@ -131,7 +127,14 @@ class Planner {
   Result<Plan> run() {
     plan_.name = request_.plan;
     plan_.tensors = request_.tensors;
-    if (request_.plan == kReduceScatter.name) give_parts();
+    const std::int64_t world = request_.world;
+    for (PlanTensor& tensor : plan_.tensors) {
+      // Equal parts if the request has none.
+      if (request_.plan != kReduceScatter.name || !tensor.part_ends.empty()) continue;
+      const std::int64_t elems = tensor.num_elems();
+      for (std::int64_t i = 1; i <= world; ++i)
+        tensor.part_ends.push_back(elems / world * i + elems % world * i / world);
+    }
     auto bundles = TRY(lay_out(request_, num_owners(request_, builder_.owners), plan_));
     if (builder_.encodes_sums) {
       CINCH_TRY(check_carriers());
@@ -156,17 +159,6 @@ class Planner {
     for (std::uint32_t b = 0; b < bundles.size(); ++b) {
       for (const std::uint32_t group : bundles[b].groups) plan_.groups[group].bundle = b;
       for (const std::uint32_t group : bundles[b].carriers) plan_.groups[group].bundle = b;
-    }
-  }
-
-  // Sets equal parts if the request has none.
-  void give_parts() {
-    for (PlanTensor& tensor : plan_.tensors) {
-      if (!tensor.part_ends.empty()) continue;
-      for (std::int64_t rank = 0; rank < request_.world; ++rank) {
-        const std::int64_t elems = tensor.num_elems(), world = request_.world;
-        tensor.part_ends.push_back(elems / world * (rank + 1) + elems % world * (rank + 1) / world);
-      }
     }
   }
 
@@ -213,8 +205,7 @@ class Planner {
       build_allgather(context);
       return Ok{};
     }
-    auto arrays = TRY(sum_arrays(bundle.groups[0]));
-    context.sum_arrays = std::move(arrays);
+    context.sum_arrays = TRY(sum_arrays(bundle.groups[0]));
     build_summed(context);
     return Ok{};
   }
@@ -243,13 +234,12 @@ class Planner {
     for (const std::uint32_t piece : plan_.groups[group].pieces) {
       const Piece& of = plan_.pieces[piece];
       const PieceShape shape = shape_of(plan_.tensors[of.tensor], of.num_elems);
-      auto arrays = codec.sum_arrays(shape.rows, shape.cols);
-      if (!arrays) return arrays;
+      auto arrays = TRY(codec.sum_arrays(shape.rows, shape.cols));
       if (all.empty()) {
-        all = std::move(*arrays);
+        all = std::move(arrays);
         continue;
       }
-      for (std::size_t i = 0; i < all.size(); ++i) all[i].num_elems += (*arrays)[i].num_elems;
+      for (std::size_t i = 0; i < all.size(); ++i) all[i].num_elems += arrays[i].num_elems;
     }
     return all;
   }
@@ -321,9 +311,8 @@ tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
 }  // namespace
 
 Result<Plan> build_plan(const PlanRequest& request) {
-  auto plan = write_plan(request);
-  if (!plan) return plan;
-  if (const auto refusal = refusal_of(request, *plan)) return refuse(request, *refusal);
+  auto plan = TRY(write_plan(request));
+  if (const auto refusal = refusal_of(request, plan)) return refuse(request, *refusal);
   return plan;
 }
 

@@ -41,10 +41,10 @@ std::string value_text(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
   if (!value.is_string()) return fmt::format("{}", value.get<double>());
   auto word = value.get<std::string>();
-  if (!(!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
-        std::ranges::all_of(word,
-                            [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; })))
-    throw std::invalid_argument("'" + word + "' is neither a number nor a word");
+  const bool is_word =
+      !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
+      std::ranges::all_of(word, [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
+  if (!is_word) throw std::invalid_argument("'" + word + "' is neither a number nor a word");
   return word;
 }
 
@@ -59,8 +59,8 @@ void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
   if (key == "name") return value.get_to(rule.name), void();
   if (key == "use") return read_use(value, rule);
   if (key == "set") {
-    for (const auto& [name, value] : value.get<std::map<std::string, json>>())
-      rule.values[name] = value_text(value);
+    for (const auto& [param, given] : value.get<std::map<std::string, json>>())
+      rule.values[param] = value_text(given);
     return;
   }
   if (key == "priority") return read_priority(value, rule);
@@ -100,14 +100,6 @@ bool fits(const PolicyRule& rule, const PolicyTensor& tensor) {
   const auto dims = static_cast<std::int64_t>(tensor.shape.size());
   return rule.min_elements <= elements && elements <= rule.max_elements && rule.min_dims <= dims &&
          dims <= rule.max_dims && fnmatch(rule.name.c_str(), tensor.name.c_str(), 0) == 0;
-}
-
-std::uint32_t codec_of(const PolicyRule& rule, std::vector<PolicyCodec>& codecs) {
-  const PolicyCodec wanted{rule.program, rule.values};
-  const auto found = std::ranges::find(codecs, wanted);
-  const auto index = static_cast<std::uint32_t>(found - codecs.begin());
-  if (found == codecs.end()) codecs.push_back(wanted);
-  return index;
 }
 
 }  // namespace
@@ -150,7 +142,13 @@ PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> te
       result.off.push_back(t);
     } else {
       const bool is_exact = rule->use == TensorUse::Exact;
-      const std::uint32_t codec = is_exact ? kDense : codec_of(*rule, result.codecs);
+      std::uint32_t codec = kDense;
+      if (!is_exact) {
+        const PolicyCodec wanted{rule->program, rule->values};
+        const auto found = std::ranges::find(result.codecs, wanted);
+        codec = static_cast<std::uint32_t>(found - result.codecs.begin());
+        if (found == result.codecs.end()) result.codecs.push_back(wanted);
+      }
       result.sent.push_back({t, codec, rule->priority});
     }
   }

@@ -52,8 +52,7 @@ Status Session::Impl::start() {
   CINCH_TRY(buffers.allocate_states(sizes));
   if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
   CINCH_TRY(buffers.prepare(EntryKind::Init, env(0), options.poison_memory));
-  const auto outcome = run(EntryKind::Init, 0);
-  CINCH_TRY(outcome);
+  CINCH_TRY(run(EntryKind::Init, 0));
   buffers.commit_states(EntryKind::Init);
   return Ok{};
 }
@@ -305,10 +304,9 @@ Status Session::load_states(const std::filesystem::path& path) {
 Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     CINCH_TRY(check_holds_states(impl_->options.only_decodes));
-    const auto states = read_states(bytes, impl_->state_key(), impl_->state_views());
-    CINCH_TRY(states);
-    for (std::uint32_t i = 0; i < states->size(); ++i) {
-      CINCH_TRY(impl_->set_state(i, (*states)[i]));
+    const auto states = TRY(read_states(bytes, impl_->state_key(), impl_->state_views()));
+    for (std::uint32_t i = 0; i < states.size(); ++i) {
+      CINCH_TRY(impl_->set_state(i, states[i]));
     }
     return Ok{};
   });

@@ -74,11 +74,10 @@ Status Session::Impl::reserve_copy(EntryKind kind, void* data, DType dtype, std:
   // The update of `finish` may lie over the sum, of which other groups are still read.
   const bool has_parts = dtype != kF32 && kind != EntryKind::Finish && parts_bytes < f32_bytes();
   if (!has_parts) return reserve_f32(copy);
-  const auto tiled = find_tiled(program->image(), kind, role, env(step));
-  CINCH_TRY(tiled);
-  if (*tiled == kNoIndex) return reserve_f32(copy);
+  const auto tiled = TRY(find_tiled(program->image(), kind, role, env(step)));
+  if (tiled == kNoIndex) return reserve_f32(copy);
   CINCH_TRY(copy.resize(parts_bytes));
-  narrow = {*tiled, data, dtype, num_elems(), copy.bytes()};
+  narrow = {tiled, data, dtype, num_elems(), copy.bytes()};
   return Ok{};
 }
 
@@ -169,18 +168,16 @@ Status Session::Impl::bind_fields_for_encode() {
   return Ok{};
 }
 
-Status Session::Impl::take_gradient(ConstTensorView gradient, std::uint64_t step) {
-  if (gradient.dtype == kF32) return bind_gradient(static_cast<const float*>(gradient.data));
-  // Kernels only read it.
-  auto* const data = const_cast<void*>(gradient.data);
-  CINCH_TRY(reserve_copy(EntryKind::Encode, data, gradient.dtype, step));
-  if (goes_by_parts()) return bind_gradient(nullptr);
-  const auto values = TRY(as_f32(gradient));
-  return bind_gradient(values);
-}
-
 Result<bool> Session::Impl::run_encode(ConstTensorView gradient, std::uint64_t step) {
-  CINCH_TRY(take_gradient(gradient, step));
+  if (gradient.dtype == kF32) {
+    CINCH_TRY(bind_gradient(static_cast<const float*>(gradient.data)));
+  } else {
+    // Kernels only read it.
+    auto* const data = const_cast<void*>(gradient.data);
+    CINCH_TRY(reserve_copy(EntryKind::Encode, data, gradient.dtype, step));
+    const float* const values = goes_by_parts() ? nullptr : TRY(as_f32(gradient));
+    CINCH_TRY(bind_gradient(values));
+  }
   const auto outcome = run(EntryKind::Encode, step);
   if (outcome) return outcome->non_finite;
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
@@ -269,8 +266,7 @@ Status Session::Impl::bind_fields_for_decode() {
     auto* memory = const_cast<std::uint8_t*>(field.data());
     if (kIsolateFields) {
       AlignedBuffer& copy = fields[index];
-      Status status = copy.resize(std::max(buffers.bytes()[b], size_bytes));
-      if (!status) return status;
+      CINCH_TRY(copy.resize(std::max(buffers.bytes()[b], size_bytes)));
       memory = copy.data() + (copy.size_bytes() - size_bytes);
       if (size_bytes > 0) std::memcpy(memory, field.data(), field.size());
     }
@@ -284,8 +280,7 @@ Status Session::Impl::run_decode(EntryKind kind, float* out, std::uint64_t step)
   CINCH_TRY(bind_fields_for_decode());
   for (std::uint32_t i = 0; i < view.counts.size(); ++i) buffers.set_count(i, view.counts[i]);
   CINCH_TRY(bind_output(out));
-  const auto outcome = run(kind, step);
-  CINCH_TRY(outcome);
+  CINCH_TRY(run(kind, step));
   return Ok{};
 }
 

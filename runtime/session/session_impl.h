@@ -72,8 +72,6 @@ struct Session::Impl {
   void commit(EntryKind kind);
   /// Returns the elements as f32: the tensor itself, or a converted copy.
   Result<const float*> as_f32(ConstTensorView tensor);
-  /// Binds encode's gradient, whole or part by part.
-  Status take_gradient(ConstTensorView gradient, std::uint64_t step);
   /// Runs encode's kernels on bound buffers. Returns true if the gradient holds a non-finite value.
   Result<bool> run_encode(ConstTensorView gradient, std::uint64_t step);
   Status bind_fields_for_encode();
@@ -103,7 +101,6 @@ struct Session::Impl {
   RankPoint start_sync();
   RankPoint run_to_point();
   RankPoint stop_sync(const Error& error);
-  RankStatus status_after(const Error& error);
   Status end_sync(RankStatus all);
 
   UseFlag in_use;

@@ -151,8 +151,7 @@ ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProg
                     fmt::format("{} threads: at most {}", common.threads, kMaxThreads));
     }
     auto impl = std::make_unique<Impl>(program, common);
-    ListStatus status = impl->open(common, tensors);
-    CINCH_TRY(status);
+    CINCH_TRY(impl->open(common, tensors));
     return SessionList(std::move(impl));
   });
 }
@@ -278,7 +277,7 @@ ListStatus SessionList::Impl::run(const ListCall& call, std::array<std::size_t, 
                                   Effect effect, const Reserve& reserve, const Run& run) {
   return guarded_list(in_use, [&]() -> ListStatus {
     if (ListStatus status = choose(call, num_entries); !status || chosen.empty()) return status;
-    if (ListStatus status = reserve_all(reserve); !status) return status;
+    CINCH_TRY(reserve_all(reserve));
     return run_all(effect, run);
   });
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "runtime/core/numbers/floats.h"
@@ -14,17 +13,14 @@
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::rt {
-// Looks at this rank's gradient alone: the other ranks have checked theirs.
-RankStatus Session::Impl::status_after(const Error& error) {
-  if (error.kind != ErrorKind::CheckFailed) return RankStatus::Failed;
-  const std::span<const float> values(syncing.gradient, static_cast<std::size_t>(num_elems()));
-  const auto finite = all_finite(values, runner, options.cancelled);
-  return finite && !*finite ? RankStatus::NonFinite : RankStatus::Failed;
-}
-
 RankPoint Session::Impl::stop_sync(const Error& error) {
   syncing.failure = error;
-  syncing.point = {status_after(error), std::nullopt};
+  syncing.point = {RankStatus::Failed, std::nullopt};
+  if (error.kind != ErrorKind::CheckFailed) return syncing.point;
+  // Looks at this rank's gradient alone: the other ranks have checked theirs.
+  const std::span<const float> values(syncing.gradient, static_cast<std::size_t>(num_elems()));
+  const auto finite = all_finite(values, runner, options.cancelled);
+  if (finite && !*finite) syncing.point.own = RankStatus::NonFinite;
   return syncing.point;
 }
 
@@ -48,17 +44,14 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
 
 RankPoint Session::Impl::start_sync() {
   const HostEnv at = env(syncing.step);
-  if (Status status = buffers.prepare(EntryKind::Sync, at, options.poison_memory); !status) {
-    return stop_sync(status.error());
-  }
+  Status status = buffers.prepare(EntryKind::Sync, at, options.poison_memory);
   void* const to = syncing.has_scratch ? static_cast<void*>(output.data()) : syncing.update.data;
-  if (Status status = bind_gradient(syncing.gradient); !status) return stop_sync(status.error());
-  if (Status status = bind_output(static_cast<float*>(to)); !status) {
-    return stop_sync(status.error());
-  }
+  if (status) status = bind_gradient(syncing.gradient);
+  if (status) status = bind_output(static_cast<float*>(to));
+  if (!status) return stop_sync(status.error());
   use_best_code();
-  const Status begun = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
-  if (!begun) return stop_sync(begun.error());
+  status = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
+  if (!status) return stop_sync(status.error());
   return run_to_point();
 }
 
@@ -98,8 +91,7 @@ Status Session::Impl::end_sync(RankStatus all) {
   if (syncing.has_scratch) {
     const std::span<const float> made(reinterpret_cast<const float*>(output.data()),
                                       static_cast<std::size_t>(num_elems()));
-    const Status status = convert_from_f32(made, update, runner, options.cancelled);
-    if (!status) return status;
+    CINCH_TRY(convert_from_f32(made, update, runner, options.cancelled));
   }
   commit(EntryKind::Sync);
   return Ok{};

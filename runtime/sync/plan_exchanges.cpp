@@ -41,18 +41,15 @@ Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
   const auto range = [&](std::uint32_t slot) -> Result<ByteRange> {
     std::uint64_t bytes = own_.slots[slot].capacity;
     if (of.is_sized) {
-      const auto used = TRY(parts_.memory.used_bytes(slot));
-      bytes = used;
+      bytes = TRY(parts_.memory.used_bytes(slot));
     }
     return ByteRange{own_.slots[slot].offset, bytes};
   };
   for (std::size_t i = 0; i < of.reads.size(); ++i) {
-    const auto found = TRY(range(of.reads[i]));
-    sent_[index][i] = found;
+    sent_[index][i] = TRY(range(of.reads[i]));
   }
   for (std::size_t i = 0; i < of.writes.size(); ++i) {
-    const auto found = TRY(range(of.writes[i]));
-    received_[index][i] = found;
+    received_[index][i] = TRY(range(of.writes[i]));
   }
   exchange.input = narrow(wire.bytes, sent_[index]);
   exchange.output = narrow(wire.bytes, received_[index]);
@@ -102,15 +99,6 @@ std::optional<std::uint32_t> PlanRunner::next_exchange() {
   if (missing_[index] > 0) return std::nullopt;
   ++num_started_;
   return index;
-}
-
-bool PlanRunner::start_exchanges() {
-  bool has_moved = false;
-  for (auto index = next_exchange(); index; index = next_exchange()) {
-    if (!start_one(*index)) return true;
-    has_moved = true;
-  }
-  return has_moved;
 }
 
 bool PlanRunner::test_flights() {
@@ -213,7 +201,11 @@ Status PlanRunner::issue(const Prologue& prologue) {
     return failure_ || num_left_ == 0 || is_closing_;
   };
   while (!is_over()) {
-    const bool has_started = start_exchanges();
+    bool has_started = false;
+    for (auto index = next_exchange(); index; index = next_exchange()) {
+      has_started = true;
+      if (!start_one(*index)) break;
+    }
     const bool has_ended = test_flights();
     if (!has_started && !has_ended) wait();
   }

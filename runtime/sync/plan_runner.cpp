@@ -62,7 +62,15 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
   }
   writers_left_ = num_writers_;
   flights_.reserve(exchanges_.size());
-  thread_ = std::thread([this] { compute_loop(); });
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(
+          lock, [this] { return is_closing_ || (is_running_ && !failure_ && !ready_.empty()); });
+      if (is_closing_) return;
+      compute_one(lock);
+    }
+  });
 }
 
 PlanRunner::~PlanRunner() {
@@ -226,16 +234,6 @@ Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task
     CINCH_TRY(parts_.tensors.deliver(tensor));
   }
   return Ok{};
-}
-
-void PlanRunner::compute_loop() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock,
-                  [this] { return is_closing_ || (is_running_ && !failure_ && !ready_.empty()); });
-    if (is_closing_) return;
-    compute_one(lock);
-  }
 }
 
 void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {

@@ -208,14 +208,12 @@ class PlanRunner {
 
   /// Runs the task; prepares its tensors before, and delivers them after.
   Status work(std::uint32_t index, const std::function<Status()>& task);
-  void compute_loop();
   void compute_one(std::unique_lock<std::mutex>& lock);
   /// May the next exchange begin? Under the lock.
   bool is_next_ready() const;
 
   /// The next exchange in the plan's order, if all its dependencies have ended.
   std::optional<std::uint32_t> next_exchange();
-  bool start_exchanges();
   bool start_one(std::uint32_t index);
   Result<Exchange> exchange_of(std::uint32_t index);
   bool test_flights();

@@ -1,9 +1,5 @@
 #include "runtime/sync/protocol_parts.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 namespace cinch::rt {
 namespace {
 
@@ -47,12 +43,10 @@ Status ProtocolParts::run(const Task& task, PieceMemory& memory, ProtocolBody& b
 Status ProtocolParts::go_on(const Task& task, Call& call, PieceMemory& memory, ProtocolBody& body) {
   if (task.part > 0) {
     if (!call.point || !call.point->call) return another_program();
-    const Status status = take_results(task, *call.point->call, memory, body);
-    if (!status) return status;
+    CINCH_TRY(take_results(task, *call.point->call, memory, body));
   }
   const std::uint32_t piece = piece_of(task);
-  auto next = TRY(task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good));
-  call.point = next;
+  call.point = TRY(task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good));
   if (call.point) call.outcome = {call.point->own, task.part};
   return Ok{};
 }
@@ -77,8 +71,7 @@ Status ProtocolParts::take_results(const Task& task, const CollectiveCall& call,
   std::uint64_t at = 0;
   for (const std::uint32_t slot : slots) {
     const auto wire = memory.bytes_of(slot);
-    Status status = body.copy_in(call.output.subspan(at, wire.size()), slot, wire);
-    if (!status) return status;
+    CINCH_TRY(body.copy_in(call.output.subspan(at, wire.size()), slot, wire));
     at += wire.size();
   }
   return Ok{};
@@ -101,8 +94,7 @@ Status ProtocolParts::give(const Task& task, const Call& call, PieceMemory& memo
   std::uint64_t at = 0;
   for (const std::uint32_t slot : task.writes) {
     const auto wire = memory.bytes_of(slot);
-    Status status = body.copy_out(slot, wire, input.subspan(at, wire.size()));
-    if (!status) return status;
+    CINCH_TRY(body.copy_out(slot, wire, input.subspan(at, wire.size())));
     at += wire.size();
   }
   return Ok{};

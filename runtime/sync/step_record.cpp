@@ -197,8 +197,7 @@ Status UpdateErrors::measure(std::span<const TensorView> updates, bool is_sum, T
   std::vector<double> values(plan_.tensors.size());
   for (std::uint32_t tensor = 0; tensor < values.size(); ++tensor) {
     CINCH_TRY(add_up(floats_of(kept_[tensor]), transport, timeout));
-    const auto error = TRY(error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world()));
-    values[tensor] = error;
+    values[tensor] = TRY(error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world()));
   }
   values_ = std::move(values);
   return Ok{};
@@ -212,8 +211,7 @@ Status UpdateErrors::add_up(std::span<float> values, Transport& transport,
     exchange.reduction = RankReduction::Sum;
     exchange.output = {reinterpret_cast<std::uint8_t*>(part.data()), part.size_bytes()};
     exchange.input = exchange.output;
-    Status status = exchange_now(transport, exchange, timeout, "sum of gradients");
-    if (!status) return status;
+    CINCH_TRY(exchange_now(transport, exchange, timeout, "sum of gradients"));
     values = values.subspan(part.size());
   }
   return Ok{};

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/step_tensors.h"
@@ -98,8 +97,7 @@ Result<std::uint8_t*> StepTensors::values(std::uint32_t tensor) {
     for (const PlanTensor& of : plan_.tensors) {
       sizes.push_back(static_cast<std::size_t>(of.num_elems()) * 4);
     }
-    auto made = TRY(device_.allocate(sizes));
-    values_ = std::move(made);
+    values_ = TRY(device_.allocate(sizes));
   }
   return values_.pieces[tensor];
 }
@@ -108,13 +106,11 @@ Result<ConstTensorView> StepTensors::scale(std::uint32_t tensor) {
   const auto to = TRY(values(tensor));
   const ConstTensorView& given = given_[tensor];
   ArrayPair pair{to, static_cast<const std::uint8_t*>(given.data), given.num_elems};
-  Status status = Ok{};
   if (given.dtype != kF32) {
-    status = device_.widen({&pair, 1}, given.dtype);
+    CINCH_TRY(device_.widen({&pair, 1}, given.dtype));
     pair.from = to;
   }
-  if (status) status = device_.divide({&pair, 1}, static_cast<float>(factors_.scale));
-  CINCH_TRY(status);
+  CINCH_TRY(device_.divide({&pair, 1}, static_cast<float>(factors_.scale)));
   return ConstTensorView(to, kF32, given.num_elems);
 }
 
@@ -126,8 +122,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   ConstTensorView gradient = given_[tensor];
   // A GPU checks only f32.
   if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {
-    const auto scaled = TRY(scale(tensor));
-    gradient = scaled;
+    gradient = TRY(scale(tensor));
   }
   if (is_scaled()) {
     gradients_[tensor] = gradient;

@@ -18,28 +18,6 @@
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
-namespace {
-
-std::string values_text(const ProgramInfo& info, const std::vector<double>& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    text += fmt::format("{}{}={}", i == 0 ? "" : " ", info.params[i].name, values[i]);
-  }
-  return text.empty() ? "none" : text;
-}
-
-std::string program_text(const ProgramImage& image) {
-  const ProgramInfo& info = image.info;
-  std::string text = info.name;
-  for (const ConstantInfo& constant : info.constants) {
-    text += fmt::format(" {}={}", constant.name, constant.value);
-  }
-  const auto& [low, high] = image.fingerprint;
-  return text + fmt::format(", fingerprint {:016x}{:016x}", low, high);
-}
-
-}  // namespace
-
 Status SyncSession::Impl::check_parts() const {
   if (options.plan == nullptr) return fail(ErrorKind::InvalidArgument, "no plan");
   if (plan().world() != transport.world()) {
@@ -102,9 +80,15 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
       {"the seed", std::to_string(options.seed)},
   };
   for (std::size_t i = 0; i < images.size(); ++i) {
-    facts.push_back({"program", program_text(*images[i])});
-    facts.push_back(
-        {"parameters of " + images[i]->info.name, values_text(images[i]->info, wanted[i])});
+    const ProgramInfo& info = images[i]->info;
+    std::string program = info.name, values;
+    for (const ConstantInfo& constant : info.constants)
+      program += fmt::format(" {}={}", constant.name, constant.value);
+    const auto& [low, high] = images[i]->fingerprint;
+    facts.push_back({"program", program + fmt::format(", fingerprint {:016x}{:016x}", low, high)});
+    for (std::size_t p = 0; p < wanted[i].size(); ++p)
+      values += fmt::format("{}{}={}", p == 0 ? "" : " ", info.params[p].name, wanted[i][p]);
+    facts.push_back({"parameters of " + info.name, values.empty() ? "none" : values});
   }
   for (const PlanTensor& tensor : plan().tensors) {
     const std::string codec = tensor.codec == kDense ? "f32" : std::to_string(tensor.codec);
@@ -143,10 +127,9 @@ Status SyncSession::Impl::open_compute() {
     host = open_cpu_device({.threads = options.threads});
     tensor_device = host.get();
   }
-  auto tasks = TRY(DeviceTasks::open(plan(), std::move(device),
-                                     {transport.world(), transport.rank(), options.seed,
-                                      has_tensors, &transport, memory->wire()}));
-  compute = std::move(tasks);
+  compute = TRY(DeviceTasks::open(plan(), std::move(device),
+                                  {transport.world(), transport.rank(), options.seed, has_tensors,
+                                   &transport, memory->wire()}));
   std::vector<bool> is_local;
   is_local.reserve(images.size());
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
@@ -196,16 +179,13 @@ Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& option
 Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
-    const auto own = impl_->values_with(codec, name, value);
-    CINCH_TRY(own);
+    const auto own = TRY(impl_->values_with(codec, name, value));
     // What carries the program's sums follows its parameters.
     const auto carrier = impl_->carrier_with(codec, name);
     if (carrier) {
-      auto values = impl_->values_with(*carrier, name, value);
-      CINCH_TRY(values);
-      impl_->asked[*carrier] = std::move(*values);
+      impl_->asked[*carrier] = TRY(impl_->values_with(*carrier, name, value));
     }
-    impl_->asked[codec] = *own;
+    impl_->asked[codec] = own;
     return Ok{};
   });
 }
@@ -328,26 +308,20 @@ Result<RestoreReport> SyncSession::restore_states(
   return guarded_use(impl_->in_use, [&] { return impl_->restore_states(saved); });
 }
 
-namespace {
-
-// Do both have the same elements at the same sites?
-bool has_same_sites(const std::vector<SavedSite>& a, const std::vector<SavedSite>& b) {
-  return std::ranges::equal(a, b, [](const SavedSite& x, const SavedSite& y) {
-    return std::tie(x.tensor, x.rows, x.cols, x.site, x.first, x.num_elems) ==
-           std::tie(y.tensor, y.rows, y.cols, y.site, y.first, y.num_elems);
-  });
-}
-
-}  // namespace
-
 Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_t> saved) {
   CINCH_TRY(check_between_steps());
   const auto checkpoint = TRY(read_checkpoint(saved));
   std::vector<SavedSite> own;
   CINCH_TRY(collect_states(plan(), every_site(), own));
+  // Do both have the same elements at the same sites?
+  const bool has_same_sites =
+      std::ranges::equal(checkpoint.sites, own, [](const SavedSite& x, const SavedSite& y) {
+        return std::tie(x.tensor, x.rows, x.cols, x.site, x.first, x.num_elems) ==
+               std::tie(y.tensor, y.rows, y.cols, y.site, y.first, y.num_elems);
+      });
   const bool is_own =
       checkpoint.plan == plan().name && checkpoint.world == transport.world() &&
-      checkpoint.rank == transport.rank() && has_same_sites(checkpoint.sites, own) &&
+      checkpoint.rank == transport.rank() && has_same_sites &&
       checkpoint.finished == finished_pieces(plan(), transport.rank(), states_follow());
   for (const SavedSite& site : checkpoint.sites) {
     if (std::ranges::find(plan().tensors, site.tensor, &PlanTensor::name) != plan().tensors.end()) {

@@ -155,7 +155,6 @@ struct SyncSession::Impl {
                            const StepOptions& wanted_options);
   /// Prepares parameters and sessions, before the first task.
   Status open_step();
-  Status share_parameters();
   Status apply_parameters();
   Result<StepOutcome> end_step(Status status);
   Status agree_on_end();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <iterator>
 #include <numeric>
 #include <ranges>
@@ -68,18 +67,14 @@ std::string_view SyncSession::Impl::in_step(std::string_view what) {
 }
 
 Status SyncSession::Impl::open_step() {
-  Status status = share_parameters();
-  return status ? compute->begin_step(step_number) : status;
-}
-
-// Only if there are parameters at all.
-Status SyncSession::Impl::share_parameters() {
-  if (shared.empty()) return Ok{};
-  auto next = shared.begin();
-  for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
-  const Status status =
-      exchange_now(transport, broadcast(shared), options.timeout, in_step("parameters of"));
-  return status ? apply_parameters() : status;
+  if (!shared.empty()) {
+    auto next = shared.begin();
+    for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
+    CINCH_TRY(
+        exchange_now(transport, broadcast(shared), options.timeout, in_step("parameters of")));
+    CINCH_TRY(apply_parameters());
+  }
+  return compute->begin_step(step_number);
 }
 
 Status SyncSession::Impl::apply_parameters() {
@@ -184,8 +179,7 @@ Status SyncSession::Impl::agree_on_end() {
   }
   if (!is_finite) records->note_non_finite();
   records->set_updates(tensors->digests().of_all());
-  Status status = exchange_now(transport, records->exchange(), options.timeout, in_step("end of"));
-  if (!status) return status;
+  CINCH_TRY(exchange_now(transport, records->exchange(), options.timeout, in_step("end of")));
   knows_end = true;
   if (records->is_any_asking_to_stop()) is_stopping = true;
   CINCH_TRY(records->check_steps());
@@ -211,9 +205,8 @@ Status SyncSession::Impl::settle_protocols() {
     // The rank has done both itself already.
     if (compute->protocols().outcome(piece).status == RankStatus::NonFinite) continue;
     compute->take_back(piece);
-    Status status = compute->fill_update(piece, RankTasks::Fill::NaN, *memory);
-    if (status) status = tensors->deliver(plan().pieces[piece].tensor);
-    if (!status) return status;
+    CINCH_TRY(compute->fill_update(piece, RankTasks::Fill::NaN, *memory));
+    CINCH_TRY(tensors->deliver(plan().pieces[piece].tensor));
   }
   return Ok{};
 }
@@ -239,17 +232,15 @@ Status SyncSession::Impl::settle_unused() {
   for (std::uint32_t tensor = 0; tensor < plan().tensors.size(); ++tensor) {
     if (records->is_used_anywhere(tensor)) continue;
     const ElementRange part = updated_part(plan().tensors[tensor], transport.rank());
-    Status status = Ok{};
-    for (std::uint32_t piece = 0; piece < plan().pieces.size() && status; ++piece) {
+    for (std::uint32_t piece = 0; piece < plan().pieces.size(); ++piece) {
       const Piece& of = plan().pieces[piece];
       if (of.tensor != tensor) continue;
       compute->take_back(piece);
       taken_back.push_back(piece);
       const bool is_own = of.first >= part.first && of.first < part.first + part.num_elems;
-      if (is_own) status = compute->fill_update(piece, RankTasks::Fill::Zero, *memory);
+      if (is_own) CINCH_TRY(compute->fill_update(piece, RankTasks::Fill::Zero, *memory));
     }
-    if (status) status = tensors->deliver(tensor);
-    if (!status) return status;
+    CINCH_TRY(tensors->deliver(tensor));
   }
   return Ok{};
 }
@@ -263,9 +254,8 @@ Status SyncSession::Impl::share_order() {
   common_order[count] = !is_in_parts                  ? 0
                         : runner->waits_for_tensors() ? kFewBundlesAhead
                                                       : kBundlesAhead;
-  Status status = exchange_now(transport, broadcast(common_order), options.timeout,
-                               in_step("order of tensors in"));
-  if (!status) return status;
+  CINCH_TRY(exchange_now(transport, broadcast(common_order), options.timeout,
+                         in_step("order of tensors in")));
   has_order = true;
   if (common_order[count] == 0) return Ok{};
   const std::vector<std::uint32_t> places(common_order.begin(), common_order.end() - 1);

@@ -50,14 +50,6 @@ RanksByWord differing(const RanksByWord& all) {
   return found;
 }
 
-std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  const std::span<const std::uint32_t> named(ranks.data(), std::min(ranks.size(), kNamed));
-  std::string text =
-      fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(named, ", "));
-  if (named.size() < ranks.size()) text += fmt::format(" and {} more", ranks.size() - kNamed);
-  return text;
-}
-
 // "fc1 on rank 2 and on ranks 0, 1, 3": the fewest ranks first.
 std::string describe(const std::string& tensor, const RanksByWord& found) {
   std::vector<std::vector<std::uint32_t>> sets;
@@ -65,7 +57,10 @@ std::string describe(const std::string& tensor, const RanksByWord& found) {
   std::ranges::sort(sets, {}, [](const auto& ranks) { return std::pair(ranks.size(), ranks[0]); });
   std::string text = tensor;
   for (std::size_t i = 0; i < std::min(sets.size(), kNamed); ++i) {
-    text += (i == 0 ? " on " : " and on ") + ranks_text(sets[i]);
+    const std::span<const std::uint32_t> named(sets[i].data(), std::min(sets[i].size(), kNamed));
+    text += fmt::format("{}{} {}", i == 0 ? " on " : " and on ",
+                        sets[i].size() == 1 ? "rank" : "ranks", fmt::join(named, ", "));
+    if (named.size() < sets[i].size()) text += fmt::format(" and {} more", sets[i].size() - kNamed);
   }
   return text;
 }
@@ -209,13 +204,6 @@ std::size_t first_difference(const Gathered& all, std::size_t world) {
   return kWords - 2;
 }
 
-std::string shown(const std::vector<CommonFact>& facts, std::size_t index) {
-  if (index >= facts.size()) return "nothing";
-  std::string text = facts[index].name + " " + facts[index].value;
-  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes - 3) + "...";
-  return text;
-}
-
 std::string describe(const std::map<std::string, std::vector<std::size_t>>& ranks_by_value) {
   std::string text = "ranks differ:";
   for (const auto& [value, ranks] : ranks_by_value) {
@@ -240,7 +228,10 @@ Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
   std::size_t rank = 1;
   while (rank < transport.world() && is_same(rank)) ++rank;
   if (rank >= transport.world()) return Ok{};
-  const std::string text = shown(facts, first_difference(all, transport.world()));
+  const std::size_t index = first_difference(all, transport.world());
+  std::string text = "nothing";
+  if (index < facts.size()) text = facts[index].name + " " + facts[index].value;
+  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes - 3) + "...";
   std::vector<std::uint8_t> padded(kShownBytes);
   std::ranges::copy(text, padded.begin());
   const auto values = TRY(gather(padded, transport, timeout));

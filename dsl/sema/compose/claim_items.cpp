@@ -34,10 +34,6 @@ const char* wanted_by(ClaimTakes takes) {
   return "";
 }
 
-std::uint32_t num_args_of(ClaimTakes takes) {
-  return takes == kNothing ? 0 : takes == ClaimTakes::Interval ? 2 : 1;
-}
-
 }  // namespace
 
 std::span<const ClaimInfo> all_claims() {
@@ -71,12 +67,6 @@ std::optional<HostExprId> ClaimItems::claimed_number(ast::ExprId id) {
   return value.host;
 }
 
-bool ClaimItems::holds_gradient(const Instance& instance, const Type& state) {
-  const HostExprId elements =
-      instance.rows ? pool().mul(instance.rows, instance.elements) : instance.elements;
-  return state.dtype == kF32 && prover_.proves_equal(sizes_.num_elems(state), elements);
-}
-
 bool ClaimItems::read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim) {
   const auto args = tree().list(call.args);
   const ClaimTakes takes = claim_info(claim.kind).takes;
@@ -86,8 +76,15 @@ bool ClaimItems::read_claim_args(const Instance& instance, const ast::Call& call
     if (takes == ClaimTakes::State) {
       const auto* name = std::get_if<ast::NameRef>(&tree()[arg.value].node);
       const auto at = name == nullptr ? instance.names.end() : instance.names.find(name->name.text);
-      if (at == instance.names.end() || at->second.kind != SymbolKind::State ||
-          !holds_gradient(instance, out_.info.states[at->second.index].type)) {
+      bool holds_gradient = at != instance.names.end() && at->second.kind == SymbolKind::State;
+      if (holds_gradient) {
+        const Type& state = out_.info.states[at->second.index].type;
+        const HostExprId elements =
+            instance.rows ? pool().mul(instance.rows, instance.elements) : instance.elements;
+        holds_gradient =
+            state.dtype == kF32 && prover_.proves_equal(sizes_.num_elems(state), elements);
+      }
+      if (!holds_gradient) {
         reporter_.report<DiagKind::BadClaim>(
             tree()[arg.value].span, std::string(claim_info(claim.kind).name), wanted_by(takes));
         return false;
@@ -151,9 +148,10 @@ void ClaimItems::elaborate_claim(Instance& instance, ast::ExprId id) {
         return !tree()[arg].label.text.empty();
       });
   const std::uint32_t given = call == nullptr ? 0 : call->args.count;
-  if (given != num_args_of(info->takes) || has_label) {
-    reporter_.report<DiagKind::BadClaim>(whole.span, std::string(info->name),
-                                         wanted_by(info->takes));
+  const ClaimTakes takes = info->takes;
+  const std::uint32_t num_args = takes == kNothing ? 0 : takes == ClaimTakes::Interval ? 2 : 1;
+  if (given != num_args || has_label) {
+    reporter_.report<DiagKind::BadClaim>(whole.span, std::string(info->name), wanted_by(takes));
     return;
   }
   const std::string text(env_->unit->source->text(whole.span));

@@ -105,16 +105,6 @@ void Instances::add_method(Instance& instance, const ast::Method& method) {
   }
 }
 
-void Instances::add_again(Instance& instance, Span span) {
-  if (instance.has_again) {
-    reporter_.report<DiagKind::DuplicateName>(span, "again")
-        .note(instance.again_span, "first here");
-    return;
-  }
-  instance.has_again = true;
-  instance.again_span = span;
-}
-
 void Instances::collect_items(Instance& instance) {
   for (ast::ItemId id : instance.tree().list(instance.spec->node->items)) {
     const ast::Item& item = instance.tree()[id];
@@ -126,7 +116,13 @@ void Instances::collect_items(Instance& instance) {
       }
       instance.wire_item = wire;
     } else if (std::holds_alternative<ast::Again>(item.node)) {
-      add_again(instance, item.span);
+      if (instance.has_again) {
+        reporter_.report<DiagKind::DuplicateName>(item.span, "again")
+            .note(instance.again_span, "first here");
+      } else {
+        instance.has_again = true;
+        instance.again_span = item.span;
+      }
     }
   }
 }

@@ -37,7 +37,6 @@ class Instances : Part {
 
  private:
   void add_method(Instance& instance, const ast::Method& method);
-  void add_again(Instance& instance, Span span);
   void collect_items(Instance& instance);
   void find_shape(Instance& instance);
   void check_items(Instance& instance);
@@ -92,7 +91,6 @@ class ClaimItems : Part {
  private:
   const ClaimInfo* find_claim(Span span, const std::string& name);
   std::optional<HostExprId> claimed_number(ast::ExprId id);
-  bool holds_gradient(const Instance& instance, const Type& state);
   bool read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim);
   void add_claim(Instance& instance, Claim claim);
   void inherit_claim(Instance& instance, const ast::Expr& claim, const ast::FieldRef& member);
@@ -140,9 +138,7 @@ class SetItems : Part {
   std::optional<InnerParam> search_param(Instance& inner, std::string_view name);
   Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
-  bool has_param(Instance& from, std::span<const ast::Name> path);
   Value given_value(const ast::SetItem& node, const std::optional<InnerParam>& target);
-  HostExprId set_value(const Value& value, DType dtype);
   void set_elements(Instance& instance, const ast::SetItem& node, const Value& value);
   void set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span);
   void require_set_value(const ast::SetItem& node, const ParamType& target, HostExprId value);

@@ -27,12 +27,6 @@ bool is_kept_whole(const Constant& number) {
   return number.value.as_int() >= -kMost && number.value.as_int() <= kMost;
 }
 
-std::optional<Constant> word_value(const std::vector<std::string>& words, std::string_view word) {
-  const auto at = std::ranges::find(words, word);
-  if (at == words.end()) return std::nullopt;
-  return Constant{HostValue::from_int(at - words.begin()), false, {}};
-}
-
 constexpr const char* kHandedOn = "the parameter that it is handed on to";
 
 std::string whole_text(const Constant& number) {
@@ -110,8 +104,8 @@ void Parameters::bind_params(Instance& instance) {
   const ast::Compressor& node = *instance.spec->node;
   for (std::uint32_t i = 0; i < node.params.count; ++i) {
     const ast::Param& param = instance.tree()[instance.tree().params.pool[node.params.first + i]];
-    if (!(param.type.has_value() &&
-          std::holds_alternative<ast::CompressorType>(instance.tree()[param.type].node)))
+    if (!param.type.has_value() ||
+        !std::holds_alternative<ast::CompressorType>(instance.tree()[param.type].node))
       bind_param(instance, param);
   }
 }
@@ -134,8 +128,9 @@ std::optional<Constant> Parameters::bound_value(Instance& instance, const ast::P
                                  : is_int(dtype)     ? "a whole number"
                                                      : "a number";
   if (!binding.word.empty()) {
-    const auto word = word_value(type.words, binding.word);
-    if (word) return word;
+    const auto word = std::ranges::find(type.words, binding.word);
+    if (word != type.words.end())
+      return Constant{HostValue::from_int(word - type.words.begin()), false, {}};
     return refuse("`" + binding.word + "`", takes);
   }
   if (is_bool(dtype)) {
@@ -233,7 +228,11 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   for (const NamedParam& name : named) {
     if (!take_named(name, param, type)) return fail();
   }
-  const SharedName shared = shared_name(instance, param);
+  // Parameters with equal names are one: those that a composition passes on, and in a carrier those
+  // that the program passes on.
+  SharedName shared{named.empty() ? nullptr : named.back().declared, ""};
+  const auto outer = instance.spec->outside.find(param.name.text);
+  if (is_carrier_ && outer != instance.spec->outside.end()) shared = {nullptr, outer->second};
   if (named_params_.contains(shared)) return share_param(instance, param, shared, type);
   const auto fixed = instance.spec->fixed.find(param.name.text);
   if (fixed != instance.spec->fixed.end()) {
@@ -275,17 +274,6 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   if (shared.first != nullptr || !shared.second.empty()) {
     named_params_[shared] = instance.names.at(param.name.text);
   }
-}
-
-// Parameters with equal names are one: those that a composition passes on, and in a carrier those
-// that the program passes on.
-Parameters::SharedName Parameters::shared_name(const Instance& instance,
-                                               const ast::Param& param) const {
-  const std::vector<NamedParam>& named = names_of(instance, param);
-  const auto& outside = instance.spec->outside;
-  const auto at = outside.find(param.name.text);
-  if (is_carrier_ && at != outside.end()) return {nullptr, at->second};
-  return {named.empty() ? nullptr : named.back().declared, ""};
 }
 
 const std::vector<NamedParam>& Parameters::names_of(const Instance& instance,

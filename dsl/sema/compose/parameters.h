@@ -38,7 +38,6 @@ class Parameters : Part {
   /// A composition's parameter, or the name from outside of a carrier's.
   using SharedName = std::pair<const ast::Param*, std::string>;
 
-  SharedName shared_name(const Instance& instance, const ast::Param& param) const;
   std::string open_name(const Instance& instance, const ast::Param& param) const;
   std::optional<rt::ParamRange> param_range(const ast::Param& param, DType type);
   bool check_range(const std::string& name, DType dtype, double value,

@@ -80,11 +80,6 @@ std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
   return found;
 }
 
-bool SetItems::has_param(Instance& from, std::span<const ast::Name> path) {
-  Instance* inner = find_inner(from, path);
-  return inner != nullptr && search_param(*inner, path.back().text).has_value();
-}
-
 Value SetItems::inner_param_value(const ast::FieldRef& node) {
   const std::vector<ast::Name> path = path_of(tree(), node);
   const Span span = node.field.span;
@@ -99,17 +94,6 @@ Value SetItems::inner_param_value(const ast::FieldRef& node) {
   if (reporter_.num_errors() != errors) return error_value(span);
   // A wrapper that is checked alone: this is a parameter of an unknown compressor.
   return host_value(sizes_.opaque_number(HostType::F64), span);
-}
-
-// Converts a value to a parameter of the type. Invalid if that is not possible.
-HostExprId SetItems::set_value(const Value& value, DType dtype) {
-  const bool is_truth = pool().type(value.host) == HostType::Bool;
-  if (is_truth != is_bool(dtype)) {
-    reporter_.report<DiagKind::BadType>(value.span, dtype_name(dtype), text_.describe(value));
-    return {};
-  }
-  const HostExprId number = is_float(dtype) ? as_quotient(value).host : value.host;
-  return pool().cast(number, host_type_of(dtype));
 }
 
 // The words of the parameter hide other names: `set inner.fit = if step > 9 { gamma } else { … }`.
@@ -134,7 +118,11 @@ Value SetItems::given_value(const ast::SetItem& node, const std::optional<InnerP
 
 void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const std::string& last = node.path.back().text;
-  const bool is_param = (last == "r" || last == "step") && has_param(instance, node.path);
+  bool is_param = last == "r" || last == "step";
+  if (is_param) {
+    Instance* inner = find_inner(instance, node.path);
+    is_param = inner != nullptr && search_param(*inner, last).has_value();
+  }
   const bool is_size = is_builtin_name(last) && !is_param;
   const std::size_t before = reporter_.num_errors();
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
@@ -168,7 +156,12 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   std::optional<ParamType> type;
   all_.names.with_environment(env, [&] { type = all_.params.declared_type(*target->param); });
   if (!type) return;
-  const HostExprId made = set_value(value, type->dtype);
+  if ((pool().type(value.host) == HostType::Bool) != is_bool(type->dtype)) {
+    reporter_.report<DiagKind::BadType>(value.span, dtype_name(type->dtype), text_.describe(value));
+    return;
+  }
+  const HostExprId number = is_float(type->dtype) ? as_quotient(value).host : value.host;
+  const HostExprId made = pool().cast(number, host_type_of(type->dtype));
   if (!made) return;
   require_set_value(node, *type, made);
   symbol.kind = SymbolKind::Param;
@@ -289,10 +282,6 @@ const ast::Name* name_in(const ast::Module& tree, ast::ExprId id) {
   return name == nullptr ? nullptr : &name->name;
 }
 
-bool has_word(const ast::EnumType& words, std::string_view text) {
-  return std::ranges::any_of(words.names, [&](const ast::Name& word) { return word.text == text; });
-}
-
 }  // namespace
 
 // The word is visible wherever the compressor's names are. Its value is its number.
@@ -375,9 +364,10 @@ Value ParamWords::ambiguous_word(const ast::Name& name) {
   for (ast::ParamId param : tree.list(env_->instance->spec->node->params)) {
     const ast::TypeId type = tree[param].type;
     const auto* words = type ? std::get_if<ast::EnumType>(&tree[type].node) : nullptr;
-    if (words != nullptr && has_word(*words, name.text)) {
+    if (words == nullptr) continue;
+    const auto is_meant = [&](const ast::Name& word) { return word.text == name.text; };
+    if (std::ranges::any_of(words->names, is_meant))
       owners.push_back("`" + tree[param].name.text + "`");
-    }
   }
   reporter_.report<DiagKind::AmbiguousWord>(name.span, name.text,
                                             fmt::format("{}", fmt::join(owners, ", ")));

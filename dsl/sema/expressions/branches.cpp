@@ -1,5 +1,4 @@
 // `if`: computed on the host, decided at compile time, or chosen on the device.
-#include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/expressions/expressions.h"

@@ -44,7 +44,13 @@ Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span)
   const auto args = tree().list(node.args);
   const bool is_labelled = std::any_of(args.begin(), args.end(), has_label);
   if (is_scalar && !(is_reduction_too && is_labelled)) {
-    return call_scalar(node, *scalar_function, name, span);
+    const auto arity = static_cast<std::size_t>(scalar_op_info(*scalar_function).arity);
+    const CallArgs sorted = all_.arguments.sort_args(node, name.text, span, {}, arity, arity);
+    if (sorted.is_bad) return error_value(span);
+    std::vector<Value> values;
+    values.reserve(sorted.positional.size());
+    for (ast::ExprId id : sorted.positional) values.push_back(all_.exprs.expr(id));
+    return all_.scalars.scalar_op(*scalar_function, std::move(values), span, name.text);
   }
   if (named && *named != BuiltinId::matmul) return call_builtin(node, *named, name, span);
   const std::size_t errors = reporter_.num_errors();
@@ -77,16 +83,6 @@ Value Calls::call_decl(const DeclRef& decl, const ast::Call& node, const ast::Na
     return all_.externs.call_extern(decl, *fn, node, span);
   reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a function");
   return error_value(span);
-}
-
-Value Calls::call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span) {
-  const auto arity = static_cast<std::size_t>(scalar_op_info(op).arity);
-  const CallArgs args = all_.arguments.sort_args(node, name.text, span, {}, arity, arity);
-  if (args.is_bad) return error_value(span);
-  std::vector<Value> values;
-  values.reserve(args.positional.size());
-  for (ast::ExprId id : args.positional) values.push_back(all_.exprs.expr(id));
-  return all_.scalars.scalar_op(op, std::move(values), span, name.text);
 }
 
 // Calls of inner.encode(x), inner.decode(w), inner.finish(sum) and file.function(x).

@@ -20,7 +20,6 @@ class Calls : Part {
  private:
   Value call_named(const ast::Call& node, const ast::Name& name, Span span);
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
-  Value call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span);
   Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
   Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
 };

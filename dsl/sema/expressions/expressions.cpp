@@ -209,19 +209,14 @@ Value Expressions::block(ast::BlockId id) {
   if (!all_.growth.may_go_on(tree()[id].span)) return error_value(tree()[id].span);
   const GrowthLimits::Level level(all_.growth);
   env_->scopes.emplace_back();
-  const Value value = block_in_scope(id);
-  env_->scopes.pop_back();
-  return value;
-}
-
-Value Expressions::block_in_scope(ast::BlockId id) {
   const ast::Block& node = tree()[id];
   for (ast::StmtId stmt : tree().list(node.stmts)) all_.statements.statement(stmt);
-  if (node.value.has_value()) return expr(node.value);
-  Value unit;
-  unit.kind = ValueKind::Unit;
-  unit.span = node.span;
-  return unit;
+  Value value;
+  value.kind = ValueKind::Unit;
+  value.span = node.span;
+  if (node.value.has_value()) value = expr(node.value);
+  env_->scopes.pop_back();
+  return value;
 }
 
 Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,

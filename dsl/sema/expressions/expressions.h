@@ -61,7 +61,6 @@ class Expressions : Part {
   Value tuple(const ast::Tuple& node, Span span);
   Value table_of_rows(Value table, const std::vector<Value>& rows);
   Value array_literal(const ast::ArrayLiteral& node, Span span);
-  Value block_in_scope(ast::BlockId id);
   Value if_expr(const ast::If& node, Span span);
   std::optional<bool> decided_condition(const Value& chosen_by);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
@@ -93,11 +92,9 @@ class Statements : Part {
   void assertion(const ast::Assert& node, Span span);
   void report_not_mutable(const ast::Name& name, const Symbol& symbol);
   const Symbol* assignable(const ast::Assign& node);
-  bool is_in_condition(const Symbol& symbol) const;
   void assign(const ast::Assign& node, Span span);
   IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                           Span span);
-  Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
   Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
   void report_repeats(const ast::Assign& node, Span span);
   void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);

@@ -10,17 +10,6 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-// "(f32, u8) -> f32".
-std::string types_text(const rt::ExternRequest& request) {
-  std::string text;
-  for (const DType type : request.params) text += (text.empty() ? "" : ", ") + dtype_name(type);
-  return "(" + text + ") -> " + dtype_name(request.result);
-}
-
-}  // namespace
-
 std::optional<DType> ExternFunctions::extern_type(ast::TypeId id) {
   const std::size_t errors = reporter_.num_errors();
   const auto type = all_.written_types.dtype_of(id);
@@ -110,7 +99,11 @@ const rt::ExternInfo* ExternFunctions::find_extern(const DeclRef& decl) {
   add_headers(reply);
   if (reply.outcome != rt::ExternOutcome::Found) {
     if (reply.outcome == rt::ExternOutcome::Mismatch) {
-      reply.notes.insert(reply.notes.begin(), {"wanted is " + types_text(request), {}, 0, 0});
+      std::string params;
+      for (const DType type : request.params)
+        params += (params.empty() ? "" : ", ") + dtype_name(type);
+      const std::string wanted = "wanted is (" + params + ") -> " + dtype_name(request.result);
+      reply.notes.insert(reply.notes.begin(), {wanted, {}, 0, 0});
     }
     report_extern(fn, reply);
     return nullptr;

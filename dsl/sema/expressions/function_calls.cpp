@@ -202,16 +202,6 @@ Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::
   return result;
 }
 
-namespace {
-
-// The name, if a size in a type is a plain name, or nullptr.
-const ast::Name* plain_name(const ast::Module& tree, ast::ExprId id) {
-  const auto* name = std::get_if<ast::NameRef>(&tree[id].node);
-  return name == nullptr ? nullptr : &name->name;
-}
-
-}  // namespace
-
 // Binds sizes that are plain names and no constants. A size that is bound already must be the same.
 bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
   const Type shape = types_.value_type(arg);
@@ -219,8 +209,9 @@ bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg
   const auto dims = tree().list(type.dims);
   if (dims.size() != shape.rank) return false;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const ast::Name* name = plain_name(tree(), dims[i]);
-    if (name == nullptr || env_->unit->names.contains(name->text)) continue;
+    const auto* ref = std::get_if<ast::NameRef>(&tree()[dims[i]].node);
+    if (ref == nullptr || env_->unit->names.contains(ref->name.text)) continue;
+    const ast::Name* name = &ref->name;
     if (is_reserved_name(name->text)) {
       reporter_.report<DiagKind::BuiltinNameTaken>(name->span, name->text)
           .note("a size in the signature of a fn has a name of its own");

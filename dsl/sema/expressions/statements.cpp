@@ -227,18 +227,15 @@ const Symbol* Statements::assignable(const ast::Assign& node) {
     reporter_.report<DiagKind::NotInLambda>(name.span, "an assignment to `" + name.text + "`");
     return nullptr;
   }
-  if (is_in_condition(*symbol)) {
+  // The condition of a loop may not change variables outside of itself: the loop's body would not
+  // see the change.
+  const bool is_outside = condition_vars_ && (symbol->kind == SymbolKind::State ||
+                                              symbol->value.var.index() < *condition_vars_);
+  if (is_outside) {
     reporter_.report<DiagKind::AssignInCondition>(name.span, name.text);
     return nullptr;
   }
   return symbol;
-}
-
-// The condition of a loop may not change variables outside of itself: the loop's body would not see
-// the change.
-bool Statements::is_in_condition(const Symbol& symbol) const {
-  if (!condition_vars_) return false;
-  return symbol.kind == SymbolKind::State || symbol.value.var.index() < *condition_vars_;
 }
 
 void Statements::assign(const ast::Assign& node, Span span) {
@@ -266,8 +263,11 @@ void Statements::assign(const ast::Assign& node, Span span) {
 // Returns what is known of the new value.
 IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                                     Span span) {
-  const Value given = all_.exprs.expr(node.value);
-  const Value whole = node.is_update ? updated(node, symbol, given, span) : given;
+  Value whole = all_.exprs.expr(node.value);
+  if (node.is_update && !whole.is_error()) {
+    const Value before = all_.names.symbol_value(symbol, node.target);
+    whole = before.is_error() ? before : update(node.op, before, whole, span);
+  }
   const Value value = conversions_.fit_to(whole, type, node.target.text, span);
   const bool is_state = symbol.kind == SymbolKind::State;
   if (value.is_error()) {
@@ -282,14 +282,6 @@ IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbo
   made.expr = value.expr;
   build_.push(std::move(made));
   return value.facts;
-}
-
-// The value that `x += e` stores.
-Value Statements::updated(const ast::Assign& node, const Symbol& symbol, const Value& value,
-                          Span span) {
-  if (value.is_error()) return value;
-  const Value before = all_.names.symbol_value(symbol, node.target);
-  return before.is_error() ? before : update(node.op, before, value, span);
 }
 
 // If bits of a narrow integer are combined with others of its type, the result stays within the

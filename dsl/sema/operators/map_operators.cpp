@@ -156,11 +156,6 @@ namespace {
 constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x2000;
 constexpr std::uint32_t kStreams = 0x80000000u;
 
-std::uint32_t first_site(BodyKind body) {
-  if (body == BodyKind::Finish) return kFinishSites;
-  return body == BodyKind::StateInit ? kInitSites : 0;
-}
-
 }  // namespace
 
 void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
@@ -198,7 +193,11 @@ void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
                                         "draws in one compressor");
   }
   const std::uint32_t number = instance == nullptr ? 0 : instance->number;
-  const std::uint32_t first = is_early ? 0 : is_owners ? kOwnerSites : first_site(mode_.body);
+  const std::uint32_t first = is_early                            ? 0
+                              : is_owners                         ? kOwnerSites
+                              : mode_.body == BodyKind::Finish    ? kFinishSites
+                              : mode_.body == BodyKind::StateInit ? kInitSites
+                                                                  : 0;
   made.site = (number << 16) + first + next++;
   if (counts_shared) made.index = env_->method;
 }

@@ -298,10 +298,9 @@ Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Spa
   if (!type) return error_value(span);
   const auto shape = all_.shapes.broadcast(args, span, name);
   if (!shape) return error_value(span);
-  const bool keeps_exactness = scalar_op_info(op).result == ScalarResult::Same &&
-                               scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
-                               op != ScalarOp::divide_or_zero;
-  bool is_exact = keeps_exactness;
+  bool is_exact = scalar_op_info(op).result == ScalarResult::Same &&
+                  scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
+                  op != ScalarOp::divide_or_zero;
   for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i) {
     is_exact &=
         !types_.own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);

@@ -52,14 +52,6 @@ std::vector<IndexFactTracker::Assumption> IndexFactTracker::assume(const Variabl
   return made;
 }
 
-// Is the variable free of repeats at the end of the body, too, by assumptions that hold?
-bool IndexFactTracker::is_kept(const Assumption& made, const Outcome& outcome,
-                               const IndexFacts& before) {
-  const IndexFacts& after = variable_facts_[made.var];
-  return (after.unique || !before.unique) && (after.unique_in_rows || !before.unique_in_rows) &&
-         (after.assumed & outcome.own & ~outcome.kept) == 0;
-}
-
 IndexFactTracker::Outcome IndexFactTracker::outcome_of(const std::vector<Assumption>& made,
                                                        const VariableFacts& before) {
   Outcome result;
@@ -68,8 +60,12 @@ IndexFactTracker::Outcome IndexFactTracker::outcome_of(const std::vector<Assumpt
   for (std::uint64_t last = 0; last != result.kept;) {
     last = result.kept;
     for (const Assumption& one : made) {
-      const bool is_open = (result.kept & one.bit) != 0;
-      if (is_open && !is_kept(one, result, before.at(one.var))) result.kept &= ~one.bit;
+      if ((result.kept & one.bit) == 0) continue;
+      const IndexFacts &was = before.at(one.var), &is = variable_facts_[one.var];
+      const bool is_kept = (is.unique || !was.unique) &&
+                           (is.unique_in_rows || !was.unique_in_rows) &&
+                           (is.assumed & result.own & ~result.kept) == 0;
+      if (!is_kept) result.kept &= ~one.bit;
     }
   }
   for (const Assumption& one : made) {

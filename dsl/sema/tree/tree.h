@@ -186,7 +186,6 @@ class IndexFactTracker : Part {
   };
 
   std::vector<Assumption> assume(const VariableFacts& before);
-  bool is_kept(const Assumption& made, const Outcome& outcome, const IndexFacts& before);
   Outcome outcome_of(const std::vector<Assumption>& made, const VariableFacts& before);
   void settle(const Outcome& outcome);
 

@@ -123,7 +123,6 @@ class ExactNumbers : Part {
   Value exact_as_float(const Value& value);
   Value shift_count(const Value& count, DType type);
   Value named_quotient(const Value& value, Value read);
-  Value as_natural(const Value& value, DType type);
 };
 
 }  // namespace cinch::sema

@@ -2,7 +2,7 @@
 #include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "dsl/sema/elaboration/elaboration.h"
 
@@ -11,12 +11,6 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 namespace {
-
-std::uint64_t f64_bits(double value) {
-  std::uint64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 bool is_wide_float(DType type) {
   return type == kF32 || type == kF64;
@@ -31,7 +25,8 @@ Value Conversions::literal(HostExprId constant, DType to, Span span) {
     // Rounds only once: f64 does not hold every integer that f32 rounds.
     const float single = value.type == HostType::Int ? static_cast<float>(value.as_int())
                                                      : static_cast<float>(value.to_double());
-    expr.bits = f64_bits(to == kF64 ? value.to_double() : static_cast<double>(single));
+    expr.bits =
+        std::bit_cast<std::uint64_t>(to == kF64 ? value.to_double() : static_cast<double>(single));
   } else {
     expr.bits = value.type == HostType::Bool || value.type == HostType::Int
                     ? value.bits

@@ -321,17 +321,14 @@ Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
   const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
   const Value mask = is_on_bits ? as_mask(value, type) : value;
-  return works_on_low_bits(op) || is_equality ? as_low_bits(mask, type) : as_natural(mask, type);
-}
-
-// A computed exact number in this type. In an unsigned type a negative number becomes 0.
-Value ExactNumbers::as_natural(const Value& value, DType type) {
-  const bool is_signed = value.is_typed() && value.is_exact && is_signed_int(value.type.dtype);
-  if (!is_signed || !is_unsigned_int(type) || holds_shift(value)) return value;
-  const bool is_every = std::ranges::all_of(value.chosen, [&](HostExprId number) {
+  if (works_on_low_bits(op) || is_equality) return as_low_bits(mask, type);
+  // A computed exact number in this type. In an unsigned type a negative number becomes 0.
+  const bool is_signed = mask.is_typed() && mask.is_exact && is_signed_int(mask.type.dtype);
+  if (!is_signed || !is_unsigned_int(type) || holds_shift(mask)) return mask;
+  const bool is_every = std::ranges::all_of(mask.chosen, [&](HostExprId number) {
     return fits(pool().const_value(number).as_int(), type);
   });
-  return is_every ? conversions_.convert(conversions_.materialize(value), type, value.span) : value;
+  return is_every ? conversions_.convert(conversions_.materialize(mask), type, mask.span) : mask;
 }
 
 }  // namespace cinch::sema

@@ -125,7 +125,6 @@ class BodyPrinter : protected TokenWriter {
   void print(const ast::Bitcast& node);
   void print(const ast::Index& node);
   void index_list(ast::IdRange<ast::ExprId> indices);
-  bool is_number(ast::ExprId id) const;
   void print(const ast::Range& node);
   void print(const ast::Unary& node);
   // Operators of one precedence break together, each at the end of its line.

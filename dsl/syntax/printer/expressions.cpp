@@ -147,16 +147,12 @@ void BodyPrinter::print(const ast::Lambda& node) {
   expr(node.body);
 }
 
-// A table of numbers takes few lines, not one for each number.
-bool BodyPrinter::is_number(ast::ExprId id) const {
-  const auto* sign = std::get_if<ast::Unary>(&m_[id].node);
-  return std::holds_alternative<ast::Literal>(m_[sign != nullptr ? sign->operand : id].node);
-}
-
 void BodyPrinter::print(const ast::ArrayLiteral& node) {
   const auto elements = m_.list(node.elements);
-  const bool is_table =
-      std::all_of(elements.begin(), elements.end(), [&](ast::ExprId id) { return is_number(id); });
+  const bool is_table = std::all_of(elements.begin(), elements.end(), [&](ast::ExprId id) {
+    const auto* sign = std::get_if<ast::Unary>(&m_[id].node);
+    return std::holds_alternative<ast::Literal>(m_[sign != nullptr ? sign->operand : id].node);
+  });
   const auto print = [&](ast::ExprId id) { expr(id); };
   group([&] {
     brackets("[", LayoutOp::SoftLine, "]", [&] {

@@ -50,17 +50,14 @@ CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, s
   return rt::PolicyTensor{given.name, {given.shape, given.shape + given.num_dims}};
 }
 
-cinch_policy::Program program_of(const rt::PolicyCodec& codec) {
-  cinch_policy::Program program{codec.program, {}, {}};
-  for (const auto& [name, value] : codec.values) {
-    program.texts.emplace_back(name).append("=").append(value);
-  }
-  return program;
-}
-
 std::unique_ptr<cinch_policy> policy_of(const rt::PolicyResult& result, std::size_t num_tensors) {
   auto made = std::make_unique<cinch_policy>();
-  for (const rt::PolicyCodec& codec : result.codecs) made->programs.push_back(program_of(codec));
+  for (const rt::PolicyCodec& codec : result.codecs) {
+    cinch_policy::Program& program = made->programs.emplace_back();
+    program.name = codec.program;
+    for (const auto& [name, value] : codec.values)
+      program.texts.emplace_back(name).append("=").append(value);
+  }
   for (cinch_policy::Program& program : made->programs) {
     for (const std::string& text : program.texts) program.bindings.push_back(text.c_str());
   }
@@ -87,9 +84,8 @@ CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::siz
     named.push_back(std::move(*tensor));
   }
   const auto parsed =
-      rules == nullptr ? rt::Result<rt::Policy>(rt::usual_policy()) : rt::parse_policy(rules);
-  if (!parsed) return fail(parsed.error());
-  *policy = policy_of(rt::apply_policy(*parsed, named), num_tensors).release();
+      TRY(rules == nullptr ? rt::Result<rt::Policy>(rt::usual_policy()) : rt::parse_policy(rules));
+  *policy = policy_of(rt::apply_policy(parsed, named), num_tensors).release();
   return rt::Ok{};
 }
 
@@ -185,8 +181,7 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   if (count > 0 || options.plain == nullptr) return programs;
   std::unique_lock<std::mutex> turn;
   if (made.turns != nullptr) turn = std::unique_lock(*made.turns);
-  auto plain = TRY(load_on_gpu(*options.plain, options.device_number));
-  made.plain = std::move(plain);
+  made.plain = TRY(load_on_gpu(*options.plain, options.device_number));
   return programs;
 }
 
@@ -222,18 +217,6 @@ namespace {
 
 using Samples = std::vector<rt::ConstTensorView>;
 
-// Random samples for the request's tensors, in `memory`. Their distribution affects only the
-// measurements.
-Samples make_samples(const rt::PlanRequest& request, std::vector<std::vector<float>>& memory) {
-  std::minstd_rand random(1);
-  std::normal_distribution<float> normal;
-  for (const rt::PlanTensor& tensor : request.tensors) {
-    auto& values = memory.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
-    std::ranges::generate(values, [&] { return normal(random); });
-  }
-  return {memory.begin(), memory.end()};
-}
-
 CallResult<Samples> read_samples(const cinch_tensor* given, const rt::PlanRequest& request,
                                  const std::vector<std::size_t>& places) {
   Samples samples;
@@ -257,10 +240,16 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   rt::AutoPlanInputs inputs;
   std::vector<std::vector<float>> memory;
   if (options.samples == nullptr) {
-    inputs.gradients = make_samples(request, memory);
+    // Their distribution affects only the measurements.
+    std::minstd_rand random(1);
+    std::normal_distribution<float> normal;
+    for (const rt::PlanTensor& tensor : request.tensors) {
+      auto& values = memory.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
+      std::ranges::generate(values, [&] { return normal(random); });
+    }
+    inputs.gradients = {memory.begin(), memory.end()};
   } else {
-    auto samples = TRY(read_samples(options.samples, request, given));
-    inputs.gradients = std::move(samples);
+    inputs.gradients = TRY(read_samples(options.samples, request, given));
   }
   if (options.piece_bytes > 0) inputs.space.piece_bytes = {options.piece_bytes};
   if (request.lengths != rt::LengthPolicy::Auto) inputs.space.lengths = {request.lengths};
@@ -271,9 +260,7 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   if (inputs.session.threads == 0) {
     inputs.session.threads = std::max(1U, std::thread::hardware_concurrency());
   }
-  auto chosen = rt::choose_auto_plan(inputs, transport);
-  if (!chosen) return fail(chosen.error());
-  return std::move(*chosen);
+  return TRY(rt::choose_auto_plan(inputs, transport));
 }
 
 }  // namespace cinch::c_api

@@ -114,17 +114,6 @@ CallStatus add_carriers(const OpenArguments& with, rt::PlanRequest& request,
   return rt::Ok{};
 }
 
-// The options without a plan.
-rt::SyncOptions session_options(const cinch_sync_options& options, const RankPrograms& programs) {
-  rt::SyncOptions session;
-  session.programs = programs.on_cpu;
-  session.device = programs.device;
-  session.threads = options.threads;
-  session.seed = options.seed;
-  if (options.timeout_ms > 0) session.timeout = std::chrono::milliseconds(options.timeout_ms);
-  return session;
-}
-
 CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transport,
                                                   const OpenArguments& with) {
   auto made = std::make_unique<cinch_sync>();
@@ -134,43 +123,31 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   auto programs = TRY(rank_programs(with.programs, with.num_programs, with.options));
   auto request = plan_request(with.options, over.world(), programs);
   CINCH_TRY(request);
-  auto tensors = TRY(
+  request->tensors = TRY(
       plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given));
-  request->tensors = std::move(tensors);
   if (request->plan.empty()) request->plan = rt::usual_plan(*request);
   CINCH_TRY(add_carriers(with, *request, programs));
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
-  rt::SyncOptions options = session_options(with.options, programs);
+  rt::SyncOptions options;
+  options.programs = programs.on_cpu;
+  options.device = programs.device;
+  options.threads = with.options.threads;
+  options.seed = with.options.seed;
+  if (with.options.timeout_ms > 0)
+    options.timeout = std::chrono::milliseconds(with.options.timeout_ms);
   if (request->plan == "auto") {
-    auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
-    CINCH_TRY(chosen);
-    if (const auto& choice = chosen->choice) made->choice = choice->reason;
-    request = std::move(chosen->request);
+    auto chosen = TRY(choose_plan(with.options, std::move(*request), made->given, options, over));
+    if (const auto& choice = chosen.choice) made->choice = choice->reason;
+    request = std::move(chosen.request);
   }
   request->rank = over.rank();
-  auto plan = rt::build_plan(*request);
-  if (!plan) return fail(plan.error());
-  made->plan = rt::print_plan(*plan, over.rank());
-  options.plan = std::make_shared<const rt::Plan>(std::move(*plan));
-  auto session = rt::SyncSession::open(options, over);
-  if (!session) return fail(session.error());
-  made->session = std::move(*session);
+  auto plan = TRY(rt::build_plan(*request));
+  made->plan = rt::print_plan(plan, over.rank());
+  options.plan = std::make_shared<const rt::Plan>(std::move(plan));
+  made->session = TRY(rt::SyncSession::open(options, over));
   return made;
-}
-
-// A rank that cannot open tells the others, which would otherwise wait for it.
-CallStatus open_or_abandon(cinch_transport* transport, const OpenArguments& with,
-                           cinch_sync** sync) {
-  auto made = open_sync(*transport, with);
-  if (!made) {
-    const CallError& error = made.error();
-    transport->parts->transport->abandon({rt::ErrorKind::InvalidArgument, error.message});
-    return tl::unexpected<CallError>(error);
-  }
-  *sync = made->release();
-  return rt::Ok{};
 }
 
 CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
@@ -207,12 +184,6 @@ CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* grad
   return done(sync.session->step(sync.gradients, sync.updates, number));
 }
 
-CallStatus save_states(cinch_sync& sync, void* data, std::size_t* size) {
-  const auto bytes = sync.session->save_states();
-  if (!bytes) return fail(bytes.error());
-  return copy_out(*bytes, "states", data, size);
-}
-
 CallStatus load_states(cinch_sync& sync, const void* const* data, const std::size_t* sizes,
                        std::size_t num_ranks, cinch_sync_restored* restored) {
   if (num_ranks > 0 && (data == nullptr || sizes == nullptr)) {
@@ -225,9 +196,8 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
     if (bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a rank's data is null");
     saved.emplace_back(bytes, bytes + sizes[rank]);
   }
-  const auto report = sync.session->restore_states(saved);
-  if (!report) return fail(report.error());
-  return tell_restored(sync, *report, restored);
+  const auto report = TRY(sync.session->restore_states(saved));
+  return tell_restored(sync, report, restored);
 }
 
 }  // namespace
@@ -246,13 +216,20 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
     }
     OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
     if (options != nullptr) {
-      const auto given =
-          TRY(read_struct(options, offsetof(cinch_sync_options, samples), "options"));
-      with.options = given;
+      with.options = TRY(read_struct(options, offsetof(cinch_sync_options, samples), "options"));
     }
     return use_alone(transport->parts->in_use, [&]() -> CallStatus {
-      if (transport->parts->stepping == nullptr) return open_or_abandon(transport, with, sync);
-      return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+      if (transport->parts->stepping != nullptr)
+        return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+      auto made = open_sync(*transport, with);
+      if (!made) {
+        const CallError& error_of_open = made.error();
+        transport->parts->transport->abandon(
+            {rt::ErrorKind::InvalidArgument, error_of_open.message});
+        return tl::unexpected<CallError>(error_of_open);
+      }
+      *sync = made->release();
+      return rt::Ok{};
     });
   });
 }
@@ -298,7 +275,9 @@ const char* cinch_sync_choice(const cinch_sync* sync) {
 
 cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
                                     cinch_error* error) {
-  return guarded_on(sync, error, [&](cinch_sync& of) { return save_states(of, data, size); });
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    return copy_out(TRY(of.session->save_states()), "states", data, size);
+  });
 }
 
 cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data, const size_t* sizes,

@@ -18,39 +18,21 @@ std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
   return {static_cast<const std::uint8_t*>(data), size};
 }
 
-CallStatus load_own(cinch_sync& sync, const void* data, std::size_t size,
-                    cinch_sync_restored* restored) {
-  CINCH_TRY(check_data(data, size));
-  CINCH_TRY(check_restored(restored));
-  const auto report = sync.session->restore_own_states(bytes_at(data, size));
-  if (!report) return fail(report.error());
-  return tell_restored(sync, *report, restored);
-}
-
-CallStatus reset(cinch_sync& sync, std::size_t tensor) {
-  if (tensor >= sync.plan_tensors.size()) {
-    return tl::unexpected<CallError>(no_tensor(tensor, sync.plan_tensors.size()));
-  }
-  return done(sync.session->reset_states(sync.plan_tensors[tensor]));
-}
-
 CallStatus count(cinch_sync& sync, std::size_t* to) {
   if (to == nullptr) return fail(CINCH_INVALID_ARGUMENT, "count is null");
-  const auto arrays = sync.session->state_arrays();
-  if (!arrays) return fail(arrays.error());
-  *to = arrays->size();
+  const auto arrays = TRY(sync.session->state_arrays());
+  *to = arrays.size();
   return rt::Ok{};
 }
 
 CallStatus get(cinch_sync& sync, std::size_t place, cinch_sync_state* state, void* data,
                std::size_t* size) {
-  auto arrays = sync.session->state_arrays();
-  if (!arrays) return fail(arrays.error());
-  if (place >= arrays->size()) {
+  auto arrays = TRY(sync.session->state_arrays());
+  if (place >= arrays.size()) {
     return fail(CINCH_OUT_OF_RANGE,
-                "state " + std::to_string(place) + " of " + std::to_string(arrays->size()));
+                "state " + std::to_string(place) + " of " + std::to_string(arrays.size()));
   }
-  sync.shown_state = std::move((*arrays)[place]);
+  sync.shown_state = std::move(arrays[place]);
   const rt::StateArray& shown = sync.shown_state;
   const cinch_sync_state told{
       sizeof told,         sync.given[shown.tensor], static_cast<cinch_site>(shown.site),
@@ -60,17 +42,11 @@ CallStatus get(cinch_sync& sync, std::size_t place, cinch_sync_state* state, voi
   return size == nullptr ? rt::Ok{} : copy_out(shown.bytes, "the state", data, size);
 }
 
-CallStatus set(cinch_sync& sync, std::size_t place, const void* data, std::size_t size) {
-  CINCH_TRY(check_data(data, size));
-  return done(sync.session->set_state_array(place, bytes_at(data, size)));
-}
-
 }  // namespace
 
 CallStatus check_restored(const cinch_sync_restored* restored) {
   if (restored == nullptr) return rt::Ok{};
-  const auto given = read_struct(restored, sizeof(std::size_t), "restored");
-  CINCH_TRY(given);
+  CINCH_TRY(read_struct(restored, sizeof(std::size_t), "restored"));
   return rt::Ok{};
 }
 
@@ -95,12 +71,20 @@ cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size
 
 cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data, size_t size,
                                            cinch_sync_restored* restored, cinch_error* error) {
-  return guarded_on(sync, error,
-                    [&](cinch_sync& of) { return load_own(of, data, size, restored); });
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    CINCH_TRY(check_data(data, size));
+    if (restored != nullptr) CINCH_TRY(read_struct(restored, sizeof(std::size_t), "restored"));
+    const auto report = TRY(of.session->restore_own_states(bytes_at(data, size)));
+    return tell_restored(of, report, restored);
+  });
 }
 
 cinch_status cinch_sync_states_reset(cinch_sync* sync, size_t tensor, cinch_error* error) {
-  return guarded_on(sync, error, [&](cinch_sync& of) { return reset(of, tensor); });
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    if (tensor >= of.plan_tensors.size())
+      return tl::unexpected<CallError>(no_tensor(tensor, of.plan_tensors.size()));
+    return done(of.session->reset_states(of.plan_tensors[tensor]));
+  });
 }
 
 cinch_status cinch_sync_states_count(cinch_sync* sync, size_t* to, cinch_error* error) {
@@ -114,7 +98,10 @@ cinch_status cinch_sync_states_get(cinch_sync* sync, size_t place, cinch_sync_st
 
 cinch_status cinch_sync_states_set(cinch_sync* sync, size_t place, const void* data, size_t size,
                                    cinch_error* error) {
-  return guarded_on(sync, error, [&](cinch_sync& of) { return set(of, place, data, size); });
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    CINCH_TRY(check_data(data, size));
+    return done(of.session->set_state_array(place, bytes_at(data, size)));
+  });
 }
 
 // Steps in parts, of the C API, and what steps took.
@@ -157,12 +144,11 @@ CallStatus make_ready(cinch_sync& sync, std::size_t tensor, const cinch_tensor* 
 
 CallStatus finish_step(cinch_sync& sync, cinch_step_outcome* outcome) {
   if (outcome != nullptr) {
-    const auto given = read_struct(outcome, sizeof(std::size_t), "outcome");
-    CINCH_TRY(given);
+    CINCH_TRY(read_struct(outcome, sizeof(std::size_t), "outcome"));
   }
   const auto ended = sync.session->finish_step();
   if (!sync.session->is_in_step()) sync.transport->stepping = nullptr;
-  if (!ended) return fail(ended.error());
+  CINCH_TRY(ended);
   if (outcome == nullptr) return rt::Ok{};
   const cinch_step_outcome told{sizeof told, ended->is_skipped ? 1 : 0};
   return write_struct(told, outcome, "outcome");
@@ -170,7 +156,7 @@ CallStatus finish_step(cinch_sync& sync, cinch_step_outcome* outcome) {
 
 CallStatus give_text(const rt::Result<std::string>& text, const char* name, void* data,
                      std::size_t* size) {
-  if (!text) return fail(text.error());
+  CINCH_TRY(text);
   return copy_out({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()}, name, data,
                   size);
 }
@@ -230,7 +216,7 @@ namespace {
 
 CallStatus found(const rt::ListStatus& status) {
   if (status) return rt::Ok{};
-  return fail_at(status.error().place, fail(status.error().error).value());
+  return fail_at(status.error().place, status.error().error);
 }
 
 // Sets the session's `tensors` to those of a bucket; `is_first`: is it the first of the call's
@@ -273,16 +259,14 @@ CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* are
 
 CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* payloads) {
   cinch_session& session = *call.session;
-  CallStatus status = read_bucket(call, gradients, true);
-  if (!status) return status;
+  CINCH_TRY(read_bucket(call, gradients, true));
   const auto arena = TRY(read_arena(call, payloads));
   session.bounds.resize(call.count);
-  status = call.payload_bounds(session.bounds.data());
-  if (status) status = done(rt::arena_rooms(arena, session.bounds, session.rooms));
-  if (!status) return status;
+  CINCH_TRY(call.payload_bounds(session.bounds.data()));
+  CINCH_TRY(rt::arena_rooms(arena, session.bounds, session.rooms));
   session.slots.clear();
   for (const std::span<std::uint8_t> room : session.rooms) session.slots.push_back({room, {}});
-  if (status = call.encode(); !status) return status;
+  CINCH_TRY(call.encode());
   for (std::size_t i = 0; i < call.count; ++i) {
     const rt::PayloadSlot& slot = session.slots[i];
     arena.sizes[i] = call.is_on_gpu() ? slot.room.size() : slot.bytes.size();
@@ -292,7 +276,7 @@ CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* 
   } else {
     payloads->size = call.count == 0 ? 0 : arena.offsets.back() + arena.sizes.back();
   }
-  return status;
+  return rt::Ok{};
 }
 
 CallStatus read_payloads(const Call& call, const cinch_arena* payloads) {

@@ -19,7 +19,7 @@ namespace cinch::c_api {
 
 CallStatus give_transport(rt::Result<std::unique_ptr<rt::Transport>> made,
                           std::shared_ptr<rt::LoopbackWorld> world, cinch_transport** to) {
-  if (!made) return fail(made.error());
+  CINCH_TRY(made);
   auto parts = std::make_shared<TransportParts>();
   parts->world = std::move(world);
   parts->transport = std::move(*made);
@@ -72,7 +72,7 @@ cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options, cinch_tran
 cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (loopback == nullptr) return fail(CINCH_INVALID_ARGUMENT, "loopback is null");
-    if (const rt::Status status = rt::check_world(world); !status) return fail(status.error());
+    CINCH_TRY(rt::check_world(world));
     *loopback = new cinch_loopback{std::make_shared<rt::LoopbackWorld>(world), world};
     return rt::Ok{};
   });
@@ -134,8 +134,7 @@ std::string library_file(const char* given) {
 CallResult<rt::NcclOptions> nccl_options(const cinch_nccl_options* options) {
   cinch_nccl_options known{};
   if (options != nullptr) {
-    const auto given = TRY(read_struct(options, sizeof *options, "options"));
-    known = given;
+    known = TRY(read_struct(options, sizeof *options, "options"));
   }
   auto device = TRY(open_gpu(known.device_number));
   rt::NcclOptions wanted;
@@ -146,15 +145,6 @@ CallResult<rt::NcclOptions> nccl_options(const cinch_nccl_options* options) {
   return wanted;
 }
 
-CallStatus make_id(const char* library, void* to) {
-  if (to == nullptr) return fail(CINCH_INVALID_ARGUMENT, "id is null");
-  const auto id = rt::make_nccl_id(library_file(library));
-  if (!id) return fail(id.error());
-  static_assert(sizeof id->bytes == CINCH_NCCL_ID_BYTES);
-  std::memcpy(to, id->bytes.data(), id->bytes.size());
-  return rt::Ok{};
-}
-
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -162,7 +152,13 @@ using namespace cinch::c_api;
 namespace rt = cinch::rt;
 
 cinch_status cinch_nccl_make_id(const char* library, void* id, cinch_error* error) {
-  return guarded(error, [&] { return make_id(library, id); });
+  return guarded(error, [&]() -> CallStatus {
+    if (id == nullptr) return fail(CINCH_INVALID_ARGUMENT, "id is null");
+    const auto made = TRY(rt::make_nccl_id(library_file(library)));
+    static_assert(sizeof made.bytes == CINCH_NCCL_ID_BYTES);
+    std::memcpy(id, made.bytes.data(), made.bytes.size());
+    return rt::Ok{};
+  });
 }
 
 cinch_status cinch_transport_of_nccl(const void* id, uint32_t rank, uint32_t world,

@@ -30,14 +30,6 @@ bool may_begin_with(std::span<const std::uint8_t> bytes, std::string_view magic)
                     [](char c, std::uint8_t byte) { return static_cast<std::uint8_t>(c) == byte; });
 }
 
-// The size that a file names itself, or nothing if it ends before.
-std::optional<std::uint64_t> named_size(std::span<const std::uint8_t> bytes, std::size_t at) {
-  std::uint64_t size_bytes = 0;
-  if (bytes.size() < at + sizeof size_bytes) return std::nullopt;
-  std::memcpy(&size_bytes, bytes.data() + at, sizeof size_bytes);
-  return size_bytes;
-}
-
 Result<std::string> text_of(Result<FileReader> reader) {
   CINCH_TRY(reader);
   const auto bytes =
@@ -84,10 +76,6 @@ Result<FileReader> FileReader::open(const std::filesystem::path& path) {
   return FileReader(descriptor, name);
 }
 
-Result<FileReader> FileReader::open_standard_input() {
-  return open_descriptor(STDIN_FILENO, "standard input");
-}
-
 Result<FileReader> FileReader::open_descriptor(int descriptor, const std::string& name) {
   const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return file_error("read", name, errno);
@@ -115,9 +103,10 @@ Result<std::vector<std::uint8_t>> FileReader::read_all(const ReadLimits& limits)
   std::vector<std::uint8_t> bytes;
   Status status = read_up_to(std::min<std::uint64_t>(kFirstBytes, limits.most_bytes), bytes);
   if (status && !may_begin_with(bytes, limits.magic)) return bytes;
-  const auto named = limits.size_at ? named_size(bytes, *limits.size_at) : std::nullopt;
-  const std::uint64_t most =
-      std::min(limits.most_bytes, std::max(named.value_or(limits.most_bytes), size_bytes_));
+  std::uint64_t named = limits.most_bytes;  // what the file says itself, unless it ends before
+  if (limits.size_at && bytes.size() >= *limits.size_at + sizeof named)
+    std::memcpy(&named, bytes.data() + *limits.size_at, sizeof named);
+  const std::uint64_t most = std::min(limits.most_bytes, std::max(named, size_bytes_));
   const bool is_too_large = size_bytes_ > limits.most_bytes;
   if (status && !is_too_large) status = read_up_to(most + 1, bytes);
   CINCH_TRY(status);
@@ -137,7 +126,7 @@ Result<std::string> read_text_file(const std::filesystem::path& path) {
 }
 
 Result<std::string> read_text_input() {
-  return text_of(FileReader::open_standard_input());
+  return text_of(FileReader::open_descriptor(STDIN_FILENO, "standard input"));
 }
 
 // Writing; see file_bytes.h. The temporary file gets a random name, so that two writers, in one
@@ -247,12 +236,6 @@ Code write_through(const fs::path& path, const Stat& there, Bytes bytes) {
   return code != 0 ? code : closing;
 }
 
-// A disk that cannot flush is not an error of the file.
-Code flush_to_disk(int descriptor) {
-  if (::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
-  return errno;
-}
-
 // Makes the temporary file. If it is to replace `old`, only the owner has rights at first.
 int create_beside(const fs::path& path, const Stat* old, const PartialFileWatch& watch,
                   fs::path& partial) {
@@ -284,7 +267,10 @@ Code replace(const fs::path& path, const Stat* old, Bytes bytes, const PartialFi
     const ::mode_t kept = is_kept ? kAllModes : has_group ? kPlainModes : kModesOfOtherGroup;
     static_cast<void>(::fchmod(descriptor, old->st_mode & kept));
   }
-  if (code == 0) code = flush_to_disk(descriptor);
+  // A disk that cannot flush is not an error of the file.
+  if (code == 0 && ::fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP &&
+      errno != EROFS)
+    code = errno;
   if (::close(descriptor) != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(partial.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) ::unlink(partial.c_str());

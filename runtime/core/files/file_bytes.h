@@ -43,7 +43,6 @@ struct ReadLimits {
 class FileReader {
  public:
   static Result<FileReader> open(const std::filesystem::path& path);
-  static Result<FileReader> open_standard_input();
   /// Reads from an open `descriptor`, which stays the caller's; `name` is for messages.
   static Result<FileReader> open_descriptor(int descriptor, const std::string& name);
   FileReader(FileReader&& other) noexcept;

@@ -47,15 +47,9 @@ struct Decimal {
   int tens = 0, twos = 0;
 };
 
-bool is_decimal_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 std::string_view take_digits(std::string_view& text) {
-  const auto length =
-      static_cast<std::size_t>(std::ranges::find_if_not(text, is_decimal_digit) - text.begin());
-  const std::string_view digits = text.substr(0, length);
-  text.remove_prefix(length);
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
   return digits;
 }
 

@@ -1,6 +1,5 @@
 // The meaning of host expressions: each operation on values.
 #include <algorithm>
-#include <cstdlib>
 #include <tuple>
 
 #include "runtime/core/check.h"

@@ -85,13 +85,6 @@ std::int64_t GpuBlocks::service_blocks(const TensorFacts& tensor) const {
                     core().tuning.most_service_blocks);
 }
 
-// A warp for each tile of the partials of each reduction of a sweep over the tensor.
-std::int64_t GpuBlocks::fold_blocks(const TensorFacts& tensor) const {
-  const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
-  const std::int64_t blocks = ceil_div(num_tiles, image().gpu_steps_threads / 32);
-  return blocks <= 1 ? blocks : that_fit(kFoldsAtOnce * blocks, kFoldBlocks);
-}
-
 std::int64_t GpuBlocks::seal_blocks(std::size_t tensor) const {
   if (!are_fields_in_place()) return service_blocks(core().facts[tensor]);
   std::int64_t bytes = 0;
@@ -108,8 +101,13 @@ Result<std::int64_t> GpuBlocks::blocks_of(std::size_t shape, std::size_t tensor)
   switch (shape - num_kernels) {
     case 0:
       return service_blocks(core().facts[tensor]);
-    case 1:
-      return fold_blocks(core().facts[tensor]);
+    case 1: {
+      // A warp for each tile of the partials of each reduction of a sweep over the tensor.
+      const std::int64_t elems = core().facts[tensor].num_elems();
+      const std::int64_t num_tiles = ceil_div(ceil_div(elems, kTileElems), kTileElems);
+      const std::int64_t blocks = ceil_div(num_tiles, image().gpu_steps_threads / 32);
+      return blocks <= 1 ? blocks : that_fit(kFoldsAtOnce * blocks, kFoldBlocks);
+    }
     case 2:
       return seal_blocks(tensor);
       // The end of a call fills the output only where the payload is marked, which is rare.
@@ -130,10 +128,9 @@ Status GpuBlocks::count() {
     bool is_one = true;
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       block_begins_.push_back(static_cast<std::uint32_t>(total));
-      const auto blocks = blocks_of(shape, t);
-      CINCH_TRY(blocks);
-      is_one = is_one && *blocks <= 1;
-      total += static_cast<std::uint64_t>(*blocks);
+      const auto blocks = TRY(blocks_of(shape, t));
+      is_one = is_one && blocks <= 1;
+      total += static_cast<std::uint64_t>(blocks);
       if (total > INT32_MAX) {
         return fail(ErrorKind::Unavailable, "more blocks than a launch on a GPU can have");
       }
@@ -195,8 +192,7 @@ Status GpuBlocks::send(GpuStream stream) {
     std::vector<GpuStep> steps;
     steps.reserve(plan.steps.size());
     for (const PlannedLaunch& step : plan.steps) steps.push_back(gpu_step(step));
-    Status status = write(plan.table, steps.data(), sizeof(GpuStep) * steps.size());
-    if (!status) return status;
+    CINCH_TRY(write(plan.table, steps.data(), sizeof(GpuStep) * steps.size()));
   }
   return write(first_blocks_, block_begins_.data(), 4 * block_begins_.size());
 }

@@ -47,8 +47,7 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
       GpuCallTables& made = core().call_of(kind);
       auto& checked = role == BufferRole::Gradient ? made.checked_gradients : made.checked_outputs;
       if (core().facts[t].num_elems() > 0) {
-        const Status status = check_address(given[t], checked[t], "tensor", t);
-        if (!status) return status;
+        CINCH_TRY(check_address(given[t], checked[t], "tensor", t));
       }
       GpuTensorEntry entry = made.table.entry(t);
       const bool goes_through_scratch =
@@ -74,12 +73,11 @@ Status GpuCalls::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradie
 Status GpuCalls::check_fields(std::size_t tensor, const HostEnv& at) const {
   for (std::uint32_t i = 0; i < bound_.fields.size(); ++i) {
     const BufferIndex b = buffer_of(BufferRole::Field, i);
-    const auto bytes = buffer_bytes(image(), b, at);
-    CINCH_TRY(bytes);
-    if (*bytes <= bound_.fields[i].size_bytes) continue;
+    const auto bytes = TRY(buffer_bytes(image(), b, at));
+    if (bytes <= bound_.fields[i].size_bytes) continue;
     return fail(ErrorKind::Overflow,
                 fmt::format("tensor {}: buffer {} takes {} bytes, there are {}", tensor,
-                            image().buffers[b].name, *bytes, bound_.fields[i].size_bytes));
+                            image().buffers[b].name, bytes, bound_.fields[i].size_bytes));
   }
   return Ok{};
 }
@@ -150,13 +148,12 @@ Result<std::int64_t> GpuCalls::rounds_at(const PlannedBound& bound, const HostEn
 // Parameters beyond the largest: fewer rounds than asked for would be a wrong result.
 Status GpuCalls::check_loops(const HostEnv& at, std::size_t tensor) const {
   for (const PlannedBound& bound : core().bounds) {
-    const auto rounds = rounds_at(bound, at);
-    CINCH_TRY(rounds);
-    if (*rounds <= bound.most) continue;
+    const auto rounds = TRY(rounds_at(bound, at));
+    if (rounds <= bound.most) continue;
     return fail(ErrorKind::OutOfRange,
                 fmt::format("tensor {}: a loop of {} rounds, the session was opened for {}: "
                             "give the largest parameters there",
-                            tensor, *rounds, bound.most));
+                            tensor, rounds, bound.most));
   }
   return Ok{};
 }

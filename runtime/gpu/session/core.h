@@ -200,7 +200,6 @@ class GpuBlocks : public GpuSessionPart {
   Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
   std::int64_t that_fit(std::int64_t blocks, std::int64_t resident) const;
   std::int64_t service_blocks(const TensorFacts& tensor) const;
-  std::int64_t fold_blocks(const TensorFacts& tensor) const;
   std::int64_t seal_blocks(std::size_t tensor) const;
   bool are_fields_in_place() const;
   bool is_narrow(const PlannedLaunch& step) const;

@@ -28,12 +28,11 @@ Status GpuSessionMemory::check_states(std::size_t tensor) const {
     if (!is_state(buffer.role)) continue;
     for (const ParameterValues* values : {&core().parameters, &core().largest}) {
       const HostEnv at = host_env(core().facts[tensor], *values, 0);
-      const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
-      CINCH_TRY(bytes);
+      const auto bytes = TRY(rt::state_bytes(info(), info().states[buffer.role_index], at));
       const auto held = TRY(buffer_bytes(image(), b, at));
-      if (held == *bytes) continue;
+      if (held == bytes) continue;
       return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
-                                                   buffer.name, held, *bytes));
+                                                   buffer.name, held, bytes));
     }
   }
   return Ok{};
@@ -136,8 +135,7 @@ Status GpuSessionMemory::clear(GpuArena::Piece piece, GpuStream stream) const {
 
 Status GpuSessionMemory::send_constants(GpuStream stream) {
   for (std::size_t i = 0; i < constants_.size(); ++i) {
-    Status status = device().write(arena_.address(constants_[i]), image().constants[i], stream);
-    if (!status) return status;
+    CINCH_TRY(device().write(arena_.address(constants_[i]), image().constants[i], stream));
   }
   for (GpuArena::Piece piece : {swapped_, outcomes_}) {
     CINCH_TRY(clear(piece, stream));
@@ -231,11 +229,9 @@ HostEnv GpuSessionCore::env(std::size_t tensor, std::uint64_t step) const {
 
 Result<StepBounds> GpuSessionCore::over_steps(const HostExprPool& pool, HostExprId expr,
                                               const TensorFacts& tensor) const {
-  auto first = bounds_over_steps(pool, expr, host_env(tensor, parameters, 0));
-  auto second = bounds_over_steps(pool, expr, host_env(tensor, largest, 0));
-  if (!first) return first;
-  if (!second) return second;
-  return StepBounds{std::min(first->least, second->least), std::max(first->most, second->most)};
+  const auto first = TRY(bounds_over_steps(pool, expr, host_env(tensor, parameters, 0)));
+  const auto second = TRY(bounds_over_steps(pool, expr, host_env(tensor, largest, 0)));
+  return StepBounds{std::min(first.least, second.least), std::max(first.most, second.most)};
 }
 
 namespace {
@@ -252,12 +248,6 @@ Status set_parameters(GpuSessionCore& core) {
 }
 
 }  // namespace
-
-Status GpuSession::Impl::make_memory(GpuStream stream) {
-  const GpuDevice::Scope scope(core.device());
-  CINCH_TRY(memory.make(stream));
-  return blocks.send(stream);
-}
 
 Status GpuSession::Impl::open(GpuStream stream) {
   const DType dtype = core.options.dtype;
@@ -276,9 +266,11 @@ Status GpuSession::Impl::open(GpuStream stream) {
   CINCH_TRY(blocks.count());
   blocks.batch_steps();
   CINCH_TRY(core.order.open());
-  if (Status status = core.order.run(stream, [&] { return make_memory(stream); }); !status) {
-    return status;
-  }
+  CINCH_TRY(core.order.run(stream, [&]() -> Status {
+    const GpuDevice::Scope scope(core.device());
+    CINCH_TRY(memory.make(stream));
+    return blocks.send(stream);
+  }));
   calls.note_what_follows_step();
   if (core.plan_of(EntryKind::Init).steps.empty()) return Ok{};
   return calls.call(EntryKind::Init, 0, stream);

@@ -76,19 +76,13 @@ class GpuSync : public GpuSessionPart {
     bool is_over = false;  // a status other than Good is known to all
   };
 
-  Status enqueue_begin();
   /// Over the host, for who does not bring the ranks together himself.
   Result<RankStatus> meet(const RankPoint& point, RankExchange& ranks) const;
-  Status refuse_capture(GpuStream on) const;
   Result<std::optional<RankPoint>> run_to_point();
   /// Where ranks wait at it, if they do.
   Result<std::optional<RankPoint>> point_at(const PlannedLaunch& meeting);
   Result<CollectiveCall> call_at(const PlannedLaunch& meeting) const;
   Status launch_rest(const GpuBatch& batch);
-  /// Kernels leave out the rest of a tensor that is marked or failed.
-  Status mark_status(RankStatus all) const;
-  /// Where gradients were widened from, updates are narrowed to.
-  Status turn_to_update();
   /// As kernels look at them. Errors: those of formulas, Device.
   Result<bool> hold(const std::vector<GpuCondition>& conditions) const;
 
@@ -142,7 +136,6 @@ struct GpuSession::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status open(GpuStream stream);
-  Status make_memory(GpuStream stream);
 
   GpuSessionCore core;
   GpuSessionMemory memory{core};

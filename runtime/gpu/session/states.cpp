@@ -50,8 +50,7 @@ Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, G
   const auto given = TRY(read_states(bytes, key(tensor), state_views(info(), held)));
   const auto to = TRY(addresses(tensor, stream));
   for (std::size_t i = 0; i < given.size(); ++i) {
-    const Status status = device().write(to[i], given[i], stream);
-    if (!status) return status;
+    CINCH_TRY(device().write(to[i], given[i], stream));
   }
   return Ok{};
 }
@@ -88,9 +87,8 @@ Status GpuStates::keep(GpuStream stream) const {
   CINCH_TRY(check_keeps());
   const GpuDevice::Scope scope(device());
   for (const Kept& one : kept_) {
-    const Status status = copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
-                               memory_.arena().size_bytes(one.own), stream);
-    if (!status) return status;
+    CINCH_TRY(copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
+                   memory_.arena().size_bytes(one.own), stream));
   }
   return Ok{};
 }
@@ -104,10 +102,8 @@ Status GpuStates::take_back(std::size_t first, std::size_t count, GpuStream stre
     if (begin >= end) continue;
     const std::size_t share = memory_.arena().size_bytes(one.own) / one.num_tensors;
     const std::size_t at = (begin - one.first_tensor) * share;
-    const Status status =
-        copy(memory_.arena().address(one.own) + at, memory_.arena().address(one.copy) + at,
-             (end - begin) * share, stream);
-    if (!status) return status;
+    CINCH_TRY(copy(memory_.arena().address(one.own) + at, memory_.arena().address(one.copy) + at,
+                   (end - begin) * share, stream));
   }
   return Ok{};
 }
@@ -141,7 +137,7 @@ ListStatus GpuViews::call_list(EntryKind kind, const ListCall& on, const Read& r
     }
     for (auto* addresses : {&from_, &to_}) addresses->clear();
     payloads_.clear();
-    if (ListStatus status = read(); !status) return status;
+    CINCH_TRY(read());
     Status status = calls_.call_with(kind, {from_, payloads_, to_}, on.step, core().stream);
     if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
     return Ok{};

@@ -16,20 +16,6 @@ RankStatus rank_status(const Words& words) {
 
 }  // namespace
 
-Status GpuSync::mark_status(RankStatus all) const {
-  StatusWords words = syncing_.words;
-  if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
-  if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
-  const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
-  return device().write(memory_.status_words(), bytes, syncing_.stream);
-}
-
-Status GpuSync::turn_to_update() {
-  GpuTable& table = core().call_of(EntryKind::Sync).table;
-  table.entry(0).set_tensor(syncing_.update);
-  return table.send(device(), syncing_.stream);
-}
-
 Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
   const HostEnv at = env(0, syncing_.step);
   const auto size = [&](std::uint32_t slot) -> Result<std::int64_t> {
@@ -38,10 +24,8 @@ Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
   };
   for (const GpuCondition& condition : conditions) {
     if (condition.buffer == kRoundCondition) {
-      const auto end = size(condition.end), begin = size(condition.begin);
-      CINCH_TRY(end);
-      CINCH_TRY(begin);
-      if (std::int64_t{condition.wanted} >= *end - *begin) return false;
+      const auto end = TRY(size(condition.end)), begin = TRY(size(condition.begin));
+      if (std::int64_t{condition.wanted} >= end - begin) return false;
       continue;
     }
     std::uint8_t flag = 0;
@@ -52,40 +36,27 @@ Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
   return true;
 }
 
-Status GpuSync::refuse_capture(GpuStream on) const {
-  const auto capturing = TRY(calls_.is_capturing(on));
-  if (!capturing) return Ok{};
-  return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
-}
-
-Status GpuSync::enqueue_begin() {
-  if (Status status = calls_.check_host_conditions(EntryKind::Sync, syncing_.step); !status)
-    return status;
-  calls_.take_best_kernels(EntryKind::Sync);
-  CINCH_TRY(calls_.write_facts(EntryKind::Sync, syncing_.step));
-  Status status = core().call_of(EntryKind::Sync).table.send(device(), syncing_.stream);
-  if (!status) return status;
-  return memory_.begin_call(syncing_.stream);
-}
-
 Result<std::optional<RankPoint>> GpuSync::begin(ConstTensorView gradient, TensorView update,
                                                 std::uint64_t step) {
   syncing_ = {};
   const auto from = reinterpret_cast<GpuAddress>(gradient.data);
   const auto to = reinterpret_cast<GpuAddress>(update.data);
-  Status status = check_call(image(), EntryKind::Sync, core().options.only_decodes);
-  if (status && num_tensors() != 1) {
-    status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
-  }
-  if (status) status = check_step(step);
-  if (status && core().facts[0].num_elems() == 0) return std::nullopt;
-  if (status) status = calls_.bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
+  CINCH_TRY(check_call(image(), EntryKind::Sync, core().options.only_decodes));
+  if (num_tensors() != 1)
+    return fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
+  CINCH_TRY(check_step(step));
+  if (core().facts[0].num_elems() == 0) return std::nullopt;
+  CINCH_TRY(calls_.bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1}));
   const GpuDevice::Scope scope(device());
-  if (status) status = refuse_capture(core().stream);
-  CINCH_TRY(status);
+  if (TRY(calls_.is_capturing(core().stream)))
+    return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
   syncing_ = {.is_under_way = true, .step = step, .stream = core().stream, .update = to};
   return core().order.run(core().stream, [&]() -> Result<std::optional<RankPoint>> {
-    CINCH_TRY(enqueue_begin());
+    CINCH_TRY(calls_.check_host_conditions(EntryKind::Sync, syncing_.step));
+    calls_.take_best_kernels(EntryKind::Sync);
+    CINCH_TRY(calls_.write_facts(EntryKind::Sync, syncing_.step));
+    CINCH_TRY(core().call_of(EntryKind::Sync).table.send(device(), syncing_.stream));
+    CINCH_TRY(memory_.begin_call(syncing_.stream));
     return run_to_point();
   });
 }
@@ -97,9 +68,15 @@ Result<std::optional<RankPoint>> GpuSync::proceed(RankStatus all) {
   syncing_.is_over = all != RankStatus::Good;
   const GpuStream on = syncing_.stream;
   auto point = core().order.run(on, [&]() -> Result<std::optional<RankPoint>> {
-    Status status = all == rank_status(syncing_.words) ? Status(Ok{}) : mark_status(all);
-    if (status) status = launch_rest(core().plan_of(EntryKind::Sync).batches[syncing_.batch++]);
-    CINCH_TRY(status);
+    if (all != rank_status(syncing_.words)) {
+      // Kernels leave out the rest of a tensor that is marked or failed.
+      StatusWords words = syncing_.words;
+      if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
+      if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
+      const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
+      CINCH_TRY(device().write(memory_.status_words(), bytes, syncing_.stream));
+    }
+    CINCH_TRY(launch_rest(core().plan_of(EntryKind::Sync).batches[syncing_.batch++]));
     return run_to_point();
   });
   if (!point || *point) return point;
@@ -131,8 +108,7 @@ Result<std::optional<RankPoint>> GpuSync::point_at(const PlannedLaunch& meeting)
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
   const auto is_due = TRY(hold(meeting.conditions));
   if (!is_due) return std::nullopt;
-  const auto call = TRY(call_at(meeting));
-  point.call = call;
+  point.call = TRY(call_at(meeting));
   return point;
 }
 
@@ -144,11 +120,9 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
         memory_.own_address(0, buffer));
     return std::span(data, static_cast<std::size_t>(size));
   };
-  const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
-  CINCH_TRY(input);
-  CINCH_TRY(output);
+  const auto input = TRY(bytes_of(meeting.arg1)), output = TRY(bytes_of(meeting.arg0));
   const BufferInfo& to = image().buffers[meeting.arg0];
-  CollectiveCall call{meeting.collective, to.dtype, *input, *output};
+  CollectiveCall call{meeting.collective, to.dtype, input, output};
   const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
     std::uint32_t value = 0;
     const std::span bytes(reinterpret_cast<std::uint8_t*>(&value), sizeof value);
@@ -158,8 +132,7 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
   CINCH_TRY(take_scalars(meeting.scalars, to.storage_bits, read, call));
   if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
   if (is_counted(meeting.collective.kind)) {
-    const auto received = TRY(bytes_of(meeting.scalars.back()));
-    call.received = received;
+    call.received = TRY(bytes_of(meeting.scalars.back()));
   }
   return call;
 }
@@ -170,8 +143,11 @@ Status GpuSync::launch_rest(const GpuBatch& batch) {
   if (first.meeting == PlannedMeeting::None) {
     return calls_.launch(EntryKind::Sync, batch, false, syncing_.stream);
   }
-  const bool narrows = first.meeting == PlannedMeeting::Agree && !is_f32();
-  return narrows ? turn_to_update() : Status(Ok{});
+  if (first.meeting != PlannedMeeting::Agree || is_f32()) return Ok{};
+  // Where gradients were widened from, updates are narrowed to.
+  GpuTable& table = core().call_of(EntryKind::Sync).table;
+  table.entry(0).set_tensor(syncing_.update);
+  return table.send(device(), syncing_.stream);
 }
 
 Result<RankStatus> GpuSync::meet(const RankPoint& point, RankExchange& ranks) const {

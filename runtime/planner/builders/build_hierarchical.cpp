@@ -1,7 +1,6 @@
 // Plans for all options of the decision tree between machines of several ranks each, in messages. A
 // bundle has a group for each rank; machine and number on it tell who keeps a group when values are
 // scattered.
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -195,15 +194,12 @@ class HierarchicalBuilder {
     }
   }
 
-  Site site_of_next() {
-    if (from_ == Value::Gradient) return Site::Worker;
-    if (!is_finished_) return Site::Hop;
-    return std::exchange(has_owner_, true) ? Site::Return : Site::Owner;
-  }
-
   // What no program has seen is the program's own; the rest is for what carries its sums.
   void compress() {
-    site_ = site_of_next();
+    site_ = from_ == Value::Gradient          ? Site::Worker
+            : !is_finished_                   ? Site::Hop
+            : std::exchange(has_owner_, true) ? Site::Return
+                                              : Site::Owner;
     are_sums_ = is_decoded_ || is_finished_;
     copies_.clear();
     Indices groups, slots;

@@ -65,12 +65,6 @@ struct Part {
   }
 };
 
-json line_json(ExchangeKind kind, const FittedLine& fitted, double gap) {
-  return {{"exchange", exchange_kind_name(kind)},  {"gap_seconds", gap},
-          {"seconds", fitted.line.base},           {"seconds_per_byte", fitted.line.slope},
-          {"typical_error", fitted.typical_error}, {"largest_error", fitted.largest_error}};
-}
-
 void read_lines(const Part& models, NetworkModel& to) {
   std::array<bool, kMeasuredKinds.size()> have_come{};
   for (const Part& part : models.entries()) {
@@ -143,7 +137,13 @@ NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape) {
 std::string network_to_json(const NetworkModel& model) {
   json models = json::array(), points = json::array();
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
-    models.push_back(line_json(kMeasuredKinds[i], model.lines[i], model.gaps[i]));
+    const FittedLine& fitted = model.lines[i];
+    models.push_back({{"exchange", exchange_kind_name(kMeasuredKinds[i])},
+                      {"gap_seconds", model.gaps[i]},
+                      {"seconds", fitted.line.base},
+                      {"seconds_per_byte", fitted.line.slope},
+                      {"typical_error", fitted.typical_error},
+                      {"largest_error", fitted.largest_error}});
   }
   for (const NetworkPoint& point : model.points) {
     points.push_back({{"exchange", exchange_kind_name(point.kind)},

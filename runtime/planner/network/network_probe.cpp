@@ -45,8 +45,7 @@ class Probe {
     NetworkModel model = fit_network(std::string(transport_.name()), world_, std::move(points_));
     for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
       if (world_ == 1) break;
-      const Status status = measure_gap(kMeasuredKinds[i], model.gaps[i]);
-      CINCH_TRY(status);
+      CINCH_TRY(measure_gap(kMeasuredKinds[i], model.gaps[i]));
     }
     return model;
   }
@@ -167,9 +166,8 @@ class Probe {
       double meeting = 0;
       CINCH_TRY(take_largest({&meeting, 1}));
       const Clock::time_point begin = Clock::now();
-      const Status status =
-          kind == ExchangeKind::Send ? pass_on(bytes) : run_exchange(exchange_of(kind, bytes));
-      if (!status) return status;
+      CINCH_TRY(kind == ExchangeKind::Send ? pass_on(bytes)
+                                           : run_exchange(exchange_of(kind, bytes)));
       times_.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     }
     return take_largest(std::span(times_).subspan(first));

@@ -28,8 +28,7 @@ Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, Co
       sizes.push_back(static_cast<std::size_t>(plan.pieces[piece].num_elems) * 4);
     }
   }
-  auto made = TRY(device.allocate(sizes));
-  memory.memory_ = std::move(made);
+  memory.memory_ = TRY(device.allocate(sizes));
   auto next = memory.memory_.pieces.begin();
   memory.wire_ = device.is_host() ? needs.wire : std::span(*next, wire_bytes);
   memory.gathering_ = *++next;
@@ -215,18 +214,16 @@ class DeviceTasks::Body : public ProtocolBody {
       : tasks_(tasks), task_(task), memory_(memory) {}
 
   Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
-    const auto from = tasks_.tensors_->source(piece, Value::Gradient, memory_);
-    CINCH_TRY(from);
+    const auto from = TRY(tasks_.tensors_->source(piece, Value::Gradient, memory_));
     const DeviceList& list = list_of(piece);
-    return list.sessions->begin_sync(list.entry_of(piece), *from, update(piece), tasks_.step_);
+    return list.sessions->begin_sync(list.entry_of(piece), from, update(piece), tasks_.step_);
   }
   Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
     const DeviceList& list = list_of(piece);
     auto point = list.sessions->continue_sync(list.entry_of(piece), all);
     if (!point || *point) return point;
     const TensorView made = update(piece);
-    const Status status = tasks_.tensors_->give_updates({&piece, 1}, {&made, 1}, memory_);
-    CINCH_TRY(status);
+    CINCH_TRY(tasks_.tensors_->give_updates({&piece, 1}, {&made, 1}, memory_));
     return point;
   }
   Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
@@ -282,11 +279,10 @@ Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExcha
 Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, RankExchange& ranks) {
   const Body body(*this, task, memory);
   for (const std::uint32_t piece : synchronised_) {
-    const auto from = tensors_->source(piece, Value::Gradient, memory);
-    CINCH_TRY(from);
+    const auto from = TRY(tensors_->source(piece, Value::Gradient, memory));
     const TensorView made = body.update(piece);
     const DeviceList& list = body.list_of(piece);
-    Status status = list.sessions->sync(list.entry_of(piece), *from, made, step_, ranks);
+    Status status = list.sessions->sync(list.entry_of(piece), from, made, step_, ranks);
     if (!status) {
       return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
                   status.error().native_code);

@@ -60,8 +60,7 @@ Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) {
 
 Status DeviceTasks::clear(const Task& task) {
   for (const std::uint32_t piece : listed(task)) {
-    Status status = device_->clear(memory_->sum(piece), tensors_->f32_bytes(piece));
-    if (!status) return status;
+    CINCH_TRY(device_->clear(memory_->sum(piece), tensors_->f32_bytes(piece)));
   }
   return Ok{};
 }
@@ -70,40 +69,27 @@ Status DeviceTasks::clear(const Task& task) {
 Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
   inputs_.clear();
   payload_slots_.clear();
-  Status status = Ok{};
-  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
-    status = make_rooms(task, i, memory);
-  }
-  if (!status) return status;
-  status = lists_.for_each(
+  for (std::size_t i = 0; i < task.groups.size(); ++i) CINCH_TRY(make_rooms(task, i, memory));
+  CINCH_TRY(lists_.for_each(
       task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
         return lists_.named(
             list.sessions->encode(lists_.call_on(list, pieces, step_),
                                   std::span(inputs_).subspan(place, pieces.size()),
                                   std::span(payload_slots_).subspan(place, pieces.size())),
             pieces);
-      });
+      }));
   std::size_t first = 0;
-  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
-    status = close_message(task, i, first, memory);
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    CINCH_TRY(close_message(task, i, first, memory));
     first += plan_.groups[task.groups[i]].pieces.size();
   }
-  return status ? wait_for_copies(task.writes) : status;
+  return wait_for_copies(task.writes);
 }
 
 bool DeviceTasks::is_gathered(const Task& task, std::size_t index) const {
   const Group& group = plan_.groups[task.groups[index]];
   return !device_->is_host() && stays(task.writes[index]) && is_packed(task.writes[index]) &&
          group.pieces.size() > 1 && !has_known_sizes(group.codec);
-}
-
-std::uint8_t* DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
-  if (!is_gathered(task, index)) return memory_->slot(task.writes[index]);
-  std::uint8_t* room = memory_->gathering();
-  for (std::size_t i = 0; i < index; ++i) {
-    if (is_packed(task.writes[i])) room += gathering_room(task.writes[i]);
-  }
-  return room;
 }
 
 std::uint64_t DeviceTasks::room_bytes(const DeviceList& list, const Group& group,
@@ -116,11 +102,14 @@ Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory&
   const std::uint32_t slot = task.writes[index];
   const Group& group = plan_.groups[task.groups[index]];
   const PieceList& pieces = group.pieces;
-  std::uint8_t* at = encoding_room(task, index);
+  std::uint8_t* at =
+      is_gathered(task, index) ? memory_->gathering() : memory_->slot(task.writes[index]);
+  for (std::size_t i = 0; i < index && is_gathered(task, index); ++i) {
+    if (is_packed(task.writes[i])) at += gathering_room(task.writes[i]);
+  }
   for (const std::uint32_t piece : pieces) {
-    const auto from = tensors_->source(piece, task.from, memory);
-    CINCH_TRY(from);
-    inputs_.push_back(*from);
+    const auto from = TRY(tensors_->source(piece, task.from, memory));
+    inputs_.push_back(from);
     const std::uint64_t bytes =
         room_bytes(lists_.of(task, task.site, pieces[0]), group, piece, slot);
     payload_slots_.push_back({{at, bytes}, {}});
@@ -144,8 +133,7 @@ Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size
   const bool asks = is_sent || (is_packed(slot) && !has_known_sizes(codec_of(plan_, task)));
   if (!pieces.empty()) {
     DeviceList& list = lists_.of(task, task.site, pieces[0]);
-    const Status status = asks ? lists_.collect(list) : lists_.check(list, task, is_deferred());
-    if (!status) return status;
+    CINCH_TRY(asks ? lists_.collect(list) : lists_.check(list, task, is_deferred()));
   }
   if (!is_sent && !is_packed(slot)) return Ok{};
   const std::span<std::uint8_t> message = memory.bytes_of(slot);
@@ -158,14 +146,12 @@ Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size
     const std::uint64_t begin = is_packed(slot)
                                     ? round_up_to_arena(used)
                                     : static_cast<std::uint64_t>(from - payloads[0].room.data());
-    Status status = Ok{};
     if (is_sent) {
       std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
-      status = device_->copy_out(message.subspan(begin, bytes), from);
+      CINCH_TRY(device_->copy_out(message.subspan(begin, bytes), from));
     } else if (moves) {
-      status = device_->copy(memory_->slot(slot) + begin, from, bytes);
+      CINCH_TRY(device_->copy(memory_->slot(slot) + begin, from, bytes));
     }
-    if (!status) return status;
     used = begin + bytes;
   }
   memory.set_used_bytes(slot, used);
@@ -192,17 +178,14 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
       const std::size_t bytes = tensors_->f32_bytes(piece), next = round_up_to_arena(bytes);
       const ConstTensorView value = tensors_->value_of(piece, task.from, memory);
-      Status status = Ok{};
       if (device_->is_host() && value.dtype != kF32) {
         const ArrayPair pair{to, static_cast<const std::uint8_t*>(value.data), value.num_elems};
-        status = device_->widen({&pair, 1}, value.dtype);
+        CINCH_TRY(device_->widen({&pair, 1}, value.dtype));
       } else {
-        const auto from = tensors_->f32_source(piece, task.from, memory);
-        CINCH_TRY(from);
-        status = stays(task.writes[i]) ? device_->copy(to, *from, bytes)
-                                       : device_->copy_out(message.first(bytes), *from);
+        const auto from = TRY(tensors_->f32_source(piece, task.from, memory));
+        CINCH_TRY(stays(task.writes[i]) ? device_->copy(to, from, bytes)
+                                        : device_->copy_out(message.first(bytes), from));
       }
-      if (!status) return status;
       message = message.subspan(std::min(next, message.size()));
       to += next;
     }
@@ -213,14 +196,11 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
   const bool adds = task.kind == TaskKind::DecodeAdd;
   const Site site = decoding_site(info_of(codec_of(plan_, task)), task.site);
-  Status status =
-      tensors_->find_targets(listed(task), adds ? Value::Sum : task.to, memory, outputs_);
+  CINCH_TRY(tensors_->find_targets(listed(task), adds ? Value::Sum : task.to, memory, outputs_));
   payloads_.clear();
-  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
-    status = find_payloads(task, i, site, memory);
-  }
-  if (!status) return status;
-  status = lists_.for_each(
+  for (std::size_t i = 0; i < task.groups.size(); ++i)
+    CINCH_TRY(find_payloads(task, i, site, memory));
+  CINCH_TRY(lists_.for_each(
       task, site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
         const ListCall call = lists_.call_on(list, pieces, step_);
         const auto payloads = std::span(payloads_).subspan(place, pieces.size());
@@ -229,12 +209,11 @@ Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
         floats_.clear();
         for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
         return lists_.named(list.sessions->decode_add(call, payloads, floats_), pieces);
-      });
-  if (status) status = lists_.check(task, site, is_deferred());
-  if (status && !adds && task.to == Value::Update) {
-    status = tensors_->give_updates(listed(task), outputs_, memory);
-  }
-  return status ? wait_for_copies(task.reads) : status;
+      }));
+  CINCH_TRY(lists_.check(task, site, is_deferred()));
+  if (!adds && task.to == Value::Update)
+    CINCH_TRY(tensors_->give_updates(listed(task), outputs_, memory));
+  return wait_for_copies(task.reads);
 }
 
 // For a message on a GPU whose lengths do not tell where payloads lie, the host reads them.
@@ -284,8 +263,7 @@ Status DeviceTasks::split_payloads(std::uint32_t slot, const Group& group, std::
 Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   const bool adds = task.kind == TaskKind::DecodeAdd;
   const PieceList& pieces = listed(task);
-  Status status = tensors_->find_targets(pieces, adds ? Value::Sum : task.to, memory, outputs_);
-  if (!status) return status;
+  CINCH_TRY(tensors_->find_targets(pieces, adds ? Value::Sum : task.to, memory, outputs_));
   pairs_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
     const bool is_here = stays(task.reads[i]);
@@ -299,25 +277,23 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
       if (is_narrowed) output = tensors_->f32_view(at, piece);
       auto* const to = static_cast<std::uint8_t*>(output.data);
       pairs_.push_back({to, at, tensors_->num_elems(piece)});
-      if (!is_here) status = device_->copy_in(adds ? at : to, message.first(bytes));
-      if (is_here && !adds && !is_narrowed) status = device_->copy(to, at, bytes);
-      if (!status) return status;
+      if (!is_here) CINCH_TRY(device_->copy_in(adds ? at : to, message.first(bytes)));
+      if (is_here && !adds && !is_narrowed) CINCH_TRY(device_->copy(to, at, bytes));
       message = message.subspan(std::min(next, message.size()));
       at += next;
     }
   }
-  if (adds) status = device_->add(pairs_);
-  if (status && !adds && task.to == Value::Update)
-    status = tensors_->give_updates(pieces, outputs_, memory);
-  return status ? wait_for_copies(task.reads) : status;
+  if (adds) CINCH_TRY(device_->add(pairs_));
+  if (!adds && task.to == Value::Update)
+    CINCH_TRY(tensors_->give_updates(pieces, outputs_, memory));
+  return wait_for_copies(task.reads);
 }
 
 Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
   pairs_.clear();
   for (const std::uint32_t piece : listed(task)) {
-    const auto from = tensors_->f32_source(piece, Value::Gradient, memory);
-    CINCH_TRY(from);
-    pairs_.push_back({memory_->sum(piece), *from, tensors_->num_elems(piece)});
+    const auto from = TRY(tensors_->f32_source(piece, Value::Gradient, memory));
+    pairs_.push_back({memory_->sum(piece), from, tensors_->num_elems(piece)});
   }
   return device_->add(pairs_);
 }
@@ -336,8 +312,7 @@ Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
   const bool has_own = codec != kDense && (device_->is_host() || info_of(codec).has_finish);
   if (has_own) return finish_by_list(task, memory);
   const PieceList& pieces = listed(task);
-  Status status = tensors_->find_targets(pieces, task.to, memory, outputs_);
-  if (!status) return status;
+  CINCH_TRY(tensors_->find_targets(pieces, task.to, memory, outputs_));
   pairs_.clear();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     std::uint8_t* const sum = memory_->sum(pieces[i]);
@@ -345,34 +320,33 @@ Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
     pairs_.push_back(
         {static_cast<std::uint8_t*>(outputs_[i].data), sum, tensors_->num_elems(pieces[i])});
   }
-  status = device_->divide(pairs_, static_cast<float>(options_.world));
-  if (!status || task.to != Value::Update) return status;
+  CINCH_TRY(device_->divide(pairs_, static_cast<float>(options_.world)));
+  if (task.to != Value::Update) return Ok{};
   return tensors_->give_updates(pieces, outputs_, memory);
 }
 
 Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
-  Status status = tensors_->find_targets(listed(task), task.to, memory, outputs_);
+  CINCH_TRY(tensors_->find_targets(listed(task), task.to, memory, outputs_));
   const bool is_apart = !device_->is_host() && task.to == Value::Sum;
   for (std::size_t i = 0; is_apart && i < outputs_.size(); ++i) {
     outputs_[i].data = memory_->apart(pieces_[i]);
   }
-  if (!status) return status;
-  status = lists_.for_each(
+  CINCH_TRY(lists_.for_each(
       task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) {
         floats_.clear();
         for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
         const auto updates = std::span(outputs_).subspan(at, pieces.size());
         return lists_.named(
             list.sessions->finish(lists_.call_on(list, pieces, step_), floats_, updates), pieces);
-      });
-  if (status) status = lists_.check(task, Site::Worker, is_deferred());
+      }));
+  CINCH_TRY(lists_.check(task, Site::Worker, is_deferred()));
   const PieceList& pieces = listed(task);
-  if (status && task.to == Value::Update) return tensors_->give_updates(pieces, outputs_, memory);
-  for (std::size_t i = 0; is_apart && status && i < pieces.size(); ++i) {
-    status =
-        device_->copy(memory_->sum(pieces[i]), outputs_[i].data, tensors_->f32_bytes(pieces[i]));
+  if (task.to == Value::Update) return tensors_->give_updates(pieces, outputs_, memory);
+  for (std::size_t i = 0; is_apart && i < pieces.size(); ++i) {
+    CINCH_TRY(
+        device_->copy(memory_->sum(pieces[i]), outputs_[i].data, tensors_->f32_bytes(pieces[i])));
   }
-  return status;
+  return Ok{};
 }
 
 }  // namespace cinch::rt

@@ -34,8 +34,7 @@ Status DeviceTasks::open_sums() {
   }
   if (!is_needed) return Ok{};
   const GpuQueue& gpu = *device_->gpu();
-  auto sums = TRY(DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most));
-  sums_ = std::move(sums);
+  sums_ = TRY(DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most));
   return Ok{};
 }
 
@@ -80,9 +79,7 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
     const std::size_t entry = list.entry_of(pieces[i]);
     status = list.sessions->lay_out_payload(entry, step_, sum.layout);
     if (!status) return status;
-    const auto header = list.sessions->header_for(entry, step_);
-    CINCH_TRY(header);
-    sum.header = *header;
+    sum.header = TRY(list.sessions->header_for(entry, step_));
     sum.payload = {at + (payloads_[i].data() - at), payloads_[i].size()};
     status = find_arrays(summed, pieces[i], slots, memory, sum);
   }
@@ -91,14 +88,10 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
 
 Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
   const auto summed = TRY(summed_of(task));
-  Status status = find_sums(task, *summed, task.writes, memory);
-  if (!status) return status;
+  CINCH_TRY(find_sums(task, *summed, task.writes, memory));
   if (!is_added_on_host(task.reads[0])) return sums_->spread(*summed, sums_found_);
-  for (std::size_t i = 0; status && i < sums_found_.size(); ++i) {
-    DeviceSum& sum = sums_found_[i];
-    status = summed->spread(sum.payload, sum.layout, sum.arrays);
-  }
-  return status;
+  for (DeviceSum& sum : sums_found_) CINCH_TRY(summed->spread(sum.payload, sum.layout, sum.arrays));
+  return Ok{};
 }
 
 // The result begins as a copy of the own payloads, whose fields are then replaced.
@@ -109,8 +102,7 @@ Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   if (bytes != own_.slots[result].capacity) {
     return fail(ErrorKind::InvalidArgument, "a result of another size than the payloads");
   }
-  Status status = find_sums(task, *summed, std::span(task.reads).subspan(1), memory);
-  if (!status) return status;
+  CINCH_TRY(find_sums(task, *summed, std::span(task.reads).subspan(1), memory));
   std::uint8_t *const from = slot_at(own, memory), *const to = slot_at(result, memory);
   for (DeviceSum& sum : sums_found_) {
     sum.payload = {to + (sum.payload.data() - from), sum.payload.size()};
@@ -119,8 +111,8 @@ Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
     std::copy_n(from, bytes, to);
     return join_on_host(*summed, plan_.groups[task.groups[0]].pieces);
   }
-  status = device_->copy(to, from, bytes);
-  return status ? sums_->join(*summed, sums_found_) : status;
+  CINCH_TRY(device_->copy(to, from, bytes));
+  return sums_->join(*summed, sums_found_);
 }
 
 Status DeviceTasks::join_on_host(const SummedArrays& summed, const PieceList& pieces) {
@@ -145,11 +137,6 @@ constexpr std::size_t kStagedHeaders = std::size_t{64} * 1024 / kHeaderBytes;
 
 // Constants: a mark that is not set, and a set mark of each type.
 constexpr std::size_t kF16At = 4, kBF16At = 6, kF32At = 8, kConstantBytes = 12;
-
-std::size_t one_at(DType dtype) {
-  if (dtype == kF16) return kF16At;
-  return dtype == kBF16 ? kBF16At : kF32At;
-}
 
 GpuAddress address_of(std::span<const std::uint8_t> memory) {
   return reinterpret_cast<GpuAddress>(memory.data());
@@ -176,9 +163,8 @@ Result<std::unique_ptr<DeviceSums>> DeviceSums::make(GpuArrays& arrays,
   made->headers_ = made->arena_.add(room.num_payloads * kHeaderBytes);
   made->widened_ = made->arena_.add(2 * room.payload_bytes);  // halves as f32
   const GpuDevice::Scope scope(*made->device_);
-  Status status = made->arena_.allocate(made->device_, stream);
-  if (status) status = made->write_constants();
-  CINCH_TRY(status);
+  CINCH_TRY(made->arena_.allocate(made->device_, stream));
+  CINCH_TRY(made->write_constants());
   return made;
 }
 
@@ -195,7 +181,8 @@ Status DeviceSums::write_constants() {
 
 Status DeviceSums::spread(const SummedArrays& summed, std::span<const DeviceSum> sums) {
   const DType type = summed.type_of_mark();
-  const GpuAddress zero = arena_.address(constants_), one = zero + one_at(type);
+  const std::size_t one_at = type == kF16 ? kF16At : type == kBF16 ? kBF16At : kF32At;
+  const GpuAddress zero = arena_.address(constants_), one = zero + one_at;
   moves_.clear();
   wide_.clear();
   for (const DeviceSum& sum : sums) {

@@ -75,9 +75,8 @@ std::uint64_t DeviceTasks::gathered_bytes() const {
 Status DeviceTasks::open_wire() {
   const GpuQueue& gpu = *device_->gpu();
   const std::span<std::uint8_t> bytes = memory_->wire();
-  auto wire = TRY(DeviceWire::open(plan_, {bytes, gpu.device, gpu.turns}, gpu.stream,
-                                   *options_.transport, codecs_added_here()));
-  wire_ = std::move(wire);
+  wire_ = TRY(DeviceWire::open(plan_, {bytes, gpu.device, gpu.turns}, gpu.stream,
+                               *options_.transport, codecs_added_here()));
   if (!wire_->is_used()) {
     pinned_ = PinnedMemory(gpu.device, options_.host_wire);
     return Ok{};
@@ -124,10 +123,9 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
     if (!list.only_decodes) CINCH_TRY(list.sessions->keep_states());
     if (info_of(codec).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
-      const auto bound = list.sessions->payload_bound(i, step);
-      CINCH_TRY(bound);
-      CINCH_TRY(check_room(plan_, list.pieces[i], lists_.is_carrier(codec), *bound, step));
-      list.bounds[i] = static_cast<std::uint64_t>(*bound);
+      const auto bound = TRY(list.sessions->payload_bound(i, step));
+      CINCH_TRY(check_room(plan_, list.pieces[i], lists_.is_carrier(codec), bound, step));
+      list.bounds[i] = static_cast<std::uint64_t>(bound);
     }
   }
   return Ok{};
@@ -168,15 +166,14 @@ Status DeviceTasks::fill_update(std::uint32_t piece, Fill with, PieceMemory& mem
   const TensorView filled =
       is_here ? update : TensorView{host.data(), update.dtype, update.num_elems};
   TaskRunner runner(1);
-  Status status = Ok{};
   if (with == Fill::NaN) {
-    status = fill_nan(filled, runner, nullptr);
+    CINCH_TRY(fill_nan(filled, runner, nullptr));
   } else if (filled.num_elems > 0) {
     std::memset(filled.data, 0, byte_count(filled));
   }
-  if (!status || is_here) return status;
-  status = device_->copy_in(update.data, host);
-  return status ? device_->wait() : status;
+  if (is_here) return Ok{};
+  CINCH_TRY(device_->copy_in(update.data, host));
+  return device_->wait();
 }
 
 // The states of a newly opened session.
@@ -189,8 +186,7 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
     fresh.pieces = {piece};
     CINCH_TRY(lists_.open(codec, site, fresh));
     const auto states = TRY(fresh.sessions->states_as_bytes(0));
-    Status status = list.sessions->set_states(list.entry_of(piece), states);
-    if (!status) return status;
+    CINCH_TRY(list.sessions->set_states(list.entry_of(piece), states));
   }
   return Ok{};
 }

@@ -148,7 +148,6 @@ class DeviceLists {
   Status collect_begun();
 
  private:
-  std::uint64_t seed_at(std::uint32_t codec, Site site) const;
   Key key_of(std::uint32_t codec, Site site, std::uint32_t first_piece) const {
     return {codec, site, device_.is_host() ? 0 : first_piece};
   }
@@ -174,8 +173,7 @@ Status DeviceLists::for_each(const Task& task, Site site, const OnList& on_list)
     if (device_.is_host()) list_pieces(plan_, task, pieces_);
     const PieceList& pieces = device_.is_host() ? pieces_ : plan_.groups[task.groups[begin]].pieces;
     if (pieces.empty()) continue;
-    Status status = on_list(of(task, site, pieces[0]), pieces, place);
-    if (!status) return status;
+    CINCH_TRY(on_list(of(task, site, pieces[0]), pieces, place));
     place += pieces.size();
   }
   return Ok{};
@@ -354,7 +352,6 @@ class DeviceTasks : public RankTasks {
                       PieceMemory& memory);
   /// Are payloads copied to the slot after encoding? False: they were encoded in place.
   bool is_gathered(const Task& task, std::size_t index) const;
-  std::uint8_t* encoding_room(const Task& task, std::size_t index) const;
   /// Room of a payload in a message: its largest size, or its real size if payloads are packed and
   /// sizes do not depend on contents.
   std::uint64_t room_bytes(const DeviceList& list, const Group& group, std::uint32_t piece,

@@ -52,17 +52,15 @@ Result<const std::uint8_t*> DeviceTensors::f32_source(std::uint32_t piece, Value
   if (which == Value::Sum || view.num_elems == 0) return data;
   const bool is_gradient = which == Value::Gradient;
   if (options_.has_tensors) {
-    const Status status = check_user(view.data, 2 * std::size_t{piece} + (is_gradient ? 0 : 1));
-    CINCH_TRY(status);
+    CINCH_TRY(check_user(view.data, 2 * std::size_t{piece} + (is_gradient ? 0 : 1)));
     if (view.dtype == kF32) return data;
   }
   // For an update that was narrowed: its value.
   const bool is_there = is_gradient ? bool{has_gradient_[piece]} : view.dtype == kF32;
   if (!is_there) {
     const bool waits = !is_gradient && !options_.has_tensors;
-    Status status = waits ? device_.wait() : Status(Ok{});
-    if (status) status = copy_values(piece, view);
-    CINCH_TRY(status);
+    CINCH_TRY(waits ? device_.wait() : Status(Ok{}));
+    CINCH_TRY(copy_values(piece, view));
     if (is_gradient) has_gradient_[piece] = true;
   }
   return memory_.values(piece);
@@ -97,8 +95,7 @@ Result<TensorView> DeviceTensors::target(std::uint32_t piece, Value which, Piece
   if (device_.is_host()) return view;
   if (view.num_elems == 0) return f32_view(static_cast<std::uint8_t*>(view.data), piece);
   if (options_.has_tensors) {
-    const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
-    CINCH_TRY(status);
+    CINCH_TRY(check_user(view.data, 2 * std::size_t{piece} + 1));
     if (view.dtype == kF32) return view;
   }
   const auto values = TRY(memory_.values(piece));
@@ -114,8 +111,7 @@ Status DeviceTensors::give_updates(std::span<const std::uint32_t> pieces,
   }
   if (are_there) return Ok{};
   for (const DType dtype : {kF16, kBF16}) {
-    const Status status = narrow_updates(pieces, from, dtype, memory);
-    if (!status) return status;
+    CINCH_TRY(narrow_updates(pieces, from, dtype, memory));
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     CINCH_TRY(give_update(pieces[i], from[i], memory));
@@ -176,13 +172,6 @@ void DeviceLists::need(const Task& task) {
   }
 }
 
-// Sites draw differently, unless a program's carrier shall draw what ranks drew for their
-// gradients: then the program draws it for sums of machines, too.
-std::uint64_t DeviceLists::seed_at(std::uint32_t codec, Site site) const {
-  const bool shares = device_.info(carried_[codec].value_or(codec)).carrier.shares_draws;
-  return shares ? rank_.seed : site_seed(rank_.seed, site);
-}
-
 Status DeviceLists::open() {
   for (auto& [key, list] : lists_) {
     const auto& [codec, site, first] = key;
@@ -202,7 +191,11 @@ Status DeviceLists::open(std::uint32_t codec, Site site, DeviceList& list) {
   }
   // A carrier encodes no rank's gradient: at that site it only decodes.
   list.only_decodes = carried_[codec].has_value() && site == Site::Worker;
-  ListOptions options{rank_.world, rank_.rank, seed_at(codec, site)};
+  // Sites draw differently, unless a program's carrier shall draw what ranks drew for their
+  // gradients: then the program draws it for sums of machines, too.
+  const bool shares = device_.info(carried_[codec].value_or(codec)).carrier.shares_draws;
+  const std::uint64_t seed = shares ? rank_.seed : site_seed(rank_.seed, site);
+  ListOptions options{rank_.world, rank_.rank, seed};
   options.only_decodes = list.only_decodes;
   options.keeps_states = !list.only_decodes;
   auto sessions = device_.open(codec, options, tensors);
@@ -229,8 +222,7 @@ Status DeviceLists::named(const ListStatus& status, const PieceList& pieces) con
 
 Status DeviceLists::collect(DeviceList& list) {
   list.begun.clear();
-  auto outcomes = TRY(list.sessions->collect());
-  outcomes_ = std::move(outcomes);
+  outcomes_ = TRY(list.sessions->collect());
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     if (outcomes_[i].status) continue;
     return named(tl::unexpected<ListError>(ListError{outcomes_[i].status.error(), i}), list.pieces);

@@ -124,13 +124,13 @@ Result<Preamble> checked_preamble(std::span<const std::uint8_t> bytes) {
   if (bytes.size() >= kAt + sizeof version) {
     std::memcpy(&version, bytes.data() + kAt, sizeof version);
   }
-  auto preamble = read_preamble(bytes, kMagic, version == 1 ? version : kCheckpointFormatVersion,
-                                &Preamble::size_bytes, "checkpoint");
-  CINCH_TRY(preamble);
-  if (preamble->hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
+  auto preamble =
+      TRY(read_preamble(bytes, kMagic, version == 1 ? version : kCheckpointFormatVersion,
+                        &Preamble::size_bytes, "checkpoint"));
+  if (preamble.hash != hash64(bytes.data() + kHashedFrom, bytes.size() - kHashedFrom)) {
     return corrupt("checksum differs");
   }
-  if (preamble->description_bytes > bytes.size() - sizeof(Preamble)) {
+  if (preamble.description_bytes > bytes.size() - sizeof(Preamble)) {
     return corrupt("cut within its description");
   }
   return preamble;

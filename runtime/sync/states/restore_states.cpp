@@ -63,8 +63,12 @@ class Restorer {
     const Piece& piece = plan_.pieces[key.piece];
     collect(plan_.tensors[piece.tensor], key.site);
     if (!reason_.empty()) return reset(key, reason_);
-    const auto is_of_program = TRY(are_of_one_program(own));
-    if (!is_of_program) return reset(key, "saved by another program, or with other constants");
+    const auto present = TRY(parse_states(own));
+    for (const SavedSite* found : found_) {
+      const auto of = TRY(parse_states(found->states));
+      if (of.key.fingerprint != present.key.fingerprint)
+        return reset(key, "saved by another program, or with other constants");
+    }
     const auto whole = std::ranges::find_if(found_, [&](const SavedSite* site) {
       return site->first == piece.first && site->num_elems == piece.num_elems;
     });
@@ -125,9 +129,14 @@ class Restorer {
     found_.clear();
     reason_ = "nothing was saved";
     if (saved_.empty()) return;
-    reason_ = why_apart(tensor);
-    if (!reason_.empty()) return;
-    reason_ = "nothing was saved";
+    const auto place = static_cast<std::size_t>(&tensor - plan_.tensors.data());
+    if (!apart_.empty() && apart_[place] != 0) {  // the tensor's states go together no more
+      reason_ =
+          have_all_saved(plan_, saved_)
+              ? "ranks had divided its finish in another way"
+              : fmt::format("its states go with those of all {} ranks that saved", saved_[0].world);
+      return;
+    }
     if (site == Site::Hop && (saved_[0].plan != plan_.name || saved_[0].world != plan_.world())) {
       reason_ = fmt::format("partial sums of {} on {} ranks were others", saved_[0].plan,
                             saved_[0].world);
@@ -145,24 +154,6 @@ class Restorer {
     }
     if (!found_.empty()) reason_.clear();
     if (found_.empty() && has_other_shape) reason_ = "the tensor had another shape";
-  }
-
-  // Why states of the tensor do not go together any more; empty if they do.
-  std::string why_apart(const PlanTensor& tensor) const {
-    const auto place = static_cast<std::size_t>(&tensor - plan_.tensors.data());
-    if (apart_.empty() || apart_[place] == 0) return {};
-    if (have_all_saved(plan_, saved_)) return "ranks had divided its finish in another way";
-    return fmt::format("its states go with those of all {} ranks that saved", saved_[0].world);
-  }
-
-  // Are the found states those of the program that has `own`?
-  Result<bool> are_of_one_program(std::span<const std::uint8_t> own) const {
-    const auto present = TRY(parse_states(own));
-    for (const SavedSite* site : found_) {
-      const auto of = TRY(parse_states(site->states));
-      if (of.key.fingerprint != present.key.fingerprint) return false;
-    }
-    return true;
   }
 
   Found join(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {

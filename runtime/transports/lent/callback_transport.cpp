@@ -50,12 +50,6 @@ std::int32_t reduction_number(RankReduction reduction) {
   return -1;
 }
 
-std::int32_t element_number(DType dtype) {
-  if (dtype == kBF16) return CINCH_ELEMENT_BFLOAT;
-  if (is_float(dtype)) return CINCH_ELEMENT_FLOAT;
-  return is_signed_int(dtype) ? CINCH_ELEMENT_INT : CINCH_ELEMENT_UINT;
-}
-
 // Arrays that the host reads during one exchange, until it has ended.
 struct Parts {
   bool is_used = false;
@@ -154,7 +148,10 @@ class CallbackTransport : public Transport {
     given.kind = kind_number(exchange.kind);
     given.peer = exchange.peer;
     given.reduction = reduction_number(exchange.reduction);
-    given.element = element_number(exchange.dtype);
+    given.element = exchange.dtype == kBF16         ? CINCH_ELEMENT_BFLOAT
+                    : is_float(exchange.dtype)      ? CINCH_ELEMENT_FLOAT
+                    : is_signed_int(exchange.dtype) ? CINCH_ELEMENT_INT
+                                                    : CINCH_ELEMENT_UINT;
     // Bits of an element as stored.
     std::int32_t bits = 8;
     while (bits < exchange.dtype.bits) bits *= 2;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
 #include <utility>
 
 #include "runtime/module/shared_object.h"
@@ -15,12 +14,6 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::uint64_t kLeastStaged = std::uint64_t{64} * 1024;
-
-// Keeps memory that MPI may still use.
-void keep_staged(GpuMemory memory) {
-  static auto* const kKept = new std::vector<GpuMemory>;
-  kKept->push_back(std::move(memory));
-}
 
 GpuAddress address_of(std::span<const std::uint8_t> bytes) {
   return reinterpret_cast<GpuAddress>(bytes.data());
@@ -53,7 +46,9 @@ MpiDevice::~MpiDevice() {
     for (GpuEvent event : {staging.comes_after, staging.is_copied}) {
       if (event != nullptr) (void)driver().event_destroy(event);
     }
-    if (staging.is_used) keep_staged(std::move(staging.memory));
+    // MPI may still use it.
+    static auto* const kKept = new std::vector<GpuMemory>;
+    if (staging.is_used) kKept->push_back(std::move(staging.memory));
   }
 }
 
@@ -101,12 +96,11 @@ Result<MpiStaging*> MpiDevice::take(std::uint64_t size_bytes) {
   };
   auto found = find(size_bytes);
   if (found == stagings_.end()) found = find(0);
-  auto taken = found == stagings_.end() ? make() : Result<MpiStaging*>(&*found);
-  if (!taken) return taken;
-  if ((*taken)->memory.size_bytes() < size_bytes) {
-    CINCH_TRY(grow(**taken, size_bytes));
+  auto taken = TRY(found == stagings_.end() ? make() : Result<MpiStaging*>(&*found));
+  if ((taken)->memory.size_bytes() < size_bytes) {
+    CINCH_TRY(grow(*taken, size_bytes));
   }
-  (*taken)->is_used = true;
+  (taken)->is_used = true;
   return taken;
 }
 

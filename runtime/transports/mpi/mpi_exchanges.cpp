@@ -34,11 +34,6 @@ std::optional<std::int32_t> mpi_type(DType dtype, RankReduction reduction) {
   }
 }
 
-std::int32_t mpi_operation(RankReduction reduction) {
-  if (reduction == RankReduction::Min) return CINCH_MPI_MIN;
-  return reduction == RankReduction::Max ? CINCH_MPI_MAX : CINCH_MPI_SUM;
-}
-
 template <typename Span>
 Span part_of(Span all, const ByteRange& range) {
   return all.subspan(range.offset, range.size);
@@ -113,8 +108,7 @@ Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
     pending.room = std::span(pending.bytes).first(size);
     return Ok{};
   }
-  const auto taken = TRY(pending.device->take(size));
-  pending.staging = taken;
+  pending.staging = TRY(pending.device->take(size));
   pending.room = pending.staging->bytes().first(size);
   return pending.device->begin_input(*pending.staging,
                                      static_cast<GpuStream>(pending.exchange.after));
@@ -135,8 +129,7 @@ Status MpiTransport::copy_out(const MpiPending& pending, MpiRoom to, MpiBytes fr
 Status MpiTransport::begin_message(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
   const bool sends = exchange.kind == ExchangeKind::Send;
-  Status status = make_room(pending, sends ? exchange.input.size() : exchange.output.size());
-  if (!status) return status;
+  CINCH_TRY(make_room(pending, sends ? exchange.input.size() : exchange.output.size()));
   if (!sends) return receive(pending, exchange.peer, pending.room);
   pending.unsent.push_back({exchange.peer, pending.room});
   return copy_in(pending, pending.room, exchange.input);
@@ -159,7 +152,9 @@ Status MpiTransport::begin_broadcast(MpiPending& pending) {
 Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
   const Exchange& exchange = pending.exchange;
   const std::int32_t width = element_bytes(exchange.dtype);
-  const std::int32_t operation = mpi_operation(exchange.reduction);
+  const std::int32_t operation = exchange.reduction == RankReduction::Min   ? CINCH_MPI_MIN
+                                 : exchange.reduction == RankReduction::Max ? CINCH_MPI_MAX
+                                                                            : CINCH_MPI_SUM;
   const std::uint64_t size = exchange.input.size();
   CINCH_TRY(make_room(pending, 2 * size));
   const MpiRoom output = pending.room.first(size);

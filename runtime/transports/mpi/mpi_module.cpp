@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>

@@ -221,8 +221,6 @@ class MpiTransport : public Transport {
   void number(MpiPending& pending);
   /// The device whose memory the exchange uses, or whose stream it follows; null: none.
   Result<MpiDevice*> device_of(const Exchange& exchange) const;
-  Status start_on_host(MpiPending& pending);
-  Status start_on_device(MpiPending& pending);
   /// Visits the other ranks in a circle, from the next one on, so that messages spread over the
   /// links.
   template <typename Visit>

@@ -16,12 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Keeps memory that operations may still use to the end of the process.
-void keep_forever(std::unique_ptr<MpiMemory> memory) {
-  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
-  kKept->push_back(std::move(memory));
-}
-
 }  // namespace
 
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
@@ -85,31 +79,25 @@ Result<Ticket> MpiTransport::start(const Exchange& exchange) {
   pending.exchange = exchange;
   number(pending);
   num_idle_ = 0;
-  const bool is_on_device = exchange.place == MemoryPlace::Device;
   Status status = Ok{};
-  if (is_on_device) {
+  if (exchange.place == MemoryPlace::Device) {
     pending.device = device;
-  } else if (device != nullptr) {
-    const MpiDevice::Turn turn(*device);
-    status = device->wait_for(static_cast<GpuStream>(exchange.after));
+    const MpiDevice::Turn turn(*pending.device);
+    status = begin(pending);
+    const bool gives = exchange.kind != ExchangeKind::Receive;
+    pending.stage = gives ? MpiPending::Stage::TakesInput : MpiPending::Stage::Moves;
+    if (status && gives) status = pending.device->end_input(*pending.staging);
+  } else {
+    if (device != nullptr) {
+      const MpiDevice::Turn turn(*device);
+      status = device->wait_for(static_cast<GpuStream>(exchange.after));
+    }
+    pending.stage = MpiPending::Stage::Moves;
+    if (status) status = begin(pending);
+    if (status) status = send_unsent(pending);
   }
-  if (status) status = is_on_device ? start_on_device(pending) : start_on_host(pending);
   if (!status) return failed(status.error());
   return Ticket{pending.index};
-}
-
-Status MpiTransport::start_on_host(MpiPending& pending) {
-  pending.stage = MpiPending::Stage::Moves;
-  const Status status = begin(pending);
-  return status ? send_unsent(pending) : status;
-}
-
-Status MpiTransport::start_on_device(MpiPending& pending) {
-  const MpiDevice::Turn turn(*pending.device);
-  const Status status = begin(pending);
-  const bool gives = pending.exchange.kind != ExchangeKind::Receive;
-  pending.stage = gives ? MpiPending::Stage::TakesInput : MpiPending::Stage::Moves;
-  return status && gives ? pending.device->end_input(*pending.staging) : status;
 }
 
 Result<MpiDevice*> MpiTransport::device_of(const Exchange& exchange) const {
@@ -345,8 +333,9 @@ MpiTransport::~MpiTransport() {
   }
   calls_.close(mpi_, fault_ ? 1 : 0);
   if (!is_under_way()) memory_->pending.clear();
-  // Notices may still arrive after this.
-  keep_forever(std::move(memory_));
+  // Operations and notices may use it after this, so it is kept to the end of the process.
+  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
+  kKept->push_back(std::move(memory_));
 }
 
 namespace {

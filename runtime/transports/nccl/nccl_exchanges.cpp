@@ -111,15 +111,6 @@ Status NcclLaunches::launch_message(NcclPending& pending) {
   return group.end();
 }
 
-Status NcclLaunches::launch_broadcast(NcclPending& pending) {
-  void* const output = pointer_to(pending.output);
-  NcclGroup group(calls_, *pending.lane);
-  group.add(calls_.broadcast(output, output, pending.exchange.output.size(), NcclType::Uint8,
-                             static_cast<int>(pending.exchange.peer), pending.lane->comm(),
-                             pending.lane->stream()));
-  return group.end();
-}
-
 // Sends parts to all others and receives theirs; the rank's own part stays on the device.
 Status NcclLaunches::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
                                   GpuAddress to, std::span<const ByteRange> received) {
@@ -166,11 +157,8 @@ Status NcclLaunches::launch_all_gather(NcclPending& pending, GpuAddress own,
                                received[other].size, NcclType::Uint8, peer, comm, stream));
     }
   });
-  Status status = group.end();
-  if (status)
-    status =
-        copies_.on_device(pending, pending.output + received[own_.rank].offset, own, own_bytes);
-  return status;
+  CINCH_TRY(group.end());
+  return copies_.on_device(pending, pending.output + received[own_.rank].offset, own, own_bytes);
 }
 
 Status NcclLaunches::launch_all_reduce(NcclPending& pending) {
@@ -193,10 +181,9 @@ Status NcclLaunches::launch_joined_parts(NcclPending& pending) {
   for (std::uint64_t rank = 0; rank < own_.world; ++rank) {
     pending.places[rank] = {rank * own_bytes, own_bytes};
   }
-  Status status = copies_.on_device(pending, pending.scratch + own_.rank * own_bytes,
-                                    pending.input + parts[own_.rank].offset, own_bytes);
-  if (status) status = launch_parts(pending, parts, pending.scratch, pending.places);
-  return status;
+  CINCH_TRY(copies_.on_device(pending, pending.scratch + own_.rank * own_bytes,
+                              pending.input + parts[own_.rank].offset, own_bytes));
+  return launch_parts(pending, parts, pending.scratch, pending.places);
 }
 
 // NCCL scatters equal parts; other parts are reduced to their ranks one by one, in one group.
@@ -209,16 +196,14 @@ Status NcclLaunches::launch_reduce_scatter(NcclPending& pending) {
   const NcclComm comm = pending.lane->comm();
   const GpuStream stream = pending.lane->stream();
   const std::span<const ByteRange> parts = exchange.sent;
-  Status status = Ok{};
   GpuAddress from = pending.input + parts[0].offset;
   if (are_even(parts) && !lie_in_order(parts)) {
     from = pending.scratch;
-    for (std::uint32_t rank = 0; status && rank < own_.world; ++rank) {
-      status = copies_.on_device(pending, from + rank * parts[rank].size,
-                                 pending.input + parts[rank].offset, parts[rank].size);
+    for (std::uint32_t rank = 0; rank < own_.world; ++rank) {
+      CINCH_TRY(copies_.on_device(pending, from + rank * parts[rank].size,
+                                  pending.input + parts[rank].offset, parts[rank].size));
     }
   }
-  if (!status) return status;
   NcclGroup group(calls_, *pending.lane);
   if (are_even(parts)) {
     if (parts[0].size > 0) {
@@ -242,15 +227,20 @@ Status NcclLaunches::launch(NcclPending& pending) {
     case ExchangeKind::Send:
     case ExchangeKind::Receive:
       return launch_message(pending);
-    case ExchangeKind::Broadcast:
-      return launch_broadcast(pending);
+    case ExchangeKind::Broadcast: {
+      void* const output = pointer_to(pending.output);
+      NcclGroup group(calls_, *pending.lane);
+      group.add(calls_.broadcast(output, output, exchange.output.size(), NcclType::Uint8,
+                                 static_cast<int>(exchange.peer), pending.lane->comm(),
+                                 pending.lane->stream()));
+      return group.end();
+    }
     case ExchangeKind::AllGather:
       return launch_all_gather(pending, pending.input, exchange.received);
     case ExchangeKind::AllToAll: {
       const ByteRange from = exchange.sent[own_.rank], to = exchange.received[own_.rank];
-      Status status = copies_.on_device(pending, pending.output + to.offset,
-                                        pending.input + from.offset, from.size);
-      if (!status) return status;
+      CINCH_TRY(copies_.on_device(pending, pending.output + to.offset, pending.input + from.offset,
+                                  from.size));
       return launch_parts(pending, exchange.sent, pending.output, exchange.received);
     }
     case ExchangeKind::ReduceScatter:
@@ -263,10 +253,9 @@ Status NcclLaunches::launch(NcclPending& pending) {
 
 Status NcclLaunches::launch_joined(NcclPending& pending) {
   const GpuAddress own = pending.output + pending.slices[own_.rank].offset;
-  Status status = copies_.to_device(own, pending.joined);
-  if (status) status = copies_.end_copies_in(pending);
-  if (status) status = launch_all_gather(pending, own, pending.slices);
-  return status;
+  CINCH_TRY(copies_.to_device(own, pending.joined));
+  CINCH_TRY(copies_.end_copies_in(pending));
+  return launch_all_gather(pending, own, pending.slices);
 }
 
 Status NcclLaunches::after_launch(NcclPending& pending) {

@@ -160,10 +160,9 @@ Status NcclCopies::copy_in(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (!pending.is_on_host()) return Ok{};
   const bool is_root = exchange.kind == ExchangeKind::Broadcast && exchange.peer == own_.rank;
-  Status status = is_root ? to_device(pending.output, exchange.output)
-                          : to_device(pending.input, exchange.input);
-  if (status) status = end_copies_in(pending);
-  return status;
+  CINCH_TRY(is_root ? to_device(pending.output, exchange.output)
+                    : to_device(pending.input, exchange.input));
+  return end_copies_in(pending);
 }
 
 Status NcclCopies::copy_out(NcclPending& pending) {

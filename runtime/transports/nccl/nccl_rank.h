@@ -136,7 +136,6 @@ class NcclLaunches {
                            std::span<const ByteRange> received);
   Status launch_parts(NcclPending& pending, std::span<const ByteRange> sent, GpuAddress to,
                       std::span<const ByteRange> received);
-  Status launch_broadcast(NcclPending& pending);
   Status launch_joined_parts(NcclPending& pending);
 
   const NcclCalls& calls_;

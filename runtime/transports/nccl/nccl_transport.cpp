@@ -1,8 +1,6 @@
 // Exchanges under way over NCCL, and the handling of ranks that give up or leave.
 #include "runtime/transports/nccl/nccl_transport.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -14,14 +12,6 @@ namespace {
 
 // Messages need little of a device, and kernels of many lanes must fit on it at once.
 constexpr int kBlocksOfAWay = 2;
-
-// Keeps memory that kernels of a lent communicator may use until its owner aborts it.
-void keep_forever(std::shared_ptr<void> memory) {
-  static std::mutex mutex;
-  static auto* const kKept = new std::vector<std::shared_ptr<void>>;
-  const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(memory));
-}
 
 }  // namespace
 
@@ -186,8 +176,7 @@ Status NcclTransport::advance(NcclPending& pending) {
     }
     const auto is_idle = TRY(pending.lane->is_idle());
     if (!is_idle) return Ok{};
-    const Status status = before == Stage::Waits ? begin_launch(pending) : end_launch(pending);
-    if (!status) return status;
+    CINCH_TRY(before == Stage::Waits ? begin_launch(pending) : end_launch(pending));
   }
   return Ok{};
 }
@@ -196,8 +185,7 @@ Status NcclTransport::advance(NcclPending& pending) {
 Status NcclTransport::check_lanes() {
   for (NcclPending& each : pending_) {
     if (!each.is_used || each.stage != NcclPending::Stage::Runs) continue;
-    const Result<bool> is_idle = each.lane->is_idle();
-    CINCH_TRY(is_idle);
+    CINCH_TRY(each.lane->is_idle());
   }
   return Ok{};
 }
@@ -314,7 +302,11 @@ NcclTransport::~NcclTransport() {
   if (have_ended && !is_lent_busy) return;
   auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
   if (is_lent_busy) {
-    keep_forever(std::move(used));
+    // Kernels of a lent communicator may use it until its owner aborts the communicator.
+    static std::mutex mutex;
+    static auto* const kKept = new std::vector<std::shared_ptr<void>>;
+    const std::lock_guard lock(mutex);
+    kKept->push_back(std::move(used));
   } else {
     endings_.keep(std::move(used));
   }

@@ -74,11 +74,6 @@ void SocketHub::close_listener() {
   }
 }
 
-void SocketHub::forget_closed() {
-  std::erase_if(connections_,
-                [](const Connection& each) { return each.is_over && !each.is_member; });
-}
-
 void SocketHub::send_unsent(Connection& connection) {
   while (!connection.unsent.empty()) {
     const auto sent = send_some(connection.file, connection.unsent);
@@ -196,13 +191,8 @@ void SocketHub::move(SocketClock::time_point end) {
   accept_some();
   const auto num_members = std::ranges::count_if(members_, [](auto* each) { return each; });
   if (static_cast<std::uint32_t>(num_members) + 1 == own_.world) close_listener();
-  forget_closed();
-}
-
-bool SocketHub::has_all_parts() const {
-  return std::ranges::all_of(members_.begin() + 1, members_.end(), [](const Connection* each) {
-    return each != nullptr && each->part.has_value();
-  });
+  std::erase_if(connections_,
+                [](const Connection& each) { return each.is_over && !each.is_member; });
 }
 
 Error SocketHub::late_error() const {
@@ -221,7 +211,8 @@ Error SocketHub::late_error() const {
 
 Result<std::vector<Part>> SocketHub::wait_for_parts(std::span<const std::uint8_t> own,
                                                     SocketClock::time_point end) {
-  while (!has_all_parts()) {
+  const auto has_part = [](const Connection* each) { return each != nullptr && each->part; };
+  while (!std::ranges::all_of(members_.begin() + 1, members_.end(), has_part)) {
     if (SocketClock::now() >= end) return tl::unexpected<Error>(late_error());
     move(end);
     for (std::uint32_t rank = 1; rank < own_.world; ++rank) {

@@ -216,8 +216,6 @@ class SocketHub : public Rendezvous {
   VerdictCode verdict_on(const Connection& connection, const Answer& answer) const;
   void send_away(Connection& connection, const std::string& why);
   void close_listener();
-  void forget_closed();
-  bool has_all_parts() const;
   Result<std::vector<Part>> wait_for_parts(std::span<const std::uint8_t> own,
                                            SocketClock::time_point end);
   Error late_error() const;

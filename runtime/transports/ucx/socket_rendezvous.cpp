@@ -133,8 +133,7 @@ Status SocketSpoke::join(SocketClock::time_point end) {
   constexpr std::chrono::seconds kPatience{5};
   constexpr std::chrono::milliseconds kNap{100};
   for (;;) {
-    auto file = TRY(connect_to(address_, interface_, end));
-    file_ = std::move(file);
+    file_ = TRY(connect_to(address_, interface_, end));
     Status status = introduce(std::min(end, SocketClock::now() + kPatience));
     if (status || status.error().kind != ErrorKind::Unavailable) return status;
     if (SocketClock::now() + kNap >= end) {
@@ -217,9 +216,8 @@ class StoreRendezvous : public Rendezvous {
     const SocketClock::time_point end = SocketClock::now() + own_.timeout;
     for (std::uint32_t rank = 1; rank < own_.world; ++rank) {
       const std::chrono::milliseconds left(milliseconds_until(end));
-      const auto value = store_->get(key_of(rank), left);
-      CINCH_TRY(value);
-      const std::optional<Part>& found = *value;
+      const auto value = TRY(store_->get(key_of(rank), left));
+      const std::optional<Part>& found = value;
       if (!found) {
         missing.push_back(rank);
         continue;
@@ -240,9 +238,8 @@ class StoreRendezvous : public Rendezvous {
     // Rank 0 must notice a missing rank first, so that it can name it.
     constexpr std::chrono::seconds kGrace{2};
     CINCH_TRY(store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own)));
-    const auto value = store_->get(key_of_all(), own_.timeout + kGrace);
-    CINCH_TRY(value);
-    const std::optional<Part>& found = *value;
+    const auto value = TRY(store_->get(key_of_all(), own_.timeout + kGrace));
+    const std::optional<Part>& found = value;
     if (!found) {
       const std::uint32_t hub[] = {0};
       return fail(ErrorKind::TimedOut,

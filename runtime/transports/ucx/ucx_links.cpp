@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <thread>
 
 namespace cinch::rt {
 namespace {

@@ -7,7 +7,6 @@
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -153,16 +152,6 @@ void end_operation(Operation* operation, ucs_status_t status) {
   if (!worker.is_closing) worker.events.ended(worker.events.context, token, status);
 }
 
-void on_sent(void* request, ucs_status_t status, void* operation) {
-  ucp_request_free(request);
-  end_operation(static_cast<Operation*>(operation), status);
-}
-
-void on_taken(void* request, ucs_status_t status, std::size_t /*bytes*/, void* operation) {
-  ucp_request_free(request);
-  end_operation(static_cast<Operation*>(operation), status);
-}
-
 // UCX does not call back about operations that it completed, or rejected, at once.
 void note_begun(ucs_status_ptr_t begun, Operation* operation) {
   if (begun == nullptr) return end_operation(operation, UCS_OK);
@@ -182,7 +171,10 @@ void receive(Worker& worker, void* descriptor, void* room, std::uint64_t bytes,
   ucp_request_param_t param = operation_param(operation);
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
-  param.cb.recv_am = on_taken;
+  param.cb.recv_am = [](void* request, ucs_status_t status, std::size_t /*bytes*/, void* ended) {
+    ucp_request_free(request);
+    end_operation(static_cast<Operation*>(ended), status);
+  };
   note_begun(ucp_am_recv_data_nbx(worker.worker, descriptor, room, bytes, &param), operation);
 }
 
@@ -398,7 +390,10 @@ void send(Worker* worker, std::uint32_t number, const void* header, std::size_t 
   ucp_request_param_t param = operation_param(operation);
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
-  param.cb.send = on_sent;
+  param.cb.send = [](void* request, ucs_status_t status, void* ended) {
+    ucp_request_free(request);
+    end_operation(static_cast<Operation*>(ended), status);
+  };
   note_begun(ucp_am_send_nbx(peer.endpoint, kMessage, operation->header.data(), header_bytes, body,
                              bytes, &param),
              operation);

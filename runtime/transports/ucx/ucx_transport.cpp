@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -125,14 +124,6 @@ Status check_options(const UcxOptions& options) {
   return Ok{};
 }
 
-// A rank that cannot use the interface still meets the others, to tell them.
-Result<std::unique_ptr<Rendezvous>> open_rendezvous(const UcxOptions& options,
-                                                    const Status& interface) {
-  const JobRank own{options.rank, options.world, options.secret, options.timeout};
-  if (options.rendezvous.empty()) return meet_over_store(own, options.store);
-  return meet_over_socket(own, options.rendezvous, interface ? options.interface : "");
-}
-
 Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
   CINCH_TRY(status);
   return std::vector<std::uint8_t>();
@@ -202,8 +193,7 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   if (status) (*links)->watch();
-  const auto all = share(rendezvous, empty_or(status));
-  CINCH_TRY(all);
+  CINCH_TRY(share(rendezvous, empty_or(status)));
   (*links)->stop_listening();
   return links;
 }
@@ -225,7 +215,12 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options)
   if (options.world == 1) return std::make_unique<UcxTransport>(0, 1, nullptr);
   const Status interface =
       options.interface.empty() ? Status(Ok{}) : check_interface(options.interface);
-  const auto rendezvous = TRY(open_rendezvous(options, interface));
+  // A rank that cannot use the interface still meets the others, to tell them.
+  const JobRank own{options.rank, options.world, options.secret, options.timeout};
+  const auto rendezvous =
+      TRY(options.rendezvous.empty()
+              ? meet_over_store(own, options.store)
+              : meet_over_socket(own, options.rendezvous, interface ? options.interface : ""));
   Status sound = interface;
   if (sound && !ucx_library()) sound = tl::unexpected<Error>(ucx_library().error());
   auto links = TRY(connect_all(options, *rendezvous, sound));
