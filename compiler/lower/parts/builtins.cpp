@@ -183,8 +183,12 @@ Lowered MoveLowering::lower_histogram(const Expr& e) {
   const ValueId x = Checks(cx()).as_index(uniform(e.args.at(0)));
   HostExprPool& pool = emit().exprs();
   const HostExprId bins = e.type.dims[0];
-  if (pool.is_const(bins)) return {emit().emit(OpKind::histogram, {x}, e.type)};
-  const ValueId cell = emit().map(ScalarOp::min, x, host_scalar(bins, kU32));
+  ValueId mask;
+  if (e.args.size() > 1 && e.args[1]) mask = emit().spread(uniform(e.args[1]), emit().type(x));
+  if (pool.is_const(bins)) return {emit().histogram(x, bins, mask)};
+  const ValueId none = host_scalar(bins, kU32);
+  ValueId cell = emit().map(ScalarOp::min, x, none);
+  if (mask) cell = emit().select(mask, cell, none);
   const ValueId ones = emit().spread(emit().constant_int(kU32, 1), emit().type(cell));
   const Type cells = vector_type(kU32, pool.add(bins, emit().one()));
   const ValueId counts = emit().emit(OpKind::scatter_add, {cell, ones}, cells);

@@ -248,10 +248,16 @@ Value MoveOperators::histogram_call(const CallArgs& args) {
         .note("it counts integers");
     return error_value(args.span);
   }
-  if (x.type.rank == 2)
-    x = all_.shapes.reshaped(x, vector_type(x.type.dtype, sizes_.num_elems(x.type)), args.span);
-  return build_.builtin(BuiltinId::histogram, vector_type(kU32, *bins), {x.expr}, args.span,
-                        [&](Expr& e) { e.size = *bins; });
+  auto where = all_.arguments.mask(args, x.type);
+  if (!where) return error_value(args.span);
+  if (x.type.rank == 2) {
+    const Type flat = vector_type(x.type.dtype, sizes_.num_elems(x.type));
+    const Value mask = all_.shapes.repeated(*where, x.type, args.span);
+    where = all_.shapes.reshaped(mask, flat, args.span);
+    x = all_.shapes.reshaped(x, flat, args.span);
+  }
+  return build_.builtin(BuiltinId::histogram, vector_type(kU32, *bins), {x.expr, where->expr},
+                        args.span, [&](Expr& e) { e.size = *bins; });
 }
 
 }  // namespace cinch::sema
