@@ -256,6 +256,7 @@ CheckedCall elaborate_call(const CheckedModule& module, std::string_view fn, DTy
   Reporter reporter(sink);
   Elaboration elaboration(data, reporter);
   elaboration.out.info = std::move(info);
+  elaboration.sizes.prover().set_matrix(elaboration.out.info.is_matrix);
   return elaboration.functions.call_alone({&data.root(), decl->second}, element, arguments, span);
 }
 
