@@ -13,119 +13,29 @@
 // Rows longer than a tile: butterflies of their pieces of 1024, then of the elements that stand
 // 1024 apart, made rows of their own. Rows that are too short for a kernel's groups, and such whose
 // length only the host knows, go stage by stage:
-//            for each distance 1, 2, 4 …: %p = gather_along %x, (column ^ distance)
-//            %x' = select((column & distance) == 0, %x + %p, %p - %x)
+//            for each distance 1, 2, 4 …: %p = gather %x, (place ^ distance)
+//            %x' = select((place & distance) == 0, %x + %p, %p - %x)
 #include <bit>
 #include <optional>
 #include <vector>
 
 #include "compiler/ir/ops.h"
+#include "compiler/lower/prelude.h"
 #include "compiler/passes/passes.h"
 #include "runtime/core/numbers/ordered_reduce.h"
-#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::passes {
 namespace {
 
 using ir::ValueId;
-
-// [1, cols]: 0, 1, 2 …
-ValueId column_numbers(ir::Builder& b, HostExprId cols) {
-  return b.reshape(b.iota(cols), ir::matrix_type(kU32, b.exprs().const_int(1), cols));
-}
-
-// Divides each column by a power of two near its largest magnitude, so that no square overflows or
-// underflows.
-ValueId scale_columns(ir::Builder& b, ValueId m) {
-  const ValueId largest = b.reduce(ScalarOp::max, b.map(ScalarOp::abs, m), 0);
-  const ValueId exponent = b.map(ScalarOp::floor, b.map(ScalarOp::log2, largest));
-  return b.map(ScalarOp::divide_or_zero, m, b.map(ScalarOp::exp2, exponent));
-}
-
-// The sums of a * b along the columns.
-ValueId products(ir::Builder& b, ValueId x, ValueId y) {
-  return b.reduce(ScalarOp::add, b.map(ScalarOp::mul, x, y), 0);
-}
-
-// The Gram-Schmidt process on a matrix with the original column lengths `lengths` (squares, [1,
-// cols]).
-struct Orthonormalizing {
-  ir::Builder& b;
-  ValueId number, lengths, none;
-
-  // Takes the columns before it out of column `i` once more: if little else is left, the remains
-  // from rounding matter. Zeros if the column depends on the others: see gram_schmidt.h.
-  ValueId direction(ValueId m, ValueId v, ValueId i) const {
-    const ir::Type type = b.type(v);
-    const ValueId left = products(b, v, v);
-    const ValueId share = b.select(b.map(ScalarOp::lt, number, i), products(b, v, m), none);
-    const ValueId before = b.reduce(ScalarOp::add, b.map(ScalarOp::mul, share, m), 1);
-    const ValueId rest = b.map(ScalarOp::sub, v, before);
-    const ValueId kept = products(b, rest, rest);
-    const ValueId one = b.fill(i, ir::matrix_type(kU32, type.dims[1], type.dims[1]));
-    const ValueId length = b.gather_along(lengths, one, 1);
-    const ValueId is_noise = at_most(left, length, ir::least_left(type.dtype));
-    const ValueId is_unsure = at_most(kept, left, ir::kLeastKept);
-    const ValueId made = b.map(ScalarOp::divide_or_zero, rest, b.map(ScalarOp::sqrt, kept));
-    return b.select(b.map(ScalarOp::bit_or, is_noise, is_unsure), none, made);
-  }
-
-  // One round: computes column `i`, then takes it out of the later ones.
-  ValueId turn(ValueId m, ValueId i) const {
-    const ir::Type column = ir::matrix_type(kU32, b.type(m).dims[0], b.exprs().const_int(1));
-    const ValueId v = b.gather_along(m, b.fill(i, column), 1);
-    const ValueId q = direction(m, v, i);
-    const ValueId rest = b.map(ScalarOp::sub, m, b.map(ScalarOp::mul, products(b, q, m), q));
-    const ValueId later = b.select(b.map(ScalarOp::gt, number, i), rest, m);
-    return b.select(b.map(ScalarOp::eq, number, i), q, later);
-  }
-
- private:
-  ValueId at_most(ValueId square, ValueId of, double share) const {
-    return b.map(ScalarOp::le, square, b.map(ScalarOp::mul, of, b.constant(b.dtype(of), share)));
-  }
-};
-
-ValueId orthonormalize(ir::Builder& b, ValueId x) {
-  const HostExprId cols = b.type(x).dims[1];
-  const ValueId scaled = scale_columns(b, x);
-  const Orthonormalizing process{b, column_numbers(b, cols), products(b, scaled, scaled),
-                                 b.constant(b.dtype(x), 0)};
-  return b
-      .for_loop(b.exprs().const_int(0), cols, {scaled},
-                [&](ValueId i, std::span<const ValueId> carried) {
-                  return ir::ValueIds{process.turn(carried[0], b.convert(i, kU32))};
-                })
-      .front();
-}
-
-// Partners are `distance` (a u32 scalar, a power of two) apart.
-ValueId butterfly(ir::Builder& b, ValueId x, ValueId distance) {
-  const ir::Type type = b.type(x);
-  const ValueId number = column_numbers(b, type.dims[1]);
-  const ValueId partner = b.fill(b.map(ScalarOp::bit_xor, number, distance), type);
-  const ValueId p = b.gather_along(x, partner, 1);
-  const ValueId bit = b.map(ScalarOp::bit_and, number, distance);
-  const ValueId is_left = b.map(ScalarOp::eq, bit, b.constant_int(kU32, 0));
-  return b.select(is_left, b.map(ScalarOp::add, x, p), b.map(ScalarOp::sub, p, x));
-}
+using lower::call_prelude;
 
 constexpr std::int64_t kShortest = 8, kPiece = 1024;
 
-// The elements of `x` in another order, given by a function of their numbers, as rows.
-template <typename Source>
-ValueId reorder(ir::Builder& b, ValueId x, const ir::Type& rows, const Source& source) {
-  HostExprPool& exprs = b.exprs();
-  const HostExprId count = exprs.mul(rows.dims[0], rows.dims[1]);
-  const ValueId flat = b.reshape(x, ir::vector_type(rows.dtype, count));
-  return b.reshape(b.gather(flat, source(b.iota(count))), rows);
-}
-
-// (i >> shift) & mask, shifted up.
-ValueId digits(ir::Builder& b, ValueId i, std::int64_t shift, std::int64_t mask, std::int64_t up) {
-  const ValueId low = b.map(ScalarOp::bit_and, b.map(ScalarOp::shr, i, b.constant_int(kU32, shift)),
-                            b.constant_int(kU32, mask));
-  return b.map(ScalarOp::shl, low, b.constant_int(kU32, up));
+ValueId orthonormalize(ir::Builder& b, ValueId x) {
+  const DType type = b.dtype(x);
+  const ValueId least_left = b.constant(type, ir::least_left(type));
+  return call_prelude(b, "orthonormal", type, {x, least_left, b.constant(type, ir::kLeastKept)})[0];
 }
 
 ValueId constant_butterflies(ir::Builder& b, ValueId x, std::int64_t length);
@@ -134,56 +44,32 @@ ValueId long_butterflies(ir::Builder& b, ValueId x, std::int64_t length) {
   HostExprPool& exprs = b.exprs();
   const ir::Type whole = b.type(x);
   const std::int64_t pieces = length / kPiece;
-  const std::int64_t piece_bits = std::countr_zero(static_cast<std::uint64_t>(kPiece));
-  const std::int64_t bits = std::countr_zero(static_cast<std::uint64_t>(pieces));
-  const auto rows_of = [&](std::int64_t number, std::int64_t each) {
-    return ir::matrix_type(whole.dtype, exprs.mul(whole.dims[0], exprs.const_int(number)),
-                           exprs.const_int(each));
-  };
-  const ValueId row_begin_mask = b.constant_int(kU32, 0xffffffff - (length - 1));
-  const auto swapped = [&](std::int64_t low_bits, std::int64_t high_bits) {
-    return [&b, row_begin_mask, low_bits, high_bits](ValueId i) {
-      const ValueId low = digits(b, i, 0, (std::int64_t{1} << low_bits) - 1, high_bits);
-      const ValueId high = digits(b, i, low_bits, (std::int64_t{1} << high_bits) - 1, 0);
-      return b.map(ScalarOp::bit_or, b.map(ScalarOp::bit_and, i, row_begin_mask),
-                   b.map(ScalarOp::bit_or, low, high));
-    };
-  };
-  x = b.butterflies(b.reshape(x, rows_of(pieces, kPiece)));
-  x = reorder(b, x, rows_of(kPiece, pieces), swapped(bits, piece_bits));
+  const int piece_bits = std::countr_zero(static_cast<std::uint64_t>(kPiece));
+  const int bits = std::countr_zero(static_cast<std::uint64_t>(pieces));
+  const HostExprId num = exprs.mul(whole.dims[0], exprs.const_int(pieces));
+  x = b.butterflies(b.reshape(x, ir::matrix_type(whole.dtype, num, exprs.const_int(kPiece))));
+  x = call_prelude(
+      b, "swap_digits", whole.dtype,
+      {x, bits, piece_bits, exprs.mul(whole.dims[0], exprs.const_int(kPiece)), pieces})[0];
   x = constant_butterflies(b, x, pieces);
-  return reorder(b, x, whole, swapped(piece_bits, bits));
+  return call_prelude(b, "swap_digits", whole.dtype,
+                      {x, piece_bits, bits, whole.dims[0], length})[0];
 }
 
 ValueId constant_butterflies(ir::Builder& b, ValueId x, std::int64_t length) {
   if (length > kPiece) return long_butterflies(b, x, length);
   if (length >= kShortest) return b.butterflies(x);
   for (std::int64_t distance = 1; distance < length; distance *= 2) {
-    x = butterfly(b, x, b.constant_int(kU32, distance));
+    x = call_prelude(b, "butterfly", b.dtype(x), {x, distance})[0];
   }
   return x;
-}
-
-// As many stages as the length has binary digits after its first.
-ValueId looped_stages(ir::Builder& b, ValueId x, HostExprId length) {
-  HostExprPool& exprs = b.exprs();
-  const HostExprId log = exprs.make(HostOp::Log2, exprs.cast(length, HostType::F64));
-  const HostExprId stages = exprs.cast(exprs.make(HostOp::Round, log), HostType::Int);
-  return b
-      .for_loop(exprs.const_int(0), stages, {x},
-                [&](ValueId i, std::span<const ValueId> carried) {
-                  const ValueId one = b.constant_int(kU32, 1);
-                  const ValueId distance = b.map(ScalarOp::shl, one, b.convert(i, kU32));
-                  return ir::ValueIds{butterfly(b, carried[0], distance)};
-                })
-      .front();
 }
 
 ValueId hadamard(ir::Builder& b, ValueId x) {
   const HostExprId length = b.type(x).dims[1];
   const auto constant = ir::constant_size(b.exprs(), length);
-  const ValueId turned =
-      constant ? constant_butterflies(b, x, *constant) : looped_stages(b, x, length);
+  const ValueId turned = constant ? constant_butterflies(b, x, *constant)
+                                  : call_prelude(b, "butterfly_stages", b.dtype(x), {x})[0];
   const ValueId scale = b.map(ScalarOp::rsqrt, b.host_size(length, b.dtype(x)));
   return b.map(ScalarOp::mul, turned, scale);
 }

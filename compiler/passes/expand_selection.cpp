@@ -17,12 +17,14 @@
 // Along rows (axis 1) the largest of each row are found by counting (selection.h); long rows,
 // and rows of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
 // one along the rows of the transpose.
+#include <algorithm>
 #include <optional>
 #include <ranges>
 #include <unordered_map>
 #include <vector>
 
 #include "compiler/ir/rewriter.h"
+#include "compiler/lower/prelude.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/selection.h"
 
@@ -30,20 +32,17 @@ namespace cinch::passes {
 namespace {
 
 using ir::ValueId;
+using lower::call_prelude;
 
-// The places of each row sorted by key, the largest first; ties by the lower index.
-ValueId order_of_rows(ir::Builder& b, ValueId values) {
-  return b.argsort(make_keys(b, values).keys, /*descending=*/true, 1);
-}
+// Number of sampled elements: one of kSampleShare, and at most kSampleMost.
+constexpr std::int64_t kSampleShare = 16;
+constexpr std::int64_t kSampleMost = 16384;
+// Of the sample, the search reads only the first digits of keys. The two keys need not be exact,
+// only below and above.
+constexpr int kSampleBits = 20;
 
 ValueId order_of_columns(ir::Builder& b, ValueId values, bool descending) {
   return b.transpose(b.argsort(b.transpose(values), descending, 1));
-}
-
-// [rows, k]: in each row 0, 1, … k - 1.
-ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
-  const ir::Type row = ir::matrix_type(kU32, b.exprs().const_int(1), k);
-  return b.fill(b.reshape(b.iota(k), row), ir::matrix_type(kU32, b.type(values).dims[0], k));
 }
 
 // The region of each op and the op that found each count, among the ops offered so far.
@@ -87,11 +86,29 @@ ValueId wanted(ir::Builder& b, HostExprId k, const SeenCounts& seen) {
   return b.size_scalar(k, kU32, [&](std::uint32_t count) { return seen.count_of(b, count); });
 }
 
+// Is this a vector that is too long to sweep often, and does the host know its size and k?
+bool can_sample(ir::Builder& b, HostExprId size, HostExprId k) {
+  if (b.exprs().has_count(size) || b.exprs().has_count(k)) return false;
+  const auto constant = ir::constant_size(b.exprs(), size);
+  return !constant || *constant > 4 * kSampleMost;
+}
+
+ValueId top_k_by_sample(ir::Builder& b, const SelectionKeys& keys, HostExprId k) {
+  HostExprPool& e = b.exprs();
+  const HostExprId share = e.ceil_div(b.type(keys.keys).dims[0], e.const_int(kSampleShare));
+  const HostExprId num = e.min(share, e.const_int(kSampleMost));
+  const int dropped = std::max(keys.bits - kSampleBits, 0);
+  const ValueId sample =
+      call_prelude(b, "sample_of_keys", keys.key_type, {keys.keys, num, dropped})[0];
+  return call_prelude(b, "largest_by_sample", keys.key_type,
+                      {keys.keys, b.keep(sample), keys.bits, dropped, k})[0];
+}
+
 ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const SelectionKeys keys = make_keys(b, values);
-  if (can_sample(b, keys, k)) return sampled_top_k(b, keys, k);
-  const ValueId need = wanted(b, k, seen);
-  return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
+  if (can_sample(b, b.type(values).dims[0], k)) return top_k_by_sample(b, keys, k);
+  return call_prelude(b, "largest_places", keys.key_type,
+                      {keys.keys, keys.bits, k, wanted(b, k, seen)})[0];
 }
 
 // Rows of constant length are not sorted: their largest are found by counting, and listed as places
@@ -99,21 +116,14 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
 ValueId counted_top_k_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k,
                               const SeenCounts& seen) {
   if (fits_a_tile(b, keys)) return b.list_marked(b.mark_largest(keys.keys, wanted(b, k, seen)), k);
-  const ir::Type matrix = b.type(keys.keys);
-  const HostExprId cols = matrix.dims[1];
-  const ValueId mask = mask_of_largest_in_rows(b, keys, wanted(b, k, seen));
-  const HostExprId cells = b.exprs().mul(matrix.dims[0], cols);
-  const ValueId place = first_of(b, b.reshape(b.keep(mask), ir::vector_type(kBool, cells)),
-                                 b.exprs().mul(matrix.dims[0], k));
-  const ValueId column = b.map(ScalarOp::mod, place, b.host_size(cols, kU32));
-  return b.reshape(column, ir::matrix_type(kU32, matrix.dims[0], k));
+  const ValueId mask = b.keep(mask_of_largest_in_rows(b, keys, wanted(b, k, seen)));
+  return call_prelude(b, "columns_of_marks", kBool, {mask, k})[0];
 }
 
 ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const SelectionKeys keys = make_keys(b, values);
   if (can_count_rows(b, keys)) return counted_top_k_of_rows(b, keys, k, seen);
-  const ValueId picked = b.gather_along(order_of_rows(b, values), columns(b, values, k), 1);
-  return b.gather_along(picked, b.argsort(picked, false, 1), 1);
+  return call_prelude(b, "largest_columns", keys.key_type, {keys.keys, k})[0];
 }
 
 // +inf (the largest integer) if k is 0, else the value.
@@ -126,24 +136,17 @@ ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k, const SeenCoun
 
 ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const SelectionKeys keys = make_keys(b, values);
-  const RankedKey found = find_keys(b, keys, {wanted(b, k, seen)})[0];
-  const ValueId value = value_of_key(b, keys, found.key, b.dtype(values));
+  const ValueId key =
+      call_prelude(b, "key_of_rank", keys.key_type, {keys.keys, keys.bits, wanted(b, k, seen)})[0];
+  const ValueId value = value_of_key(b, keys, key, b.dtype(values));
   return or_above_all(b, value, k, seen);
 }
 
 ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
-  const ir::Type column = ir::matrix_type(kU32, b.type(values).dims[0], b.exprs().const_int(1));
   const SelectionKeys keys = make_keys(b, values);
-  if (can_count_rows(b, keys)) {
-    const ValueId key = ranked_keys_of_rows(b, keys, wanted(b, k, seen));
-    return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k, seen);
-  }
-  const ValueId order = b.argsort(keys.keys, /*descending=*/true, 1);
-  // The last wanted place; if there is none the first, which is then not used.
-  const HostExprId last =
-      b.exprs().max(b.exprs().sub(k, b.exprs().const_int(1)), b.exprs().const_int(0));
-  const ValueId place = b.gather_along(order, b.fill(wanted(b, last, seen), column), 1);
-  const ValueId key = b.gather_along(keys.keys, place, 1);
+  const ValueId key = can_count_rows(b, keys) ? ranked_keys_of_rows(b, keys, wanted(b, k, seen))
+                                              : call_prelude(b, "keys_of_rank_in_rows",
+                                                             keys.key_type, {keys.keys, k})[0];
   return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k, seen);
 }
 

@@ -106,7 +106,7 @@ struct Expr {
 //   sort argsort: x
 //   sort_by_key: keys, values
 //   top_k kth_largest: x (k: `size`)
-//   histogram: x
+//   histogram: x, [where]
 //   fill: v
 //   len reshape transpose chunk unchunk orthonormalize hadamard: x
 //   pack: x (bits: `size`, a constant)

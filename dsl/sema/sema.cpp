@@ -7,6 +7,7 @@
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/syntax/syntax.h"
+#include "runtime/core/check.h"
 
 namespace cinch::sema {
 
@@ -222,6 +223,19 @@ std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
                                 bindings_of_carrier(*carrier.spec, bindings), reporter);
   if (program) program->info.name += ".again";
   return program;
+}
+
+CheckedCall elaborate_call(const CheckedModule& module, std::string_view fn, DType element,
+                           const std::vector<FnArgument>& arguments, rt::ProgramInfo info,
+                           Span span, dsl::DiagSink& sink) {
+  ModuleData& data = module.data();
+  const auto decl = data.root().names.find(fn);
+  CINCH_CHECK(decl != data.root().names.end(), "no fn " + std::string(fn));
+  Reporter reporter(sink);
+  Elaboration elaboration(data, reporter);
+  elaboration.out.info = std::move(info);
+  elaboration.sizes.prover().set_matrix(elaboration.out.info.is_matrix);
+  return elaboration.functions.call_alone({&data.root(), decl->second}, element, arguments, span);
 }
 
 }  // namespace cinch::sema

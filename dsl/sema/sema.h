@@ -136,6 +136,28 @@ std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
                                                 const std::vector<Binding>& bindings,
                                                 dsl::DiagSink& sink);
 
+/// An argument of a function that the compiler calls: a value of this type, or a number that the
+/// host computes.
+struct FnArgument {
+  Type type;
+  HostExprId number;
+};
+
+/// A call by the compiler: statements, then results. `program` has the tree, and the ProgramInfo of
+/// the caller.
+struct CheckedCall {
+  CheckedProgram program;
+  std::vector<VarId> params;  // one for each argument that is a value
+  std::vector<StmtId> stmts;
+  std::vector<ExprId> results;
+};
+
+/// Elaborates a call of a `fn` of the module. In its text, the type `T` is `element`. `info` has
+/// the sizes of the arguments, and may get counts.
+CheckedCall elaborate_call(const CheckedModule& module, std::string_view fn, DType element,
+                           const std::vector<FnArgument>& arguments, rt::ProgramInfo info,
+                           Span span, dsl::DiagSink& sink);
+
 /// The checked tree as indented text, for `--emit=checked`. Stable; ends with a newline.
 std::string dump(const CheckedProgram& program);
 

@@ -75,6 +75,7 @@ struct BodyContext {
   ValueId round;  // of the innermost `while` that counts its rounds
   Lanes lanes;
   bool in_combiner = false;
+  bool is_prelude = false;  // a call of the prelude (prelude.h)
 };
 
 class BodyPart {

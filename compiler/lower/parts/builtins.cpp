@@ -3,6 +3,7 @@
 #include "compiler/lower/emitter.h"
 #include "compiler/lower/parts/access.h"
 #include "compiler/lower/parts/expressions.h"
+#include "compiler/lower/prelude.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
@@ -183,8 +184,12 @@ Lowered MoveLowering::lower_histogram(const Expr& e) {
   const ValueId x = Checks(cx()).as_index(uniform(e.args.at(0)));
   HostExprPool& pool = emit().exprs();
   const HostExprId bins = e.type.dims[0];
-  if (pool.is_const(bins)) return {emit().emit(OpKind::histogram, {x}, e.type)};
-  const ValueId cell = emit().map(ScalarOp::min, x, host_scalar(bins, kU32));
+  ValueId mask;
+  if (e.args.size() > 1 && e.args[1]) mask = emit().spread(uniform(e.args[1]), emit().type(x));
+  if (pool.is_const(bins)) return {emit().histogram(x, bins, mask)};
+  const ValueId none = host_scalar(bins, kU32);
+  ValueId cell = emit().map(ScalarOp::min, x, none);
+  if (mask) cell = emit().select(mask, cell, none);
   const ValueId ones = emit().spread(emit().constant_int(kU32, 1), emit().type(cell));
   const Type cells = vector_type(kU32, pool.add(bins, emit().one()));
   const ValueId counts = emit().emit(OpKind::scatter_add, {cell, ones}, cells);
@@ -280,50 +285,16 @@ Lowered MoveLowering::lower_scatter(const Expr& e) {
                       e.type)};
 }
 
-// Row-major places of the elements of some rows with `cols` elements; `row` is a vector of row
-// numbers.
-ValueId MoveLowering::places_of_rows(ValueId row, HostExprId cols) {
-  HostExprPool& pool = emit().exprs();
-  const HostExprId num = emit().type(row).dims[0];
-  const ValueId width = host_scalar(cols, kU32);
-  const ValueId element = emit().iota(pool.mul(num, cols));
-  const ValueId which = emit().map(ScalarOp::div, element, width);
-  const ValueId begin = emit().map(ScalarOp::mul, emit().gather(row, which), width);
-  return emit().map(ScalarOp::add, begin, emit().map(ScalarOp::mod, element, width));
-}
-
-// For a matrix: its rows. `place`, a vector, is at most their number.
-ValueId MoveLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
-  const DType dtype = emit().dtype(values);
-  HostExprPool& pool = emit().exprs();
-  const auto padded = [&](ValueId all) {
-    const Type one = vector_type(dtype, emit().one());
-    return emit().concat({all, emit().spread(emit().constant_int(dtype, 0), one)});
-  };
-  if (result.rank == 1) return emit().gather(padded(values), place);
-  const HostExprId num = pool.mul(emit().type(values).dims[0], result.dims[1]);
-  const ValueId at =
-      emit().map(ScalarOp::min, places_of_rows(place, result.dims[1]), host_scalar(num, kU32));
-  const ValueId all = padded(emit().reshape(values, vector_type(dtype, num)));
-  return emit().reshape(emit().gather(all, at), result);
-}
-
-// Each cell finds the first or last position with its index, as the maximum of a number, and reads
-// the value there. A cell without one reads a zero after the values.
+// Each cell finds the position of its value; one without any finds a zero behind the values.
 Lowered MoveLowering::lower_scatter_keep(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, false);
-  const HostExprId size = e.type.dims[0];
-  const ValueId len = host_scalar(emit().type(index).dims[0], kU32);
-  const ValueId position = emit().iota(emit().type(index).dims[0]);
-  const bool is_last = e.keep == sema::Keep::Last;
-  const ValueId number = is_last ? emit().map(ScalarOp::add, position, emit().constant_int(kU32, 1))
-                                 : emit().map(ScalarOp::sub, len, position);
-  const ValueId found = emit().scatter_reduce(ScalarOp::max, index, number, size);
-  const ValueId place = is_last ? emit().map(ScalarOp::sub, found, emit().constant_int(kU32, 1))
-                                : emit().map(ScalarOp::sub, len, found);
+  const PreludeContext context{"", "", cx().counts};
+  const char* position = e.keep == sema::Keep::Last ? "last_position" : "first_position";
+  const ValueId place = call_prelude(emit(), position, kU32, {index, e.type.dims[0]}, &context)[0];
   const ValueId stored = emit().stored_at(values, index, e.type);
-  return {elements_or_zeros(stored, emit().map(ScalarOp::min, place, len), e.type)};
+  const char* read = e.type.rank == 1 ? "elements_or_zeros" : "rows_or_zeros";
+  return {call_prelude(emit(), read, e.type.dtype, {stored, place}, &context)[0]};
 }
 
 // scatter_add, scatter_min, scatter_max. Rows are joined element by element.
@@ -332,12 +303,14 @@ Lowered MoveLowering::lower_scatter_join(const Expr& e) {
   ValueId index = scatter_index(e, false);
   ir::Attrs attrs;
   attrs.in_rows = e.axis == 1;
+  attrs.proved = cx().is_prelude && e.builtin == BuiltinId::scatter_add;
   ValueId stored = emit().stored_at(values, index, e.type);
   Type cells = e.type;
   if (e.type.rank == 2) {
     HostExprPool& pool = emit().exprs();
     cells = vector_type(e.type.dtype, pool.mul(e.type.dims[0], e.type.dims[1]));
-    index = places_of_rows(index, e.type.dims[1]);
+    const PreludeContext context{"", "", cx().counts};
+    index = call_prelude(emit(), "places_of_rows", kU32, {index, e.type.dims[1]}, &context)[0];
     stored = emit().reshape(stored, with_dtype(emit().type(index), e.type.dtype));
   }
   if (e.builtin == BuiltinId::scatter_min) attrs.scalar_op = ScalarOp::min;

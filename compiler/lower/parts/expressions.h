@@ -100,8 +100,6 @@ class MoveLowering : public BodyPart {
   Lowered lower_scatter(const Expr& e);
   Lowered lower_scatter_keep(const Expr& e);
   Lowered lower_scatter_join(const Expr& e);
-  ValueId elements_or_zeros(ValueId values, ValueId place, const Type& result);
-  ValueId places_of_rows(ValueId row, HostExprId cols);
   ValueId scatter_index(const Expr& e, bool must_be_unique);
 };
 

@@ -30,6 +30,9 @@ struct Mode {
   bool in_constant = false;        // only constants are visible
   bool in_decode_body = false;     // in the program's own decode
   bool is_of_fn = false;           // a fn is checked with unknown sizes
+  // In functions that the compiler calls: what `T` means. Their numbers stay exact, and a
+  // reshape is right.
+  std::optional<DType> element;
   int lambda_depth = 0;
   const Type* wanted = nullptr;  // state inits: the shape that operators without a size take
 };

@@ -214,7 +214,7 @@ Form form_of(BuiltinId id) {
     case BuiltinId::iota:
       return {{}, 0, 1};
     case BuiltinId::histogram:
-      return {{"bins"}, 1, 1};
+      return {{"bins", "where"}, 1, 1};
     case BuiltinId::random:
     case BuiltinId::random_bits:
     case BuiltinId::normal:

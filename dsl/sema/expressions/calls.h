@@ -95,6 +95,10 @@ class FunctionCalls : Part {
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
   /// Checks a fn without a caller, with unknown sizes.
   void check_fn(const DeclRef& decl);
+  /// Calls a fn for the compiler; see elaborate_call. The tree of this elaboration moves into the
+  /// result.
+  CheckedCall call_alone(const DeclRef& decl, DType element,
+                         const std::vector<FnArgument>& arguments, Span span);
 
  private:
   Value map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,

@@ -183,6 +183,35 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
   open_fns_.pop_back();
 }
 
+CheckedCall FunctionCalls::call_alone(const DeclRef& decl, DType element,
+                                      const std::vector<FnArgument>& arguments, Span span) {
+  const ModeScope scope(mode_);
+  mode_.body = BodyKind::Encode;
+  mode_.element = element;
+  CheckedCall call;
+  Environment env{decl.unit, nullptr, {Scope{}}};
+  build_.collect_into(&call.stmts);
+  all_.names.with_environment(env, [&] {
+    std::vector<Value> values;
+    for (const FnArgument& argument : arguments) {
+      if (argument.number) {
+        values.push_back(host_value(argument.number, span));
+        continue;
+      }
+      call.params.push_back(build_.add_var("argument", argument.type, false, span));
+      values.push_back(build_.read_var(call.params.back(), span));
+    }
+    const Value result = inline_fn(decl, std::get<ast::Fn>((*decl).node), values, span);
+    const bool is_one = result.kind != ValueKind::Tuple;
+    for (const Value& each : is_one ? std::vector{result} : result.elements) {
+      call.results.push_back(conversions_.materialize(each).expr);
+    }
+  });
+  build_.collect_into(nullptr);
+  call.program = std::move(out_);
+  return call;
+}
+
 using dsl::DiagKind;
 
 Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
@@ -302,7 +331,7 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
         type->dtype.bits < 32 && !types_.is_known_to_fit(value.host, type->dtype);
     if (made.is_error() || (may_change && !mode_.in_host)) return made;
     Value number = value;
-    number.declared = type->dtype;
+    if (!mode_.element) number.declared = type->dtype;
     number.quotient.reset();
     number.remake.reset();
     return number;

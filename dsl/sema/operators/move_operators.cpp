@@ -155,7 +155,7 @@ Value MoveOperators::reshape_call(const CallArgs& args) {
   Type type = vector_type(x.type.dtype, dims[0]);
   if (dims.size() == 2) type = matrix_type(x.type.dtype, dims[0], dims[1]);
   const HostExprId from = sizes_.num_elems(x.type), to = sizes_.num_elems(type);
-  if (!prover_.proves_equal(from, to)) {
+  if (!mode_.element && !prover_.proves_equal(from, to)) {
     if (prover_.proves_different(from, to) || pool().has_count(from) || pool().has_count(to)) {
       auto& diag = reporter_.report<DiagKind::Mismatch>(
           args.span, "an array of " + sizes_.size_text(from) + " elements", sizes_.type_text(type));
@@ -248,10 +248,16 @@ Value MoveOperators::histogram_call(const CallArgs& args) {
         .note("it counts integers");
     return error_value(args.span);
   }
-  if (x.type.rank == 2)
-    x = all_.shapes.reshaped(x, vector_type(x.type.dtype, sizes_.num_elems(x.type)), args.span);
-  return build_.builtin(BuiltinId::histogram, vector_type(kU32, *bins), {x.expr}, args.span,
-                        [&](Expr& e) { e.size = *bins; });
+  auto where = all_.arguments.mask(args, x.type);
+  if (!where) return error_value(args.span);
+  if (x.type.rank == 2) {
+    const Type flat = vector_type(x.type.dtype, sizes_.num_elems(x.type));
+    const Value mask = all_.shapes.repeated(*where, x.type, args.span);
+    where = all_.shapes.reshaped(mask, flat, args.span);
+    x = all_.shapes.reshaped(x, flat, args.span);
+  }
+  return build_.builtin(BuiltinId::histogram, vector_type(kU32, *bins), {x.expr, where->expr},
+                        args.span, [&](Expr& e) { e.size = *bins; });
 }
 
 }  // namespace cinch::sema

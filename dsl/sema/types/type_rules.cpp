@@ -217,6 +217,7 @@ std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
     if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, *bits);
     return made;
   }
+  if (mode_.element && name == "T") return mode_.element;
   const auto found = parse_dtype(name);
   if (!found) {
     static const std::vector<std::string_view> kNames = {"bool", "f16", "bf16",   "f32",    "f64",

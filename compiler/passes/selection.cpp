@@ -1,12 +1,61 @@
-#include "compiler/passes/selection.h"
-
+// Keys of values, and selection in rows; see selection.h.
 #include <algorithm>
 #include <bit>
+
+#include "compiler/ir/rewriter.h"
+#include "compiler/lower/prelude.h"
+#include "compiler/passes/selection.h"
 
 namespace cinch::passes {
 namespace {
 
 using ir::ValueId;
+using lower::call_prelude;
+
+DType key_type_of(DType type) {
+  return type.bits > 32 ? kU64 : kU32;
+}
+
+bool is_abs(const ir::Function& function, ValueId value) {
+  const ir::Op& op = ir::defining_op(function, value);
+  return op.kind == ir::OpKind::map && op.attrs.scalar_op == ScalarOp::abs;
+}
+
+SelectionKeys float_keys(ir::Builder& b, ValueId values, ZeroOrder zeros) {
+  const bool is_magnitude = zeros == ZeroOrder::Equal && is_abs(b.function(), values);
+  if (is_narrow_float(b.dtype(values))) values = b.convert(values, kF32);
+  const DType type = b.dtype(values), key_type = key_type_of(type);
+  if (is_magnitude) return {b.bitcast(values, key_type), key_type, type.bits, true};
+  // -0 becomes +0.
+  if (zeros == ZeroOrder::Equal) values = b.map(ScalarOp::add, values, b.constant(type, 0));
+  const ValueId keys = call_prelude(b, "keys_of_floats", type, {type.bits, values})[0];
+  return {keys, key_type, type.bits};
+}
+
+}  // namespace
+
+SelectionKeys make_keys(ir::Builder& b, ValueId values, ZeroOrder zeros) {
+  const DType type = b.dtype(values), key_type = key_type_of(type);
+  if (is_float(type)) return float_keys(b, values, zeros);
+  if (!is_signed_int(type)) return {b.convert(values, key_type), key_type, type.bits};
+  const ValueId keys =
+      call_prelude(b, "keys_of_integers", type, {type.bits, key_type.bits, values})[0];
+  return {keys, key_type, type.bits};
+}
+
+ValueId value_of_key(ir::Builder& b, const SelectionKeys& keys, ValueId key, DType type) {
+  if (is_float(type)) {
+    const DType wide = keys.bits == 64 ? kF64 : kF32;
+    const ValueId value = keys.is_magnitude
+                              ? b.bitcast(key, wide)
+                              : call_prelude(b, "floats_of_keys", wide, {keys.bits, key})[0];
+    return b.convert(value, type);
+  }
+  if (!is_signed_int(type)) return b.convert(key, type);
+  return call_prelude(b, "integers_of_keys", type, {keys.bits, keys.key_type.bits, key})[0];
+}
+
+namespace {
 
 // Shorter rows are sorted in registers, which is faster (docs/benchmarks/cpu.md).
 constexpr std::int64_t kLeastCountedColumns = 33;
