@@ -154,6 +154,7 @@ template <typename Find>
 auto find_best(const ProgramRequest& request, const codegen::Target& target, const Find& find)
     -> decltype(find(Effort::Full)) {
   if (auto found = find(Effort::Full)) return found;
+  // Quickly compiled code serves ahead-of-time requests for GPUs only if there is no NVRTC.
   const bool serves_if_quick =
       may_be_quick(request, target) || (needs_nvrtc(target) && !codegen::nvrtc_report().is_found);
   if (!serves_if_quick) return std::nullopt;

@@ -62,6 +62,7 @@ void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
     pieces.push_back({LayoutOp::Space, {}});
     pieces.push_back({LayoutOp::Text, text});
     if (ends_its_line(comment, token)) pieces.push_back({LayoutOp::HardLine, {}});
+    // Such a token directly follows the one before it, without a blank.
     const bool hugs_left = token.text == ")" || token.text == "]" || token.text == "," ||
                            token.text == ";" || token.text == "." || token.text == ":";
     if (!hugs_left) pieces.push_back({LayoutOp::Space, {}});

@@ -224,8 +224,8 @@ class Layout {
       return begins_declaration || token.kind == TokenKind::KwLet ||
              token.kind == TokenKind::KwWhile || token.kind == TokenKind::KwAssert;
     }
-    // Is this `}` the first token of its line, with less indent than the line of the innermost `{`,
-    // and with the indent of an outer one's line?
+    // This `}` is the first token of its line. It ends an outer line's `{` if its indent is less
+    // than that of the innermost one's line and that of an outer one's line.
     if (token.kind == TokenKind::RBrace) {
       if (line_indent_ >= stack_top().indent) return false;
       return std::any_of(open_.begin(), open_.end(), [&](const Open& open) {

@@ -193,11 +193,10 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   }
   sizes.push_back(elems);
   // A program that does not carry its own sums only encodes gradients.
-  std::vector<std::string_view> names = {
-      (subject.tensor.codec != kDense &&
-       subject.codecs(1)[subject.tensor.codec].carrier.kind != CarrierKind::Itself)
-          ? "allgather"
-          : "two_shot"};
+  const bool is_carried =
+      subject.tensor.codec != kDense &&
+      subject.codecs(1)[subject.tensor.codec].carrier.kind != CarrierKind::Itself;
+  std::vector<std::string_view> names = {is_carried ? "allgather" : "two_shot"};
   const bool has_sums =
       subject.tensor.codec != kDense && subject.codecs(1)[subject.tensor.codec].sum_arrays;
   if (has_sums) names.emplace_back("allreduce");

@@ -147,7 +147,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
     opening.shapes.push_back(*tensor);
   }
   CINCH_TRY(made->device == CINCH_CPU ? open_on_cpu(opening, *made) : open_on_gpu(opening, *made));
-  // Reserves the arrays into which calls read their arguments.
+  // Calls read their arguments into these arrays.
   made->tensors.reserve(num_tensors);
   made->gradients.reserve(num_tensors);
   made->floats.reserve(num_tensors);

@@ -55,10 +55,11 @@ std::string visible_text(std::string_view text) {
     const std::size_t size = character_bytes(text, at);
     const std::string_view character = text.substr(at, std::max<std::size_t>(size, 1));
     const std::uint32_t point = size == 0 ? 0 : code_point(character);
+    const bool is_control =
+        point < 0x20 ? point != '\n' && point != '\t' : point >= 0x7f && point < 0xa0;
     if (size == 0) {
       visible += fmt::format("\\x{:02x}", static_cast<Byte>(character[0]));
-    } else if ((point < 0x20 ? point != '\n' && point != '\t' : point >= 0x7f && point < 0xa0) ||
-               is_direction(point)) {
+    } else if (is_control || is_direction(point)) {
       visible += point < 0x80 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
     } else {
       visible += character;

@@ -132,10 +132,9 @@ Value TreeBuilder::shared(const Value& value, std::string name) {
 
 bool TreeBuilder::has_filter(ExprId id) const {
   const Expr& expr = out_.exprs[id.index()];
-  if ((expr.kind == ExprKind::Builtin &&
-       builtin_info(expr.builtin).group == BuiltinGroup::Filter) ||
-      !expr.stmts.empty())
-    return true;
+  const bool is_filter =
+      expr.kind == ExprKind::Builtin && builtin_info(expr.builtin).group == BuiltinGroup::Filter;
+  if (is_filter || !expr.stmts.empty()) return true;
   return std::any_of(expr.args.begin(), expr.args.end(),
                      [&](ExprId arg) { return arg && has_filter(arg); });
 }

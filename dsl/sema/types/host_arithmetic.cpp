@@ -102,9 +102,10 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
     return pool().make(HostOp::Not, args[0]);
   }
   if (host_unify(op, args, span).is_error()) return {};
-  if (pool().type(args[0]) == HostType::Bool &&
-      !(op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
-        op == ScalarOp::eq || op == ScalarOp::ne)) {
+  // These combine two bools without a conversion.
+  const bool is_logical = op == ScalarOp::bit_and || op == ScalarOp::bit_or ||
+                          op == ScalarOp::bit_xor || op == ScalarOp::eq || op == ScalarOp::ne;
+  if (pool().type(args[0]) == HostType::Bool && !is_logical) {
     if (scalar_op_info(op).operands == ScalarOperands::Real) return {};
     for (HostExprId& arg : args) arg = pool().cast(arg, HostType::Int);
   }

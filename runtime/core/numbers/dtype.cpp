@@ -100,7 +100,7 @@ bool widens_losslessly(DType from, DType to) {
   if (is_bool(to)) return false;
   if (is_float(from)) return is_float(to) && float_widens(row(from), row(to));
   const int magnitude_bits = from.bits - (is_signed_int(from) ? 1 : 0);
-  // Does the float format hold every integer of `magnitude_bits` bits, besides the sign?
+  // The float format must hold every integer of `magnitude_bits` bits, besides the sign.
   if (is_float(to))
     return magnitude_bits <= row(to).digits && magnitude_bits <= row(to).max_exponent;
   if (is_signed_int(from) && !is_signed_int(to)) return false;

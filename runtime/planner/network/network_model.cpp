@@ -212,7 +212,7 @@ FittedLine fit_line(std::span<const Sample> samples) {
   }
   if (rows.empty()) return {};
   FittedLine fitted;
-  // Do all samples have one size, not zero? Then calls are taken to have no base cost.
+  // If all samples have one size, not zero, calls are taken to have no base cost.
   if (std::ranges::all_of(
           samples, [&](const Sample& s) { return s.size == samples[0].size && s.size > 0; })) {
     for (Row& row : rows) row.u = 0;
