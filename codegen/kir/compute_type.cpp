@@ -8,7 +8,6 @@
 
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/kir.h"
-#include "codegen/kir/text/text_parser.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {
@@ -277,7 +276,9 @@ ValueId predicate_of(const Instr& instr) {
 }
 
 const char* entry_name(rt::EntryKind entry) {
-  return kEntryNames[static_cast<std::size_t>(entry)].data();
+  constexpr std::array<const char*, rt::kNumEntries> kNames = {"init",       "encode", "decode",
+                                                               "decode_add", "finish", "sync"};
+  return kNames[static_cast<std::size_t>(entry)];
 }
 
 EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry) {

@@ -1,13 +1,13 @@
-// Each struct of the image is described once, by a `describe` that names its members to an archive;
-// JsonWriter and JsonReader are the two archives. So a member cannot be written and forgotten on
-// reading.
+// The metadata of an image as JSON: two archives for the functions of describe.h.
 #include "runtime/image/image_file.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "runtime/core/numbers/parse_number.h"
+#include "runtime/image/describe.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {
@@ -15,113 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-template <typename A>
-void describe(A& a, ConstantInfo& x) {
-  a("name", x.name)("value", x.value);
-}
-template <typename A>
-void describe(A& a, SizeInfo& x) {
-  a("name", x.name)("value", x.value);
-}
-template <typename A>
-void describe(A& a, CountInfo& x) {
-  a("name", x.name)("bound", x.bound);
-}
-template <typename A>
-void describe(A& a, StateInfo& x) {
-  a("name", x.name)("type", x.type);
-}
-template <typename A>
-void describe(A& a, ArrayType& x) {
-  a("dtype", x.dtype)("rank", x.rank)("rows", x.dims[0])("cols", x.dims[1]);
-}
-template <typename A>
-void describe(A& a, ParamRange& x) {
-  a("low", x.low)("high", x.high)("low_open", x.low_open)("high_open", x.high_open);
-}
-template <typename A>
-void describe(A& a, ParamInfo& x) {
-  a("name", x.name)("dtype", x.dtype)("default", x.default_value)("range", x.range);
-  a.if_any("words", x.words);
-}
-template <typename A>
-void describe(A& a, FieldInfo& x) {
-  a("name", x.name)("type", x.type)("sum", x.sum)("ascending", x.ascending);
-  a("index_limit", x.index_limit)("packing", x.packing);
-}
-template <typename A>
-void describe(A& a, ExternInfo& x) {
-  a("name", x.name)("digest", x.digest);
-}
-template <typename A>
-void describe(A& a, WireInfo& x) {
-  a("counts", x.counts)("fields", x.fields);
-}
-template <typename A>
-void describe(A& a, SumCarrier& x) {
-  a("kind", x.kind)("text", x.text)("shares_draws", x.shares_draws);
-}
-template <typename A>
-void describe(A& a, ProgramInfo& x) {
-  a("name", x.name)("source", x.source)("doc", x.doc)("constants", x.constants);
-  a("params", x.params)("sizes", x.sizes)("states", x.states)("wire", x.wire)("counts", x.counts);
-  a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws);
-  a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
-  a("is_finish_linear", x.is_finish_linear)("has_sync", x.has_sync);
-  a("is_local", x.is_local);
-  a("aggregation", x.aggregation)("is_linear", x.is_linear)("carrier", x.carrier);
-  a.if_any("externs", x.externs);
-}
-template <typename A>
-void describe(A& a, BufferInfo& x) {
-  a("name", x.name)("dtype", x.dtype)("storage_bits", x.storage_bits)("num_elems", x.num_elems);
-  a("role", x.role)("role_index", x.role_index)("size_bytes", x.size_bytes);
-}
-template <typename A>
-void describe(A& a, CudaLaunch& x) {
-  a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
-  a("is_single_block", x.is_single_block)("resident_blocks", x.resident_blocks);
-  a("shared_bytes", x.shared_bytes)("waves", x.waves);
-  a("is_foldable", x.is_foldable);
-}
-template <typename A>
-void describe(A& a, KernelInfo& x) {
-  a("symbol", x.symbol)("role", x.role)("num_groups", x.num_groups);
-  a("group_multiple", x.group_multiple)("is_ordered", x.is_ordered);
-  a("is_sequential", x.is_sequential)("fused", x.fused);
-  a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written)("cuda", x.cuda);
-  a.if_any("group_elems", x.group_elems);
-  a.if_any("tiled", x.tiled);
-  a.if_any("untouched", x.untouched);
-}
-template <typename A>
-void describe(A& a, CollectiveInfo& x) {
-  a("kind", x.kind)("reduction", x.reduction)("root", x.root);
-}
-template <typename A>
-void describe(A& a, Step& x) {
-  a("kind", x.kind)("index", x.index)("index2", x.index2)("expr", x.expr)("expr2", x.expr2);
-  a("collective", x.collective)("cond", x.cond)("body", x.body)("orelse", x.orelse);
-  a.if_any("scalars", x.scalars);
-  a.if_any("message", x.message);
-}
-template <typename A>
-void describe(A& a, Entry& x) {
-  a("present", x.present)("steps", x.steps)("commit_step", x.commit_step)("buffers", x.buffers);
-}
-template <typename A>
-void describe(A& a, ProgramImage& x) {
-  a("target", x.target)("fingerprint", x.fingerprint)("info", x.info)("buffers", x.buffers);
-  a("size_exprs", x.size_exprs)("kernels", x.kernels)("messages", x.messages);
-  a("entries", x.entries)("counts_accesses", x.counts_accesses);
-  a("gpu_steps_threads", x.gpu_steps_threads);
-  a("gpu_steps_shared_bytes", x.gpu_steps_shared_bytes);
-}
-
 // Members are taken by non-const reference so that one `describe` serves both archives; the writer
 // changes nothing.
 class JsonWriter {
  public:
+  static constexpr bool kIsText = false;
   explicit JsonWriter(json& out) : out_(out) { out_ = json::object(); }
 
   template <typename T>
@@ -129,6 +27,7 @@ class JsonWriter {
     write(out_[name], value);
     return *this;
   }
+  JsonWriter& index(const char* name, std::uint32_t& value) { return (*this)(name, value); }
   /// A list that is omitted if empty, so that images of programs without it stay the same.
   template <typename T>
   void if_any(const char* name, std::vector<T>& list) {
@@ -139,46 +38,28 @@ class JsonWriter {
   }
 
  private:
-  static void write(json& out, std::string& value) { out = value; }
-  static void write(json& out, bool value) { out = value; }
-  // JSON has neither infinity nor NaN: numbers that must keep all bits are written as text.
-  static void write(json& out, double value) { out = fmt::format("{:a}", value); }
-  static void write(json& out, DType value) { out = dtype_name(value); }
-  static void write(json& out, HostExprId value) {
-    out = value.is_valid() ? json(value.index()) : json(nullptr);
-  }
   template <typename T>
-    requires std::is_unsigned_v<T>
-  static void write(json& out, T value) {
-    out = static_cast<std::uint64_t>(value);
-  }
-  template <typename T>
-    requires std::is_enum_v<T>
-  static void write(json& out, T value) {
-    out = static_cast<std::uint64_t>(value);
-  }
-  template <typename T>
-  static void write(json& out, std::optional<T>& value) {
-    if (value) write(out, *value);
-  }
-  template <typename T>
-  static void write_list(json& out, T& list) {
-    out = json::array();
-    for (auto& element : list) write(out.emplace_back(), element);
-  }
-  template <typename T>
-  static void write(json& out, std::vector<T>& list) {
-    write_list(out, list);
-  }
-  template <typename T, std::size_t N>
-  static void write(json& out, std::array<T, N>& list) {
-    write_list(out, list);
-  }
-  template <typename T>
-    requires std::is_class_v<T>
   static void write(json& out, T& value) {
-    JsonWriter inner(out);
-    describe(inner, value);
+    if constexpr (std::is_same_v<T, double>) {
+      // JSON has neither infinity nor NaN: numbers that must keep all bits are written as text.
+      out = fmt::format("{:a}", value);
+    } else if constexpr (std::is_same_v<T, DType>) {
+      out = dtype_name(value);
+    } else if constexpr (std::is_same_v<T, HostExprId>) {
+      out = value.is_valid() ? json(value.index()) : json(nullptr);
+    } else if constexpr (std::is_enum_v<T>) {
+      out = static_cast<std::uint64_t>(value);
+    } else if constexpr (requires { value.has_value(); }) {
+      if (value) write(out, *value);
+    } else if constexpr (!std::is_class_v<T> || std::is_same_v<T, std::string>) {
+      out = value;
+    } else if constexpr (std::ranges::range<T>) {
+      out = json::array();
+      for (auto& element : value) write(out.emplace_back(), element);
+    } else {
+      JsonWriter inner(out);
+      describe(inner, value);
+    }
   }
 
   json& out_;
@@ -187,6 +68,7 @@ class JsonWriter {
 // Reads member by member; keeps the first fault with its path.
 class JsonReader {
  public:
+  static constexpr bool kIsText = false;
   JsonReader(const json& in, std::string path, std::string& fault, int depth)
       : in_(in), path_(std::move(path)), fault_(fault), depth_(depth) {
     if (!in_.is_object()) set_fault(path_, "an object");
@@ -204,14 +86,11 @@ class JsonReader {
     }
     return *this;
   }
+  JsonReader& index(const char* name, std::uint32_t& value) { return (*this)(name, value); }
   template <typename T>
-  void if_any(const char* name, std::vector<T>& list) {
+  void if_any(const char* name, T& value) {
     const auto found = in_.find(name);
-    if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, list);
-  }
-  void if_any(const char* name, std::uint32_t& index) {
-    const auto found = in_.find(name);
-    if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, index);
+    if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, value);
   }
 
  private:
@@ -253,12 +132,12 @@ class JsonReader {
     }
     value = static_cast<T>(in.get<std::uint64_t>());
   }
-  // An enumerator beyond the last is caught by the validator, which names the place.
   template <typename T>
     requires std::is_enum_v<T>
   void read(const json& in, const std::string& path, T& value) {
     std::underlying_type_t<T> number = 0;
     read(in, path, number);
+    if (number >= names_of(value).size()) return set_fault(path, "a known kind");
     value = static_cast<T>(number);
   }
   template <typename T>

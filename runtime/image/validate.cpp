@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "runtime/core/params.h"
+#include "runtime/image/describe.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/image/image.h"
 
@@ -70,16 +71,15 @@ class TableChecks {
   }
 
   void check_type(const ArrayType& type, const std::string& place, Counts counts) {
-    check_dtype(type.dtype, place);
     require(type.rank <= 2, place, "more than two dimensions");
     for (int i = 0; i < type.rank && i < 2; ++i) checks_.check_int(type.dims[i], place, counts);
   }
-  void check_dtype(DType dtype, const std::string& place) {
-    require(parse_dtype(dtype_name(dtype)) == dtype, place, "no such scalar type");
-  }
 
   void check_info() {
-    for (const ParamInfo& param : info_.params) check_param(param);
+    for (const ParamInfo& param : info_.params) {
+      require(is_value_of(param.dtype, param.default_value), "parameter " + param.name,
+              "a default that is not a value of its type");
+    }
     for (const SizeInfo& size : info_.sizes) {
       checks_.check_int(size.value, "size " + size.name, Counts::Any);
     }
@@ -94,21 +94,11 @@ class TableChecks {
       }
     }
     for (const FieldInfo& field : info_.wire.fields) check_field(field);
-    require(info_.aggregation <= Aggregation::SumToTest, "aggregation", "no such kind");
-    require(info_.carrier.kind <= CarrierKind::None, "carrier", "no such kind");
-  }
-
-  void check_param(const ParamInfo& param) {
-    const std::string place = "parameter " + param.name;
-    check_dtype(param.dtype, place);
-    require(is_value_of(param.dtype, param.default_value), place,
-            "a default that is not a value of its type");
   }
 
   void check_field(const FieldInfo& field) {
     const std::string place = "field " + field.name;
     check_type(field.type, place, Counts::OfWire);
-    require(field.sum <= FieldSum::Max, place, "no such sum");
     if (field.index_limit) checks_.check_int(*field.index_limit, place);
   }
 
@@ -156,12 +146,10 @@ class TableChecks {
   void check_buffer(std::size_t index) {
     const BufferInfo& buffer = image_.buffers[index];
     const std::string place = fmt::format("buffer {} ({})", index, buffer.name);
-    check_dtype(buffer.dtype, place);
     require(buffer.storage_bits >= std::max<int>(buffer.dtype.bits, 1) && buffer.storage_bits <= 64,
             place, "bits per element");
     checks_.check_int(buffer.num_elems, place);
     checks_.check_int(buffer.size_bytes, place);
-    require(buffer.role <= BufferRole::Workspace, place, "no such role");
     require(buffer.role_index < role_limit(buffer.role), place, "role index out of range");
     if (!checks_.has_fault()) check_role(buffer, place);
   }
@@ -176,8 +164,11 @@ class TableChecks {
                      "a size other than its constant's");
     }
     const auto dtype = dtype_of_role(buffer);
-    require(!dtype || (buffer.dtype == *dtype && buffer.storage_bits == dtype->bits), place,
-            "another type than what it holds");
+    const std::string held = fmt::format("{} {}", names_of(role)[static_cast<int>(role)], index);
+    if (dtype && (buffer.dtype != *dtype || buffer.storage_bits != dtype->bits)) {
+      checks_.fault(fmt::format("{}: {} in {} bits, but {} is {}", place, dtype_name(buffer.dtype),
+                                buffer.storage_bits, held, dtype_name(*dtype)));
+    }
     require(role != BufferRole::Count || checks_.is_number(buffer.size_bytes, kCountBytes), place,
             "a count of another size");
     // A state that changes in place has no second buffer.
@@ -185,7 +176,9 @@ class TableChecks {
                                ? has(BufferRole::State, index) || has(BufferRole::StateNext, index)
                                : has(BufferRole::StateInPlace, index);
     const bool is_new = roles_.insert({role, index}).second;
-    require(is_new && !(is_state(role) && is_second), place, "a role twice");
+    if (!is_new || (is_state(role) && is_second)) {
+      checks_.fault(fmt::format("{}: {} has a buffer already", place, held));
+    }
   }
 
   bool has(BufferRole role, std::size_t index) const {
@@ -197,7 +190,6 @@ class TableChecks {
     const std::string place = fmt::format("kernel {} ({})", index, kernel.symbol);
     require(is_symbol(kernel.symbol), place, "no symbol");
     check_function(kernel, place);
-    require(kernel.role <= KernelRole::Finish, place, "no such role");
     require(kernel.group_multiple >= 1, place, "group multiple of zero");
     checks_.check_int(kernel.num_groups, place + " groups");
     if (is_gpu_image(image_)) check_launch(kernel.cuda, place);

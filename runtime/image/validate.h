@@ -16,10 +16,11 @@ inline constexpr std::size_t kMaxImageParts = 16384, kMaxImageFormulas = 65536;
 
 /// Ok if a host that uses the image's tables stays within them, whatever they say. Every index is
 /// in range. Every formula exists, has the type that its place needs, and uses only counts that are
-/// known there. Fixed widths, roles and sizes are valid. Every entry lists each buffer of its steps
-/// once, has only buffers that its call binds, and writes none that is read only. Every step has
-/// what its kind needs. Results of formulas are checked when they are evaluated (image.h).
-/// The binary is code and trusted; that of a GPU has an end. Errors: CorruptFile, naming the place
+/// known there. Fixed widths and sizes are valid; of enumerators, reading takes known ones alone
+/// (describe.h). Every entry lists each buffer of its steps once, has only buffers that its call
+/// binds, and writes none that is read only. Every step has what its kind needs. Results of
+/// formulas are checked when they are evaluated (image.h). The binary is code and trusted; that of
+/// a GPU has an end. Errors: CorruptFile, naming the place
 /// ("kernel 2 (encode1): num_groups: not an integer formula").
 Status validate_image(const ProgramImage& image);
 

@@ -50,18 +50,22 @@ class EntryChecks {
     const std::string place = fmt::format("entry {}", static_cast<std::size_t>(kind_));
     for (const BufferIndex buffer : entry_.buffers) {
       if (buffer >= image_.buffers.size()) return checks_.fault(place + ": no such buffer");
-      checks_.require(!is_listed_[buffer], place, "a buffer twice");
-      checks_.require(has_in_call(kind_, image_.buffers[buffer].role), place,
-                      "a buffer that the call does not have");
+      require(!is_listed_[buffer], place, "a buffer twice");
+      require(has_in_call(kind_, image_.buffers[buffer].role), place,
+              "a buffer that the call does not have");
       is_listed_[buffer] = true;
     }
-    checks_.require(entry_.commit_step == kNoIndex || entry_.commit_step < entry_.steps.size(),
-                    place, "no such step to commit at");
+    require(entry_.commit_step == kNoIndex || entry_.commit_step < entry_.steps.size(), place,
+            "no such step to commit at");
     check_steps(entry_.steps, place, 0);
   }
 
  private:
   using Place = const std::string&;
+
+  void require(bool condition, Place place, const char* what) {
+    checks_.require(condition, place, what);
+  }
 
   void check_steps(const std::vector<Step>& steps, Place place, int depth) {
     if (depth > kMaxStepDepth) return checks_.fault(place + ": steps nest too deep");
@@ -84,29 +88,27 @@ class EntryChecks {
       const bool is_sequential = step.kind == StepKind::Launch &&
                                  step.index < image_.kernels.size() &&
                                  image_.kernels[step.index].is_sequential;
-      checks_.require(is_sequential, place,
-                      "runs beside a step other than a launch of a single task");
-      checks_.require(&step == &steps.front() || step.index2 == kNoIndex, place,
-                      "launches beside one another twice");
+      require(is_sequential, place, "runs beside a step other than a launch of a single task");
+      require(&step == &steps.front() || step.index2 == kNoIndex, place,
+              "launches beside one another twice");
     }
   }
 
   void check_step(const Step& step, Place place, int depth) {
     const bool is_control =
         step.kind == StepKind::If || step.kind == StepKind::While || step.kind == StepKind::For;
-    checks_.require(is_control || (step.cond.empty() && step.body.empty() && step.orelse.empty()),
-                    place, "a plain step with steps inside");
-    checks_.require(
-        (step.collective.kind != CollectiveKind::None) == (step.kind == StepKind::Collective),
-        place, "a collective where none is due");
-    checks_.require(step.scalars.size() == num_scalars(step.collective.kind), place,
-                    "a collective without the scalars of its kind");
-    checks_.require(names_receiver(step.collective.kind) ? step.message < image_.messages.size()
-                                                         : step.message == kNoIndex,
-                    place, "no such message");
+    require(is_control || (step.cond.empty() && step.body.empty() && step.orelse.empty()), place,
+            "a plain step with steps inside");
+    require((step.collective.kind != CollectiveKind::None) == (step.kind == StepKind::Collective),
+            place, "a collective where none is due");
+    require(step.scalars.size() == num_scalars(step.collective.kind), place,
+            "a collective without the scalars of its kind");
+    require(names_receiver(step.collective.kind) ? step.message < image_.messages.size()
+                                                 : step.message == kNoIndex,
+            place, "no such message");
     switch (step.kind) {
       case StepKind::Launch:
-        return checks_.require(step.index < image_.kernels.size(), place, "no such kernel");
+        return require(step.index < image_.kernels.size(), place, "no such kernel");
       case StepKind::Zero:
         return check_written(step.index, place);
       case StepKind::Copy:
@@ -139,62 +141,58 @@ class EntryChecks {
       checks_.fault(place + ": no such buffer");
       return false;
     }
-    checks_.require(is_listed_[buffer], place, "a buffer that the entry does not list");
+    require(is_listed_[buffer], place, "a buffer that the entry does not list");
     return true;
   }
 
   void check_written(BufferIndex buffer, Place place) {
     if (!check_listed(buffer, place)) return;
-    checks_.require(may_write(kind_, image_.buffers[buffer].role), place,
-                    "a step that writes what is only read");
+    require(may_write(kind_, image_.buffers[buffer].role), place,
+            "a step that writes what is only read");
   }
 
   // Checks two buffers, of which the step writes one.
   bool check_pair(const Step& step, Place place) {
     check_written(step.index, place);
     if (!check_listed(step.index2, place) || checks_.has_fault()) return false;
-    checks_.require(step.index != step.index2, place, "a buffer from itself");
+    require(step.index != step.index2, place, "a buffer from itself");
     return true;
   }
 
   // The formulas must be the same: different ones could give different sizes.
   void check_copy(const Step& step, Place place) {
     if (!check_pair(step, place)) return;
-    checks_.require(image_.buffers[step.index].size_bytes == image_.buffers[step.index2].size_bytes,
-                    place, "a copy between buffers of different sizes");
+    require(image_.buffers[step.index].size_bytes == image_.buffers[step.index2].size_bytes, place,
+            "a copy between buffers of different sizes");
   }
 
   void check_collective(const Step& step, Place place) {
     const CollectiveInfo& collective = step.collective;
     const bool joins = collective.kind == CollectiveKind::AllReduce ||
                        collective.kind == CollectiveKind::ReduceScatter;
-    checks_.require(kind_ == EntryKind::Sync, place, "a collective outside of `sync`");
-    checks_.require(collective.kind <= CollectiveKind::SendReceiveCounted, place,
-                    "no such collective");
-    checks_.require(collective.reduction <= RankReduction::Max &&
-                        joins == (collective.reduction != RankReduction::None),
-                    place, "no such reduction");
+    require(kind_ == EntryKind::Sync, place, "a collective outside of `sync`");
+    require(joins == (collective.reduction != RankReduction::None), place, "no such reduction");
     if (!check_pair(step, place)) return;
     const BufferInfo &to = image_.buffers[step.index], &from = image_.buffers[step.index2];
-    checks_.require(
+    require(
         to.dtype == from.dtype && to.storage_bits == from.storage_bits && to.storage_bits % 8 == 0,
         place, "a collective between types");
     const bool keeps_size = collective.kind == CollectiveKind::AllReduce ||
                             collective.kind == CollectiveKind::Broadcast ||
                             collective.kind == CollectiveKind::SendReceive;
-    checks_.require(!keeps_size || to.size_bytes == from.size_bytes, place,
-                    "a collective between buffers of different sizes");
+    require(!keeps_size || to.size_bytes == from.size_bytes, place,
+            "a collective between buffers of different sizes");
     const bool are_own = to.role == BufferRole::Workspace && from.role == BufferRole::Workspace;
-    checks_.require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
+    require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
     for (const BufferIndex scalar : step.scalars) check_scalar(scalar, place, kScalarBytes);
   }
 
   void check_host(const Step& step, Place place, int depth) {
     if (checks_.check_formula(step.expr, place)) {
-      checks_.require(image_.info.exprs.type(step.expr) == HostType::Bool, place, "no condition");
+      require(image_.info.exprs.type(step.expr) == HostType::Bool, place, "no condition");
       if (depth > 0) check_slot(step.expr, place);
     }
-    checks_.require(step.index < image_.messages.size(), place, "no such message");
+    require(step.index < image_.messages.size(), place, "no such message");
   }
 
   void check_bound(HostExprId bound, Place place) {
@@ -205,19 +203,18 @@ class EntryChecks {
   // Checks sizes that a GPU reads without the host.
   void check_slot(HostExprId expr, Place place) {
     if (!is_gpu_image(image_)) return;
-    checks_.require(std::ranges::find(image_.size_exprs, expr) != image_.size_exprs.end(), place,
-                    "a bound or condition that is not among the sizes");
+    require(std::ranges::find(image_.size_exprs, expr) != image_.size_exprs.end(), place,
+            "a bound or condition that is not among the sizes");
   }
 
   // Checks a buffer that the host, or a step on a GPU, reads or writes as one value.
   void check_scalar(BufferIndex index, Place place, std::int64_t size_bytes) {
     if (!check_listed(index, place)) return;
     const BufferInfo& buffer = image_.buffers[index];
-    checks_.require(buffer.storage_bits == 8 * size_bytes, place,
-                    "a scalar buffer of another width");
-    checks_.require(buffer.role == BufferRole::Workspace, place, "a scalar buffer of a role");
-    checks_.require(checks_.is_number(buffer.size_bytes, size_bytes), place,
-                    "a scalar buffer of another size");
+    require(buffer.storage_bits == 8 * size_bytes, place, "a scalar buffer of another width");
+    require(buffer.role == BufferRole::Workspace, place, "a scalar buffer of a role");
+    require(checks_.is_number(buffer.size_bytes, size_bytes), place,
+            "a scalar buffer of another size");
   }
 
   const ProgramImage& image_;

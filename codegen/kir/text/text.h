@@ -1,9 +1,8 @@
 // The text form of kernel programs. `--emit=kir` prints it, as do the head of emitted sources and
 // tests. It parses back to the same program.
 //
-// The text holds name, parameters, states, counts, wire, host sizes, messages, constants, buffers,
-// kernels with all sections, and entries with their steps. It leaves out the documentation, ranges
-// and named sizes of ProgramInfo. The grammar is in text_parser.h.
+// The text holds the whole program but for its documentation and its path. The grammar is in
+// text.cpp.
 #pragma once
 #include <string>
 #include <string_view>
@@ -18,12 +17,8 @@ std::string print(const KernelProgram& program);
 std::string print(const KernelProgram& program, const Kernel& kernel);
 /// One instruction without a line end.
 std::string print(const KernelProgram& program, const Kernel& kernel, const Instr& instr);
-/// A host expression in the exact prefix form of the text: "add(mul(n, 4), 8)". Prints 10000 parts
-/// at most.
-std::string print_host_expr(const HostExprPool& pool, HostExprId id);
-
-/// The inverse of print. Errors (InvalidArgument) start with "line N: ". Checks the form alone;
-/// verify() checks the rest.
+/// The inverse of print. Errors (InvalidArgument) start with "line N, column M: ".
+/// Checks the form alone; verify() checks the rest.
 rt::Result<KernelProgram> parse(std::string_view text);
 
 }  // namespace cinch::kir

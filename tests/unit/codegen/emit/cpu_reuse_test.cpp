@@ -17,23 +17,28 @@ using ::testing::Not;
 // Two sections that load by index and work on what they find; the second one stores.
 std::string two_sections(const std::string& first, const std::string& second,
                          const std::string& stored) {
-  return "program \"two\"\n"
-         "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n"
-         "buffer @1 \"room\" f32 bits=32 role=workspace index=0 elems=n bytes=mul(4, n)\n"
-         "buffer @2 \"partial\" f32 bits=32 role=workspace index=0 elems=n bytes=mul(4, n)\n"
-         "kernel \"two\" sweep tile {\n extent n\n group_len 1024\n groups ceil_div(n, 1024)\n"
-         " reads @0 5\n writes @1 6\n writes @2 7\n combiner 0 = add\n"
-         " kernel:\n    %0: u32 = constant bits=0x3\n group:\n    %1: i64 = group\n elements:\n" +
+  return "name=two\n"
+         "buffers[0] {name=gradient, dtype=f32, storage_bits=32, role=gradient, role_index=0, "
+         "num_elems=n, size_bytes=mul(4, n)}\n"
+         "buffers[1] {name=room, dtype=f32, storage_bits=32, role=workspace, role_index=0, "
+         "num_elems=n, size_bytes=mul(4, n)}\n"
+         "buffers[2] {name=partial, dtype=f32, storage_bits=32, role=workspace, role_index=0, "
+         "num_elems=n, size_bytes=mul(4, n)}\n"
+         "kernel {\n symbol=two role=sweep group_kind=tile\n extent=n group_len=1024 "
+         "num_groups=ceil_div(n, 1024)\n"
+         " reads {buffer=0, version=5}\n writes {buffer=1, version=6}\n writes {buffer=2, "
+         "version=7}\n combiner 0 = add\n"
+         " kernel:\n    %0: u32 = constant {bits=0x3}\n group:\n    %1: i64 = group\n elements:\n" +
          first +
-         "    %9: f32 = reduce %5 combiner=0\n group:\n    store_at %1, %9 @2\n elements:\n" +
+         "    %9: f32 = reduce %5 {combiner=0}\n group:\n    store_at %1, %9 @2\n elements:\n" +
          second + "    store_linear " + stored + " @1\n}\n";
 }
 
 const char* const kFirst =
-    "    %2: u32 = element\n    %3: u32 = scalar.shr %2, %0 dtype=u32\n"
+    "    %2: u32 = element\n    %3: u32 = scalar.shr %2, %0 {dtype=u32}\n"
     "    %4: f32 = load_at %3 @0\n    %5: f32 = scalar.mul %4, %4\n";
 const char* const kAgain =
-    "    %10: u32 = element\n    %11: u32 = scalar.shr %10, %0 dtype=u32\n"
+    "    %10: u32 = element\n    %11: u32 = scalar.shr %10, %0 {dtype=u32}\n"
     "    %12: f32 = load_at %11 @0\n    %13: f32 = scalar.mul %12, %12\n";
 
 std::string kept(const std::string& text) {
@@ -46,7 +51,7 @@ std::string kept(const std::string& text) {
 
 TEST(KeepInTiles, WhatASectionBehindWouldComputeAnew) {
   const std::string text = kept(two_sections(kFirst, kAgain, "%13"));
-  EXPECT_THAT(text, HasSubstr(" local f32\n"));
+  EXPECT_THAT(text, HasSubstr("locals[0] {type=f32}\n"));
   EXPECT_THAT(text, HasSubstr("%5: f32 = scalar.mul %4, %4\n    local_store %5\n"));
   EXPECT_THAT(
       text, HasSubstr(" elements:\n    %13: f32 = local_load\n    store_linear %13 @1  // room\n"));
@@ -54,7 +59,7 @@ TEST(KeepInTiles, WhatASectionBehindWouldComputeAnew) {
 
 TEST(KeepInTiles, NotWhatIsCheapOrDiffers) {
   const std::string cheap = two_sections(
-      kFirst, "    %10: u32 = element\n    %11: f32 = convert %10 from=u32 dtype=f32\n", "%11");
+      kFirst, "    %10: u32 = element\n    %11: f32 = convert %10 {from=u32, dtype=f32}\n", "%11");
   EXPECT_THAT(kept(cheap), Not(HasSubstr("local")));
   std::string other = kAgain;
   other.replace(other.find("shr"), 3, "shl");
@@ -63,15 +68,15 @@ TEST(KeepInTiles, NotWhatIsCheapOrDiffers) {
 
 // Of a truth value's operands, those that only it needs are not kept.
 TEST(KeepInTiles, ATruthValueAlone) {
-  const std::string truth = "    %6: bool = scalar.lt %4, %5 dtype=f32\n";
+  const std::string truth = "    %6: bool = scalar.lt %4, %5 {dtype=f32}\n";
   const std::string again =
-      "    %14: bool = scalar.lt %12, %13 dtype=f32\n"
-      "    %15: f32 = convert %14 from=bool dtype=f32\n";
+      "    %14: bool = scalar.lt %12, %13 {dtype=f32}\n"
+      "    %15: f32 = convert %14 {from=bool, dtype=f32}\n";
   const std::string text = kept(two_sections(kFirst + truth, kAgain + again, "%15"));
-  EXPECT_THAT(text, HasSubstr(" local bool\n"));
-  EXPECT_THAT(text, Not(HasSubstr(" local f32\n")));
+  EXPECT_THAT(text, HasSubstr("locals[0] {type=bool}\n"));
+  EXPECT_THAT(text, Not(HasSubstr("] {type=f32}")));
   EXPECT_THAT(text, HasSubstr(" elements:\n    %14: bool = local_load\n"
-                              "    %15: f32 = convert %14 from=bool\n"));
+                              "    %15: f32 = convert %14 {from=bool}\n"));
 }
 
 // What the kernel writes may differ the next time.

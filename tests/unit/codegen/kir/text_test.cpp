@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "codegen/kir/cost.h"
 #include "codegen/kir/compute_type.h"
+#include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
@@ -49,35 +49,42 @@ TEST(Text, round_trips) {
 }
 
 TEST(Text, keeps_facts_tables_and_steps) {
-  const std::string text = R"(program "p \"quoted\""
-param "tau" f32
-param "k" u32
-count "m" min(n, 7)
-state "velocity" f32 [n]
-wire_count "m" min(n, 7)
-field "index" u32 [count(0, min(n, 7))] ascending limit=n
-field "value" i5 [r, c] by=sum
-size 0 = cast(mul(cast(n, f32), param(0, f32)), int)
-size 1 = f64:3ff8000000000000
-message 0 = "out of range"
-constant 0 = "00ff10"
-buffer @0 "table" u8 bits=8 role=constant index=0 elems=3 bytes=3
-buffer @1 "flag" bool bits=8 role=workspace index=0 elems=1 bytes=1
-buffer @2 "i" i64 bits=64 role=workspace index=0 elems=1 bytes=8
-entry encode @0 @1 {
- zero @1
- copy @1 from @1
- check lt(n, -5) message 0
- if @1 {
-  zero @1
- } else {
- }
- while @1 at_most 20 {
-  zero @1
- } do {
-  for @2 0 to n {
+  const std::string text = R"(name="p \"quoted\""
+params[0] {name="tau", dtype=f32, default=0.5}
+params[1] {name="k", dtype=u32, default=0}
+counts[0] {name="m", bound=min(n, 7)}
+states[0] {name="velocity", type=[f32; n]}
+wire {
+  counts[0] {name="m", bound=min(n, 7)}
+  fields[0] {name="index", type=[u32; m], sum=none, ascending, index_limit=n}
+  fields[1] {name="value", type=[i5; r, c], sum=sum}
+}
+aggregation=gather
+size_exprs[0]=int(f64(n) * tau)
+size_exprs[1]=1.5d
+messages[0]="out of range"
+constant_bytes[0]=(0, 255, 16)
+buffers[0] {name="table", dtype=u8, storage_bits=8, num_elems=3, role=constant, role_index=0, size_bytes=3}
+buffers[1] {name="flag", dtype=bool, storage_bits=8, num_elems=1, role=workspace, role_index=0, size_bytes=1}
+buffers[2] {name="i", dtype=i64, storage_bits=64, num_elems=1, role=workspace, role_index=0, size_bytes=8}
+encode {
+  present
+  buffers=(0, 1)
+  steps[0] {kind=zero, index=1}
+  steps[1] {kind=copy, index=1, index2=1}
+  steps[2] {kind=check, index=0, expr=lt(n, -5)}
+  steps[3] {
+    kind=if
+    index=1
+    body[0] {kind=zero, index=1}
   }
- }
+  steps[4] {
+    kind=while
+    index=1
+    expr=20
+    cond[0] {kind=zero, index=1}
+    body[0] {kind=for, index=2, expr=0, expr2=n}
+  }
 }
 )";
   const auto parsed = parse(text);
@@ -90,36 +97,40 @@ entry encode @0 @1 {
 }
 
 TEST(Text, attributes_of_instructions_survive) {
-  const std::string text = R"(program "p"
-size 0 = n
-kernel "k" sweep tile {
- extent n
- group_len 1024
- groups ceil_div(n, 1024)
- extent_value %0
- multiple 8
- ordered
- sequential
- fused "map"
- local f32
- local u64
- combiner 0 = max
- combiner 1 = (%1: f32, %2: f32) {
+  const std::string text = R"(name="p"
+aggregation=gather
+size_exprs[0]=n
+kernel {
+  symbol="k"
+  role=sweep
+  num_groups=ceil_div(n, 1024)
+  group_multiple=8
+  is_ordered
+  is_sequential
+  fused[0]="map"
+  group_kind=tile
+  extent=n
+  group_len=1024
+  extent_value=%0
+  locals[0] {type=f32}
+  locals[1] {type=u64}
+  combiner 0 = max
+  combiner 1 = (%1: f32, %2: f32) {
     %3: f32 = scalar.pow %1, %2
- } yield %3
- kernel:
+  } yield %3
+  kernel:
     %0.count: i64 = host_size  // n
-    %4: f32 = constant bits=0x3fc00000  // 1.5
- group:
+    %4: f32 = constant {bits=0x3fc00000}  // 1.5
+  group:
     %5: i64 = group
- elements:
+  elements:
     %6: f32 = load_linear _, %5 @3
-    %7: u32 = random_bits %8, %0 draw=shared.12
-    %9: i32, %10: i32 = running_sum %11 exclusive
-    argsort_row %0, %0 @0, @1, @2 descending
-    %12: i32 = bitcast %13 from=bf16 dtype=i16
-    %14: u64 = scalar.add %15, %15 dtype=u40
-    fail_if %16 index=3
+    %7: u32 = random_bits %8, %0 {site=12, shared}
+    %9: i32, %10: i32 = running_sum %11 {exclusive}
+    argsort_row %0, %0 @0, @1, @2 {descending}
+    %12: i32 = bitcast %13 {from=bf16, dtype=i16}
+    %14: u64 = scalar.add %15, %15 {dtype=u40}
+    fail_if %16 {index=3}
 }
 )";
   const auto parsed = parse(text);
@@ -133,30 +144,30 @@ TEST(Text, refusals_name_the_line) {
     const auto parsed = parse(text);
     return parsed ? std::string("parsed") : parsed.error().message;
   };
-  EXPECT_THAT(error(""), StartsWith("line 1: expected program"));
-  EXPECT_THAT(error("program \"p\nbuffer"), HasSubstr("without an end"));
-  EXPECT_THAT(error("program \"p\"\nwhat"), StartsWith("line 2: unknown item 'what'"));
-  EXPECT_THAT(error("program \"p\"\n\nsize 1 = n"), StartsWith("line 3: numbers of a table"));
-  EXPECT_THAT(error("program \"p\"\nsize 0 = frob(n)"), HasSubstr("unknown expression 'frob'"));
-  EXPECT_THAT(error("program \"p\"\nsize 0 = add(n"), HasSubstr("expected ','"));
-  EXPECT_THAT(error("program \"p\"\nsize 0 = 99999999999999999999"), StartsWith("line 2"));
-  EXPECT_NE(error("program \"p\"\nsize 0 = add(n, true)"), "parsed");
-  EXPECT_THAT(error("program \"p\"\nkernel \"k\" sweep tile { kernel: %0: f32 = frob }"),
+  EXPECT_THAT(error("name=\"p\nbuffers"), HasSubstr("does not end"));
+  EXPECT_THAT(error("name=p\nwhat"), StartsWith("line 2, column 1: expected a member or a kernel"));
+  EXPECT_THAT(error("name=p\n\nsize_exprs[1]=n"), StartsWith("line 3, column 13: numbers of a"));
+  EXPECT_THAT(error("size_exprs=frob(n)"), HasSubstr("unknown operation 'frob'"));
+  EXPECT_THAT(error("size_exprs=clamp(n"), HasSubstr("expected ','"));
+  EXPECT_THAT(error("name=p\nsize_exprs=99999999999999999999"), StartsWith("line 2"));
+  EXPECT_NE(error("size_exprs=add(n, true)"), "parsed");
+  EXPECT_THAT(error("kernel { symbol=k kernel: %0: f32 = frob }"),
               HasSubstr("unknown instruction 'frob'"));
-  EXPECT_THAT(error("program \"p\"\nkernel \"k\" sweep tile { kernel: %9999999: f32 = group }"),
-              HasSubstr("not a value's number"));
-  EXPECT_THAT(error("program \"p\"\nentry encode { jump 3 }"), HasSubstr("unknown step 'jump'"));
-  EXPECT_THAT(error("program \"p\"\nconstant 0 = \"0\""), HasSubstr("two digits per byte"));
+  EXPECT_THAT(error("kernel { kernel: %9999999: f32 = group }"),
+              HasSubstr("too large a number of a value"));
+  EXPECT_THAT(error("encode { steps {kind=jump} }"), HasSubstr("unknown kind 'jump'"));
+  EXPECT_THAT(error("buffers {size=3}"), HasSubstr("expected a member or '}'"));
+  EXPECT_THAT(error("constant_bytes=(256)"), HasSubstr("too large"));
 }
 
 TEST(Text, deep_nesting_ends_in_an_error) {
-  std::string deep = "program \"p\"\nsize 0 = ";
+  std::string deep = "size_exprs=";
   for (int i = 0; i < 100000; ++i) deep += "neg(";
   const auto parsed = parse(deep);
   ASSERT_FALSE(parsed);
   EXPECT_THAT(parsed.error().message, HasSubstr("nested too deeply"));
-  std::string steps = "program \"p\"\nentry encode {";
-  for (int i = 0; i < 100000; ++i) steps += " if @0 {";
+  std::string steps = "encode { steps ";
+  for (int i = 0; i < 100000; ++i) steps += "{body ";
   EXPECT_FALSE(parse(steps));
 }
 

@@ -18,7 +18,8 @@ ir::Program parsed(const std::string& text) {
 // The dependence of %9 on the field %0 ([f32; n]); %1 is zero, %2 two, %3 a constant mask, %4 iota.
 Dependence dependence_of(const std::string& ops) {
   const ir::Program program = parsed(
-      "program \"p\"\ncount m <= n\nwire counts 0 { value: [f32; n] by sum }\ndecode {\n%0: [f32; "
+      "name=p\ncounts {name=m, bound=n}\nwire { fields {name=value, type=[f32; n], sum=sum} "
+      "}\ndecode {\n%0: [f32; "
       "n] "
       "= field {index=0}\n%1: f32 = const_scalar {value=0}\n%2: f32 = const_scalar {value=2}\n%4: "
       "[u32; n] = iota\n%5: u32 = const_scalar {value=3}\n%3: [bool; n] = map.lt %4, %5\n" +
@@ -48,8 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
         "%9: f32 = reduce %0, %1 {axis=all, combiner=add}",
         "%9: f32 = reduce %0, %1, %3 {axis=all, combiner=add}",
         "%9: [f32; n] = scan %0, %1 {axis=all, combiner=add}",
-        "%8: [f32; n] = random {shared_site=0} %9: [f32; n] = map.mul %0, %8",
-        "%8: [u32; n] = random_index {below=n, shared_site=0} %9: [f32; n] = gather %0, %8",
+        "%8: [f32; n] = random {site=0, shared} %9: [f32; n] = map.mul %0, %8",
+        "%8: [u32; n] = random_index {below=n, site=0, shared} %9: [f32; n] = gather %0, %8",
         "%8: [f32; ceil_div(n, 4), 4] = chunk %0 %9: [f32; ceil_div(n, 4), 4] = hadamard %8",
         "%9: [f32; n] = for_loop %0 {begin=0, end=3} (%20: i64, %21: [f32; n]) { %22: [f32; n] = "
         "map.add %21, %0 yield %22 }",
@@ -71,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
         "%8: [bool; n] = map.gt %0, %1 %9: [f32; n] = map.select %8, %0, %1",
         "%9: [i32; n] = convert %0", "%9: [u32; n] = bitcast %0", "%9: [f16; n] = convert %0",
         "%9: [f8e4m3; n] = convert %0", "%9: [f8e5m2; n] = convert %0",
-        "%9: [f32; n] = stochastic_round %0 {shared_site=0}",
+        "%9: [f32; n] = stochastic_round %0 {site=0, shared}",
         "%9: f32 = reduce %0, %1 {axis=all, combiner=max}",
         "%9: f32 = reduce %0, %2 {axis=all, combiner=add}", "%9: [u32; n] = argsort %0 {axis=all}",
         "%8: [f32; n] = random {site=0} %9: [f32; n] = map.mul %0, %8",
@@ -92,14 +93,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Constant, IsWhatNoInputReaches) {
   EXPECT_TRUE(dependence_of("%9: [u32; n] = map.add %4, %5").is_constant);
-  EXPECT_TRUE(dependence_of("%9: [f32; n] = normal {shared_site=4}").is_constant);
+  EXPECT_TRUE(dependence_of("%9: [f32; n] = normal {site=4, shared}").is_constant);
   EXPECT_FALSE(dependence_of("%9: [f32; n] = normal {site=4}").is_constant);
 }
 
 // Likewise of a field of integers %0 ([i16; n]), which %1 is as i32; %2 is a number of that type.
 bool is_linear_in_integers(const std::string& number, const std::string& ops) {
   const ir::Program program = parsed(
-      "program \"p\"\nwire counts 0 { value: [i16; n] by sum }\ndecode {\n%0: [i16; n] = "
+      "name=p\nwire { fields {name=value, type=[i16; n], sum=sum} }\ndecode {\n%0: [i16; n] = "
       "field {index=0}\n%1: [i32; n] = convert %0\n%2: i32 = const_scalar {value=" +
       number + "}\n%3: i32 = const_scalar {value=0}\n%5: [u32; n] = iota\n" + ops +
       "\n%10: [f32; n] = convert %9\nyield\nresults output(%10)\n}\n");
@@ -126,12 +127,12 @@ TEST(Integers, AreLinearWhereTheyCannotWrap) {
 rt::Aggregation aggregation_of(const std::string& wire, const std::string& encode,
                                const std::string& decode) {
   return find_aggregation(
-      parsed("program \"p\"\ncount m <= n\n" + wire + "\nencode { %0: [f32; n] = gradient " +
+      parsed("name=p\ncounts {name=m, bound=n}\n" + wire + "\nencode { %0: [f32; n] = gradient " +
              encode + " yield results fields(%9) }\ndecode { %0: [f32; n] = field {index=0} " +
              decode + " yield results output(%9) }"));
 }
 
-constexpr const char* kBySum = "wire counts 0 { value: [f32; n] by sum }";
+constexpr const char* kBySum = "wire { fields {name=value, type=[f32; n], sum=sum} }";
 constexpr const char* kNeg = "%9: [f32; n] = map.neg %0";
 constexpr const char* kAbs = "%9: [f32; n] = map.abs %0";
 
@@ -141,19 +142,20 @@ TEST(Aggregation, IsProvedByALinearDecodeOrEncode) {
 }
 TEST(Aggregation, IsLeftToTestOtherwise) {
   EXPECT_EQ(aggregation_of(kBySum, kAbs, kAbs), rt::Aggregation::SumToTest);
-  EXPECT_EQ(aggregation_of("wire counts 0 { value: [f32; n] by max }", kNeg, kNeg),
+  EXPECT_EQ(aggregation_of("wire { fields {name=value, type=[f32; n], sum=max} }", kNeg, kNeg),
             rt::Aggregation::SumToTest);
 }
 TEST(Aggregation, NeedsEveryFieldAndNoCounts) {
-  EXPECT_EQ(aggregation_of("wire counts 0 { value: [f32; n] }", kNeg, kNeg),
+  EXPECT_EQ(aggregation_of("wire { fields {name=value, type=[f32; n]} }", kNeg, kNeg),
             rt::Aggregation::Gather);
-  EXPECT_EQ(aggregation_of("wire counts 1 { value: [f32; n] by sum }", kNeg, kNeg),
-            rt::Aggregation::Gather);
+  EXPECT_EQ(
+      aggregation_of("wire { counts {} fields {name=value, type=[f32; n], sum=sum} }", kNeg, kNeg),
+      rt::Aggregation::Gather);
 }
 
 bool is_linear(const std::string& finish) {
   return is_finish_linear(
-      parsed("program \"p\"\nstate s: [f32; n]\nflag has_finish\nfinish { %0: [f32; n] = gradient "
+      parsed("name=p\nstates {name=s, type=[f32; n]}\nhas_finish\nfinish { %0: [f32; n] = gradient "
              "%1: [f32; n] = state {index=0} %2: f32 = host_size {size=world} " +
              finish + " }"));
 }
@@ -188,7 +190,7 @@ TEST(Finish, MaySaturateAtTheEndsOfItsType) {
 
 std::vector<std::string> safety_of(const std::string& ops, const std::string& wire = "") {
   const ir::Program program = parsed(
-      "program \"p\"\nstate pending: [f32; n]\n" + wire +
+      "name=p\nstates {name=pending, type=[f32; n]}\n" + wire +
       "init { %0: f32 = const_scalar {value=0} %1: [f32; n] = fill %0 yield results output(%1) }\n"
       "encode { %0.g: [f32; n] = gradient %1: [f32; n] = state {index=0} %2: [u32; n] = iota %3: "
       "[u32; n] = convert %0 " +
@@ -226,9 +228,10 @@ TEST(Safety, LoopsEnd) {
 }
 TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
   const ir::Program program = parsed(
-      "program \"p\"\ncount m <= n\nwire counts 1 { index: [u32; m] ascending below n value: [f32; "
-      "m] "
-      "}\ndecode { %0: [u32; m] = field {index=0} %1: [f32; m] = field {index=1} %2: f32 = "
+      "name=p\ncounts {name=m, bound=n}\nwire { counts {} fields {name=index, type=[u32; m], "
+      "ascending, index_limit=n} "
+      "fields {name=value, type=[f32; m]} }\ndecode { %0: [u32; m] = field {index=0} %1: [f32; m] "
+      "= field {index=1} %2: f32 = "
       "const_scalar {value=0} %3: [f32; n] = fill %2 %4: [f32; n] = scatter %3, %0, %1 yield "
       "results "
       "output(%4) }");
@@ -241,7 +244,8 @@ TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
 // The range of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
 std::optional<IntegerRange> range_of(const std::string& ops) {
   const ir::Program program = parsed(
-      "program \"p\"\ntable 0: [i8; 3] = (-3, 5, 4)\nwire counts 0 { value: [f32; n] }\ndecode {\n"
+      "name=p\nwire { fields {name=value, type=[f32; n]} }\ntable 0: [i8; 3] = (-3, 5, 4)\ndecode "
+      "{\n"
       "%0: [f32; n] = field {index=0}\n%1: f32 = const_scalar {value=-3}\n%2: f32 = const_scalar "
       "{value=5}\n%3: i32 = const_scalar {value=7}\n%4: [u32; n] = iota\n" +
       ops + "\nyield\nresults output(%0)\n}\n");

@@ -15,9 +15,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Tables and leaves that the cases below share; %90 is what a case gives.
-constexpr const char* kHead = R"(program "p"
-count m <= 6
-count l <= 2
+constexpr const char* kHead = R"(name="p"
+counts[0] {name="m", bound=6}
+counts[1] {name="l", bound=2}
 table 0: [f32; 6] = (3, -1, nan, 7, -0, 7)
 table 1: [f32; 2, 3] = (1, 2, 3, 4, 5, 6)
 table 2: [u32; 3] = (5, 0, 3)

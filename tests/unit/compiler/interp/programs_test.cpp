@@ -34,11 +34,11 @@ std::vector<float> ramp(std::size_t n) {
 constexpr std::size_t kEdgeSizes[] = {0, 1, 2, 31, 32, 33, 1023, 1024, 1025};
 
 // Threshold with error kept in a state.
-const char* const kThreshold = R"(program "threshold"
-param tau: f32 = 1 in [0, none]
-count m <= n
-state residual: [f32; n]
-wire counts 1 { index: [u32; m] ascending below n value: [f32; m] }
+const char* const kThreshold = R"(name="threshold"
+params[0] {name="tau", dtype=f32, default=1, range {low=0}}
+counts[0] {name="m", bound=n}
+states[0] {name="residual", type=[f32; n]}
+wire { counts {} fields {name=index, type=[u32; m], ascending, index_limit=n} fields {name=value, type=[f32; m]} }
 init { %0: f32 = const_scalar {value=0} %1: [f32; n] = fill %0 yield results output(%1) }
 encode {
   %0: [f32; n] = gradient
@@ -131,8 +131,8 @@ TEST(Programs, InputsAreChecked) {
 
 // A finish whose body is `ops` on %0 (the sum), %1 (bool true), %2 (iota); %9 is the output.
 ir::Program finish_of(const std::string& ops) {
-  return parsed(R"(program "f"
-flag has_finish
+  return parsed(R"(name="f"
+has_finish
 finish {
   %0: [f32; n] = gradient
   %1: bool = const_scalar {value=1}
@@ -232,7 +232,7 @@ TEST(Draws, DependOnTheirKeyAndSiteAlone) {
   EXPECT_NE(draws(op, {1, 2, 3, 9}), base);
   EXPECT_NE(draws(op, key, 40, 1), base);
   EXPECT_NE(draws("%3: [f32; n] = random {site=2}", key), base);
-  const std::string shared = "%3: [f32; n] = random {shared_site=1}";
+  const std::string shared = "%3: [f32; n] = random {site=1, shared}";
   EXPECT_EQ(draws(shared, key, 40, 3), draws(shared, key, 40, 0));
 }
 
@@ -306,7 +306,7 @@ TEST(Draws, StochasticRoundIsNextToXAndUnbiased) {
 
 ir::Program sync_of(const std::string& ops) {
   return parsed(
-      "program \"s\"\nflag has_sync\nstate last: [f32; n]\ninit { %0: f32 = const_scalar "
+      "name=s\nhas_sync\nstates {name=last, type=[f32; n]}\ninit { %0: f32 = const_scalar "
       "{value=0} %1: [f32; n] = fill %0 yield results output(%1) }\nsync { %0: [f32; n] = "
       "gradient " +
       ops + " yield results output(%9) states(%9) }");

@@ -5,31 +5,32 @@
 
 namespace cinch::ir {
 
-inline constexpr std::string_view kAllOps = R"(program "all"
-source "all.cinch"
-doc "Every op.\nTwo lines, \"quoted\"."
-constant bits = 4
-param ratio: f32 = 0.001 in (0, 1]
-param count: u32 = 3 in [1, none]
-param "odd name": f64 = -1e-08
-size k = clamp(int(ceil(f64(n) * ratio)), 1, n)
-size twice = 2 * k
-count m <= n
-count kept <= twice
-state velocity: [f32; n]
-state step_count: i64
-extern nearest(f32, bool) -> u8 work 7 "CINCH_LANG_FN u8 call(f32 x, bool y) {\n  return y;\n}\n"
-wire counts 1 {
-  index: [u32; m] ascending below n
-  value: [f32; m]
-  code: [u3; k] by sum
+inline constexpr std::string_view kAllOps = R"(name="all"
+source="all.cinch"
+doc="Every op.\nTwo lines, \"quoted\"."
+constants[0] {name="bits", value=4}
+params[0] {name="ratio", dtype=f32, default=0.001, range {low=0, high=1, low_open}}
+params[1] {name="count", dtype=u32, default=3, range {low=1}}
+params[2] {name="odd name", dtype=f64, default=-1e-08}
+sizes[0] {name="k", value=clamp(int(ceil(f64(n) * ratio)), 1, n)}
+sizes[1] {name="twice", value=2 * k}
+counts[0] {name="m", bound=n}
+counts[1] {name="kept", bound=twice}
+states[0] {name="velocity", type=[f32; n]}
+states[1] {name="step_count", type=i64}
+wire {
+  counts[0] {name="m", bound=n}
+  fields[0] {name="index", type=[u32; m], sum=none, ascending, index_limit=n}
+  fields[1] {name="value", type=[f32; m], sum=none}
+  fields[2] {name="code", type=[u3; k], sum=sum}
 }
-flag decode_draws
-flag decode_world
-flag decode_step
-flag has_finish
-flag linear_finish
-aggregation sum_to_test
+decode_draws
+decode_world
+decode_step
+has_finish
+is_finish_linear
+aggregation=sum_to_test
+externs[0] {name="nearest", params=(f32, bool), result=u8, work=7, source="CINCH_LANG_FN u8 call(f32 x, bool y) {\n  return y;\n}\n"}
 table 0: [f32; 4] = (-1, -0.5, 0.5, inf)
 table 1: [i7; 2, 2] = (-64, 63, 0, 1)
 init {
@@ -81,7 +82,7 @@ encode {
   %36: [u32; 16] = histogram %20
   %37: [u32; 16] = histogram %20, %7
   %38: [f32; n] = random {site=3}
-  %39: [u32; n] = random_bits {shared_site=1}
+  %39: [u32; n] = random_bits {site=1, shared}
   %40: [f32; n] = normal %2 {site=4}
   %41: [u32; k] = random_index {below=n, site=5}
   %42: [f32; n] = stochastic_round %6 {site=6}

@@ -45,7 +45,7 @@ TEST(Text, SampleIsSound) {
 TEST(Text, EveryScalarOpHasAName) {
   for (int i = 0; i < kNumScalarOps; ++i) {
     const ScalarOpInfo& info = scalar_op_info(static_cast<ScalarOp>(i));
-    std::string text = "program \"p\"\naggregation gather\ndecode {\n";
+    std::string text = "name=\"p\"\naggregation=gather\ndecode {\n";
     text += "  %0: f32 = const_scalar {value=0}\n  %1: f32 = map." + std::string(info.name) + " %0";
     for (int k = 1; k < info.arity; ++k) text += ", %0";
     text += "\n  yield\n  results\n}\n";
@@ -55,9 +55,12 @@ TEST(Text, EveryScalarOpHasAName) {
 
 TEST(Text, HostExpressionsKeepTheirTypes) {
   const std::string text =
-      "program \"p\"\nparam x: f32 = 1\nsize a = int((f64(n) * x) + 0.1d)\n"
-      "size b = select(lt(f64(n), 2.5d), a, -3)\nsize d = bits(f64, 0x7ff0000000000000) * f64(n)\n"
-      "size e = (n + 1) * (n - 2)\nsize f = align_up(n, 64) - (2 * (n - 1))\naggregation gather\n";
+      "name=\"p\"\nparams[0] {name=\"x\", dtype=f32, default=1}\n"
+      "sizes[0] {name=\"a\", value=int((f64(n) * x) + 0.1d)}\n"
+      "sizes[1] {name=\"b\", value=select(lt(f64(n), 2.5d), a, -3)}\n"
+      "sizes[2] {name=\"d\", value=bits(f64, 0x7ff0000000000000) * f64(n)}\n"
+      "sizes[3] {name=\"e\", value=(n + 1) * (n - 2)}\n"
+      "sizes[4] {name=\"f\", value=align_up(n, 64) - (2 * (n - 1))}\naggregation=gather\n";
   EXPECT_EQ(print(parsed(text)), text);
 }
 
@@ -72,15 +75,15 @@ TEST(Text, ErrorsNameLineAndColumn) {
     const rt::Result<Program> program = parse(text);
     return program ? std::string("no error") : program.error().message;
   };
-  EXPECT_EQ(message("program \"p\"\nsize k = q"), "line 2, column 11: unknown size 'q'");
+  EXPECT_EQ(message("name=p\nsizes {value=q}"), "line 2, column 15: unknown size 'q'");
   EXPECT_THAT(message("decode {\n  %0: f32 = sqrrt %1\n"), HasSubstr("unknown op 'sqrrt'"));
   EXPECT_THAT(message("decode { %0: f32 = map.neg %1"), HasSubstr("%1 is not defined"));
   EXPECT_THAT(message("decode { %0: f32 = const_scalar {value=1} %0: f32 = const_scalar {value=1}"),
               HasSubstr("%0 is defined twice"));
   EXPECT_THAT(message("decode { %0: q32"), HasSubstr("unknown type"));
   EXPECT_THAT(message("decode { results } decode { results }"), HasSubstr("a second 'decode'"));
-  EXPECT_THAT(message("program \"abc"), HasSubstr("does not end"));
-  EXPECT_THAT(message("size k = " + std::string(10000, '(')), HasSubstr("too deeply"));
+  EXPECT_THAT(message("name=\"abc"), HasSubstr("does not end"));
+  EXPECT_THAT(message("sizes {value=" + std::string(10000, '(')), HasSubstr("too deeply"));
 }
 
 TEST(Text, EveryPrefixIsHandled) {

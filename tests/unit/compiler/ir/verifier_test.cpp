@@ -14,14 +14,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kHead = R"(program "p"
-param ratio: f32 = 1
-size k = min(10, n)
-count m <= n
-wire counts 1 {
-  index: [u32; m] ascending
-}
-extern f(f32, u32) -> f32 work 1 "text"
+constexpr std::string_view kHead = R"(name=p
+params {name=ratio, dtype=f32, default=1}
+sizes {name=k, value=min(10, n)}
+counts {name=m, bound=n}
+wire { counts {} fields {name=index, type=[u32; m], ascending} }
+externs {name=f, params=(f32, u32), result=f32, work=1, source="text"}
 table 0: [f32; 2] = (1, 2)
 )";
 
@@ -293,7 +291,7 @@ TEST_F(Structure, ThrowsABugWithTheProgram) {
   } catch (const InternalError& error) {
     EXPECT_EQ(error.kind(), InternalErrorKind::Bug);
     EXPECT_EQ(error.stage(), "simplify");
-    EXPECT_THAT(error.program(), HasSubstr("program \"all\""));
+    EXPECT_THAT(error.program(), HasSubstr("name=\"all\""));
   }
 }
 

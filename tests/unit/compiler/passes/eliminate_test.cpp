@@ -32,7 +32,7 @@ TEST(CommonValues, JoinsDrawsOfOneSiteOnly) {
   };
   EXPECT_EQ(count_of(draws("{site=1}"), "= random"), 1);
   EXPECT_EQ(count_of(draws("{site=2}"), "= random"), 2);
-  EXPECT_EQ(count_of(draws("{shared_site=1}"), "= random"), 2);
+  EXPECT_EQ(count_of(draws("{site=1, shared}"), "= random"), 2);
 }
 
 TEST(CommonValues, TellsAttributesApart) {

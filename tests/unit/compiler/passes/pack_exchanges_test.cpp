@@ -18,7 +18,7 @@ using testing::Not;
 
 // A sync on %0 ([f32; n]); `ops` gives %9, any array of f32.
 ir::Program exchange_of(const std::string& ops) {
-  auto program = ir::parse("program \"s\"\nflag has_sync\nsync {\n%0: [f32; n] = gradient\n" + ops +
+  auto program = ir::parse("name=s\nhas_sync\nsync {\n%0: [f32; n] = gradient\n" + ops +
                            "\nyield\nresults output(%9)\n}\n");
   if (!program) throw std::runtime_error(program.error().message);
   return std::move(*program);

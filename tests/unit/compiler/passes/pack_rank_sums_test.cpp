@@ -20,7 +20,7 @@ using testing::Not;
 // A sync on %0 ([f32; n]); `ops` gives %9, [f32; n].
 ir::Program sync_of(const std::string& ops) {
   auto program = ir::parse(
-      "program \"s\"\nflag has_sync\ntable 0: [i8; 3] = (-3, 5, 4)\nsync {\n%0: [f32; n] = "
+      "name=s\nhas_sync\ntable 0: [i8; 3] = (-3, 5, 4)\nsync {\n%0: [f32; n] = "
       "gradient\n" +
       ops + "\nyield\nresults output(%9)\n}\n");
   if (!program) throw std::runtime_error(program.error().message);

@@ -25,8 +25,9 @@ std::vector<std::vector<float>> gradients(std::size_t n) {
 
 ir::Program finish_of(const std::string& ops) {
   rt::Result<ir::Program> program = ir::parse(
-      "program \"f\"\nparam x: f32 = 0.25\nflag has_finish\n"
-      "count m <= n\ntable 0: [f32; 4] = (3, 1, 2, 0.5)\nfinish {\n%0: [f32; n] = gradient\n%1: "
+      "name=f\nparams {name=x, dtype=f32, default=0.25}\nhas_finish\n"
+      "counts {name=m, bound=n}\ntable 0: [f32; 4] = (3, 1, 2, 0.5)\nfinish {\n%0: [f32; n] = "
+      "gradient\n%1: "
       "f32 = const_scalar {value=1.5}\n"
       "%2: [u32; n] = iota\n%3: bool = const_scalar {value=1}\n%4: f32 = param {index=0}\n" +
       ops + "\nyield\nresults output(%9)\n}\n");

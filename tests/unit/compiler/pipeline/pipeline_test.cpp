@@ -58,7 +58,7 @@ TEST(Pipeline, PrintsAfterThePassesNamed) {
   options.print_after = {"simplify"};
   options.print = [&](std::string_view title, const std::string& text) {
     titles.emplace_back(title);
-    EXPECT_THAT(text, testing::HasSubstr("program \"all\""));
+    EXPECT_THAT(text, testing::HasSubstr("name=\"all\""));
   };
   ir::Program program = all_ops();
   run(program, options);

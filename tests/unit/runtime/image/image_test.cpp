@@ -287,17 +287,19 @@ const Fault kFaults[] = {
     {"RoleIndex", [](ProgramImage& i) { i.buffers[3].role_index = 1; }, "role index"},
     {"StorageBits", [](ProgramImage& i) { i.buffers[0].storage_bits = 0; }, "bits per element"},
     {"NarrowStorage", [](ProgramImage& i) { i.buffers[4].storage_bits = 16; }, "bits per element"},
-    {"TypeOfAField", [](ProgramImage& i) { i.buffers[8].dtype = kF32; }, "another type"},
-    {"TypeOfAState", [](ProgramImage& i) { i.buffers[7].dtype = kI32; }, "another type"},
-    {"RoleTwice", [](ProgramImage& i) { i.buffers[4].role = BufferRole::Gradient; }, "role twice"},
+    {"TypeOfAField", [](ProgramImage& i) { i.buffers[8].dtype = kF32; },
+     "f32 in 32 bits, but field 0 is u32"},
+    {"TypeOfAState", [](ProgramImage& i) { i.buffers[7].dtype = kI32; },
+     "i32 in 32 bits, but state 0 is f32"},
+    {"RoleTwice", [](ProgramImage& i) { i.buffers[4].role = BufferRole::Gradient; },
+     "gradient 0 has a buffer already"},
     {"StateInPlaceBesideIt", [](ProgramImage& i) { i.buffers[4].role = BufferRole::StateInPlace; },
-     "role twice"},
+     "has a buffer already"},
     {"ConstantOfAnotherSize", [](ProgramImage& i) { i.constants[0].push_back(4); },
      "other than its constant"},
     {"CountOfAnotherSize",
      [](ProgramImage& i) { i.buffers[6].size_bytes = i.info.exprs.const_int(1); },
      "count of another size"},
-    {"DType", [](ProgramImage& i) { i.buffers[0].dtype.bits = 99; }, "scalar type"},
     {"Rank", [](ProgramImage& i) { i.info.states[0].type.rank = 3; }, "dimensions"},
     {"Symbol", [](ProgramImage& i) { i.kernels.push_back(i.kernels[0]); }, "symbol twice"},
     {"SymbolText", [](ProgramImage& i) { i.kernels[0].symbol = "a b"; }, "no symbol"},
@@ -332,10 +334,6 @@ const Fault kFaults[] = {
     {"CountInASizeOfKernels",
      [](ProgramImage& i) { i.size_exprs[0] = i.info.wire.fields[0].type.dims[0]; },
      "holds a count"},
-    {"Sum", [](ProgramImage& i) { i.info.wire.fields[0].sum = static_cast<FieldSum>(9); },
-     "no such sum"},
-    {"Aggregation", [](ProgramImage& i) { i.info.aggregation = static_cast<Aggregation>(7); },
-     "no such kind"},
     {"ParamLeaf", [](ProgramImage& i) { i.info.params.clear(); }, "no such parameter or count"},
     {"WireCounts", [](ProgramImage& i) { i.info.wire.counts.resize(3, i.info.wire.counts[0]); },
      "more counts"},
@@ -343,6 +341,24 @@ const Fault kFaults[] = {
 
 INSTANTIATE_TEST_SUITE_P(Faults, ValidateImage, testing::ValuesIn(kFaults),
                          [](const auto& info) { return info.param.name; });
+
+// Whatever a list of its names does not have.
+TEST(ImageFile, NamesWhatIsOfNoKnownKind) {
+  const auto fault = [](auto change) {
+    const auto read = read_image(forged(change));
+    return read ? std::string("no error") : read.error().message;
+  };
+  EXPECT_THAT(fault([](nlohmann::json& json) { json["info"]["aggregation"] = 7; }),
+              HasSubstr("image.info.aggregation: a known kind expected"));
+  EXPECT_THAT(fault([](nlohmann::json& json) { json["info"]["wire"]["fields"][0]["sum"] = 9; }),
+              HasSubstr("image.info.wire.fields[0].sum: a known kind expected"));
+  EXPECT_THAT(fault([](nlohmann::json& json) { json["buffers"][0]["role"] = 9; }),
+              HasSubstr("image.buffers[0].role: a known kind expected"));
+  EXPECT_THAT(fault([](nlohmann::json& json) { json["entries"][1]["steps"][0]["kind"] = 8; }),
+              HasSubstr("image.entries[1].steps[0].kind: a known kind expected"));
+  EXPECT_THAT(fault([](nlohmann::json& json) { json["buffers"][0]["dtype"] = "f99"; }),
+              HasSubstr("image.buffers[0].dtype: a scalar type expected"));
+}
 
 TEST(ImageFile, AListOfNothingIsRefusedAtItsFirst) {
   // Each of its steps would take a hundred bytes.

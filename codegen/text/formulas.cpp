@@ -1,16 +1,17 @@
 // Recursive descent over host expressions; depth is limited, since the text may be untrusted.
+#include "codegen/text/formulas.h"
+
 #include <fmt/format.h>
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "compiler/ir/text/lexer.h"
-#include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
 #include "runtime/core/params.h"
 
-namespace cinch::ir {
+namespace cinch::text {
 namespace {
 
 constexpr int kMaxDepth = 500;
@@ -110,7 +111,6 @@ HostExprId HostParser::named(std::string_view name) {
   if (name == "world") return exprs.world();
   if (name == "step") return exprs.step();
   if (name == "worker") return exprs.worker();
-  if (name == "worker") return exprs.worker();
   if (name == "true" || name == "false") return exprs.const_bool(name == "true");
   for (const auto& size : info_.sizes) {
     if (size.name == name) return size.value;
@@ -145,26 +145,31 @@ HostExprId HostParser::parse_indexed(std::string_view callee) {
     return info_.exprs.count(index, info_.counts[index].bound);
   }
   lexer_.expect(",");
-  const auto type = find_host_type(lexer_.expect_name("a type"));
-  if (!type) lexer_.fail("expected int, f32, f64 or bool");
-  return info_.exprs.param(index, *type);
+  return info_.exprs.param(index, expect_host_type());
 }
 
 HostExprId HostParser::parse_bits() {
-  const auto type = find_host_type(lexer_.expect_name("a type"));
-  if (!type) lexer_.fail("expected int, f32, f64 or bool");
+  const HostType type = expect_host_type();
   lexer_.expect(",");
-  if (lexer_.peek().kind != TokenKind::Number) lexer_.fail("expected bits");
-  const std::uint64_t bits = integer_bits(lexer_, lexer_.peek().text);
-  lexer_.take();
-  return info_.exprs.constant(HostValue{*type, bits});
+  const std::uint64_t bits = lexer_.expect_number("bits");
+  return info_.exprs.constant(HostValue{type, bits});
 }
 
-Type HostParser::parse_type() {
-  const bool is_array = lexer_.accept("[");
-  const std::optional<DType> dtype = parse_dtype(lexer_.expect_name("a type"));
+HostType HostParser::expect_host_type() {
+  const auto type = find_host_type(lexer_.expect_name("a type"));
+  if (!type) lexer_.fail("expected int, f32, f64 or bool");
+  return *type;
+}
+
+DType HostParser::parse_dtype() {
+  const std::optional<DType> dtype = cinch::parse_dtype(lexer_.expect_name("a type"));
   if (!dtype) lexer_.fail("unknown type");
-  Type type{*dtype, 0, {}};
+  return *dtype;
+}
+
+rt::ArrayType HostParser::parse_type() {
+  const bool is_array = lexer_.accept("[");
+  rt::ArrayType type{parse_dtype(), 0, {}};
   if (!is_array) return type;
   lexer_.expect(";");
   type.dims[type.rank++] = parse_expr();
@@ -177,8 +182,8 @@ Type HostParser::parse_type() {
 
 namespace {
 
-constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",
-                                          "worker", "true", "false", "param", "count", "bits"};
+constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
+                                          "true", "false", "param", "count", "bits"};
 
 // A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
 // be parsed.
@@ -198,35 +203,6 @@ const char* infix(HostOp op) {
 }
 
 }  // namespace
-
-bool is_plain_name(std::string_view name) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (name.empty() || !is_letter(name.front())) return false;
-  for (char c : name) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_letter(c) && !is_digit && c != '.') return false;
-  }
-  return true;
-}
-
-std::string quote(std::string_view text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
 
 HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes) : info_(info) {
   for (std::string_view name : kReserved) ++uses_[std::string(name)];
@@ -319,4 +295,29 @@ std::string HostPrinter::print_call(const HostExprNode& node) const {
   return text + ')';
 }
 
-}  // namespace cinch::ir
+std::string HostPrinter::print(const rt::ArrayType& type) const {
+  if (type.rank == 0) return dtype_name(type.dtype);
+  const std::string first = print(type.dims[0]);
+  if (type.rank == 1) return fmt::format("[{}; {}]", dtype_name(type.dtype), first);
+  return fmt::format("[{}; {}, {}]", dtype_name(type.dtype), first, print(type.dims[1]));
+}
+
+std::string print_value(DType dtype, std::uint64_t bits) {
+  if (!is_float(dtype)) {
+    return is_unsigned_int(dtype) ? fmt::format("{}", bits)
+                                  : fmt::format("{}", static_cast<std::int64_t>(bits));
+  }
+  const double value = std::bit_cast<double>(bits);
+  return value == value ? fmt::format("{}", value) : "nan";
+}
+
+std::uint64_t parse_value(Lexer& lexer, DType dtype) {
+  if (is_float(dtype)) return std::bit_cast<std::uint64_t>(lexer.expect_double());
+  const bool is_negative = lexer.accept("-");
+  if (lexer.peek().kind != TokenKind::Number) lexer.fail("expected an integer");
+  const std::uint64_t bits = integer_bits(lexer, lexer.peek().text);
+  lexer.take();
+  return is_negative ? ~bits + 1 : bits;
+}
+
+}  // namespace cinch::text

@@ -1,12 +1,13 @@
-// Splitting the IR's text into tokens.
-#include "compiler/ir/text/lexer.h"
+// Splitting a text into tokens.
+#include "codegen/text/formulas.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
-namespace cinch::ir {
+namespace cinch::text {
 namespace {
 
 bool is_letter(char c) {
@@ -71,12 +72,12 @@ std::string Lexer::expect_text(const char* what) {
   return std::string(expect_name(what));
 }
 
-std::uint32_t Lexer::expect_index(const char* what) {
+std::uint64_t Lexer::expect_number(const char* what, std::uint64_t most) {
   if (token_.kind != TokenKind::Number) fail(fmt::format("expected {}", what));
   const std::uint64_t value = integer_bits(*this, token_.text);
-  if (value > std::numeric_limits<std::uint32_t>::max()) fail(fmt::format("{} is too large", what));
+  if (value > most) fail(fmt::format("{} is too large", what));
   advance();
-  return static_cast<std::uint32_t>(value);
+  return value;
 }
 
 double Lexer::expect_double() {
@@ -96,11 +97,13 @@ double Lexer::expect_double() {
 }
 
 void Lexer::advance() {
+  bool starts_line = false;
   while (next_ < text_.size()) {
     const char c = text_[next_];
     if (c == '/' && text_.substr(next_, 2) == "//") {
       while (next_ < text_.size() && text_[next_] != '\n') ++next_;
     } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      starts_line = starts_line || c == '\n';
       ++next_;
     } else {
       break;
@@ -108,6 +111,7 @@ void Lexer::advance() {
   }
   token_ = Token{};
   token_.offset = next_;
+  token_.starts_line = starts_line;
   if (next_ == text_.size()) return;
   const char c = text_[next_];
   if (c == '%') return lex_value();
@@ -118,7 +122,6 @@ void Lexer::advance() {
     while (end < text_.size() && is_name_char(text_[end])) ++end;
     token_.kind = TokenKind::Name;
   } else {
-    if (text_.substr(next_, 2) == "<=") ++end;
     token_.kind = TokenKind::Sign;
   }
   token_.text = text_.substr(next_, end - next_);
@@ -198,4 +201,25 @@ double double_of(const Lexer& lexer, std::string_view text) {
   return value;
 }
 
-}  // namespace cinch::ir
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && is_letter(name.front()) && std::ranges::all_of(name, is_name_char);
+}
+
+std::string quote(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (c == '\n') {
+      result += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+}  // namespace cinch::text
