@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 

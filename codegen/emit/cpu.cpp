@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 
 #include "codegen/emit/c_family.h"

@@ -5,7 +5,6 @@
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/shape.h"
-#include "codegen/emit/kernel_source.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/lang/embed.h"
 #include "runtime/image/gpu_abi.h"

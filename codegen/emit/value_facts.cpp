@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/compute_type.h"
-
 namespace cinch::codegen {
 
 using kir::InstrKind;

@@ -2,11 +2,9 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
-#include <utility>
 
 #include "codegen/emulator/gpu.h"
 #include "codegen/emulator/launch.h"
-#include "codegen/emulator/module.h"
 
 namespace cinch::emulator {
 namespace {

@@ -7,7 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "codegen/emulator/blocks.h"
 #include "codegen/emulator/launch.h"
 #include "runtime/core/sanitizer.h"
 

@@ -1,10 +1,7 @@
 // Calls cinch_clang, and interprets its replies.
-#include <string>
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu/prelude.h"
-#include "codegen/emit/kernel_source.h"
-#include "codegen/jit/clang_jit.h"
 #include "codegen/jit/library.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"

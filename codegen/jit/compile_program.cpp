@@ -2,11 +2,8 @@
 #include "codegen/jit/compile_program.h"
 
 #include "codegen/emit/cpu.h"
-#include "codegen/emit/cuda.h"
 #include "codegen/emit/cuda/shape.h"
-#include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
-#include "runtime/image/image.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::codegen {

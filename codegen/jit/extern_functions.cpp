@@ -8,11 +8,8 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <string_view>
 
 #include "codegen/emit/c_family.h"
-#include "codegen/emit/kernel_source.h"
-#include "codegen/jit/clang_jit.h"
 #include "codegen/jit/library.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/lang/embed.h"

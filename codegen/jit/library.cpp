@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <new>
-#include <string>
 
 #include "runtime/core/check.h"
 #include "runtime/module/shared_object.h"

@@ -6,8 +6,6 @@
 #include <map>
 #include <span>
 
-#include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 

@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
-#include <string_view>
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {

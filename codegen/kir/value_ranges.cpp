@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"

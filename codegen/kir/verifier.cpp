@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/kir/compute_type.h"
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
 

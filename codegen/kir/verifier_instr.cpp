@@ -1,8 +1,6 @@
 // One function for each family of instructions; check() chooses among them.
 #include <fmt/format.h>
 
-#include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 #include "codegen/kir/verifier.h"
 #include "runtime/core/extern_function.h"
 

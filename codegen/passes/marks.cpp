@@ -2,7 +2,6 @@
 // what they state.
 #include <algorithm>
 #include <set>
-#include <span>
 
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/text/text.h"

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/kir.h"
 #include "codegen/kir/verifier.h"
 #include "codegen/passes/passes.h"
 

@@ -3,7 +3,6 @@
 
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/rewriter.h"
 
 namespace cinch::analysis {
 namespace {

@@ -4,12 +4,9 @@
 #include "compiler/analysis/forced_sweeps.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
 
 namespace cinch::analysis {

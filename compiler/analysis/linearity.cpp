@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"

@@ -12,14 +12,11 @@
 #include <ctime>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/arguments/shared_options.h"
 #include "compiler/driver/command_tree.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/target.h"

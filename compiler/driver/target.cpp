@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdio>
 #include <span>
-#include <string_view>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
@@ -15,7 +14,6 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile_cache.h"
-#include "compiler/service/front_end.h"
 #include "dsl/diag/render.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"

@@ -2,10 +2,8 @@
 #include <bit>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/ir/ops.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 #include "runtime/core/numbers/scalar_eval.h"
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "compiler/interp/interp.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"

@@ -1,6 +1,5 @@
 // Public functions of the interpreter: check inputs, change states all or not at all, mark
 // non-finite gradients.
-#include "compiler/interp/interp.h"
 
 #include <fmt/format.h>
 

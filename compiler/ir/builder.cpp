@@ -1,7 +1,6 @@
 // Builder: placing ops, leaves, control flow and checks.
 #include "compiler/ir/builder.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 

@@ -1,5 +1,4 @@
 // Builder: the array operators and the types of their results.
-#include <algorithm>
 #include <bit>
 #include <limits>
 

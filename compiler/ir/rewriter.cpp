@@ -2,7 +2,6 @@
 #include "compiler/ir/rewriter.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "compiler/ir/ops.h"
 

@@ -1,8 +1,6 @@
 // Structure: ids, arity, regions, values before use; then types of every op, then results.
 #include "compiler/ir/verifier.h"
 
-#include <fmt/format.h>
-
 #include <set>
 
 #include "compiler/ir/ops.h"

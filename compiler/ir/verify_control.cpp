@@ -1,6 +1,5 @@
 // Types, shapes and attributes: selection, stores, matrices, checks and collectives; and types
 // across regions.
-#include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"

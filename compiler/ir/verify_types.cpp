@@ -1,6 +1,5 @@
 // Types, shapes and attributes: leaves, generators, element-wise operators and access. One small
 // rule for each kind of op, found in ops.def.
-#include <fmt/format.h>
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/verifier.h"

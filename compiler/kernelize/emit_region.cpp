@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "compiler/kernelize/kernel_emitter.h"
-#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

@@ -7,10 +7,7 @@
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
-#include "codegen/passes/passes.h"
 #include "compiler/kernelize/kernel_emitter.h"
-#include "compiler/kernelize/kernelize.h"
-#include "compiler/kernelize/plan_region.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

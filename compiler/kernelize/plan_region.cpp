@@ -2,11 +2,9 @@
 // one level and domain as kernels.
 #include <algorithm>
 #include <climits>
-#include <map>
 #include <numeric>
 
 #include "compiler/ir/ops.h"
-#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

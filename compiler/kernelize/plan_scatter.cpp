@@ -4,7 +4,6 @@
 #include <ranges>
 
 #include "compiler/ir/ops.h"
-#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

@@ -1,8 +1,6 @@
 // Planner: the sinks of each kind of operator, and of stores.
 
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
-#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
 

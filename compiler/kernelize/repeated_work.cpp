@@ -1,10 +1,8 @@
 // Values that kernels would recompute too often; see plan_region.h.
-#include "compiler/kernelize/plan_region.h"
 
 #include <algorithm>
 #include <deque>
 #include <ranges>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/ir/ops.h"

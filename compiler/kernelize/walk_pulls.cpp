@@ -1,10 +1,7 @@
 // Recompute or store; see plan_region.h.
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "compiler/ir/ops.h"
-#include "compiler/kernelize/plan_region.h"
 #include "compiler/kernelize/walk_pulls.h"
 
 namespace cinch::codegen {

@@ -1,13 +1,8 @@
 // Edits: quick fixes and renaming.
 #include <algorithm>
 #include <cctype>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/json.h"
 #include "compiler/service/front_end.h"
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"

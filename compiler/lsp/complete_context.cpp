@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "dsl/diag/diag.h"
 #include "dsl/source/source.h"
 #include "dsl/syntax/token_cursor.h"
 

@@ -2,9 +2,7 @@
 // imported files.
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <set>
-#include <string>
 
 #include "compiler/lsp/features.h"
 #include "compiler/service/front_end.h"

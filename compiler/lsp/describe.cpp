@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <vector>
 
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/lower/lower.h"

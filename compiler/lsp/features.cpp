@@ -2,13 +2,8 @@
 // names, and diagnostics.
 #include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/json.h"
-#include "dsl/diag/diag.h"
 #include "dsl/diag/render.h"
 #include "dsl/sema/claims.h"
 #include "dsl/syntax/syntax.h"

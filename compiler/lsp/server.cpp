@@ -5,13 +5,9 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
-#include <map>
 #include <utility>
 
-#include "compiler/lsp/analysis.h"
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/json.h"
 
 namespace cinch::lsp {
 

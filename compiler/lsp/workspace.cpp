@@ -7,9 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler/lsp/analysis.h"
 #include "compiler/lsp/features.h"
-#include "compiler/lsp/protocol/json.h"
 #include "compiler/service/front_end.h"
 #include "dsl/sema/module_data.h"
 #include "runtime/core/files/file_bytes.h"

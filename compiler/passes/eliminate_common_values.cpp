@@ -7,9 +7,7 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"

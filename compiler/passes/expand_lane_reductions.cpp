@@ -7,9 +7,7 @@
 //            elements (docs/language_bits.md)
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "compiler/ir/types.h"
 #include "compiler/passes/passes.h"

@@ -16,8 +16,6 @@
 //            for each distance 1, 2, 4 …: %p = gather %x, (place ^ distance)
 //            %x' = select((place & distance) == 0, %x + %p, %p - %x)
 #include <bit>
-#include <optional>
-#include <vector>
 
 #include "compiler/ir/ops.h"
 #include "compiler/lower/prelude.h"

@@ -8,7 +8,6 @@
 //
 // No float that is a number has the key 0, so NaN, which min and max ignore, gets it. For integers
 // the identity has it.
-#include <optional>
 
 #include "compiler/ir/rewriter.h"
 #include "compiler/passes/passes.h"

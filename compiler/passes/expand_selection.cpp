@@ -18,10 +18,8 @@
 // and rows of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
 // one along the rows of the transpose.
 #include <algorithm>
-#include <optional>
 #include <ranges>
 #include <unordered_map>
-#include <vector>
 
 #include "compiler/ir/rewriter.h"
 #include "compiler/lower/prelude.h"

@@ -1,6 +1,5 @@
 // The loop that rewrites a region, and the pass that asks whether payloads add up.
 #include <utility>
-#include <vector>
 
 #include "compiler/analysis/proofs.h"
 #include "compiler/ir/rewriter.h"

@@ -4,7 +4,6 @@
 
 #include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
-#include "compiler/passes/passes.h"
 #include "compiler/pipeline/pipeline.h"
 #include "runtime/core/check.h"
 

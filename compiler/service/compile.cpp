@@ -5,16 +5,12 @@
 #include <map>
 
 #include "codegen/jit/compile_program.h"
-#include "codegen/jit/nvrtc.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
-#include "compiler/kernelize/kernelize.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
-#include "compiler/service/compile_cache.h"
-#include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/tuning/tuning.h"
 

@@ -2,10 +2,8 @@
 #include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "compiler/service/compile.h"
-#include "compiler/service/front_end.h"
 #include "compiler/service/library_list.h"
 #include "dsl/diag/render.h"
 #include "runtime/c_api/cinch.h"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "codegen/jit/library.h"
 #include "compiler/service/front_end.h"

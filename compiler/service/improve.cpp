@@ -13,10 +13,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "codegen/jit/nvrtc.h"
-#include "compiler/service/compile_cache.h"
 #include "runtime/module/shared_object.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared

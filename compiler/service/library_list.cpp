@@ -2,10 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
-#include "compiler/service/front_end.h"
 #include "compiler/service/library_list.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/numbers/parse_number.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dsl/diag/diag.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/log.h"
 #include "runtime/module/shared_object.h"

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/interp/interp.h"
 #include "compiler/verify/laws.h"
 #include "runtime/core/numbers/scalar_eval.h"
 

@@ -1,4 +1,3 @@
-#include "compiler/verify/verify.h"
 
 #include <algorithm>
 

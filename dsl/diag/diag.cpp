@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "dsl/diag/diag.h"
 #include "dsl/diag/render.h"
 
 namespace cinch::dsl {

@@ -2,7 +2,6 @@
 // words of its text.
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <iterator>
 #include <ranges>
 

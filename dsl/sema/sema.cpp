@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "dsl/sema/carriers.h"
-#include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/syntax/syntax.h"
 #include "runtime/core/check.h"

@@ -1,7 +1,6 @@
 // dump() prints the tree as indented text: one line per declaration, item and statement.
 // Expressions have the form (kind part part …). Spans are left out, so that two layouts of one
 // program give the same text.
-#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {

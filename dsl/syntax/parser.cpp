@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "dsl/syntax/ast.h"
 #include "dsl/syntax/grammar/grammar.h"
 #include "dsl/syntax/syntax.h"
 #include "dsl/syntax/token_cursor.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "dsl/syntax/ast.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {

@@ -1,8 +1,6 @@
 #include "runtime/autoplan/auto_plan.h"
 #include "runtime/core/numbers/number_range.h"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <thread>

@@ -1,6 +1,5 @@
 // Calls of the C API on many tensors, each described by itself.
 #include <cstdint>
-#include <optional>
 
 #include "runtime/c_api/calls.h"
 

@@ -1,13 +1,10 @@
 // Compressors that were compiled ahead of time: found in libraries, and made programs.
 #include <dlfcn.h>
 
-#include <cstddef>
-#include <cstring>
 #include <filesystem>
 
 #include "runtime/c_api/cinch_library.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/module/shared_object.h"

@@ -1,10 +1,8 @@
 // Programs of the C API: compiled, loaded, saved and described.
-#include <cstddef>
 #include <filesystem>
 
 #include "runtime/c_api/compiler_door.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/call/parameters.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/params.h"

@@ -1,9 +1,6 @@
 // Sessions of the C API: opened, asked, and their parameters and states.
-#include <cstddef>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/gpu/session/session.h"

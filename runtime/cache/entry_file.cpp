@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-#include <string>
 
 #include "runtime/cache/entry_file.h"
 #include "runtime/core/files/file_bytes.h"

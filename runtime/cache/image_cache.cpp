@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "runtime/cache/entry_file.h"
-#include "runtime/cache/image_cache.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"

@@ -8,7 +8,6 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/call/list_session.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

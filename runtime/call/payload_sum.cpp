@@ -11,7 +11,6 @@
 #include "runtime/collective/join_ranks.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/floats.h"
-#include "runtime/payload/payload.h"
 
 namespace cinch::rt {
 namespace {

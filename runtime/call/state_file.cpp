@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"
 #include "runtime/core/params.h"
 #include "runtime/core/sizes/host_range.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 static constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;

@@ -4,11 +4,8 @@
 #include <cstring>
 #include <numeric>
 #include <type_traits>
-#include <vector>
 
 #include "runtime/collective/join_ranks.h"
-#include "runtime/collective/rank_exchange.h"
-#include "runtime/core/lang.h"
 
 namespace cinch::rt {
 namespace {

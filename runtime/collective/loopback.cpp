@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/message_transport.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 #include "runtime/collective/join_ranks.h"
 

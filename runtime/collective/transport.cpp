@@ -1,5 +1,4 @@
 // What all transports share.
-#include "runtime/collective/transport.h"
 
 #include <fmt/format.h>
 

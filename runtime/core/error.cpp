@@ -1,5 +1,4 @@
 // Names of the kinds of running errors.
-#include <utility>
 
 #include "runtime/core/check.h"
 #include "runtime/core/error.h"

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace cinch::rt {

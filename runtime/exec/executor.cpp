@@ -11,7 +11,6 @@
 #include "runtime/collective/join_ranks.h"
 #include "runtime/core/sanitizer.h"
 #include "runtime/core/sizes/host_expr.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

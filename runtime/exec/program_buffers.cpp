@@ -8,7 +8,6 @@
 
 #include "runtime/core/sizes/host_expr.h"
 #include "runtime/exec/program_buffers.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -10,13 +10,11 @@
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/core/numbers/floats.h"
 #include "runtime/core/own_stack.h"
 #include "runtime/core/sizes/host_expr.h"
 #include "runtime/exec/executor.h"
-#include "runtime/exec/task_runner.h"
 
 namespace cinch::rt {
 namespace {

@@ -7,7 +7,6 @@
 #include "runtime/gpu/arrays.h"
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/plan.h"
-#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 GpuStreamOrder::~GpuStreamOrder() {

@@ -6,7 +6,6 @@
 #include "runtime/core/check.h"
 #include "runtime/gpu/beside_captures.h"
 #include "runtime/gpu/plan.h"
-#include "runtime/gpu/program.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
 #include <utility>
 
 #include "runtime/core/hash.h"
 #include "runtime/image/better_code.h"
-#include "runtime/image/image.h"
 #include "runtime/image/image_file.h"
 
 namespace cinch::rt {

@@ -9,13 +9,11 @@
 #include <cctype>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "runtime/core/params.h"
 #include "runtime/image/describe.h"
 #include "runtime/image/gpu_abi.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

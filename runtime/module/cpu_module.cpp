@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <utility>
-#include <vector>
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/module/shared_object.h"
 
 namespace cinch::rt {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/call/joins.h"
 #include "runtime/call/list_session.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"

@@ -6,13 +6,10 @@
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "runtime/core/log.h"
-#include "runtime/plan/check_plan.h"
 #include "runtime/planner/builders/builders.h"
 #include "runtime/planner/planner.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 

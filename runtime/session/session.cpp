@@ -1,5 +1,4 @@
 // The public calls: check arguments, turn exceptions into errors, and read and write states.
-#include "runtime/session/session.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/call/joins.h"
-#include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/tuning/tuning.h"

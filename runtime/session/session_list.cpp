@@ -9,7 +9,6 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
-#include <vector>
 
 namespace cinch::rt {
 namespace {

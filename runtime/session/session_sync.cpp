@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "runtime/core/numbers/floats.h"
 #include "runtime/exec/narrow_tensor.h"

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/core/log.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/sync/plan_runner.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "runtime/sync/plan_runner.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <ranges>
-#include <string>
 
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/sync_session_impl.h"

@@ -1,21 +1,15 @@
-#include "runtime/sync/sync_session.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
-#include "runtime/device/compute_device.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/device/device_tasks.h"
-#include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/sync_session_impl.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 Status SyncSession::Impl::check_parts() const {

@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
-#include <string>
 
 #include "runtime/core/hash.h"
 #include "runtime/sync/step_tensors.h"

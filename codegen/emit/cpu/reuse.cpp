@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <vector>
 
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/emit/value_facts.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <optional>
 
 #include "codegen/emit/c_family.h"
 #include "codegen/kir/compute_type.h"

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "codegen/emulator/races/order.h"
-#include "codegen/emulator/races/shadow.h"
 
 namespace cinch::emulator {
 bool AccessOrder::is_known(const Access& access) const {

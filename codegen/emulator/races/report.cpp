@@ -4,7 +4,6 @@
 #include <map>
 
 #include "codegen/emulator/races/order.h"
-#include "codegen/emulator/races/shadow.h"
 
 namespace cinch::emulator {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "codegen/jit/clang/extern/read_extern.h"
 #include "codegen/jit/clang/stages.h"
-#include "codegen/jit/clang_backend.h"
 
 namespace cinch::clang_backend {
 namespace {

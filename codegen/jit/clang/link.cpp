@@ -11,8 +11,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 #include "codegen/jit/clang/stages.h"
 

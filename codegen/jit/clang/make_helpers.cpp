@@ -3,7 +3,6 @@
 // Cinch is built.
 #include <cstdio>
 #include <fstream>
-#include <string>
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu/prelude.h"

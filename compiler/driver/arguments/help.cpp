@@ -1,15 +1,11 @@
 // The table of environment variables; docs/command_line.md has the same rows.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <optional>
-#include <vector>
 
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/arguments/shared_options.h"
 #include "compiler/driver/command_tree.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/core/log.h"

@@ -7,7 +7,6 @@
 
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/command_tree.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/target.h"
 
 namespace cinch::driver {

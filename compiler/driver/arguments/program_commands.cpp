@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <memory>
 
 #include "compiler/driver/arguments/shared_options.h"
 #include "compiler/driver/command_tree.h"

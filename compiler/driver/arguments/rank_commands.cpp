@@ -1,5 +1,4 @@
 // Options of `cinch sync` and `cinch probe`.
-#include <memory>
 
 #include "compiler/driver/arguments/shared_options.h"
 #include "compiler/driver/commands/commands.h"

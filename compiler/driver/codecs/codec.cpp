@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <optional>
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/files.h"
@@ -17,7 +16,6 @@
 #include "runtime/call/state_file.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_meeting.h"
-#include "runtime/device/compute_device.h"
 #include "runtime/image/image.h"
 
 namespace cinch::driver {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "codegen/emit/kernel_source.h"
-#include "compiler/bench/tuning_search.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"

@@ -7,7 +7,6 @@
 
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/library.h"
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"

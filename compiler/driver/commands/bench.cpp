@@ -11,7 +11,6 @@
 #include "compiler/bench/tuning_search.h"
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"

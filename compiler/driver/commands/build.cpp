@@ -7,7 +7,6 @@
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/text/text.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"

@@ -8,7 +8,6 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/page/pages.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"

@@ -10,7 +10,6 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"

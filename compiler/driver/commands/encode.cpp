@@ -5,7 +5,6 @@
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/payload/payload.h"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"

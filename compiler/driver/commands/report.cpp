@@ -11,7 +11,6 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/page/pages.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/sync_tensors.h"

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"

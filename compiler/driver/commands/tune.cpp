@@ -7,7 +7,6 @@
 
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "runtime/exec/task_runner.h"

@@ -11,7 +11,6 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 

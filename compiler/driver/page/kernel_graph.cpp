@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <sstream>
-#include <vector>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain.h"

@@ -1,14 +1,11 @@
 // The meanings of exit codes, and the codes of errors of runtime and service.
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <string_view>
 
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"

@@ -1,25 +1,20 @@
 // A thread draws the line while work runs.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
-#include "runtime/core/log.h"
 
 namespace cinch::driver {
 void hold_standard_streams() {

@@ -9,12 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/report/text.h"
-#include "runtime/autoplan/auto_plan.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/core/log.h"
 #include "runtime/planner/network/network_model.h"

@@ -16,9 +16,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "runtime/collective/rank_meeting.h"

@@ -1,13 +1,10 @@
 // Other data that ranks exchange use the same transport, between steps.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <thread>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/sync_rank.h"
-#include "compiler/driver/ranks/sync_tensors.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/call/parameters.h"

@@ -17,9 +17,7 @@
 #include <iterator>
 #include <optional>
 #include <thread>
-#include <vector>
 
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "runtime/core/log.h"
 #include "runtime/transports/ucx/keyed_hash.h"

@@ -1,6 +1,5 @@
 // Resources are read from the compiled code.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -8,12 +7,10 @@
 
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/cost.h"
-#include "codegen/kir/kir.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/driver/target.h"
 #include "compiler/service/library_list.h"
 #include "runtime/gpu/device.h"
 #include "runtime/image/gpu_abi.h"

@@ -7,7 +7,6 @@
 #include "codegen/jit/compile_program.h"
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
-#include "codegen/kir/kir.h"
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/analysis/proofs.h"
 #include "compiler/driver/codecs/codec.h"

@@ -4,9 +4,7 @@
 #include <array>
 #include <map>
 #include <utility>
-#include <vector>
 
-#include "compiler/driver/options.h"
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
 

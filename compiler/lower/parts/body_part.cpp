@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/lower/parts/access.h"
-#include "compiler/lower/parts/body_part.h"
 #include "compiler/lower/parts/expressions.h"
 #include "runtime/core/check.h"
 

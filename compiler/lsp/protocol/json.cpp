@@ -5,9 +5,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
 #include <filesystem>
-#include <string_view>
 
 #include "compiler/lsp/protocol/json.h"
 #include "dsl/diag/render.h"

@@ -2,7 +2,6 @@
 #include "dsl/sema/compose/items.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
 

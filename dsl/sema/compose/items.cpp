@@ -1,6 +1,5 @@
 // Constants, sizes and states of a compressor, and the order of all items.
 #include <algorithm>
-#include <utility>
 
 #include "dsl/sema/compose/items.h"
 #include "dsl/sema/elaboration/elaboration.h"

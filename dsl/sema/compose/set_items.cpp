@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "dsl/sema/compose/items.h"
-#include "dsl/sema/compose/parameters.h"
 #include "dsl/sema/composition.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/params.h"

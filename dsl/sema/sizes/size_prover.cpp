@@ -1,6 +1,5 @@
 // Normal form of sizes: polynomials over atoms, written as host expressions in a fixed order.
 #include <algorithm>
-#include <optional>
 
 #include "dsl/sema/sizes/size_prover.h"
 #include "runtime/core/check.h"

@@ -1,5 +1,4 @@
 // The weights of operators, the three limits, and the use that is blamed for an excess.
-#include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/tree/tree.h"

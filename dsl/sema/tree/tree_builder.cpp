@@ -1,6 +1,4 @@
 // Nodes, variables and statements of the checked tree, and conditions on sizes.
-#include <algorithm>
-#include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/tree/tree.h"

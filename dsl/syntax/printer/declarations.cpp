@@ -1,11 +1,9 @@
 // Prints declarations, the items of compressors, and a whole file.
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include "dsl/syntax/printer/body_printer.h"
 #include "dsl/syntax/syntax.h"
-#include "dsl/syntax/token_cursor.h"
 
 namespace cinch::dsl {
 class DeclarationPrinter : BodyPrinter {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "dsl/syntax/ast.h"
 #include "dsl/syntax/printer/body_printer.h"
 
 namespace cinch::dsl {

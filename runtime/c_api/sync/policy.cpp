@@ -2,14 +2,10 @@
 #include <algorithm>
 #include <mutex>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/cinch_sync.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/policy.h"

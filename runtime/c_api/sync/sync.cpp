@@ -1,14 +1,11 @@
 // Synchronising, of the C API.
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <numeric>
 #include <set>
-#include <string>
 
 #include "runtime/c_api/calls.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"

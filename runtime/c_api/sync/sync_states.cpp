@@ -1,8 +1,6 @@
 // States of a synchronisation one by one, of the C API.
-#include <cstddef>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/call/list_session.h"
 

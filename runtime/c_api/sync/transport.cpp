@@ -1,13 +1,10 @@
 // Transports of the C API.
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <functional>
-#include <string>
 
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/core/log.h"
 #include "runtime/transports/lent/callback_transport.h"

@@ -1,19 +1,15 @@
 // Reads and writes whole files. A temporary file gets a random name, so that two writers never
 // share one.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstring>
-#include <optional>
 #include <utility>
 
 #include "runtime/core/files/file_bytes.h"

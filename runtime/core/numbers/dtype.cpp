@@ -4,7 +4,6 @@
 #include <array>
 
 #include "runtime/core/check.h"
-#include "runtime/core/numbers/dtype.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/core/numbers/scalar_eval.h"
 

@@ -1,11 +1,8 @@
 // Dispatch from operation and type to the language's own functions.
-#include "runtime/core/numbers/scalar_eval.h"
 
 #include <bit>
 #include <limits>
 
-#include "runtime/core/check.h"
-#include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_functions.h"
 
 namespace cinch {

@@ -1,5 +1,4 @@
 // Nodes of host expressions: facts from the table, interning, checking, building and simplifying.
-#include "runtime/core/sizes/host_expr.h"
 
 #include <array>
 

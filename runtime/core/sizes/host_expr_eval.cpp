@@ -5,7 +5,6 @@
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_functions.h"
-#include "runtime/core/sizes/host_expr.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 #include "runtime/core/sizes/host_memo.h"
 

@@ -3,9 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <optional>
 
-#include "runtime/core/sizes/host_expr.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch {

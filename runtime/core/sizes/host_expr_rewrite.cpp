@@ -1,7 +1,6 @@
 // Rewriting host expressions: substitution, import from another pool, and bounds free of counts.
 // All walk the nodes in order (arguments come before users), so depth costs no stack.
 #include "runtime/core/check.h"
-#include "runtime/core/sizes/host_expr.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "runtime/gpu/session/calls.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/call/joins.h"
-#include "runtime/gpu/session/core.h"
 #include "runtime/gpu/session/session_impl.h"
 #include "runtime/image/image.h"
 #include "runtime/tuning/tuning.h"

@@ -1,5 +1,4 @@
 // The door of a session on a GPU.
-#include "runtime/gpu/session/session.h"
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"

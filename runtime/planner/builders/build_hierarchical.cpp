@@ -1,8 +1,6 @@
 // Plans for all options of the decision tree between machines of several ranks each, in messages. A
 // bundle has a group for each rank; machine and number on it tell who keeps a group when values are
 // scattered.
-#include <map>
-#include <utility>
 
 #include "runtime/planner/builders/builders.h"
 

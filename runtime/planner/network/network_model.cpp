@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "runtime/core/json.h"
 #include "runtime/planner/network/network_model.h"

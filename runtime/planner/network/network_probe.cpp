@@ -4,7 +4,6 @@
 #include "runtime/planner/network/network_model.h"
 
 #include <algorithm>
-#include <array>
 
 namespace cinch::rt {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "runtime/collective/rank_meeting.h"
 #include "runtime/sync/device/device_tasks.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device)

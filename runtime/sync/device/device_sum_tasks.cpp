@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "runtime/core/lang.h"
-#include "runtime/sync/device/device_sums.h"
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "runtime/sync/device/device_tasks.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 DeviceTensors::DeviceTensors(const Plan& plan, ComputeDevice& device, DeviceMemory& memory,

@@ -12,7 +12,6 @@
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/json.h"
-#include "runtime/sync/states/checkpoint.h"
 #include "runtime/sync/states/restore_states.h"
 
 namespace cinch::rt {

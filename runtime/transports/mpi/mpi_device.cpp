@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "runtime/module/shared_object.h"
-#include "runtime/transports/mpi/mpi_abi.h"
 #include "runtime/transports/mpi/mpi_rank.h"
-#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,10 +1,8 @@
 // Exchanges under way over MPI, and the handling of ranks that give up or leave.
-#include "runtime/transports/mpi/mpi_transport.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <thread>
 #include <utility>

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/transports/nccl/nccl_lane.h"
 

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "runtime/core/library_symbols.h"
 #include "runtime/module/shared_object.h"
 #include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/transports/nccl/nccl_rank.h"
-#include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::rt {
 Status NcclTransport::wait_for_lane() {

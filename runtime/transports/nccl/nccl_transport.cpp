@@ -1,9 +1,7 @@
 // Exchanges under way over NCCL, and the handling of ranks that give up or leave.
-#include "runtime/transports/nccl/nccl_transport.h"
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "runtime/transports/nccl/nccl_rank.h"
 

@@ -2,12 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <thread>
-#include <utility>
 
-#include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/socket_hub.h"
 
 namespace cinch::rt {

@@ -14,8 +14,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
-#include <set>
 #include <thread>
 
 namespace cinch::rt {

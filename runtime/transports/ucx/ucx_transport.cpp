@@ -4,19 +4,12 @@
 
 #include <csignal>
 #include <map>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "runtime/collective/message_transport.h"
 #include "runtime/core/log.h"
 #include "runtime/module/shared_object.h"
-#include "runtime/transports/ucx/rendezvous.h"
-#include "runtime/transports/ucx/socket_hub.h"
-#include "runtime/transports/ucx/ucx_abi.h"
 #include "runtime/transports/ucx/ucx_links.h"
-#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::rt {
 namespace {

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <vector>
 
-#include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/kir/compute_type.h"
 

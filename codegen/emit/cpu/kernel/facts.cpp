@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/kir/compute_type.h"

@@ -1,15 +1,8 @@
 // The function's frame, and the loop over groups with its phases and sections.
 #include <fmt/format.h>
 
-#include <map>
-#include <set>
-#include <string>
-
 #include "codegen/emit/cpu/kernel/elements.h"
-#include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/emit/cpu/kernel/kernel.h"
-#include "codegen/emit/cpu/kernel/printer.h"
-#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/emit/cpu/kernel/printer.h"
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
-#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/instrs.h"

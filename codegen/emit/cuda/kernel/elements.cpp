@@ -2,7 +2,6 @@
 
 #include "codegen/emit/cuda/kernel/elements.h"
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda/kernel/elements.h"
-#include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/emit/cuda/kernel/uniform.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string_view>
