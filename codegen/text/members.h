@@ -19,7 +19,7 @@
 
 namespace cinch::text {
 
-/// Number of an instruction's bits, in hexadecimal digits.
+/// An instruction's bits, in hexadecimal digits.
 struct Hex {
   std::uint64_t& bits;
 };
