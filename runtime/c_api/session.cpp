@@ -1,9 +1,9 @@
 // Sessions of the C API: opened, asked, and their parameters and states.
 
+#include "runtime/gpu/session/session.h"
 #include "runtime/c_api/calls.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
-#include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"
 
 namespace cinch::c_api {

@@ -1,7 +1,7 @@
 // Names of the kinds of running errors.
 
-#include "runtime/core/check.h"
 #include "runtime/core/error.h"
+#include "runtime/core/check.h"
 
 namespace cinch::rt {
 const char* error_kind_name(ErrorKind kind) {

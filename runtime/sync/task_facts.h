@@ -107,8 +107,8 @@ std::vector<double> sent_bytes_by_tensor(const Plan& plan, std::uint32_t rank,
 /// {"step_ms", "sent_bytes", "phases": [{"phase", "ms", "sent_bytes", "tasks"}], "tensors":
 /// [{"name", "elements", "compressed", "sent_bytes", "ready_ms", "error"}], "memory_bytes":
 /// {"states", "workspace", "messages", "sums", "gradients"}}. `ready_ms` counts from the step's
-/// begin. `errors` holds the errors of sync_session_impl.h by tensor; NaN becomes null. If it is empty
-/// there is no "error".
+/// begin. `errors` holds the errors of sync_session_impl.h by tensor; NaN becomes null. If it is
+/// empty there is no "error".
 std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTimes& times,
                              const SyncMemory& memory, std::span<const double> errors);
 

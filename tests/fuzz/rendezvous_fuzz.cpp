@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <span>
 
-#include "runtime/transports/ucx/socket_hub.h"
 #include "runtime/transports/ucx/rendezvous.h"
+#include "runtime/transports/ucx/socket_hub.h"
 #include "runtime/transports/ucx/ucx_links.h"
 #include "tests/fuzz/target.h"
 

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "codegen/emit/kernel_source.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/session/session.h"

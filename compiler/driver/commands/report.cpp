@@ -9,12 +9,12 @@
 
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/target.h"
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
 #include "runtime/core/check.h"
 
 namespace cinch::driver {
