@@ -34,7 +34,7 @@ constexpr const char* kChosen = "cinch_chosen_instance";
 // once.
 class Search {
  public:
-  Search(clang::ASTContext& context, const std::string& name) : context_(context), name_(name) {}
+  Search(clang::ASTContext& context, std::string_view name) : context_(context), name_(name) {}
 
   void visit(const clang::DeclContext& in) {
     for (const clang::Decl* decl : in.decls()) {
@@ -54,13 +54,13 @@ class Search {
 
  private:
   bool is_wanted(const clang::NamedDecl& decl) {
-    const bool is_named = decl.getDeclName().isIdentifier() && decl.getName() == name_;
+    const bool is_named = decl.getDeclName().isIdentifier() && decl.getName().str() == name_;
     if (!is_named || context_.getSourceManager().isInSystemHeader(decl.getLocation())) return false;
     return seen_.insert(decl.getCanonicalDecl()).second;
   }
 
   clang::ASTContext& context_;
-  const std::string& name_;
+  std::string_view name_;
   std::set<const clang::Decl*> seen_;
 };
 

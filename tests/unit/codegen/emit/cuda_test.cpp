@@ -61,7 +61,7 @@ TEST(CudaText, every_stored_type_compiles) {
 
 TEST(CudaText, opens_with_the_kernel_ir_and_includes_nothing) {
   const KernelSource source = emit_cuda(kir::sample_compact());
-  EXPECT_THAT(source.text, StartsWith("// program \"sample_compact\""));
+  EXPECT_THAT(source.text, StartsWith("// name=\"sample_compact\""));
   EXPECT_THAT(source.text, Not(HasSubstr("#include")));
   EXPECT_THAT(source.symbols, ::testing::Contains("compact"));
   EXPECT_THAT(source.symbols, ::testing::Contains("cinch_steps"));
