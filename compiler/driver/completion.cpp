@@ -146,7 +146,7 @@ std::string bash_script(const CommandShape& root) {
       if (option.value_name.empty()) continue;
       const std::string assignments = bash_assignments(option.words, option.takes_files);
       for (const std::string& name : option.names) {
-        values += fmt::format(kCase, quoted(path + " " + name), assignments);
+        values += fmt::format(kCase, quoted(fmt::format("{} {}", path, name)), assignments);
       }
     }
     options += fmt::format(kCase, quoted(path), bash_assignments(names, false));

@@ -194,7 +194,7 @@ NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   const char* const setting = std::getenv(kSharedGpus);
   const bool wants_shared = setting != nullptr && *setting == '1';
   if (world_ > static_cast<std::uint32_t>(num_devices_) &&
-      !(wants_shared && value_or_throw(rt::nccl_library_version()) >= kFirstWithSharedGpus)) {
+      (!wants_shared || value_or_throw(rt::nccl_library_version()) < kFirstWithSharedGpus)) {
     throw CommandError(
         ExitCode::Unavailable,
         fmt::format("{}: {} ranks want a GPU each, and there {} {}; NCCL 2.30 and newer lets them "

@@ -75,7 +75,7 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
       if (!found) return std::nullopt;
       const auto known = parse_number(*found);
       if (!known) refuse(where, fmt::format("{} is '{}', which is not a number", column, *found));
-      return *known;
+      return known;
     };
     rows.push_back({where, cell("name").value_or(""), number("numel"), number("ready_gap_us"),
                     number("ready_us")});

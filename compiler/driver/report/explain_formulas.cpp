@@ -52,7 +52,8 @@ void add_payload(std::string& out, const json& payload) {
   for (const json& field : payload["fields"]) {
     // For a packed field: its type in the program, and its words on the wire.
     auto type = field["type"].get<std::string>();
-    if (!field["packs"].is_null()) type = field["packs"].get<std::string>() + ", in " + type;
+    if (!field["packs"].is_null())
+      type = fmt::format("{}, in {}", field["packs"].get<std::string>(), type);
     add(out, "  field   {}: {}  {} bytes at {}{}\n", field["name"].get<std::string>(), type,
         field["bytes"].get<std::int64_t>(), field["offset"].get<std::int64_t>(),
         field["by"].is_null() ? "" : ", by " + field["by"].get<std::string>());
