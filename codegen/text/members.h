@@ -138,12 +138,12 @@ class Writer {
   }
 
   template <typename T>
-  void add(std::string name, T& value) {
+  void add(const std::string& name, T& value) {
     using Value = std::remove_const_t<T>;
     if constexpr (Flag<Value>) {
-      parts_.push_back(std::move(name));
+      parts_.push_back(name);
     } else if constexpr (Optional<Value>) {
-      add(std::move(name), *value);
+      if (value) add(name, *value);
     } else if constexpr (List<Value>) {
       has_list_ = true;
       for (std::size_t i = 0; i < value.size(); ++i) add(fmt::format("{}[{}]", name, i), value[i]);

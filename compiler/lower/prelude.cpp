@@ -1,8 +1,8 @@
 // Checks and lowers calls of the prelude; see prelude.h.
 #include "compiler/lower/prelude.h"
 
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "compiler/lower/parts/expressions.h"
@@ -36,7 +36,8 @@ class Prelude {
   Prelude() {
     const dsl::SourceBuffer& text = sources_.add("prelude", prelude_text());
     dsl::DiagSink sink;
-    module_.emplace(sema::check_module(sources_, text.id(), {}, sink, sema::CheckDepth::Names));
+    module_ = std::make_unique<const sema::CheckedModule>(
+        sema::check_module(sources_, text.id(), {}, sink, sema::CheckDepth::Names));
     require_no_error(sink);
   }
 
@@ -45,7 +46,7 @@ class Prelude {
   }
 
   dsl::SourceSet sources_;
-  std::optional<sema::CheckedModule> module_;
+  std::unique_ptr<const sema::CheckedModule> module_;
   std::mutex mutex_;
 };
 
@@ -61,6 +62,7 @@ class PreludeLowering : public BodyPart {
       StatementLowering(cx()).lower(cx().checked.stmts[stmt.index()]);
     }
     std::vector<ValueId> results;
+    results.reserve(call.results.size());
     for (const ExprId result : call.results) results.push_back(uniform(result));
     return results;
   }

@@ -320,7 +320,7 @@ Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
   const bool is_on_bits =
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
   const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
-  const Value mask = is_on_bits ? as_mask(value, type) : value;
+  Value mask = is_on_bits ? as_mask(value, type) : value;
   if (works_on_low_bits(op) || is_equality) return as_low_bits(mask, type);
   // A computed exact number in this type. In an unsigned type a negative number becomes 0.
   const bool is_signed = mask.is_typed() && mask.is_exact && is_signed_int(mask.type.dtype);
