@@ -61,16 +61,16 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message,
 
 /// The value of a result; an error returns to the caller: const auto size = TRY(size_of(x));
 /// Clang's statement expressions make it an expression.
-#define TRY(...)                                                                    \
-  ({                                                                                \
-    auto&& tried_result_ = (__VA_ARGS__);                                           \
-    if (!tried_result_.has_value()) return ::tl::unexpected(tried_result_.error()); \
-    *std::forward<decltype(tried_result_)>(tried_result_);                          \
+#define TRY(...)                                                                  \
+  ({                                                                              \
+    auto&& tried_result = (__VA_ARGS__);                                          \
+    if (!tried_result.has_value()) return ::tl::unexpected(tried_result.error()); \
+    *std::forward<decltype(tried_result)>(tried_result);                          \
   })
 
 /// Returns the error to the caller if the result is one: CINCH_TRY(check(x)); CINCH_TRY(known);
-#define CINCH_TRY(...)                                                    \
-  do {                                                                    \
-    if (auto&& tried_result_ = (__VA_ARGS__); !tried_result_.has_value()) \
-      return ::tl::unexpected(tried_result_.error());                     \
+#define CINCH_TRY(...)                                                  \
+  do {                                                                  \
+    if (auto&& tried_result = (__VA_ARGS__); !tried_result.has_value()) \
+      return ::tl::unexpected(tried_result.error());                    \
   } while (false)
