@@ -1,4 +1,6 @@
 // Edits: quick fixes and renaming.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -188,8 +190,8 @@ Json edits_of(const Analysis& analysis, const std::vector<NameUse>& uses, const 
     // `wire { value }` is short for `wire { value: value }`.
     const std::string old(analysis.source().text(use.span));
     const std::string text = !use.is_shorthand              ? name
-                             : decl.kind == NameKind::Field ? name + ": " + old
-                                                            : old + ": " + name;
+                             : decl.kind == NameKind::Field ? fmt::format("{}: {}", name, old)
+                                                            : fmt::format("{}: {}", old, name);
     edits.push_back({{"range", range_json(positions, use.span)}, {"newText", text}});
   }
   return edits;

@@ -11,6 +11,14 @@ namespace {
 // Messages need little of a device, and kernels of many lanes must fit on it at once.
 constexpr int kBlocksOfAWay = 2;
 
+// Keeps memory that kernels of a lent communicator may use until its owner aborts it.
+void keep_forever(std::shared_ptr<void> memory) {
+  static std::mutex mutex;
+  static auto* const kKept = new std::vector<std::shared_ptr<void>>;
+  const std::lock_guard lock(mutex);
+  kKept->push_back(std::move(memory));
+}
+
 }  // namespace
 
 void NcclNeighbours::tell(const Error& error) {
@@ -300,11 +308,7 @@ NcclTransport::~NcclTransport() {
   if (have_ended && !is_lent_busy) return;
   auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
   if (is_lent_busy) {
-    // Kernels of a lent communicator may use it until its owner aborts the communicator.
-    static std::mutex mutex;
-    static auto* const kKept = new std::vector<std::shared_ptr<void>>;
-    const std::lock_guard lock(mutex);
-    kKept->push_back(std::move(used));
+    keep_forever(std::move(used));
   } else {
     endings_.keep(std::move(used));
   }
