@@ -320,6 +320,16 @@ bool MpiTransport::is_under_way() const {
   });
 }
 
+namespace {
+
+// Keeps memory that operations and notices may still use to the end of the process.
+void keep_forever(std::unique_ptr<MpiMemory> memory) {
+  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
+  kKept->push_back(std::move(memory));
+}
+
+}  // namespace
+
 MpiTransport::~MpiTransport() {
   constexpr std::chrono::milliseconds kPatience{20};
   if (fault_) {
@@ -331,9 +341,7 @@ MpiTransport::~MpiTransport() {
   }
   calls_.close(mpi_, fault_ ? 1 : 0);
   if (!is_under_way()) memory_->pending.clear();
-  // Operations and notices may use it after this, so it is kept to the end of the process.
-  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
-  kKept->push_back(std::move(memory_));
+  keep_forever(std::move(memory_));
 }
 
 namespace {
