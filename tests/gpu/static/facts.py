@@ -3,17 +3,19 @@ import re
 from dataclasses import dataclass, field
 
 ROW, TILE = 128, 1024
-BUFFER = re.compile(r'^buffer @(\d+) ".*?" \S+ bits=(\d+)')
-KERNEL = re.compile(r'^kernel "(\w+)" (\w+) (\w+) \{')
+BUFFER = re.compile(r"^buffers\[(\d+)\] \{.*\bstorage_bits=(\d+)")
+NAME = re.compile(r'^  (symbol|role|group_kind)="?(\w+)')
+NUMBER = re.compile(r"^  (group_len|group_multiple)=(\d+)$")
+MEMBERS = {"symbol": "name", "group_kind": "group", "group_multiple": "multiple"}  # where a kernel's name for it is another
 LINEAR = re.compile(r"^    (?:%\S+: \w+ = )?(load|store)_linear .*@(\d+)")
 GROUP_STORE = re.compile(r"^    store_at \S+ \S+ @(\d+)")  # without a condition
 
 
 @dataclass
 class Kernel:
-    name: str
-    role: str  # sweep or finish
-    group: str  # tile, row or single
+    name: str = ""
+    role: str = ""  # sweep or finish
+    group: str = ""  # tile, row or single
     group_len: int = None  # elements; None: known only when it runs
     multiple: int = 1  # groups that a warp takes in turn
     keeps_rows: bool = False  # does the text keep in registers what one section loaded for the next?
@@ -27,20 +29,20 @@ def kernels(text):
     for line in text.splitlines():
         if found := BUFFER.match(line):
             bits[int(found[1])] = int(found[2])
-        elif found := KERNEL.match(line):
-            kernel = made[found[1]] = Kernel(found[1], found[2], found[3])
-            section = None
+        elif line == "kernel {":
+            kernel, section = Kernel(), None
         elif line.startswith("}"):
             kernel = None
         elif kernel is None:
             continue
-        elif found := re.match(r" group_len (\d+)$", line):
-            kernel.group_len = int(found[1])
-        elif found := re.match(r" multiple (\d+)", line):
-            kernel.multiple = int(found[1])
-        elif line.startswith(" extent_value "):
+        elif found := NAME.match(line):
+            setattr(kernel, MEMBERS.get(found[1], found[1]), found[2])
+            made[kernel.name] = kernel
+        elif found := NUMBER.match(line):
+            setattr(kernel, MEMBERS.get(found[1], found[1]), int(found[2]))
+        elif line.startswith("  extent_value="):
             kernel.is_counted = True
-        elif found := re.match(r" (kernel|group|elements):", line):
+        elif found := re.match(r"  (kernel|group|elements):", line):
             is_elements, section = found[1] == "elements", []
             if found[1] != "kernel":
                 kernel.sections.append((is_elements, section))

@@ -159,21 +159,24 @@ class Shapes(unittest.TestCase):
 
 class Facts(unittest.TestCase):
     def test_kernel_ir(self):
-        text = """buffer @0 "gradient" f32 bits=32 role=gradient
-buffer @1 "code" u2 bits=2 role=field
-buffer @2 "norm" f32 bits=32 role=field
-kernel "encode_rows" sweep row {
- group_len 512
- multiple 8
- kernel:
-    %1: i64 = constant bits=0x200  // 512
- group:
+        text = """buffers[0] {name="gradient", dtype=f32, storage_bits=32, num_elems=n, role=gradient, role_index=0}
+buffers[1] {name="code", dtype=u2, storage_bits=2, num_elems=n, role=field, role_index=0}
+buffers[2] {name="norm", dtype=f32, storage_bits=32, num_elems=ceil_div(n, 512), role=field, role_index=1}
+kernel {
+  symbol="encode_rows"
+  role=sweep
+  group_multiple=8
+  group_kind=row
+  group_len=512
+  kernel:
+    %1: i64 = constant {bits=0x200}  // 512
+  group:
     %0: i64 = group
- elements:
+  elements:
     %5: f32 = load_linear %2, %4 @0  // gradient
- group:
+  group:
     store_at %0, %32 @2  // norm
- elements:
+  elements:
     %6: f32 = load_linear %2, %4 @0  // gradient
     store_linear %44, %2, %4 @1  // code
 }
