@@ -2,9 +2,11 @@
 """Trains on a slow network: ranks in network namespaces, a table of times, bytes and losses, and a picture of loss against time.
 
     train.py --task text --compressor dense qsgd dgc --bandwidth 100 [--ranks 4] [--steps 100] [--seeds 1] [--output FOLDER]
+    train.py --task text --method sync stale od_sgd cd_sgd ssd_sgd local_sgd diloco sparse_loco [--sites 2 --latency 50]
 
---bandwidth is of each rank's link, in Mbit/s; 0: no limit, and no namespaces. Namespaces need root and iproute2. Each compressor trains by itself,
-one behind the other, in as many turns as there are seeds. README.md says what the table means."""
+--bandwidth is of each rank's link, in Mbit/s, or of the link between two sites; 0: no limit, and no namespaces. Namespaces need root and iproute2, and
+sites /dev/net/tun, too. Each compressor or method trains by itself, one behind the other, in as many turns as there are seeds. README.md says what the
+table means."""
 import argparse
 import json
 import os
@@ -16,6 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "slow_network"))
 from chart import svg  # noqa: E402
+from sites import Sites  # noqa: E402
+from sites import what_is_missing as missing_for_sites  # noqa: E402
 from slow_network import Network  # noqa: E402
 
 CANNOT_RUN = 77
@@ -49,9 +53,10 @@ class Namespaces(Local):
 
 def run(place, options, compressor, seed, port):
     """What rank 0 printed."""
-    steps = options.steps if compressor in ("dense", "no_exchange") else round(options.steps * (1 + options.extra))
+    steps = options.steps if compressor in ("dense", "no_exchange", "sync") else round(options.steps * (1 + options.extra))
     given = {**os.environ, **place.environment(), "MASTER_PORT": str(port), "WORLD_SIZE": str(place.ranks)}
-    command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(steps), str(seed), str(options.every)]
+    command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(steps), str(seed), str(options.every), "--sites", str(options.sites)]
+    command += [] if options.rate is None else ["--rate", str(options.rate)]
     ranks = [subprocess.Popen([*place.prefix(rank), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**given, "RANK": str(rank)})
              for rank in range(place.ranks)]
     outputs = [rank.communicate() for rank in ranks]
@@ -74,7 +79,7 @@ def seconds_to(curve, wanted):
 
 
 def time_to_dense(rows, dense):
-    """Seconds to the score that dense training of the same seed ends with, as a part of what that took: the median over seeds that came to it; "-": none has."""
+    """Seconds to the score that dense training (or `sync`) of the same seed ends with, as a part of what that took: the median over seeds that came to it; "-": none has."""
     parts = []
     for row in rows:
         end = next((each["curve"][-1] for each in dense if each["seed"] == row["seed"]), None)
@@ -92,12 +97,14 @@ def table(runs, options):
     lines = [f"| compressor | ms a step | exposed ms | MB a step | {unit} | spread | time to dense's |", "| --- | --- | --- | --- | --- | --- | --- |"]
     by_name = {name: [r for r in runs if r["compressor"] == name] for name in options.compressor}
     base = statistics.median(r["step_ms"] for r in by_name["no_exchange"]) if by_name.get("no_exchange") else None
+    dense = by_name.get("dense") or by_name.get("sync") or []
     for name, rows in by_name.items():
-        step = statistics.median(r["step_ms"] for r in rows)
+        # Methods do not exchange at every step.
+        step = statistics.median(r.get("mean_ms" if options.method else "step_ms", r["step_ms"]) for r in rows)
         last = [score_at(r["curve"], options.steps) for r in rows]
         exposed = "-" if base is None else f"{max(0.0, step - base):.0f}"
         sent = "-" if rows[0]["mb_step"] == 0 else f"{statistics.median(r['mb_step'] for r in rows):.2f}"
-        lines.append(f"| {name} | {step:.0f} | {exposed} | {sent} | {statistics.median(last):.3f} | {max(last) - min(last):.3f} | {time_to_dense(rows, by_name.get('dense', []))} |")
+        lines.append(f"| {name} | {step:.0f} | {exposed} | {sent} | {statistics.median(last):.3f} | {max(last) - min(last):.3f} | {time_to_dense(rows, dense)} |")
     return "\n".join(lines)
 
 
@@ -119,13 +126,17 @@ def train_all(place, options):
     print(f"\n{options.output}/table.md, runs.json, loss.svg")
 
 
-UNITS = {"text": "bits per byte", "packages": "% wrong", "digits": "% wrong"}
+UNITS = {"text": "bits per byte", "small_text": "nats per byte", "packages": "% wrong", "digits": "% wrong"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", choices=sorted(UNITS), default="text")
     parser.add_argument("--compressor", nargs="+", default=["no_exchange", "dense", "qsgd", "dgc"])
+    parser.add_argument("--method", nargs="+", help="in the place of compressors: schedules of cinch.torch.Delayed and DiLoCo")
+    parser.add_argument("--sites", type=int, choices=(1, 2), default=1, help="2: a fast network within sites, and one link between them")
+    parser.add_argument("--latency", type=float, default=50, help="of the link between sites, in milliseconds each way")
+    parser.add_argument("--rate", type=float, help="the learning rate; by default the task's")
     parser.add_argument("--bandwidth", type=int, default=100)
     parser.add_argument("--congestion", default="cubic", help="TCP's congestion control, whatever this machine's own is")
     parser.add_argument("--ranks", type=int, default=4)
@@ -135,17 +146,25 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("build/training"))
     options = parser.parse_args()
+    if options.method:
+        options.compressor = options.method
+    if options.ranks % options.sites:
+        parser.error(f"{options.ranks} ranks in {options.sites} sites: as many in each are taken")
     if options.bandwidth == 0:
         train_all(Local(options.ranks), options)
         return 0
-    if os.geteuid() != 0:
-        print("namespaces need root; --bandwidth 0 does without", file=sys.stderr)
+    missing = missing_for_sites() if options.sites > 1 else [] if os.geteuid() == 0 else ["root: network namespaces are made by root alone"]
+    if missing:
+        print("\n".join(f"missing: {each}" for each in missing) + "\n--bandwidth 0 does without", file=sys.stderr)
         return CANNOT_RUN
-    network = Network(options.ranks, options.congestion)
+    network = Sites(options.ranks, options.congestion, options.sites) if options.sites > 1 else Network(options.ranks, options.congestion)
     network.clean_leftovers()
     try:
         network.build()
-        network.shape(options.bandwidth)
+        if options.sites > 1:
+            network.join(options.bandwidth, options.latency)
+        else:
+            network.shape(options.bandwidth)
         train_all(Namespaces(network), options)
     finally:
         network.clean()

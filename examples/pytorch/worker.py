@@ -1,4 +1,5 @@
 """One rank of train.py: trains, and prints JSON on rank 0."""
+import argparse
 import json
 import os
 import sys
@@ -6,6 +7,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from small_tasks import SmallText
 from tasks import TASKS
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
@@ -33,6 +35,26 @@ CINCH = {
     "powersgd_20": ("powersgd(rank: 4)", {"dense_steps": 20}),
     "qsgd_auto": ("qsgd", {"bits": 4, "plan": "auto"}),
     "dgc_auto": ("dgc", {"ratio": 0.001, "plan": "auto", "dense_steps": 0}),
+}
+
+
+# By name: a class of cinch.torch and its arguments. README.md says what they do.
+METHODS = {
+    "sync": ("Delayed", {"method": "sync"}),
+    "stale": ("Delayed", {"method": "stale"}),
+    "od_sgd": ("Delayed", {"method": "od_sgd"}),
+    "od_sgd_full": ("Delayed", {"method": "od_sgd", "own_share": 1}),
+    "cd_sgd": ("Delayed", {"method": "cd_sgd", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "two_shot", "dense_steps": 0}),
+    "two_bit": ("Delayed", {"method": "sync", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "two_shot", "dense_steps": 0}),
+    "ssd_sgd": ("Delayed", {"method": "ssd_sgd"}),
+    "local_sgd": ("DiLoCo", {"every": 20, "outer_lr": 1, "outer_momentum": 0}),
+    "diloco": ("DiLoCo", {"every": 20}),
+    "diloco_published": ("DiLoCo", {"every": 20, "outer_momentum": 0.9}),
+    "diloco_streaming": ("DiLoCo", {"every": 20, "fragments": 4, "delay": 3, "mix": 0.5}),
+    "sparse_loco": ("DiLoCo", {"every": 20, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
+    "local_sgd_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0}),
+    "diloco_100": ("DiLoCo", {"every": 100}),
+    "sparse_loco_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
 }
 
 
@@ -79,20 +101,70 @@ def median(values):
     return ordered[len(ordered) // 2]
 
 
+def trainer_of(name, model, optimizer, seed, sites):
+    """What takes the optimizer's steps by the method. Over sites, those that exchange now and then average every step within a site."""
+    kind, arguments = METHODS[name]
+    group = None
+    if sites > 1 and kind == "DiLoCo":
+        per_site = dist.get_world_size() // sites
+        rank = dist.get_rank()
+        within = [dist.new_group(range(site * per_site, (site + 1) * per_site)) for site in range(sites)]
+        between = [dist.new_group(range(place, per_site * sites, per_site)) for place in range(per_site)]
+        model, group = DistributedDataParallel(model, process_group=within[rank // per_site]), between[rank % per_site]
+    made = getattr(cinch.torch, kind)
+    trainer = made(model, optimizer, group=group, seed=seed, interface=os.environ.get("CINCH_EXAMPLE_INTERFACE"), timeout=120, **arguments)
+    return model, trainer
+
+
+class Plain:
+    """DistributedDataParallel, with what `install` puts into it."""
+
+    def __init__(self, optimizer, compression):
+        self.step, self.compression = optimizer.step, compression
+
+    def report(self):
+        return self.compression.report() if self.compression else None
+
+    @staticmethod
+    def flush():
+        """Nothing is under way."""
+
+    @property
+    def choice(self):
+        return self.compression.choice if self.compression else ""
+
+
 def main():
-    task_name, compressor, steps, seed, every = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task")
+    parser.add_argument("name", help="a compressor or a method")
+    parser.add_argument("steps", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("every", type=int, help="steps between two scores")
+    parser.add_argument("--rate", type=float, help="the learning rate; by default the task's")
+    parser.add_argument("--sites", type=int, default=1)
+    given = parser.parse_args()
+    steps, seed, every = given.steps, given.seed, given.every
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    task = TASKS[task_name](seed=1000 * seed + rank)
+    task = {**TASKS, "small_text": SmallText}[given.task](seed=1000 * seed + rank)
     torch.manual_seed(seed)
     net = task.model()
-    # PyTorch's PowerSGD hook aborts over gloo with several buckets.
-    model = DistributedDataParallel(net, **({"bucket_cap_mb": 1000} if compressor == "torch_powersgd" else {}))
-    compression = install(compressor, model, seed)
     optimizer = task.optimizer(net)
+    if given.rate is not None:
+        for group in optimizer.param_groups:
+            group["lr"] = given.rate
+    if given.name in METHODS:
+        model, trainer = trainer_of(given.name, net, optimizer, seed, given.sites)
+    else:
+        # PyTorch's PowerSGD hook aborts over gloo with several buckets.
+        model = DistributedDataParallel(net, **({"bucket_cap_mb": 1000} if given.name == "torch_powersgd" else {}))
+        trainer = Plain(optimizer, install(given.name, model, seed))
     curve, times, trained, sent = [], [], 0.0, 0
     for step in range(steps + 1):
+        if step == steps:
+            trainer.flush()  # the last score is that of the global weights
         if step % every == 0 or step == steps:
             # Scores are not part of the time, and no rank waits for another in a step.
             with torch.no_grad():
@@ -103,15 +175,14 @@ def main():
         earlier, begun = sent_bytes(), time.perf_counter()
         optimizer.zero_grad()
         task.loss(model).backward()
-        optimizer.step()
+        trainer.step()
         times.append(time.perf_counter() - begun)
         trained += times[-1]
         sent += sent_bytes() - earlier
     if rank == 0:
         warm = times[min(5, len(times) - 1):]
-        report = compression.report() if compression else None
-        print(json.dumps({"compressor": compressor, "step_ms": 1e3 * median(warm), "curve": curve, "mb_step": sent / steps / 1e6, "world": world,
-                          "parameters": sum(p.numel() for p in net.parameters()), "report": report, "choice": compression.choice if compression else ""}))
+        print(json.dumps({"compressor": given.name, "step_ms": 1e3 * median(warm), "mean_ms": 1e3 * sum(warm) / len(warm), "curve": curve, "mb_step": sent / steps / 1e6,
+                          "world": world, "parameters": sum(p.numel() for p in net.parameters()), "report": trainer.report(), "choice": getattr(trainer, "choice", "")}))
     dist.barrier()
     dist.destroy_process_group()
 

@@ -241,12 +241,12 @@ void register_every_nth(const std::filesystem::path& folder, std::size_t n) {
   }
 }
 
-// A third of a round of the generator's table, for generator_test takes all of it on the CPU;
+// A sixth of a round of the generator's table, for generator_test takes all of it on the CPU;
 // CINCH_TEST_PROGRAMS and CINCH_TEST_FIRST as there.
 void register_random_programs() {
   constexpr std::uint64_t kOfASample = 2;
   const std::uint64_t round = programs_per_round();
-  const std::uint64_t usual = is_long_run() ? 20 * round : is_sample_run() ? kOfASample : round / 3;
+  const std::uint64_t usual = is_long_run() ? 20 * round : is_sample_run() ? kOfASample : round / 6;
   const std::uint64_t count = number_from("CINCH_TEST_PROGRAMS", usual);
   const std::uint64_t first = number_from("CINCH_TEST_FIRST", 0);
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -29,7 +29,7 @@ def test_table():
     runs = [run("dense", seed, DENSE) for seed in (0, 1)]
     runs += [run("fast", 0, [(0, 0.0, 5.0), (10, 10.0, 3.0)]), run("fast", 1, [(0, 0.0, 5.0), (10, 10.0, 4.5)])]
     runs += [run("never", seed, [(0, 0.0, 5.0), (10, 10.0, 4.5)]) for seed in (0, 1)]
-    rows = train.table(runs, SimpleNamespace(steps=10, compressor=["dense", "fast", "never"])).splitlines()[2:]
+    rows = train.table(runs, SimpleNamespace(steps=10, method=None, compressor=["dense", "fast", "never"])).splitlines()[2:]
     assert rows == [
         "| dense | 500 | - | 1.50 | 4.000 | 0.000 | 1.00 |",
         "| fast | 400 | - | 1.50 | 3.750 | 1.500 | 0.12 (1 of 2 seeds) |",

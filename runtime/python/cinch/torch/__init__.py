@@ -9,6 +9,8 @@ from ..errors import SyncError
 from . import _ops
 from ._averager import Averager
 from ._ddp import Compression, compress
+from ._delayed import Delayed
+from ._diloco import DiLoCo
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
 from ._momentum import take_momentum
@@ -18,6 +20,8 @@ from ._replicas import ReplicaAverage, compress_replicas
 __all__ = [
     "Averager",
     "Compression",
+    "Delayed",
+    "DiLoCo",
     "Hook",
     "RECIPES",
     "Recipe",

@@ -45,20 +45,33 @@ class Compression:
         return self.engine.compressed.choice
 
     def state_dict(self) -> Any:
-        """This rank's states. Keys carry the rank, so that torch.distributed.checkpoint keeps those of all ranks."""
-        return self.engine.state_dict()
+        """This rank's states, with what is under way where updates come a step late, which is waited for. Keys carry the rank, so that
+        torch.distributed.checkpoint keeps those of all ranks."""
+        later = self.hook.later
+        under_way = {} if later is None else later.state_dict(f"rank{self.engine.transport.rank}.late.")  # first: it waits
+        return {**self.engine.state_dict(), **under_way}
 
     def load_state_dict(self, saved: Any) -> str:
         """All ranks call it between the same steps: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
-        return self.engine.load_state_dict(saved)
+        later = self.hook.later
+        if later is None:
+            return self.engine.load_state_dict(saved)
+        later.collect()
+        notes = self.engine.load_state_dict(saved)
+        later.load_state_dict(saved, f"rank{self.engine.transport.rank}.late.")
+        return notes
 
     def pause(self) -> None:
         """Steps are exact from now on, and programs keep their states. All ranks call it between the same steps. Errors, on all ranks: see
         docs/pytorch.md, Exact steps."""
+        if self.hook.later is not None:
+            self.hook.later.collect()
         agree_on_pause([self.engine], True)
 
     def resume(self) -> None:
         """Steps are compressed again, unless dense_steps or dense_after say otherwise. All ranks call it as `pause`."""
+        if self.hook.later is not None:
+            self.hook.later.collect()
         agree_on_pause([self.engine], False)
 
     def close(self) -> None:
@@ -93,6 +106,8 @@ def compress(
         dense_after: the step from which on steps are exact again.
         clip: before compression a rank's gradient, of all tensors, is shortened to a norm of clip / sqrt(ranks). Nothing is
             sent before the backward pass ends.
+        delay: 1: a step gets the mean of the last step's gradients, zeros at first, and its own exchange has the next forward and backward pass to
+            end in. `Delayed` has more of this kind. Over a `Hook` and `compress` alone.
         schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
             Payloads have room for the value that the call binds (ratio=0.2), else for the schedule's first.
         scale: a function that gives the loss scale, such as `scaler.get_scale`: states then hold unscaled values.

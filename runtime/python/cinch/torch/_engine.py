@@ -35,13 +35,14 @@ class Engine:
         *,
         transport: Optional[Transport] = None,
         part_ends: Optional[Sequence[Tuple[int, ...]]] = None,
+        alike: Mapping[str, Any] = {},
     ) -> None:
         """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
-        a new one. `part_ends`: of each tensor, for plan "reduce_scatter"."""
+        a new one. `part_ends`: of each tensor, for plan "reduce_scatter". `alike`: what else is the same on all ranks, or an error."""
         self.settings, self.group = settings, group_of(group)
         meeting = Meeting(self.group, settings.most_seconds(self.group))
         self._is_reduced = part_ends is not None
-        tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: self._alike(tensors))
+        tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: {**self._alike(tensors), **alike})
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
         # Cinch puts its work for the GPU on this stream. PyTorch's default stream does not work: its handle is NULL, which the
@@ -260,6 +261,13 @@ class Engine:
             described.device, described.device_number = 1, memory.device.index or 0
         return described
 
+    def all_ready(self) -> None:
+        """No gradient of the step is to come: clipped ones, which wait for all, are sent. `finish` calls it where nobody has."""
+        if self._clip is not None:
+            with self._failing():
+                for given in self._clip.clipped(self._scale):
+                    self._give(*given)
+
     def finish(self) -> bool:
         """Waits for all ranks. Returns whether the step was skipped, as `skips_non_finite` says. Errors: SyncError."""
         if self.failure is not None and not self._is_under_way:
@@ -268,9 +276,7 @@ class Engine:
         begun = time.perf_counter()
         is_dense = self.is_dense_step
         with self._failing():
-            if self._clip is not None:
-                for given in self._clip.clipped(self._scale):
-                    self._give(*given)
+            self.all_ready()
             is_skipped = self.sync.finish()
             self._turn_exact_ones(is_skipped)
         self.times.note((time.perf_counter() - begun) * 1e3, is_dense=is_dense, warns=self.transport.rank == 0)

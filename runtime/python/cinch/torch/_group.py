@@ -3,7 +3,7 @@ import datetime
 import itertools
 import json
 import time
-from typing import Any, Callable, Iterator, List, Mapping, MutableMapping, Optional, TypeVar
+from typing import Any, Callable, Iterator, List, Mapping, MutableMapping, Optional, Tuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -39,6 +39,8 @@ class TorchStore:
 
 def group_of(group: Optional[Any]) -> Any:
     """`group`, or the default one. Errors: InvalidArgumentError (there is none)."""
+    if isinstance(group, Party):
+        return group
     if not dist.is_available() or not dist.is_initialized():
         raise InvalidArgumentError("torch.distributed is not initialised: call torch.distributed.init_process_group first")
     found = dist.group.WORLD if group is None else group
@@ -47,13 +49,31 @@ def group_of(group: Optional[Any]) -> Any:
     return found
 
 
+class Party:
+    """A part of a group's ranks.
+
+    Attributes:
+        ranks: by their numbers in the group, ascending.
+        rank: this one's.
+        name: that no other party of the group has.
+    """
+
+    def __init__(self, ranks: Tuple[int, ...], rank: int, name: str) -> None:
+        self.ranks, self.rank, self.name = ranks, rank, name
+
+
 class Meeting:
-    """What the ranks of a group tell each other before they are connected. All of them make it, as often as the others."""
+    """What the ranks of a group, or of a party, tell each other before they are connected. All of them make it, as often as the others."""
 
     def __init__(self, group: Any, timeout: float) -> None:
-        self.rank, self.world, self.timeout = dist.get_rank(group), dist.get_world_size(group), timeout
+        self.timeout = timeout
         count = next(_opened.setdefault(group, itertools.count()))
-        self.store = TorchStore(_prefixed(f"cinch/{getattr(group, 'group_name', 'default')}/{count}"))
+        if isinstance(group, Party):
+            self.rank, self.world = group.ranks.index(group.rank), len(group.ranks)
+            self.store = TorchStore(_prefixed(f"cinch/party/{group.name}/{count}"))
+        else:
+            self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
+            self.store = TorchStore(store_of(group, count))
 
     def agree(self, act: Callable[[], Made], alike: Callable[[Made], Mapping[str, Any]]) -> Made:
         """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come. Errors:
@@ -109,6 +129,11 @@ def open_transport(meeting: Meeting, device: "torch.device", name: Optional[str]
     if identity is None:
         raise UnavailableError(f"rank 0 has given no NCCL identity within {timeout} s")
     return Transport.nccl(identity, rank, world, device=device.index or 0, timeout=timeout)
+
+
+def store_of(group: Any, name: Any) -> Any:
+    """The store of `torch.distributed`, under a prefix of the group's."""
+    return _prefixed(f"cinch/{getattr(group, 'group_name', 'default')}/{name}")
 
 
 def _prefixed(prefix: str) -> Any:

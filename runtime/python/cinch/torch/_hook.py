@@ -1,5 +1,6 @@
 """The communication hook of DistributedDataParallel."""
 import warnings
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
@@ -9,6 +10,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
 from ._engine import Engine
+from ._exchange import Exchange
 from ._group import group_of
 from ._momentum import as_in_memory, as_it_is, check_optimizer, fit, taken_in
 from ._settings import settings_of
@@ -21,6 +23,7 @@ class _Step:
     def __init__(self) -> None:
         self.pending: List[Tuple[Any, "torch.Tensor"]] = []
         self.num_taken = 0  # parameters
+        self.gradients: Dict[int, "torch.Tensor"] = {}  # by place, where updates come a step late
         self.failure: Optional[SyncError] = None
 
 
@@ -49,6 +52,7 @@ class Hook:
         self._forget()
 
     def _forget(self) -> None:
+        self.later: Optional[Exchange] = None  # where updates come a step late
         self._places: Dict[int, int] = {}  # by the parameter's identity
         self._parameters: List["torch.Tensor"] = []
         self._step: Optional[_Step] = None
@@ -90,11 +94,17 @@ class Hook:
         """Opens it for these parameters. All ranks call it. `watches_use`: some may be left out by the model; a parameter
         that no rank has used keeps its states. What `check` raises on one rank is an error on all. `optimizer`: as of
         `compress`. `is_permuted`: gradients come with their dimensions as they lie in memory. Errors: those of `compress`."""
+        is_late = self.settings.delay == 1
+
         def check_all() -> None:
             check_optimizer(optimizer)
             check()
+            if is_late and taken_in(self.settings) is not None:
+                raise InvalidArgumentError("take_momentum moves momentum within a step, and updates come a step late")
 
-        self.engine = Engine(named, self.settings, self._group, check_all)
+        self.engine = Engine(named, replace(self.settings, delay=0) if is_late else self.settings, self._group, check_all)
+        if is_late:
+            self.later = Exchange(self.engine, named)
         warn_of_start([self.engine])
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
@@ -121,7 +131,7 @@ class Hook:
             return allreduce_hook(group_of(self._group), bucket)
         if self._step is None:
             self._step = _Step()
-            if self.engine is not None:
+            if self.engine is not None and self.later is None:
                 self._try(self.engine.begin)
         buffer = bucket.buffer()
         future: "torch.futures.Future[torch.Tensor]" = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else None)
@@ -145,7 +155,10 @@ class Hook:
             why = "a bucket has a parameter that the hook was not opened for: each model takes a hook of its own, made when requires_grad is set"
             return self._try(lambda: engine.refuse(InvalidArgumentError(why)))
         is_used = self._used is None or place in self._used
-        self._try(lambda: engine.ready(place, gradient, is_used=is_used))
+        if self.later is not None and self._step is not None:
+            self._step.gradients[place] = gradient
+        else:
+            self._try(lambda: engine.ready(place, gradient, is_used=is_used))
 
     def _try(self, act: Callable[[], None]) -> None:
         """Where a step has failed, what follows of it is left out: DDP's own book-keeping goes on."""
@@ -170,7 +183,7 @@ class Hook:
         assert step is not None and self.engine is not None
         is_skipped = False
         try:
-            is_skipped = self.engine.finish()
+            is_skipped = self.engine.finish() if self.later is None else self._swap(self.later, step.gradients)
         except SyncError as failure:
             step.failure = step.failure or failure
         for future, buffer in step.pending:
@@ -181,10 +194,25 @@ class Hook:
             self._used.clear()
         return step.failure
 
+    def _swap(self, later: Exchange, gradients: Dict[int, "torch.Tensor"]) -> bool:
+        """The last step's means take the place of the gradients, which go on their way; in the first step zeros do. Returns whether the last
+        step was skipped."""
+        means = later.take()
+        was_skipped = later.was_skipped
+        kept = None if means is None else [mean.clone() for mean in means]
+        later.begin([gradients.get(place) if self._used is None or place in self._used else None for place in range(len(self._parameters))])
+        for place, gradient in gradients.items():
+            if kept is None:
+                gradient.zero_()
+            else:
+                gradient.copy_(kept[place])
+        return was_skipped
+
     def _open_from_buckets(self) -> None:
         seen, self._seen = self._seen, []
         self.bind([(f"parameter{place}", parameter) for place, (parameter, _) in enumerate(seen)])
-        self._try(self.opened().begin)
+        if self.later is None:
+            self._try(self.opened().begin)
         for parameter, gradient in seen:
             self._take(parameter, gradient)
 

@@ -31,6 +31,7 @@ class Settings:
     total_steps: Optional[int] = None
     dense_after: Optional[int] = None
     clip: Optional[float] = None
+    delay: int = 0
     schedule: Schedule = field(default_factory=dict)
     scale: Optional[Callable[[], float]] = None
     skips_non_finite: bool = False
@@ -63,6 +64,8 @@ class Settings:
             _check_count(name, getattr(self, name), may_be_none=True)
         if self.clip is not None and not (isinstance(self.clip, (int, float)) and 0 < self.clip < math.inf):
             raise InvalidArgumentError(f"clip is {self.clip!r}: a norm above 0 is taken")
+        if self.delay != 0:
+            raise InvalidArgumentError(f"delay is {self.delay!r}: compress takes 1, since one exchange is under way at a time; other calls have no delay, or their own")
         if self.first_step > _MOST_STEP:
             raise InvalidArgumentError(f"first_step is {self.first_step}: at most {_MOST_STEP} is taken")
         plans = ("reduce_scatter",) if is_reduced else PLANS

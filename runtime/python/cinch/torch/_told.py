@@ -1,9 +1,10 @@
 """Lines about the start and about steps."""
 import logging
+import math
 import warnings
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Sequence
 
 from ..synchronizer import Synchronizer
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cinch.torch")
 _STEPS_TO_COMPARE = 5
+_STEPS_OF_DRIFT, _FIRST_DISTANCES, _FAR = 16, 4, 16.0
 
 
 @dataclass
@@ -37,6 +39,29 @@ class StepTimes:
     def last(self, *, is_dense: bool) -> float:
         times = self.dense if is_dense else self.compressed
         return times[-1] if times else 0.0
+
+
+@dataclass
+class Drift:
+    """How far a rank's weights were from the global ones, at every 16th step."""
+
+    distances: List[float] = field(default_factory=list)
+    has_warned: bool = False
+
+    def note(self, step: int, distance: Callable[[], float], own_share: float) -> None:
+        """Warns once where the distance rises to 16 times what it was at first: the rank's own steps then lead away, as an optimizer's rate that is too large has it."""
+        if step % _STEPS_OF_DRIFT != 0 or self.has_warned:
+            return
+        self.distances.append(distance())
+        kept = self.distances
+        if len(kept) <= 2 * _FIRST_DISTANCES:
+            return
+        first, last = median(kept[:_FIRST_DISTANCES]), kept[-_FIRST_DISTANCES:]
+        if not math.isfinite(last[-1]) or (last[0] > _FAR * first and last == sorted(last)):
+            self.has_warned = True
+            remedy = "a smaller own_share or learning rate, or method stale" if own_share > 0 else "a smaller learning rate"
+            warnings.warn(f"step {step}: this rank's weights lead away from the global ones, by {last[-1]:.3g} in the norm and {first:.3g} at first: {remedy} may help", stacklevel=4)
+        del kept[_FIRST_DISTANCES:-_FIRST_DISTANCES]
 
 
 def tell_start(compressed: Synchronizer, dense_steps: int) -> None:

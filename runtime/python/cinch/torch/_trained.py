@@ -1,0 +1,69 @@
+"""A model whose weights may differ between ranks while it trains."""
+from dataclasses import dataclass
+from typing import Any, List, Tuple
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from ..errors import InvalidArgumentError
+from ._names import plain_names, without_compile
+
+
+@dataclass
+class Trained:
+    """What a model trains, each parameter once, and which optimizer moves it.
+
+    Attributes:
+        named: names without wrappers. Of a parameter that is sharded (FSDP2) this rank's shard: what is written into it the model has.
+        problem: why there is none, for all ranks to hear; empty: nothing.
+    """
+
+    named: List[Tuple[str, "torch.Tensor"]]
+    problem: str = ""
+
+    @property
+    def tensors(self) -> List["torch.Tensor"]:
+        return [tensor for _, tensor in self.named]
+
+    def check(self) -> None:
+        """Errors: InvalidArgumentError (`problem`)."""
+        if self.problem:
+            raise InvalidArgumentError(self.problem)
+
+    def begin_alike(self, group: Any) -> None:
+        """Every rank of the group gets the weights of its first rank. Errors: those of torch.distributed."""
+        first = dist.get_global_rank(group, 0)
+        with torch.no_grad():
+            for tensor in self.tensors:
+                same = tensor.detach().contiguous()
+                dist.broadcast(same, first, group=group)
+                tensor.copy_(same)
+
+
+def trained_by(optimizer: Any, model: Any, *, may_be_wrapped: bool) -> Trained:
+    """`may_be_wrapped`: averaging within a site (DistributedDataParallel, FSDP2) is taken."""
+    model = without_compile(model)
+    if not isinstance(model, torch.nn.Module):
+        return Trained([], f"model is of type {type(model).__name__}: a torch.nn.Module is taken")
+    if not may_be_wrapped and isinstance(model, DistributedDataParallel):
+        return Trained([], "the model is in DistributedDataParallel, which averages gradients by itself: give the model that it wraps")
+    if not isinstance(getattr(optimizer, "param_groups", None), list):
+        return Trained([], f"the optimizer is of type {type(optimizer).__name__}: a torch.optim.Optimizer is taken")
+    plain = plain_names(model)
+    parameters = [(plain(name), parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    of_model = {id(parameter) for _, parameter in parameters}
+    moved = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+    if any(id(parameter) not in of_model for parameter in moved):
+        return Trained([], "the optimizer has a parameter that the model has not")
+    left = of_model - {id(parameter) for parameter in moved}
+    missing = next((name for name, parameter in parameters if id(parameter) in left), None)
+    if missing is not None:
+        return Trained([], f"the optimizer has not {missing}: give it all parameters that are trained, and freeze the others (requires_grad=False)")
+    return Trained([(name, local(parameter)) for name, parameter in parameters])
+
+
+def local(parameter: "torch.Tensor") -> "torch.Tensor":
+    """This rank's shard of a parameter that FSDP2 shards, or the parameter itself."""
+    sharded: Any = parameter
+    return sharded.to_local() if hasattr(parameter, "to_local") else parameter
