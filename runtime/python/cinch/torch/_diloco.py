@@ -235,6 +235,7 @@ class DiLoCo:
         except Error as failure:
             log.warning("step %d: ranks %s could not be connected, so nothing is exchanged: %s", self._steps, ", ".join(map(str, of.party.ranks)), failure)
             self._members = None
+            presence.is_current = of.party.rank in of.current
             presence.agree(of, False)
             return None
 
@@ -253,8 +254,9 @@ class DiLoCo:
         gives = of.party.rank == min(of.current)
         joins = of.party.rank not in of.current
         kept = [tensor for each in self._fragments for tensor in [*each.weights, *each.momentum]]
-        place = torch.tensor([float(self._steps), float(self._fragments.index(fragment))])
-        sent = [(tensor.cpu() if gives else torch.zeros_like(tensor, device="cpu")).clone() for tensor in kept] + [place if gives else torch.zeros(2)]
+        high, low = divmod(self._steps, 1 << 20)  # each has room in float32
+        place = torch.tensor([float(high), float(low), float(self._fragments.index(fragment))])
+        sent = [(tensor.cpu() if gives else torch.zeros_like(tensor, device="cpu")).clone() for tensor in kept] + [place if gives else torch.zeros(3)]
         tensors = [SyncTensor(f"shared{number}", (tensor.numel(),)) for number, tensor in enumerate(sent)]
         with Synchronizer(fragment.exchange.engine.transport, tensors, plan="allreduce", timeout=self._settings.timeout or 300.0) as sync:
             sync.begin(0, is_sum=True)
@@ -264,7 +266,8 @@ class DiLoCo:
         for tensor, given in zip(kept, sent):
             tensor.copy_(given)
         if joins:
-            self._steps, fragment = int(sent[-1][0]), self._fragments[int(sent[-1][1])]
+            high, low, turn = map(int, sent[-1])
+            self._steps, fragment = (high << 20) + low, self._fragments[turn]
             for each in self._fragments:
                 for weight, (_, tensor) in zip(each.weights, each.named):
                     tensor.copy_(weight)
