@@ -1,11 +1,13 @@
 """`Delayed`, against recurrences in PyTorch without Cinch, and methods against each other."""
 import copy
+import os
+import signal
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from support import assert_all_same, assert_same, flat, loss_of, small_model, wrapped
+from support import TIMEOUT, assert_all_same, assert_same, flat, loss_of, small_model, wrapped
 
 import cinch
 import cinch.torch
@@ -357,3 +359,26 @@ def diverging(rank, world):
 def test_own_steps_that_lead_away_are_warned_of(ranks):
     told = ranks.run(2, diverging)
     assert len(told[0]) == 1 and "own_share" in told[0][0] and not told[1]
+
+
+def left_alone(rank, world, method, ending, settings):
+    model = small_model()
+    optimizer = optimizer_of("sgd", model)
+    trainer = cinch.torch.Delayed(model, optimizer, method, timeout=TIMEOUT, **settings)
+    for step in range(8):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        if rank == 1 and step == 3:
+            os._exit(1) if ending == "ends" else os.kill(os.getpid(), signal.SIGSTOP)
+        trainer.step()
+
+
+@pytest.mark.parametrize("method, ending, settings", [
+    ("od_sgd", "ends", {}),
+    ("od_sgd", "stops", {"program": "error_feedback(onebit)"}),
+    ("ssd_sgd", "ends", {"pull_every": 1}),
+    ("ssd_sgd", "stops", {"pull_every": 2}),
+])
+def test_a_rank_that_is_lost_is_an_error_on_the_others(ranks, method, ending, settings):
+    for answer in ranks.fail(3, left_alone, method, ending, settings, lost=(1,)):
+        assert answer.kind == "SyncError" and ("rank 1" in answer.text or "pulled" in answer.text), answer.text

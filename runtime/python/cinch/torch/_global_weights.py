@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 import torch
 import torch.distributed as dist
 
-from ..errors import InvalidArgumentError
+from ..errors import Error, InvalidArgumentError
 from . import _tensors
 from ._engine import Engine
 from ._exchange import Exchange, copy_saved, found
@@ -172,7 +172,12 @@ class Owned:
     def collect(self) -> None:
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
-            self._has_pulled = under_way.result() or self._has_pulled
+            try:
+                self._has_pulled = under_way.result() or self._has_pulled
+            except RuntimeError as failure:  # of the pull, which goes over PyTorch's connection
+                if isinstance(failure, Error):
+                    raise
+                self._engine.refuse(InvalidArgumentError(f"the weights of all ranks could not be pulled: {failure}"))
 
     def take(self) -> bool:
         self.collect()
