@@ -44,6 +44,7 @@ constexpr LawCase kLawCases[] = {
     {"clip(dgc(ratio: 0.25), norm: 1000)", 0.1},
     {"local_steps(topk(ratio: 0.25), every: 3)", 0.1},
     {"local_steps(randomk(ratio: 0.25), every: 3)", 0.1},
+    {"correct_every(topk(ratio: 0.25), every: 3)", 0.1},
     {"ef14(topk(ratio: 0.25))", 0.1},
     {"momentum(randomk(ratio: 0.25))", 0.02},
     {"nesterov(randomk_block(ratio: 0.25))", 0.02},

@@ -87,11 +87,12 @@ TEST(Plans, SynchroniseMatrices) {
   }
 }
 
-// First payloads with a header only, then with all elements: the first step does not have the
-// largest.
+// First payloads with a header only, or of two bits per element, then with all elements: the first
+// step does not have the largest.
 TEST(Plans, PayloadsThatFollowTheStep) {
   constexpr std::uint32_t kWorld = 3;
-  for (const char* program : {"local_steps(none, every: 2)", "local_steps(topk, every: 2)"}) {
+  for (const char* program : {"local_steps(none, every: 2)", "local_steps(topk, every: 2)",
+                              "correct_every(two_bit, every: 2)"}) {
     rt::PlanRequest request;
     request.world = kWorld;
     request.piece_bytes = 16384;

@@ -111,6 +111,32 @@ TEST(GoldenVectors, MxFp4) {
   }
 }
 
+// A script searched the format's eight magnitudes in f64 for the nearest one. The second gradient
+// has ties, which go to the larger magnitude: 3 is a tie between the scales 2 and 4.
+TEST(GoldenVectors, E3M0) {
+  Golden golden("e3m0", library_text("quantize/e3m0.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.bytes(0), ElementsAre(129));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0xe5, 0xb4, 0x07, 0x6a, 0x5e, 0x79, 0x4f, 0x3d));
+  EXPECT_THAT(golden.decoded(), ElementsAre(1, -2, 0.5f, -0.25f, 4, 0, -0.125f, 2, -2, 1, -0.0625f,
+                                            4, -4, 0.5f, -1, 0.25f));
+  for (const int exponent : {0, -60}) {
+    for (const bool is_tie : {true, false}) {
+      std::vector<float> gradient = {1.5f,     -0.75f,    0.375f,   -0.0234375f,
+                                     0.02343f, 0.015625f, -0.0156f, 0.007f,
+                                     -0.0f,    0,         2.9f,     is_tie ? -3.0f : -2.99f,
+                                     1,        -1,        0.1f,     0.2f};
+      for (float& x : gradient) x = std::ldexp(x, exponent);
+      golden.encode(1, gradient);
+      EXPECT_THAT(golden.bytes(0), ElementsAre((is_tie ? 129 : 128) + exponent));
+      EXPECT_THAT(golden.bytes(1),
+                  ElementsAreArray(
+                      is_tie ? std::vector<int>{0xd6, 0x84, 0x00, 0x08, 0x08, 0xf6, 0xd5, 0x32}
+                             : std::vector<int>{0xe7, 0x95, 0x11, 0x08, 0x08, 0xf7, 0xe6, 0x43}));
+    }
+  }
+}
+
 // The gradient repeats kV in four blocks, with the factors 1, 0.3, 2^-13 and 2^-20. (Element 2 is
 // 0.53125 because 0.5 would be a tie.) A block's scale is 448 times its factor, rounded to E4M3.
 // The second, 134.4, rounds to 128. The last is too small for E4M3 and rounds to 0.
@@ -208,6 +234,57 @@ TEST(GoldenVectors, BlockTopK) {
   EXPECT_EQ(golden.decoded(), expected);
 }
 
+// Two blocks of 2048 elements, 48 of them beyond the end. Pieces of 16 hold ties at their edges: of
+// four equal magnitudes the block's first three are sent.
+TEST(GoldenVectors, BlockTopKOfLongBlocks) {
+  std::vector<float> gradient(4048), expected(4048);
+  for (const int i : {15, 16, 700, 2047, 2048, 2500, 4047}) gradient[i] = i % 2 == 0 ? 2.0f : -2.0f;
+  gradient[2049] = 1.0f;
+  for (const int i : {15, 16, 700, 2048, 2500, 4047}) expected[i] = gradient[i];
+  Golden golden("block_topk", library_text("sparsify/block_topk.cinch"),
+                {{"kept", 3}, {"bits", 11}}, gradient.size());
+  golden.encode(0, gradient);
+  EXPECT_THAT(golden.integers(1), ElementsAre(15, 16, 700, 0, 452, 1999));
+  EXPECT_EQ(golden.decoded(), expected);
+}
+
+// One block of 64 of which 16 elements are kV. The larger half of what is kept is 4 and 3.5, whose
+// mean is 3.75; the smaller half is 3 and 2.5. The second step adds half of what was not sent.
+TEST(GoldenVectors, SparseLoCo) {
+  Golden golden("sparse_loco", library_text("sparsify/sparse_loco.cinch"),
+                {{"kept", 4}, {"bits", 6}, {"decay", 0.5}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(2.75f));
+  EXPECT_THAT(golden.floats(1), ElementsAre(3.75f));
+  EXPECT_THAT(golden.integers(2), ElementsAre(0, 0, 2, 3));
+  EXPECT_THAT(golden.integers(3), ElementsAre(4, 7, 11, 12));
+  EXPECT_THAT(golden.decoded(),
+              ElementsAre(0, 0, 0, 0, 2.75f, 0, 0, 2.75f, 0, 0, 0, 3.75f, -3.75f, 0, 0, 0));
+  EXPECT_THAT(golden.state(0),
+              ElementsAre(1, -2, 0.5f, -0.25f, 0.25f, 0, -0.125f, -0.25f, -1.5f, 0.75f, -0.0625f,
+                          0.25f, 0.25f, 0.375f, -0.875f, 0.1875f));
+  golden.encode(1);
+  EXPECT_THAT(golden.integers(3), ElementsAre(1, 4, 11, 12));
+  EXPECT_THAT(golden.floats(0), ElementsAre(3.0625f));
+  EXPECT_THAT(golden.floats(1), ElementsAre(3.75f));
+}
+
+// A block with fewer elements than are kept sends them as one mean, and zeros as zeros.
+TEST(GoldenVectors, SparseLoCoOfFewElements) {
+  std::vector<float> gradient(64), expected(64);
+  gradient[7] = 1;
+  gradient[9] = -4;
+  gradient[40] = 1;
+  expected[7] = expected[40] = 2;
+  expected[9] = -2;
+  Golden golden("sparse_loco", library_text("sparsify/sparse_loco.cinch"),
+                {{"kept", 4}, {"bits", 6}}, gradient.size());
+  golden.encode(0, gradient);
+  EXPECT_THAT(golden.floats(0), ElementsAre(0.0f));
+  EXPECT_THAT(golden.floats(1), ElementsAre(2.0f));
+  EXPECT_EQ(golden.decoded(), expected);
+}
+
 // The program wants 10 of 1000 elements. It raises its threshold if more than 13 exceed it, and
 // lowers it if fewer than 7 do, at most three times. The gradients are quantiles of a Laplace and
 // of a Pareto distribution, with alternating signs. A script counted the elements
@@ -259,6 +336,16 @@ TEST(GoldenVectors, TbqSparse) {
                                            -0.0625f, 3, -2.5f, 0.375f, -0.875f, 0.1875f));
 }
 
+TEST(GoldenVectors, TwoBit) {
+  Golden golden("two_bit", library_text("quantize/two_bit.cinch"), {{"tau", 1}});
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    golden.encode(step);
+    EXPECT_THAT(golden.bytes(0), ElementsAre(0x52, 0x96, 0x94, 0x54));
+    EXPECT_THAT(golden.decoded(step),
+                ElementsAre(1, -1, 0, 0, 1, 0, 0, 1, -1, 0, 0, 1, -1, 0, 0, 0));
+  }
+}
+
 // The test replaces `random_bits` so that the rotation's key is 12345. The script drew the signs
 // with the finalizer of MurmurHash3 and multiplied by a 16 by 16 Hadamard matrix.
 TEST(GoldenVectors, Drive) {
@@ -282,7 +369,7 @@ TEST(GoldenVectors, Drive) {
 TEST(SmallTensors, NoPaddingOfFormatsInBlocksIsSent) {
   const std::vector<float> ten(kV.begin(), kV.begin() + 10);
   const std::pair<const char*, std::size_t> sizes[] = {
-      {"int8_block", 90}, {"int4_block", 85}, {"mxfp4", 85}, {"nvfp4", 101}};
+      {"int8_block", 90}, {"int4_block", 85}, {"mxfp4", 85}, {"nvfp4", 101}, {"e3m0", 85}};
   for (const auto& [name, bytes] : sizes) {
     Golden golden(name, library_text(std::string("quantize/") + name + ".cinch"), {}, ten.size());
     golden.encode(0, ten);

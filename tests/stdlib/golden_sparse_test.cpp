@@ -323,6 +323,25 @@ TEST(GoldenVectors, LocalStepsOfTopOne) {
   }
 }
 
+// The first two steps of each three add kV to the residual and send its largest element. The third
+// sends kV itself and leaves the residual as it was.
+TEST(GoldenVectors, CorrectEveryOfTopOne) {
+  Golden golden("sent", wrapped("correct_every(topk(ratio: 0.0625), every: 3)"));
+  std::vector<float> residual(kV.size());
+  const std::size_t index[] = {11, 12, 0, 4, 11};
+  for (const std::uint64_t step : {0, 1, 2, 3, 4}) {
+    std::vector<float> expected = kV;
+    if (step != 2) {
+      for (std::size_t i = 0; i < kV.size(); ++i) residual[i] += kV[i];
+      expected.assign(kV.size(), 0);
+      std::swap(expected[index[step]], residual[index[step]]);
+    }
+    golden.encode(step);
+    EXPECT_EQ(golden.decoded(step), expected) << step;
+    EXPECT_EQ(golden.state(0), residual) << step;
+  }
+}
+
 // Each step adds half of kV to the residual and sends the largest element of the sum.
 TEST(GoldenVectors, Ef14OfTopOne) {
   Golden golden("sent", wrapped("ef14(topk(ratio: 0.0625), rate: 0.5)"));
