@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "codegen/emulator/module.h"
 #include "codegen/emulator/races/shadow.h"

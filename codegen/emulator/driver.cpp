@@ -1,6 +1,5 @@
 // Functions of the table are C functions, so their device is the process's.
 #include <cstring>
-#include <utility>
 
 #include "codegen/emulator/driver.h"
 #include "runtime/image/gpu_abi.h"

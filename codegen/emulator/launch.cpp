@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <new>
-#include <utility>
 
 #include "codegen/emulator/launch.h"
 #include "runtime/core/sanitizer.h"

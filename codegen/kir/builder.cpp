@@ -2,7 +2,6 @@
 #include <bit>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/list_session.h"

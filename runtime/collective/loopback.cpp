@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <optional>
 
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/message_transport.h"

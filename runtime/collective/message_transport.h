@@ -2,10 +2,7 @@
 // messages have arrived, floats in rank order. An all-reduce is a reduce-scatter and an all-gather,
 // so collectives send as many bytes as rings would; a broadcast goes from its root to each rank.
 #pragma once
-#include <cstdint>
 #include <deque>
-#include <span>
-#include <vector>
 
 #include "runtime/collective/transport.h"
 

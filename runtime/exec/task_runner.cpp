@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <latch>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>

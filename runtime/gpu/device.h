@@ -1,8 +1,6 @@
 // One GPU of a driver: its context, its memory, and calls that return errors as values.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>

@@ -1,13 +1,11 @@
 // Pieces, groups and bundles; see builders.h.
 #include <algorithm>
-#include <map>
 
 #include "runtime/call/list_session.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/payload/payload.h"
 #include "runtime/planner/builders/builders.h"
-#include "runtime/planner/planner.h"
 
 namespace cinch::rt {
 namespace {

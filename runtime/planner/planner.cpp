@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "runtime/core/log.h"
 #include "runtime/planner/builders/builders.h"

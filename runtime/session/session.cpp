@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"

@@ -1,7 +1,5 @@
 // The inside of a session: what it holds, and its calls without the guard against exceptions.
 #pragma once
-#include <optional>
-#include <vector>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
@@ -9,7 +7,6 @@
 #include "runtime/core/sizes/host_memo.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/exec/program_buffers.h"
-#include "runtime/payload/payload.h"
 #include "runtime/session/session.h"
 
 namespace cinch::rt {

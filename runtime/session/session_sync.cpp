@@ -7,7 +7,6 @@
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/session/loaded_program.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <ranges>
 
 #include "runtime/session/tensor_convert.h"

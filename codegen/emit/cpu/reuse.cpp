@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <set>
 
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 namespace {

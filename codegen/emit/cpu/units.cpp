@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/reuse.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

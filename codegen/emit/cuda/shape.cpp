@@ -4,7 +4,6 @@
 
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

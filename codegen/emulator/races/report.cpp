@@ -1,7 +1,6 @@
 // Findings as texts for people, and the histories of words.
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "codegen/emulator/races/order.h"
 

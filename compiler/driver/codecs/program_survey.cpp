@@ -2,10 +2,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 
 #include "compiler/driver/codecs/verify_subject.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "runtime/session/tensor_convert.h"
 

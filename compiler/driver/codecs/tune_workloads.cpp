@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/emit/kernel_source.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -8,10 +7,8 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/library.h"
 #include "compiler/driver/codecs/verify_subject.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"

@@ -1,23 +1,17 @@
 // The commands on texts: check, fmt, opt, lsp and explain.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lsp/server.h"
 #include "compiler/pipeline/pipeline.h"
-#include "compiler/service/compile.h"
-#include "compiler/service/front_end.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::driver {

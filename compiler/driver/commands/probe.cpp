@@ -1,7 +1,4 @@
 // cinch probe: measures exchanges between ranks.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"

@@ -1,20 +1,13 @@
 // cinch sync: averages the ranks' gradients by a plan over a transport.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <thread>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
-#include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/core/log.h"
-#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 #include "runtime/sync/step_tensors.h"
 #include "runtime/transports/mpi/mpi_transport.h"

@@ -1,20 +1,15 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/core/log.h"
 #include "runtime/planner/network/network_model.h"
 #include "runtime/planner/planner.h"
 

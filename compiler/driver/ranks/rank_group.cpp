@@ -1,6 +1,5 @@
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,17 +9,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <sstream>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "runtime/collective/rank_meeting.h"
-#include "runtime/core/log.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {

@@ -3,15 +3,9 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "compiler/driver/codecs/codec.h"
-#include "compiler/driver/options.h"
 #include "compiler/driver/process/files.h"
 #include "runtime/collective/transport.h"
 #include "runtime/transports/nccl/nccl_transport.h"

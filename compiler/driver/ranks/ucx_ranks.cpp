@@ -1,7 +1,6 @@
 #include "compiler/driver/ranks/rank_transports.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,14 +11,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <thread>
 
 #include "compiler/driver/process/terminal.h"
-#include "runtime/core/log.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 

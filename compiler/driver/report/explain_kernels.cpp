@@ -12,7 +12,6 @@
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
-#include "runtime/gpu/device.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::driver {

@@ -1,10 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"

@@ -1,11 +1,8 @@
 // Policies of the C API.
-#include <algorithm>
-#include <mutex>
 #include <random>
 #include <thread>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/handles.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/policy.h"

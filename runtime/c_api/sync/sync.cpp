@@ -1,11 +1,9 @@
 // Synchronising, of the C API.
-#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <set>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/handles.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"

@@ -1,7 +1,6 @@
 // Transports of the C API.
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <functional>
 
 #include "runtime/c_api/handles.h"

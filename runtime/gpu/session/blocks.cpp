@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <utility>
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

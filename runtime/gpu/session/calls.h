@@ -1,14 +1,8 @@
 // Calls of a session on a GPU: the caller's memory bound, tables written and sent, launches
 // enqueued, and what became of them.
 #pragma once
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
 
-#include "runtime/core/error.h"
 #include "runtime/gpu/session/core.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 

@@ -3,12 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/sizes/host_memo.h"

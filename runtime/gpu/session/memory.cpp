@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/image.h"
-#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 namespace {

@@ -2,16 +2,8 @@
 // the host, sent where they changed, and then all launches of a call are enqueued.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
 #include "runtime/call/state_file.h"
 #include "runtime/gpu/session/calls.h"
-#include "runtime/gpu/session/core.h"
-#include "runtime/gpu/session/session.h"
 
 namespace cinch::rt {
 // States of a session on a GPU, wherever the device has them now, and as they were before a step. A

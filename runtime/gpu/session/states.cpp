@@ -4,7 +4,6 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStream stream) {

@@ -1,7 +1,6 @@
 // Plans in which every rank exchanges with all others at once.
 #include <algorithm>
 #include <bit>
-#include <optional>
 
 #include "runtime/planner/builders/builders.h"
 

@@ -4,9 +4,7 @@
 
 #include <map>
 #include <utility>
-#include <vector>
 
-#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::rt {

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string>
-
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {

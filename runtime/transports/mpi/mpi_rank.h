@@ -4,16 +4,13 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "runtime/collective/transport.h"
 #include "runtime/gpu/device.h"
 #include "runtime/transports/mpi/mpi_abi.h"
 #include "runtime/transports/mpi/mpi_transport.h"

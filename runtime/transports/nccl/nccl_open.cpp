@@ -6,7 +6,6 @@
 
 #include "runtime/core/library_symbols.h"
 #include "runtime/module/shared_object.h"
-#include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/transports/nccl/nccl_rank.h"
 
 namespace cinch::rt {

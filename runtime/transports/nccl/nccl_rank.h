@@ -3,19 +3,12 @@
 // before was accepted. They run on its stream one after the other.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "runtime/collective/transport.h"
-#include "runtime/gpu/device.h"
 #include "runtime/transports/nccl/nccl_lane.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 

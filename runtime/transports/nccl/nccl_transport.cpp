@@ -1,7 +1,6 @@
 // Exchanges under way over NCCL, and the handling of ranks that give up or leave.
 
 #include <algorithm>
-#include <thread>
 
 #include "runtime/transports/nccl/nccl_rank.h"
 

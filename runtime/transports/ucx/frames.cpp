@@ -1,7 +1,6 @@
 #include "runtime/transports/ucx/socket_hub.h"
 
 #include <algorithm>
-#include <array>
 
 namespace cinch::rt {
 namespace {

@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "runtime/core/hash.h"
-#include "runtime/transports/ucx/rendezvous.h"
 #include "runtime/transports/ucx/ucx_links.h"
 
 namespace cinch::rt {

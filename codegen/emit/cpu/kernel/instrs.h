@@ -1,19 +1,8 @@
 // Printers of instructions by family: values, reductions, memory, random draws; and of any
 // instruction by its kind.
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/kernel/printer.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 // Prints instructions that compute a value from others: element-wise operators, with shorter forms

@@ -2,18 +2,9 @@
 // and how values are spelled there.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/facts.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 // Finds sections that only store selected lanes at running places, and what earlier phases know of
