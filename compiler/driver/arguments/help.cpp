@@ -1,5 +1,4 @@
 // The table of environment variables; docs/command_line.md has the same rows.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -8,7 +7,6 @@
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
-#include "runtime/core/log.h"
 
 namespace cinch::driver {
 namespace {
@@ -179,12 +177,9 @@ std::vector<std::string> help_pages() {
 void add_help(Registry& registry) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
-  command
-      ->add_option(
-          "command", *words,
-          "a command, such as `run` or `cache show`, or one of the pages `environment` and "
-          "`exit-codes`; none: all commands")
-      ->type_name("COMMAND");
+  add_value(command, "command", *words, "COMMAND",
+            "a command, such as `run` or `cache show`, or one of the pages `environment` and "
+            "`exit-codes`; none: all commands");
   command->callback([root = &registry.app, action = &registry.action, words] {
     *action = [root, words] { return print_help(*root, *words); };
   });
