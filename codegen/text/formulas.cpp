@@ -16,21 +16,6 @@ namespace {
 
 constexpr int kMaxDepth = 500;
 
-std::optional<HostType> find_host_type(std::string_view name) {
-  for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
-    if (name == host_type_name(type)) return type;
-  }
-  return std::nullopt;
-}
-
-std::optional<HostOp> find_host_op(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(HostOp::Cast); ++i) {
-    const HostOp op = static_cast<HostOp>(i);
-    if (host_op_num_args(op) > 0 && name == host_op_name(op)) return op;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 HostExprId HostParser::make(HostOp op, HostExprId a, HostExprId b, HostExprId c) {
@@ -129,7 +114,8 @@ HostExprId HostParser::parse_call(std::string_view callee) {
   if (callee == "bits") return parse_bits();
   if (const auto type = find_host_type(callee)) return info_.exprs.cast(parse_expr(), *type);
   const std::optional<HostOp> op = find_host_op(callee);
-  if (!op || *op == HostOp::Cast) lexer_.fail(fmt::format("unknown operation '{}'", callee));
+  if (!op || *op == HostOp::Cast || host_op_num_args(*op) == 0)
+    lexer_.fail(fmt::format("unknown operation '{}'", callee));
   HostExprId args[3];
   for (int i = 0; i < host_op_num_args(*op); ++i) {
     if (i > 0) lexer_.expect(",");

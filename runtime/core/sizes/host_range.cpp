@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <limits>
 #include <queue>
-#include <vector>
 
 #include "runtime/core/sizes/host_expr_ops.h"
 #include "runtime/core/sizes/host_range.h"
