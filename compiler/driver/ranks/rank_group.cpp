@@ -94,6 +94,17 @@ void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint
   rethrow_nearest(errors);
 }
 
+rt::NetworkModel measure_on_threads(
+    std::uint32_t world, const rt::ProbeOptions& probe,
+    const std::function<std::unique_ptr<rt::Transport>(std::uint32_t)>& open) {
+  std::vector<rt::NetworkModel> models(world);
+  run_on_rank_threads(world, [&](std::uint32_t rank) {
+    const auto transport = open(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe));
+  });
+  return std::move(models[0]);
+}
+
 RankGroup::RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world) {
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     codecs_.push_back(factory.open(shape, rank, world));
@@ -197,8 +208,7 @@ NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   }
   id_ = value_or_throw(rt::make_nccl_id(), kPlace);
   options_.is_exact = options.is_exact;
-  options_.timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
+  options_.timeout = options.timeout();
   options_.neighbours = std::make_shared<rt::NcclNeighbours>();
 }
 

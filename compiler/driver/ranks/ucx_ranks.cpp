@@ -185,7 +185,7 @@ std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options) {
   ucx.rendezvous = options.rendezvous.empty() ? "127.0.0.1:1" : options.rendezvous;
   ucx.secret = read_secret(options.secret_file);
   ucx.interface = options.interface;
-  ucx.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
+  ucx.timeout = options.timeout();
   return value_or_throw(rt::open_ucx_transport(ucx));
 }
 
