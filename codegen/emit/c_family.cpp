@@ -204,9 +204,7 @@ std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::s
 }
 
 std::string as_integer(const kir::Instr& round, const std::string& rounded) {
-  kir::Instr convert{.kind = kir::InstrKind::convert};
-  convert.from_dtype = kF32;
-  convert.dtype = round.dtype;
+  kir::Instr convert{.kind = kir::InstrKind::convert, .dtype = round.dtype, .from_dtype = kF32};
   const kir::ComputeType types[] = {kir::ComputeType::F32};
   const std::string operands[] = {rounded};
   return element_wise(convert, types, operands);

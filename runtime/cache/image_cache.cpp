@@ -261,10 +261,9 @@ bool is_on(const char* name) {
 }  // namespace
 
 CacheSettings cache_settings_from_environment() {
-  CacheSettings settings;
-  settings.is_on = is_on("CINCH_CACHE");
-  settings.improves = is_on("CINCH_BACKGROUND");
-  settings.folder = environment_variable("CINCH_CACHE_DIR");
+  CacheSettings settings{.is_on = is_on("CINCH_CACHE"),
+                         .folder = environment_variable("CINCH_CACHE_DIR"),
+                         .improves = is_on("CINCH_BACKGROUND")};
   if (settings.folder.empty()) {
     const auto user = user_folder("XDG_CACHE_HOME", ".cache");
     if (!user.empty()) settings.folder = user / "cinch";

@@ -214,12 +214,11 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
   if (!encoded.non_finite) {
     CINCH_TRY(copy_fields(context, encoded, layout, out));
   }
-  PayloadHeader header;
-  header.flags = encoded.non_finite ? kPayloadNonFinite : 0;
-  header.fingerprint = context.fingerprint;
-  header.decode_hash = context.decode_hash;
-  header.rows = context.env.rows;
-  header.cols = context.env.cols;
+  PayloadHeader header{.flags = encoded.non_finite ? kPayloadNonFinite : 0,
+                       .fingerprint = context.fingerprint,
+                       .decode_hash = context.decode_hash,
+                       .rows = context.env.rows,
+                       .cols = context.env.cols};
   write_payload_frame(out, header, counts, layout);
   return out;
 }

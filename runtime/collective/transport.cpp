@@ -80,23 +80,9 @@ Status check_place(const Exchange& exchange, const Transport& transport) {
 }  // namespace
 
 const char* exchange_kind_name(ExchangeKind kind) {
-  switch (kind) {
-    case ExchangeKind::Send:
-      return "send";
-    case ExchangeKind::Receive:
-      return "receive";
-    case ExchangeKind::AllReduce:
-      return "all_reduce";
-    case ExchangeKind::ReduceScatter:
-      return "reduce_scatter";
-    case ExchangeKind::AllGather:
-      return "all_gather";
-    case ExchangeKind::AllToAll:
-      return "all_to_all";
-    case ExchangeKind::Broadcast:
-      return "broadcast";
-  }
-  return "exchange";
+  static constexpr const char* kNames[] = {
+      "send", "receive", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+  return name_in(kNames, kind, "exchange");
 }
 
 Status take_largest(Transport& transport, std::span<double> values,

@@ -278,15 +278,14 @@ bool can_cut(const ProgramInfo& info) {
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step) {
   const ProgramInfo& info = program->info;
-  CodecFacts facts;
-  facts.name = info.name;
-  facts.can_cut = can_cut(info);
-  facts.has_sync = info.has_sync;
-  facts.takes_partial_sums = info.takes_partial_sums();
-  facts.has_narrow_fields = has_narrow_fields(info);
-  facts.carrier = info.carrier;
-  facts.is_linear = info.is_linear;
-  facts.has_fixed_size = info.wire.counts.empty() && has_steady_wire(info);
+  CodecFacts facts{.name = info.name,
+                   .can_cut = can_cut(info),
+                   .has_sync = info.has_sync,
+                   .has_fixed_size = info.wire.counts.empty() && has_steady_wire(info),
+                   .takes_partial_sums = info.takes_partial_sums(),
+                   .has_narrow_fields = has_narrow_fields(info),
+                   .is_linear = info.is_linear,
+                   .carrier = info.carrier};
   facts.bound = [program, world, step](std::int64_t rows,
                                        std::int64_t cols) -> Result<std::uint64_t> {
     const ProgramInfo& of = program->info;

@@ -196,9 +196,7 @@ std::vector<CpuUnit> share_kernels(const kir::KernelProgram& program,
 }
 
 Storage storage_of(const rt::BufferInfo& buffer) {
-  Storage storage;
-  storage.dtype = buffer.dtype;
-  storage.bits = buffer.storage_bits;
+  Storage storage{.dtype = buffer.dtype, .bits = buffer.storage_bits};
   const int stage_bits = storage.bits <= 8    ? 8
                          : storage.bits <= 16 ? 16
                          : storage.bits <= 32 ? 32

@@ -180,10 +180,9 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   const std::int64_t longest = longest_group(program, kernel);
   const bool in_order = kernel.info.is_sequential;
-  CudaShape shape;
-  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
-  shape.block_warps = in_order ? 1 : block_warps;
-  shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
+  CudaShape shape{.block_warps = in_order ? 1 : block_warps,
+                  .team_warps = team_warps(kernel, uses, longest, block_warps),
+                  .multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1)};
   // This many rows of 8 elements share a warp.
   const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
                               longest <= 64 && (longest & (longest - 1)) == 0;
@@ -322,34 +321,13 @@ std::string CudaPlaces::lines(std::span<const CudaPlaces> same) {
          same[0].buffer_lines();
 }
 
-namespace {
-const char* kind_name(DTypeKind kind) {
-  switch (kind) {
-    case DTypeKind::Bool:
-      return "Bool";
-    case DTypeKind::UInt:
-      return "UInt";
-    case DTypeKind::Int:
-      return "Int";
-    case DTypeKind::F16:
-      return "F16";
-    case DTypeKind::BF16:
-      return "BF16";
-    case DTypeKind::F8E4M3:
-      return "F8E4M3";
-    case DTypeKind::F8E5M2:
-      return "F8E5M2";
-    case DTypeKind::F32:
-      return "F32";
-    case DTypeKind::F64:
-      return "F64";
-  }
-  CINCH_BUG("unknown dtype");
-}
-}  // namespace
-
 std::string stored_type(DType dtype, int storage_bits) {
-  return fmt::format("Stored<Kind::{}, {}, {}>", kind_name(dtype.kind), dtype.bits, storage_bits);
+  static constexpr const char* kKinds[] = {
+#define CINCH_DTYPE(Kind, spelling, bits, digits, max_exponent, min_exponent) #Kind,
+#include "runtime/core/numbers/dtype.def"
+  };
+  return fmt::format("Stored<Kind::{}, {}, {}>", kKinds[static_cast<std::size_t>(dtype.kind)],
+                     dtype.bits, storage_bits);
 }
 
 }  // namespace cinch::codegen

@@ -101,10 +101,7 @@ void make_private(llvm::Module& module, std::string_view prefix) {
 Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data,
                        std::string& log) {
   initialize_target();
-  CinchClangRequest request{};
-  request.cpu = cpu;
-  request.output = kCinchObject;
-  request.optimization_level = 1;
+  CinchClangRequest request{.cpu = cpu, .output = kCinchObject, .optimization_level = 1};
   llvm::LLVMContext context;
   llvm::Module module("data", context);
   module.setTargetTriple(processor_of(request).triple);

@@ -173,10 +173,7 @@ class CodecTarget : public verify::Target {
 
 std::shared_ptr<Machine> make_machine(const VerifyOptions& options,
                                       const ExecutionOptions& execution, bool interpret = false) {
-  RunOptions run;
-  run.program = options.program;
-  run.execution = execution;
-  run.interpret = interpret;
+  RunOptions run{.program = options.program, .execution = execution, .interpret = interpret};
   return std::make_shared<Machine>(std::move(run));
 }
 

@@ -145,9 +145,7 @@ ExitCode run_opt(const OptOptions& options) {
 ExitCode run_lsp(const LspOptions& options) {
   // A closed editor then shows as an error of the write.
   std::signal(SIGPIPE, SIG_IGN);
-  lsp::ServerOptions server;
-  server.version = kVersion;
-  server.headers = options.headers;
+  lsp::ServerOptions server{.version = kVersion, .headers = options.headers};
   return lsp::serve(server) ? ExitCode::Done : ExitCode::AtFault;
 }
 

@@ -361,10 +361,8 @@ ExitCode build_library(const BuildOptions& options) {
     throw CommandError(ExitCode::Usage,
                        "a library is built for what --target says, not --cpu or --device");
   if (options.no_passes) throw CommandError(ExitCode::Usage, "--no-passes goes with --emit=ir");
-  codegen::LibraryRequest request;
-  request.targets = library_targets(options.targets);
-  request.name = options.name;
-  request.made_by = kVersion;
+  codegen::LibraryRequest request{
+      .name = options.name, .made_by = kVersion, .targets = library_targets(options.targets)};
   if (!request.name.empty())
     require_name(codegen::why_no_library_name(request.name), "--name", request.name);
   Progress progress("parts compiled");
