@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::uint64_t kLeastStaged = std::uint64_t{64} * 1024;
 
-// Keeps memory that MPI may still use.
-void keep_staged(GpuMemory memory) {
-  static auto* const kKept = new std::vector<GpuMemory>;
-  kKept->push_back(std::move(memory));
-}
-
 GpuAddress address_of(std::span<const std::uint8_t> bytes) {
   return reinterpret_cast<GpuAddress>(bytes.data());
 }
@@ -50,7 +44,7 @@ MpiDevice::~MpiDevice() {
     for (GpuEvent event : {staging.comes_after, staging.is_copied}) {
       if (event != nullptr) (void)driver().event_destroy(event);
     }
-    if (staging.is_used) keep_staged(std::move(staging.memory));
+    if (staging.is_used) keep_forever(std::move(staging.memory));
   }
 }
 

@@ -51,13 +51,12 @@ void copy_bytes(MpiRoom to, MpiBytes from) {
 void MpiTransport::number(MpiPending& pending) {
   constexpr std::uint64_t kRounds = 8192;
   const Exchange& exchange = pending.exchange;
-  const bool is_message =
-      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
-  std::uint64_t& count = !is_message                           ? num_collectives_
+  const bool is_single = is_message(exchange.kind);
+  std::uint64_t& count = !is_single                            ? num_collectives_
                          : exchange.kind == ExchangeKind::Send ? num_sent_[exchange.peer]
                                                                : num_received_[exchange.peer];
   pending.number = count++;
-  pending.tag = static_cast<std::int32_t>(4 * (pending.number % kRounds) + (is_message ? 0 : 1));
+  pending.tag = static_cast<std::int32_t>(4 * (pending.number % kRounds) + (is_single ? 0 : 1));
 }
 
 template <typename Call>
@@ -169,7 +168,7 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
 
 Status MpiTransport::receive_parts(MpiPending& pending) {
   Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (status) status = receive(pending, other, part_of(pending.room, pending.received[other]));
   });
   return status;
@@ -187,7 +186,8 @@ Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
   CINCH_TRY(make_room(pending, end));
   const MpiRoom sent = pending.room.first(own.size());
   Status status = receive_parts(pending);
-  visit_others([&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
+  visit_others(rank_, world_,
+               [&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
   return status ? copy_in(pending, sent, own) : status;
 }
 
@@ -197,7 +197,7 @@ Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange>
   const MpiBytes input = pending.exchange.input;
   pending.received.resize(world_);
   std::uint64_t end = 0;
-  visit_others([&](std::uint32_t other) { end += sent[other].size; });
+  visit_others(rank_, world_, [&](std::uint32_t other) { end += sent[other].size; });
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
     pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
     end += pending.received[rank].size;
@@ -205,7 +205,7 @@ Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange>
   Status status = make_room(pending, end);
   if (status) status = receive_parts(pending);
   std::uint64_t begin = 0;
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
     const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});
     begin += room.size();
@@ -230,16 +230,6 @@ Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts,
                                  : part_of(MpiBytes(pending.room), pending.received[rank]));
   }
   return join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to);
-}
-
-void MpiTransport::cut_into_slices(MpiPending& pending) const {
-  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
-  const std::uint64_t elements = pending.exchange.input.size() / width;
-  pending.slices.resize(world_);
-  for (std::uint64_t rank = 0; rank < world_; ++rank) {
-    const std::uint64_t begin = elements * rank / world_, end = elements * (rank + 1) / world_;
-    pending.slices[rank] = {begin * width, (end - begin) * width};
-  }
 }
 
 std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) const {
@@ -274,7 +264,7 @@ Status MpiTransport::begin(MpiPending& pending) {
       break;
   }
   if (const auto type = native_type(exchange)) return begin_all_reduce(pending, *type);
-  cut_into_slices(pending);
+  cut_into_slices(exchange, world_, pending.slices);
   pending.gathers_next = true;
   return begin_join(pending, pending.slices);
 }
@@ -304,7 +294,7 @@ Status MpiTransport::give_output(const MpiPending& pending) const {
                                                 ? std::span<const ByteRange>(pending.slices)
                                                 : exchange.received;
   Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
     status = copy_out(pending, part_of(exchange.output, places[other]),
                       part_of(bytes, pending.received[other]));

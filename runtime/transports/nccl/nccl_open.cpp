@@ -29,7 +29,7 @@ Status NcclTransport::exchange_ids() {
   if (own_.world == 1) return Ok{};
   ids_.resize(std::size_t{own_.world} * own_.world);
   Status status = Ok{};
-  own_.visit_others([&](std::uint32_t other) {
+  visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
     NcclUniqueId& id = ids_[std::size_t{own_.rank} * own_.world + other];
     const NcclCode code = calls_.get_unique_id(&id);
     if (status) status = all_.status(code, "making an id");
