@@ -3,7 +3,7 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/core/sizes/host_expr.h"
-#include "runtime/gpu/session/calls.h"
+#include "runtime/gpu/session/core.h"
 
 namespace cinch::rt {
 // Outside of branches and loops; the others are looked at on the device.

@@ -254,7 +254,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
   core.stream = stream;
   views.reserve();
   CINCH_TRY(set_parameters(core));
-  CINCH_TRY(GpuPlanning(core).plan());
+  CINCH_TRY(plan_calls(core));
   for (GpuCallPlan& plan : core.plans) plan.kernels = &core.program->kernels();
   CINCH_TRY(memory.measure());
   blocks.measure();
