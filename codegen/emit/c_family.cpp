@@ -117,6 +117,12 @@ std::string float_literal(double value, bool is_f64) {
   return fmt::format("{:a}{}", value, is_f64 ? "" : "f");
 }
 
+void note_calls(const std::vector<kir::Instr>& instrs, std::set<std::uint32_t>& called) {
+  for (const kir::Instr& instr : instrs) {
+    if (instr.kind == kir::InstrKind::call_extern) called.insert(instr.index);
+  }
+}
+
 }  // namespace
 
 const char* c_type(ComputeType type) {
@@ -244,16 +250,6 @@ void SourceWriter::line(const std::string& text) {
   if (text.ends_with("{")) ++depth_;
 }
 
-namespace {
-
-void note_calls(const std::vector<kir::Instr>& instrs, std::set<std::uint32_t>& called) {
-  for (const kir::Instr& instr : instrs) {
-    if (instr.kind == kir::InstrKind::call_extern) called.insert(instr.index);
-  }
-}
-
-}  // namespace
-
 std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kernels) {
   std::set<std::uint32_t> called;
   for (const kir::Kernel* kernel : kernels) {
@@ -263,14 +259,13 @@ std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kerne
   return called;
 }
 
-std::string extern_definition(const rt::ExternInfo& function, std::uint32_t index) {
-  return fmt::format("namespace extern_{} {{  // {}\n{}}}\n", index, function.name,
-                     function.source);
-}
-
 std::string extern_definitions(const rt::ProgramInfo& info, const std::set<std::uint32_t>& which) {
   std::string text;
-  for (const std::uint32_t index : which) text += extern_definition(info.externs[index], index);
+  for (const std::uint32_t index : which) {
+    const rt::ExternInfo& function = info.externs[index];
+    text +=
+        fmt::format("namespace extern_{} {{  // {}\n{}}}\n", index, function.name, function.source);
+  }
   return text;
 }
 

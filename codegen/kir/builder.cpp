@@ -117,24 +117,25 @@ ValueId ValueBuilder::param(std::uint32_t index) {
 }
 
 namespace {
-ComputeType host_compute_type(HostType type) {
-  switch (type) {
-    case HostType::Int:
-      return ComputeType::I64;
-    case HostType::F32:
-      return ComputeType::F32;
-    case HostType::F64:
-      return ComputeType::F64;
-    case HostType::Bool:
-      break;
-  }
-  return ComputeType::Bool;
+// By HostType.
+constexpr ComputeType kHostTypes[] = {ComputeType::I64, ComputeType::F32, ComputeType::F64,
+                                      ComputeType::Bool};
+
+// Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
+std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
+  while (!operands.empty() && !operands.back()) operands.pop_back();
+  return operands;
 }
+
+void declare(std::vector<Touch>& touches, Touch touch) {
+  if (std::ranges::find(touches, touch) == touches.end()) touches.push_back(touch);
+}
+
 }  // namespace
 
 ValueId ValueBuilder::host_size(HostExprId expr) {
   const HostExprPool& pool = program_.info.exprs;
-  const ComputeType type = host_compute_type(pool.type(expr));
+  const ComputeType type = kHostTypes[static_cast<std::size_t>(pool.type(expr))];
   if (pool.is_const(expr)) return constant(type, pool.const_value(expr).bits);
   const std::uint32_t index = intern_size(program_, expr);
   ValueId& known = sizes_[index];
@@ -242,18 +243,6 @@ ValueId ValueBuilder::named(ValueId value, std::string name) {
   kernel_.values[value.index()].name = std::move(name);
   return value;
 }
-
-namespace {
-// Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
-std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
-  while (!operands.empty() && !operands.back()) operands.pop_back();
-  return operands;
-}
-
-void declare(std::vector<Touch>& touches, Touch touch) {
-  if (std::ranges::find(touches, touch) == touches.end()) touches.push_back(touch);
-}
-}  // namespace
 
 std::uint32_t KernelBuilder::finish() {
   const HostExprPool& pool = program_.info.exprs;

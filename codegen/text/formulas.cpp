@@ -16,6 +16,26 @@ namespace {
 
 constexpr int kMaxDepth = 500;
 
+constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
+                                          "true", "false", "param", "count", "bits"};
+
+// A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
+// be parsed.
+constexpr std::size_t kMostParts = 10000;
+
+const char* infix(HostOp op) {
+  switch (op) {
+    case HostOp::Add:
+      return "+";
+    case HostOp::Sub:
+      return "-";
+    case HostOp::Mul:
+      return "*";
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 HostExprId HostParser::make(HostOp op, HostExprId a, HostExprId b, HostExprId c) {
@@ -165,30 +185,6 @@ rt::ArrayType HostParser::parse_type() {
 }
 
 // Printing host expressions.
-
-namespace {
-
-constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
-                                          "true", "false", "param", "count", "bits"};
-
-// A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
-// be parsed.
-constexpr std::size_t kMostParts = 10000;
-
-const char* infix(HostOp op) {
-  switch (op) {
-    case HostOp::Add:
-      return "+";
-    case HostOp::Sub:
-      return "-";
-    case HostOp::Mul:
-      return "*";
-    default:
-      return nullptr;
-  }
-}
-
-}  // namespace
 
 HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes) : info_(info) {
   for (std::string_view name : kReserved) ++uses_[std::string(name)];

@@ -183,26 +183,6 @@ class ProgramBench {
   ProgramFigures figures_;
 };
 
-}  // namespace
-
-Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
-                                     const ir::Program& lowered, std::span<const float> gradient,
-                                     const BenchOptions& options) {
-  rt::SessionOptions session_options{
-      .rows = static_cast<std::int64_t>(gradient.size()) / options.columns,
-      .cols = options.columns,
-      .threads = options.threads,
-      .seed = options.seed};
-  auto session = TRY(rt::Session::open(std::move(program), session_options));
-  return ProgramBench(std::move(session), lowered, gradient, options).run();
-}
-
-// A sweep's streams are divided into blocks of the same share of each, as in a kernel.
-
-using analysis::Stream;
-
-namespace {
-
 // Block size of a sweep's longest stream: fits the nearest caches, and is far above the cost of a
 // call.
 constexpr std::int64_t kBlockBytes = 16 << 10;
@@ -222,6 +202,22 @@ const StreamLoops& stream_loops() {
 }
 
 }  // namespace
+
+Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
+                                     const ir::Program& lowered, std::span<const float> gradient,
+                                     const BenchOptions& options) {
+  rt::SessionOptions session_options{
+      .rows = static_cast<std::int64_t>(gradient.size()) / options.columns,
+      .cols = options.columns,
+      .threads = options.threads,
+      .seed = options.seed};
+  auto session = TRY(rt::Session::open(std::move(program), session_options));
+  return ProgramBench(std::move(session), lowered, gradient, options).run();
+}
+
+// A sweep's streams are divided into blocks of the same share of each, as in a kernel.
+
+using analysis::Stream;
 
 rt::Result<FloorTimer> FloorTimer::make(analysis::ForcedSweeps floor, rt::TaskRunner& runner) {
   FloorTimer timer(std::move(floor), runner);

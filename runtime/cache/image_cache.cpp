@@ -81,6 +81,11 @@ void remove_if_abandoned(const fs::path& path) {
   }
 }
 
+bool is_on(const char* name) {
+  const auto word = environment_variable(name);
+  return word != "off" && word != "0";
+}
+
 }  // namespace
 
 std::vector<fs::path> ImageCache::folders() const {
@@ -250,15 +255,6 @@ void ImageCache::trim() const {
 }
 
 // Reads the cache's settings from the environment.
-
-namespace {
-
-bool is_on(const char* name) {
-  const auto word = environment_variable(name);
-  return word != "off" && word != "0";
-}
-
-}  // namespace
 
 CacheSettings cache_settings_from_environment() {
   CacheSettings settings{.is_on = is_on("CINCH_CACHE"),

@@ -24,6 +24,15 @@ constexpr std::array<Need, kNumEntries> kNeeds = {{
     {EntryKind::Sync, "sync"},
 }};
 
+tl::unexpected<ListError> fail_at(std::size_t place, ErrorKind kind, std::string message) {
+  return tl::unexpected<ListError>(ListError{{kind, std::move(message)}, place});
+}
+
+// Rounded up; no payload is so large that this overflows.
+std::size_t aligned(std::size_t size_bytes) {
+  return (size_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
 }  // namespace
 
 Status check_call(const ProgramImage& image, EntryKind kind, bool only_decodes) {
@@ -142,19 +151,6 @@ Result<std::vector<SyncRound>> sync_rounds(const ProgramImage& image, const Host
 }
 
 // Offsets to pieces.
-
-namespace {
-
-tl::unexpected<ListError> fail_at(std::size_t place, ErrorKind kind, std::string message) {
-  return tl::unexpected<ListError>(ListError{{kind, std::move(message)}, place});
-}
-
-// Rounded up; no payload is so large that this overflows.
-std::size_t aligned(std::size_t size_bytes) {
-  return (size_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
-}  // namespace
 
 ListStatus bucket_tensors(const Bucket& bucket, std::span<const std::int64_t> num_elems,
                           std::vector<TensorView>& to) {

@@ -77,6 +77,14 @@ Status check_place(const Exchange& exchange, const Transport& transport) {
                           transport.name(), missing));
 }
 
+std::string named(std::span<const std::uint32_t> ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+std::string waits_for(std::span<const std::uint32_t> ranks) {
+  return ranks.empty() ? std::string() : ", waits for " + named(ranks);
+}
+
 }  // namespace
 
 const char* exchange_kind_name(ExchangeKind kind) {
@@ -152,18 +160,6 @@ bool Transport::lend(const LentMemory& /*memory*/) {
 }
 
 void Transport::take_back(std::span<std::uint8_t> /*device_memory*/) {}
-
-namespace {
-
-std::string named(std::span<const std::uint32_t> ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
-std::string waits_for(std::span<const std::uint32_t> ranks) {
-  return ranks.empty() ? std::string() : ", waits for " + named(ranks);
-}
-
-}  // namespace
 
 std::string gave_up(std::uint32_t rank, std::string_view why) {
   constexpr std::string_view kWords = " gave up: ";

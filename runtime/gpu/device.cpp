@@ -108,6 +108,29 @@ std::size_t aligned(std::size_t size_bytes) {
   return (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
 }
 
+// For memory that a source provided.
+Status check_lent(const GpuDevice& device, GpuAddress address) {
+  if (address % kPieceAlignment != 0) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("the allocator gave address {:#x}, which is not a multiple of {}",
+                            address, kPieceAlignment));
+  }
+  Status status = device.check_memory(address);
+  if (!status) status.error().message = "the allocator's memory: " + status.error().message;
+  return status;
+}
+
+std::string allocating(std::size_t size_bytes) {
+  return fmt::format("allocating {} bytes on the device", size_bytes);
+}
+
+// Allocates. If memory is short, frees what was kept and tries again.
+template <typename Allocate>
+GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
+  const GpuCode code = allocate();
+  return code == kGpuOutOfMemory && device.freeing().retry() ? allocate() : code;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int ordinal) {
@@ -205,33 +228,6 @@ Status GpuDevice::check_memory(GpuAddress address) const {
   }
   return Ok{};
 }
-
-namespace {
-
-// For memory that a source provided.
-Status check_lent(const GpuDevice& device, GpuAddress address) {
-  if (address % kPieceAlignment != 0) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("the allocator gave address {:#x}, which is not a multiple of {}",
-                            address, kPieceAlignment));
-  }
-  Status status = device.check_memory(address);
-  if (!status) status.error().message = "the allocator's memory: " + status.error().message;
-  return status;
-}
-
-std::string allocating(std::size_t size_bytes) {
-  return fmt::format("allocating {} bytes on the device", size_bytes);
-}
-
-// Allocates. If memory is short, frees what was kept and tries again.
-template <typename Allocate>
-GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
-  const GpuCode code = allocate();
-  return code == kGpuOutOfMemory && device.freeing().retry() ? allocate() : code;
-}
-
-}  // namespace
 
 Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
                                       std::size_t size_bytes) {

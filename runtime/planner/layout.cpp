@@ -205,6 +205,20 @@ class Layout {
   std::uint32_t next_owner_ = 0;
 };
 
+template <typename BytesOf>
+std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf& bytes_of) {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t piece : plan.groups[group].pieces) {
+    bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    bytes += bytes_of(plan.pieces[piece]);
+  }
+  return bytes;
+}
+
+bool can_cut(const ProgramInfo& info) {
+  return !info.is_matrix && !info.has_sync && has_elementwise_states(info);
+}
+
 }  // namespace
 
 Result<std::vector<SyncRound>> rounds_of(const CodecFacts& codec, const PlanTensor& tensor) {
@@ -240,20 +254,6 @@ Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>&
   return Ok{};
 }
 
-namespace {
-
-template <typename BytesOf>
-std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf& bytes_of) {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t piece : plan.groups[group].pieces) {
-    bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-    bytes += bytes_of(plan.pieces[piece]);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
   const Group& of = plan.groups[group];
   return joined_bytes(plan, group, [&of](const Piece& piece) { return payload_room(of, piece); });
@@ -266,14 +266,6 @@ std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group) {
 }
 
 // The facts of a compiled program that a planner needs.
-
-namespace {
-
-bool can_cut(const ProgramInfo& info) {
-  return !info.is_matrix && !info.has_sync && has_elementwise_states(info);
-}
-
-}  // namespace
 
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step) {

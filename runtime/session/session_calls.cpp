@@ -118,13 +118,12 @@ void Session::Impl::commit(EntryKind kind) {
 }
 
 CallInputs Session::Impl::inputs_of(std::uint64_t step) const {
-  CallInputs inputs{.env = env(step),
-                    .params = parameters.kernel_words(),
-                    .draw = draw_words(options.facts(), step),
-                    .buffers = buffers.pointers(),
-                    .buffer_bytes = buffers.bytes(),
-                    .narrow = narrow};
-  return inputs;
+  return {.env = env(step),
+          .params = parameters.kernel_words(),
+          .draw = draw_words(options.facts(), step),
+          .buffers = buffers.pointers(),
+          .buffer_bytes = buffers.bytes(),
+          .narrow = narrow};
 }
 
 void Session::Impl::use_best_code() {

@@ -138,6 +138,15 @@ std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
   return uses.draws ? kWavesOfDraws : 0;
 }
 
+// The index of `item` in the list. Appends it if it is new.
+template <typename T>
+std::size_t place_in(std::vector<T>& list, const T& item) {
+  const auto found = std::ranges::find(list, item);
+  const auto place = static_cast<std::size_t>(found - list.begin());
+  if (found == list.end()) list.push_back(item);
+  return place;
+}
+
 }  // namespace
 
 std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
@@ -216,19 +225,6 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   return shape;
 }
-
-namespace {
-
-// The index of `item` in the list. Appends it if it is new.
-template <typename T>
-std::size_t place_in(std::vector<T>& list, const T& item) {
-  const auto found = std::ranges::find(list, item);
-  const auto place = static_cast<std::size_t>(found - list.begin());
-  if (found == list.end()) list.push_back(item);
-  return place;
-}
-
-}  // namespace
 
 CudaPlaces::CudaPlaces(const kir::KernelProgram& program, const kir::Kernel& kernel)
     : program_(program), kernel_(static_cast<std::size_t>(&kernel - program.kernels.data())) {

@@ -29,6 +29,8 @@ class Lap {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+constexpr unsigned kDataAlignment = 16;
+
 }  // namespace
 
 Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source,
@@ -66,12 +68,6 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
 }
 
 // The parts of a library besides kernels: private names, data, archives.
-
-namespace {
-
-constexpr unsigned kDataAlignment = 16;
-
-}  // namespace
 
 void make_private(llvm::Module& module, std::string_view prefix) {
   for (llvm::Function& function : module) {

@@ -162,6 +162,24 @@ constexpr EnvironmentVariable kVariables[] = {
     {"UCX_*", "Settings of UCX, which come before those that Cinch would choose."},
 };
 
+// In words of ours: "--input: 1 required G.npy missing", "program is required".
+std::string plain_text(const CLI::App& command, const std::string& text) {
+  constexpr std::string_view kNoValue = ": 1 required ", kLastWord = " missing",
+                             kRequired = " is required";
+  const std::size_t name_end = text.find(kNoValue);
+  if (name_end != std::string::npos && text.ends_with(kLastWord)) {
+    const std::size_t value = name_end + kNoValue.size();
+    return fmt::format("{} needs a value: {}", text.substr(0, name_end),
+                       text.substr(value, text.size() - kLastWord.size() - value));
+  }
+  if (!text.ends_with(kRequired) || text.starts_with('-')) return text;
+  const std::string name = text.substr(0, text.size() - kRequired.size());
+  const CLI::Option* const positional = command.get_option_no_throw(name);
+  if (positional == nullptr) return text;
+  const std::string type = positional->get_type_name();
+  return fmt::format("no {} is given", type.find('{') == std::string::npos ? type : name);
+}
+
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() {
@@ -296,28 +314,6 @@ const CLI::App* find_command(const CLI::App& app, std::span<const std::string> w
   }
   refuse_command(app, words.front(), pages);
 }
-
-namespace {
-
-// In words of ours: "--input: 1 required G.npy missing", "program is required".
-std::string plain_text(const CLI::App& command, const std::string& text) {
-  constexpr std::string_view kNoValue = ": 1 required ", kLastWord = " missing",
-                             kRequired = " is required";
-  const std::size_t name_end = text.find(kNoValue);
-  if (name_end != std::string::npos && text.ends_with(kLastWord)) {
-    const std::size_t value = name_end + kNoValue.size();
-    return fmt::format("{} needs a value: {}", text.substr(0, name_end),
-                       text.substr(value, text.size() - kLastWord.size() - value));
-  }
-  if (!text.ends_with(kRequired) || text.starts_with('-')) return text;
-  const std::string name = text.substr(0, text.size() - kRequired.size());
-  const CLI::Option* const positional = command.get_option_no_throw(name);
-  if (positional == nullptr) return text;
-  const std::string type = positional->get_type_name();
-  return fmt::format("no {} is given", type.find('{') == std::string::npos ? type : name);
-}
-
-}  // namespace
 
 void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto unknown = find_unknown(app, /*wants_option=*/true)) refuse_option(*unknown);

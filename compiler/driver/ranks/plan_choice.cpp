@@ -70,6 +70,16 @@ json candidate_json(const rt::PlanCandidate& candidate) {
           {"decode_ms", ms(candidate.cost.decode_seconds)}};
 }
 
+// Time for measuring plain f32.
+constexpr double kPlainSeconds = 0.1;
+
+struct LinkUnit {
+  std::string_view name;
+  double bits;
+};
+constexpr std::array kLinkUnits = {LinkUnit{"kbit", 1e3}, LinkUnit{"mbit", 1e6},
+                                   LinkUnit{"gbit", 1e9}, LinkUnit{"tbit", 1e12}};
+
 }  // namespace
 
 rt::ChoiceSpace space_of(const SyncCommandOptions& options) {
@@ -173,20 +183,6 @@ void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world)
                                  "{}",
                                  world - 1));
 }
-
-namespace {
-
-// Time for measuring plain f32.
-constexpr double kPlainSeconds = 0.1;
-
-struct LinkUnit {
-  std::string_view name;
-  double bits;
-};
-constexpr std::array kLinkUnits = {LinkUnit{"kbit", 1e3}, LinkUnit{"mbit", 1e6},
-                                   LinkUnit{"gbit", 1e9}, LinkUnit{"tbit", 1e12}};
-
-}  // namespace
 
 double parse_link(const std::string& text) {
   double number = 0;

@@ -75,6 +75,11 @@ struct RankOutcome {
   std::uint64_t sent_bytes = 0;
 };
 
+constexpr const char* kPlace = "transport 'nccl'";
+// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
+constexpr int kFirstWithSharedGpus = 23000;
+constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
+
 }  // namespace
 
 void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body) {
@@ -175,15 +180,6 @@ pid_t start_child(std::vector<std::string> command) {
   if (::getppid() == own) ::execv(words[0], words.data());
   ::_exit(static_cast<int>(ExitCode::Unavailable));
 }
-
-namespace {
-
-constexpr const char* kPlace = "transport 'nccl'";
-// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
-constexpr int kFirstWithSharedGpus = 23000;
-constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
-
-}  // namespace
 
 NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   value_or_throw(rt::nccl_library_version(), kPlace);

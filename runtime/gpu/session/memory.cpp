@@ -15,6 +15,17 @@ bool is_callers(BufferRole role) {
          role == BufferRole::Count || role == BufferRole::Constant;
 }
 
+Status set_parameters(GpuSessionCore& core) {
+  for (const auto& [name, value] : core.options.parameters) {
+    CINCH_TRY(core.parameters.set(name, value));
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  for (const auto& [name, value] : core.options.largest_parameters) {
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 // A state's memory is as large as the state, which is read and written whole.
@@ -229,21 +240,6 @@ Result<StepBounds> GpuSessionCore::over_steps(const HostExprPool& pool, HostExpr
   const auto second = TRY(bounds_over_steps(pool, expr, host_env(tensor, largest, 0)));
   return StepBounds{std::min(first.least, second.least), std::max(first.most, second.most)};
 }
-
-namespace {
-
-Status set_parameters(GpuSessionCore& core) {
-  for (const auto& [name, value] : core.options.parameters) {
-    CINCH_TRY(core.parameters.set(name, value));
-    CINCH_TRY(core.largest.set(name, value));
-  }
-  for (const auto& [name, value] : core.options.largest_parameters) {
-    CINCH_TRY(core.largest.set(name, value));
-  }
-  return Ok{};
-}
-
-}  // namespace
 
 Status GpuSession::Impl::open(GpuStream stream) {
   const DType dtype = core.options.dtype;

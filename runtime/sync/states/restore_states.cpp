@@ -182,10 +182,6 @@ class Restorer {
   std::set<std::string> asked_;           // tensors and sites for which states were searched
 };
 
-}  // namespace
-
-namespace {
-
 // `after`, apart from pieces that the step has left as they were in `sites`.
 std::vector<SavedSite> states_after(std::vector<SavedSite> after, std::span<const SavedSite> sites,
                                     const std::vector<SavedPiece>& left) {

@@ -31,6 +31,12 @@ Error late_error(const cinch_mpi_calls& calls, std::int32_t code,
   return error;
 }
 
+// The module's limit is 24 days.
+std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
+}
+
 }  // namespace
 
 Status MpiTransport::library_status(std::int32_t code) const {
@@ -317,16 +323,6 @@ MpiTransport::~MpiTransport() {
   if (!is_under_way()) memory_->pending.clear();
   keep_forever(std::move(memory_));  // operations and notices may still use it
 }
-
-namespace {
-
-// The module's limit is 24 days.
-std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
   const auto& calls = mpi_library();

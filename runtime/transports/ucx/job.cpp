@@ -31,6 +31,15 @@ std::string own_machine() {
   return machine.substr(0, kMostMachineBytes);
 }
 
+struct flock lock_of(std::uint32_t rank) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = rank;
+  lock.l_len = 1;
+  return lock;
+}
+
 }  // namespace
 
 Part part_of(const Result<std::vector<std::uint8_t>>& own) {
@@ -128,19 +137,6 @@ Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const st
   job.key = keyed_hash(secret, text);
   return job;
 }
-
-namespace {
-
-struct flock lock_of(std::uint32_t rank) {
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = rank;
-  lock.l_len = 1;
-  return lock;
-}
-
-}  // namespace
 
 std::unique_ptr<RankPresence> RankPresence::open(const Digest& job_key, std::uint32_t rank,
                                                  std::uint32_t world) {
