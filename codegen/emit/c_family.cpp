@@ -259,13 +259,14 @@ std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kerne
   return called;
 }
 
+std::string extern_definition(const rt::ExternInfo& function, std::uint32_t index) {
+  return fmt::format("namespace extern_{} {{  // {}\n{}}}\n", index, function.name,
+                     function.source);
+}
+
 std::string extern_definitions(const rt::ProgramInfo& info, const std::set<std::uint32_t>& which) {
   std::string text;
-  for (const std::uint32_t index : which) {
-    const rt::ExternInfo& function = info.externs[index];
-    text +=
-        fmt::format("namespace extern_{} {{  // {}\n{}}}\n", index, function.name, function.source);
-  }
+  for (const std::uint32_t index : which) text += extern_definition(info.externs[index], index);
   return text;
 }
 

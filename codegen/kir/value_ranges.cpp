@@ -61,8 +61,13 @@ NumberRange ValueRanges::find(ValueId value) {
     }
     case InstrKind::param:
       return of_param(instr->index, type);
-    case InstrKind::scalar:
-      return of_scalar(*instr, type);
+    case InstrKind::scalar: {
+      if (scalar_op_info(instr->scalar_op).result != ScalarResult::Same) return all_of(type);
+      NumberRange operands[3];
+      for (std::size_t i = 0; i < instr->operands.size(); ++i) operands[i] = of(instr->operands[i]);
+      const bool is_narrow = is_integer(type) && is_int(instr->dtype);
+      return range_of_scalar(instr->scalar_op, is_narrow ? instr->dtype : dtype_of(type), operands);
+    }
     case InstrKind::convert:
       return range_of_convert(of(instr->operands[0]), instr->dtype);
     case InstrKind::load_linear:
@@ -83,14 +88,6 @@ NumberRange ValueRanges::find(ValueId value) {
     default:
       return all_of(type);
   }
-}
-
-NumberRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
-  if (scalar_op_info(instr.scalar_op).result != ScalarResult::Same) return all_of(type);
-  NumberRange operands[3];
-  for (std::size_t i = 0; i < instr.operands.size(); ++i) operands[i] = of(instr.operands[i]);
-  const bool is_narrow = is_integer(type) && is_int(instr.dtype);
-  return range_of_scalar(instr.scalar_op, is_narrow ? instr.dtype : dtype_of(type), operands);
 }
 
 // Binding rejects parameters outside the declared range, and those that round to an excluded end.

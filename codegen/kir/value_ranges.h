@@ -17,7 +17,6 @@ class ValueRanges {
 
  private:
   NumberRange find(ValueId value);
-  NumberRange of_scalar(const Instr& instr, ComputeType type);
   NumberRange of_param(std::uint32_t index, ComputeType type) const;
   NumberRange of_local(std::uint32_t index, ComputeType type);
 

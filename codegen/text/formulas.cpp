@@ -70,7 +70,11 @@ HostExprId HostParser::parse_primary() {
     return inner;
   }
   if (lexer_.is("-") || lexer_.peek().kind == TokenKind::Number) return parse_number();
-  return parse_name();
+  const std::string_view name = lexer_.expect_name("a size");
+  if (!lexer_.accept("(")) return named(name);
+  const HostExprId result = parse_call(name);
+  lexer_.expect(")");
+  return result;
 }
 
 HostExprId HostParser::parse_number() {
@@ -98,16 +102,6 @@ HostExprId HostParser::parse_number() {
   return result;
 }
 
-HostExprId HostParser::parse_name() {
-  const std::string_view name = lexer_.expect_name("a size");
-  if (lexer_.accept("(")) {
-    const HostExprId result = parse_call(name);
-    lexer_.expect(")");
-    return result;
-  }
-  return named(name);
-}
-
 HostExprId HostParser::named(std::string_view name) {
   HostExprPool& exprs = info_.exprs;
   if (name == "n") return exprs.n();
@@ -131,7 +125,11 @@ HostExprId HostParser::named(std::string_view name) {
 
 HostExprId HostParser::parse_call(std::string_view callee) {
   if (callee == "param" || callee == "count") return parse_indexed(callee);
-  if (callee == "bits") return parse_bits();
+  if (callee == "bits") {
+    const HostType type = expect_host_type();
+    lexer_.expect(",");
+    return info_.exprs.constant(HostValue{type, lexer_.expect_number("bits")});
+  }
   if (const auto type = find_host_type(callee)) return info_.exprs.cast(parse_expr(), *type);
   const std::optional<HostOp> op = find_host_op(callee);
   if (!op || *op == HostOp::Cast || host_op_num_args(*op) == 0)
@@ -152,13 +150,6 @@ HostExprId HostParser::parse_indexed(std::string_view callee) {
   }
   lexer_.expect(",");
   return info_.exprs.param(index, expect_host_type());
-}
-
-HostExprId HostParser::parse_bits() {
-  const HostType type = expect_host_type();
-  lexer_.expect(",");
-  const std::uint64_t bits = lexer_.expect_number("bits");
-  return info_.exprs.constant(HostValue{type, bits});
 }
 
 HostType HostParser::expect_host_type() {

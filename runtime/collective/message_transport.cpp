@@ -78,14 +78,6 @@ void MessageTransport::begin(Pending& pending) {
   }
 }
 
-// Messages are numbered for each direction, collectives by themselves: all ranks start both in the
-// same order. Each gets two tags, since an all-reduce has two rounds of messages.
-std::uint64_t MessageTransport::next_tag(const Exchange& exchange) {
-  if (exchange.kind == ExchangeKind::Send) return 2 * num_sent_[exchange.peer]++;
-  if (exchange.kind == ExchangeKind::Receive) return 2 * num_received_[exchange.peer]++;
-  return kCollectiveTag | 2 * num_collectives_++;
-}
-
 Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
   CINCH_TRY(check_exchange(exchange, *this));
   auto found = std::ranges::find_if(pending_, [](const Pending& each) { return !each.is_used; });
@@ -100,7 +92,11 @@ Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
   found->is_over = found->gathers_next = false;
   found->exchange = exchange;
   found->legs.clear();
-  found->tag = next_tag(exchange);
+  // Messages are numbered for each direction, collectives by themselves: all ranks start both in
+  // the same order. Each gets two tags, since an all-reduce has two rounds of messages.
+  found->tag = exchange.kind == ExchangeKind::Send      ? 2 * num_sent_[exchange.peer]++
+               : exchange.kind == ExchangeKind::Receive ? 2 * num_received_[exchange.peer]++
+                                                        : kCollectiveTag | 2 * num_collectives_++;
   begin(*found);
   return Ticket{static_cast<std::uint32_t>(found - pending_.begin())};
 }

@@ -67,7 +67,6 @@ class MessageTransport : public Transport {
 
   void send(Pending& pending, std::uint32_t to, Bytes bytes);
   void receive(Pending& pending, std::uint32_t from, Room room);
-  std::uint64_t next_tag(const Exchange& exchange);
   void begin(Pending& pending);
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);

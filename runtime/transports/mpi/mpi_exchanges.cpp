@@ -166,7 +166,16 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
                     });
 }
 
-Status MpiTransport::receive_parts(MpiPending& pending) {
+// Makes room for bytes to send, followed by the parts of other ranks, which begin to arrive.
+Status MpiTransport::receive_parts(MpiPending& pending, std::uint64_t sent_bytes,
+                                   std::span<const ByteRange> received) {
+  pending.received.resize(world_);
+  std::uint64_t end = sent_bytes;
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
+    end += pending.received[rank].size;
+  }
+  CINCH_TRY(make_room(pending, end));
   Status status = Ok{};
   visit_others(rank_, world_, [&](std::uint32_t other) {
     if (status) status = receive(pending, other, part_of(pending.room, pending.received[other]));
@@ -177,34 +186,20 @@ Status MpiTransport::receive_parts(MpiPending& pending) {
 // The rank's own part, which goes to all, lies before the received ones.
 Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
                                   std::span<const ByteRange> received) {
-  pending.received.resize(world_);
-  std::uint64_t end = own.size();
-  for (std::uint32_t rank = 0; rank < world_; ++rank) {
-    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
-    end += pending.received[rank].size;
-  }
-  CINCH_TRY(make_room(pending, end));
+  CINCH_TRY(receive_parts(pending, own.size(), received));
   const MpiRoom sent = pending.room.first(own.size());
-  Status status = receive_parts(pending);
   visit_others(rank_, world_,
                [&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
-  return status ? copy_in(pending, sent, own) : status;
+  return copy_in(pending, sent, own);
 }
 
 // Sends parts of the input to each rank; they lie before the received ones.
 Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                                  std::span<const ByteRange> received) {
   const MpiBytes input = pending.exchange.input;
-  pending.received.resize(world_);
-  std::uint64_t end = 0;
-  visit_others(rank_, world_, [&](std::uint32_t other) { end += sent[other].size; });
-  for (std::uint32_t rank = 0; rank < world_; ++rank) {
-    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
-    end += pending.received[rank].size;
-  }
-  Status status = make_room(pending, end);
-  if (status) status = receive_parts(pending);
-  std::uint64_t begin = 0;
+  std::uint64_t begin = 0, sent_bytes = 0;
+  visit_others(rank_, world_, [&](std::uint32_t other) { sent_bytes += sent[other].size; });
+  Status status = receive_parts(pending, sent_bytes, received);
   visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
     const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});

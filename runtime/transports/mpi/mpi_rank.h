@@ -235,7 +235,8 @@ class MpiTransport : public Transport {
   Status begin_message(MpiPending& pending);
   Status begin_broadcast(MpiPending& pending);
   Status begin_all_reduce(MpiPending& pending, std::int32_t type);
-  Status receive_parts(MpiPending& pending);
+  Status receive_parts(MpiPending& pending, std::uint64_t sent_bytes,
+                       std::span<const ByteRange> received);
   Status begin_gather(MpiPending& pending, std::span<const std::uint8_t> own,
                       std::span<const ByteRange> received);
   Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,

@@ -189,7 +189,6 @@ class NcclTransport : public Transport {
   Status check_neighbours();
   Status begin_launch(NcclPending& pending);
   Result<bool> has_reached(GpuEvent event) const;
-  Status end_launch(NcclPending& pending);
   Status end_run(NcclPending& pending);
   /// For one lane; null: for any.
   bool is_under_way(const NcclLane* lane) const;

@@ -134,13 +134,6 @@ Status NcclTransport::begin_launch(NcclPending& pending) {
   return status;
 }
 
-Status NcclTransport::end_launch(NcclPending& pending) {
-  CINCH_TRY(launches_.after_launch(pending));
-  pending.stage = NcclPending::Stage::Runs;
-  if (!pending.gathers_next) pending.lane->queue.pop_front();
-  return Ok{};
-}
-
 Status NcclTransport::end_run(NcclPending& pending) {
   if (!pending.gathers_next) {
     Status status = Ok{};
@@ -173,7 +166,13 @@ Status NcclTransport::advance(NcclPending& pending) {
     }
     const auto is_idle = TRY(pending.lane->is_idle());
     if (!is_idle) return Ok{};
-    CINCH_TRY(before == Stage::Waits ? begin_launch(pending) : end_launch(pending));
+    if (before == Stage::Waits) {
+      CINCH_TRY(begin_launch(pending));
+      continue;
+    }
+    CINCH_TRY(launches_.after_launch(pending));
+    pending.stage = Stage::Runs;
+    if (!pending.gathers_next) pending.lane->queue.pop_front();
   }
   return Ok{};
 }
