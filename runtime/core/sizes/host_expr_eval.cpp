@@ -122,12 +122,6 @@ Value apply_arith(HostOp op, HostType type, const HostValue (&v)[3]) {
   CINCH_BUG("arithmetic on bool");
 }
 
-bool apply_logic(HostOp op, std::span<const HostValue> args) {
-  if (op == HostOp::Not) return !args[0].as_bool();
-  return op == HostOp::And ? args[0].as_bool() && args[1].as_bool()
-                           : args[0].as_bool() || args[1].as_bool();
-}
-
 std::string describe_param(std::uint64_t index) {
   return "parameter " + std::to_string(index);
 }
@@ -175,7 +169,9 @@ Value apply_host_op(HostOp op, HostType result, std::span<const HostValue> args)
     case HostRule::Compare:
       return HostValue::from_bool(compare_values(op, args[0], args[1]));
     case HostRule::Logic:
-      return HostValue::from_bool(apply_logic(op, args));
+      if (op == HostOp::Not) return HostValue::from_bool(!args[0].as_bool());
+      return HostValue::from_bool(op == HostOp::And ? args[0].as_bool() && args[1].as_bool()
+                                                    : args[0].as_bool() || args[1].as_bool());
     case HostRule::Cast:
       return cast_value(args[0], result);
     case HostRule::Select:

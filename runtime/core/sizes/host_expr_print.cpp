@@ -35,17 +35,10 @@ constexpr int kUnaryPrecedence = 12;
 constexpr int kCastPrecedence = 11;
 
 std::string print_const(const HostValue& value) {
-  switch (value.type) {
-    case HostType::Int:
-      return std::to_string(value.as_int());
-    case HostType::Bool:
-      return value.as_bool() ? "true" : "false";
-    case HostType::F32:
-      return fmt::format("{}", value.as_f32());
-    case HostType::F64:
-      return fmt::format("{}", value.as_f64());
-  }
-  return {};
+  if (value.type == HostType::Bool) return value.as_bool() ? "true" : "false";
+  if (value.type == HostType::Int) return std::to_string(value.as_int());
+  return value.type == HostType::F32 ? fmt::format("{}", value.as_f32())
+                                     : fmt::format("{}", value.as_f64());
 }
 
 class Printer {
@@ -170,14 +163,8 @@ std::optional<HostExprNode> read_node(const json& entry) {
 bool is_valid_payload(const HostExprNode& node) {
   if (node.op == HostOp::Param || node.op == HostOp::Count) return node.payload < UINT32_MAX;
   if (node.op != HostOp::Const) return true;
-  switch (node.type) {
-    case HostType::Bool:
-      return node.payload <= 1;
-    case HostType::F32:
-      return node.payload <= UINT32_MAX;
-    default:
-      return true;
-  }
+  if (node.type == HostType::Bool) return node.payload <= 1;
+  return node.type != HostType::F32 || node.payload <= UINT32_MAX;
 }
 
 }  // namespace

@@ -325,23 +325,21 @@ MpiTransport::~MpiTransport() {
 }
 
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
-  const auto& calls = mpi_library();
-  CINCH_TRY(calls);
+  const cinch_mpi_calls& calls = *TRY(mpi_library());
   cinch_mpi_world* mpi = nullptr;
   std::int32_t rank = 0, world = 0;
-  const std::int32_t code = (*calls)->open(to_whole_ms(options.timeout), &mpi, &rank, &world);
-  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
-  auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
+  const std::int32_t code = calls.open(to_whole_ms(options.timeout), &mpi, &rank, &world);
+  if (code != 0) return tl::unexpected<Error>(late_error(calls, code, options.timeout));
+  auto transport = std::make_unique<MpiTransport>(calls, mpi, static_cast<std::uint32_t>(rank),
                                                   static_cast<std::uint32_t>(world), options);
   CINCH_TRY(transport->listen());
   return transport;
 }
 
 Status leave_mpi(std::chrono::milliseconds timeout) {
-  const auto& calls = mpi_library();
-  CINCH_TRY(calls);
-  const std::int32_t code = (*calls)->leave(to_whole_ms(timeout));
-  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
+  const cinch_mpi_calls& calls = *TRY(mpi_library());
+  const std::int32_t code = calls.leave(to_whole_ms(timeout));
+  if (code != 0) return tl::unexpected<Error>(late_error(calls, code, timeout));
   return Ok{};
 }
 
