@@ -88,6 +88,7 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr double kExactF64 = 9007199254740992.0;  // 2^53: up to it f64 holds every integer
+constexpr double kExactF32 = 16777216.0;          // 2^24: likewise f32
 
 bool lies_within(const NumberRange& x, const NumberRange& bounds) {
   return x.low >= bounds.low && x.high <= bounds.high;
@@ -131,17 +132,12 @@ class Ranges {
         return of_table(program_.tables[op.attrs.index]);
       case OpKind::random:
         return {0, 1};
-      case OpKind::map: {
-        NumberRange operands[3];
-        for (std::size_t i = 0; i < op.operands.size(); ++i) operands[i] = of(op.operands[i]);
-        return range_of_scalar(op.attrs.scalar_op, dtype, operands);
-      }
+      case OpKind::map:
+        return mapped(op, dtype);
       case OpKind::convert:
-        return range_of_convert(of(op.operands[0]), dtype);
-      case OpKind::stochastic_round: {
-        const NumberRange x = of(op.operands[0]);
-        return {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
-      }
+        return converted(of(op.operands[0]), type(op.operands[0]).dtype, dtype);
+      case OpKind::stochastic_round:
+        return to_whole(of(op.operands[0]));
       case OpKind::unpack:
         return {0, std::ldexp(1.0, static_cast<int>(op.attrs.bits)) - 1};
       case OpKind::chunk:
@@ -175,6 +171,79 @@ class Ranges {
       found = joined(found, of_word(table.type.dtype, bits));
     }
     return found;
+  }
+
+  NumberRange mapped(const Op& op, DType dtype) {
+    const auto operand = [&](std::size_t i) { return of(op.operands[i]); };
+    switch (op.attrs.scalar_op) {
+      case ScalarOp::neg:
+        return negated(operand(0));
+      case ScalarOp::abs:
+        return larger(operand(0), negated(operand(0)));
+      case ScalarOp::sign:
+        return {-1, 1, operand(0).may_be_nan};
+      case ScalarOp::floor:
+      case ScalarOp::ceil:
+      case ScalarOp::round:
+      case ScalarOp::trunc:
+        return to_whole(operand(0));
+      case ScalarOp::min:
+        return smaller(operand(0), operand(1));
+      case ScalarOp::max:
+        return larger(operand(0), operand(1));
+      case ScalarOp::clamp:
+        return smaller(larger(operand(0), operand(1)), operand(2));
+      case ScalarOp::select:
+        return joined(operand(1), operand(2));
+      case ScalarOp::bit_and:
+        return masked(operand(0), operand(1), dtype);
+      case ScalarOp::add:
+      case ScalarOp::sub:
+      case ScalarOp::mul:
+        return computed(op.attrs.scalar_op, operand(0), operand(1), dtype);
+      default:
+        return all_numbers(dtype);
+    }
+  }
+
+  static NumberRange to_whole(const NumberRange& x) {
+    return {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
+  }
+
+  static NumberRange masked(const NumberRange& a, const NumberRange& b, DType dtype) {
+    if (a.low < 0 || b.low < 0) return all_numbers(dtype);
+    return {0, std::min(a.high, b.high)};
+  }
+
+  static NumberRange computed(ScalarOp how, const NumberRange& a, const NumberRange& b,
+                              DType dtype) {
+    if (how == ScalarOp::sub) return computed(ScalarOp::add, a, negated(b), dtype);
+    const auto join = [how](double x, double y) { return how == ScalarOp::add ? x + y : x * y; };
+    const double ends[] = {join(a.low, b.low), join(a.low, b.high), join(a.high, b.low),
+                           join(a.high, b.high)};
+    const double most = dtype == kF32 ? kExactF32 : kExactF64;
+    for (const double end : ends) {
+      const bool is_exact = std::abs(end) <= most && end == std::trunc(end);
+      if (!is_exact || (is_float(dtype) && dtype.bits < 32)) return all_numbers(dtype);
+    }
+    return {*std::ranges::min_element(ends), *std::ranges::max_element(ends),
+            a.may_be_nan || b.may_be_nan};
+  }
+
+  // Integers saturate (floats after truncation); a NaN becomes 0.
+  static NumberRange converted(const NumberRange& x, DType from, DType to) {
+    if (is_bool(to)) return all_numbers(to);
+    if (is_float(to)) {
+      const double most = to == kF64 ? kExactF64 : to == kF32 ? kExactF32 : 0;
+      const bool is_exact = !is_float(from) && lies_within(x, {-most, most});
+      return is_exact || (to == kF64 && is_float(from)) ? x : all_numbers(to);
+    }
+    const NumberRange type = all_numbers(to);
+    const auto saturated = [&](double end) {
+      return std::clamp(std::trunc(end), type.low, type.high);
+    };
+    const NumberRange found{saturated(x.low), saturated(x.high)};
+    return x.may_be_nan ? joined(found, {0, 0}) : found;
   }
 
   const ir::Program& program_;
