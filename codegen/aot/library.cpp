@@ -31,16 +31,12 @@ struct Part {
 };
 
 CpuCompileOptions without_sanitizer() {
-  CpuCompileOptions options;
-  options.sanitize_address = false;
-  options.optimization_level = 3;
+  CpuCompileOptions options{.sanitize_address = false, .optimization_level = 3};
   return options;
 }
 
 rt::Result<Bytes> compile_text(const std::string& text, const std::string& arch) {
-  KernelSource source;
-  source.target = {TargetKind::Cpu, arch};
-  source.text = text;
+  KernelSource source{.target = {TargetKind::Cpu, arch}, .text = text};
   return compile_cpu_to_object(source, without_sanitizer());
 }
 
@@ -96,9 +92,7 @@ class LibraryMaker {
     const LibraryTarget& to = target(part);
     const LibraryProgram& from = program(part);
     if (is_gpu(part)) {
-      ImageOptions options;
-      options.is_ptx = to.is_ptx;
-      options.block_warps = to.block_warps;
+      ImageOptions options{.block_warps = to.block_warps, .is_ptx = to.is_ptx};
       if (nvrtc_.count() > 0) {
         options.compile_cuda = [this](const KernelSource& source, bool is_ptx) {
           return nvrtc_.compile(source, is_ptx);

@@ -117,6 +117,12 @@ std::string float_literal(double value, bool is_f64) {
   return fmt::format("{:a}{}", value, is_f64 ? "" : "f");
 }
 
+void note_calls(const std::vector<kir::Instr>& instrs, std::set<std::uint32_t>& called) {
+  for (const kir::Instr& instr : instrs) {
+    if (instr.kind == kir::InstrKind::call_extern) called.insert(instr.index);
+  }
+}
+
 }  // namespace
 
 const char* c_type(ComputeType type) {
@@ -204,9 +210,7 @@ std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::s
 }
 
 std::string as_integer(const kir::Instr& round, const std::string& rounded) {
-  kir::Instr convert{.kind = kir::InstrKind::convert};
-  convert.from_dtype = kF32;
-  convert.dtype = round.dtype;
+  kir::Instr convert{.kind = kir::InstrKind::convert, .dtype = round.dtype, .from_dtype = kF32};
   const kir::ComputeType types[] = {kir::ComputeType::F32};
   const std::string operands[] = {rounded};
   return element_wise(convert, types, operands);
@@ -245,16 +249,6 @@ void SourceWriter::line(const std::string& text) {
   text_ += '\n';
   if (text.ends_with("{")) ++depth_;
 }
-
-namespace {
-
-void note_calls(const std::vector<kir::Instr>& instrs, std::set<std::uint32_t>& called) {
-  for (const kir::Instr& instr : instrs) {
-    if (instr.kind == kir::InstrKind::call_extern) called.insert(instr.index);
-  }
-}
-
-}  // namespace
 
 std::set<std::uint32_t> called_externs(std::span<const kir::Kernel* const> kernels) {
   std::set<std::uint32_t> called;

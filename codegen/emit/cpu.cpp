@@ -76,9 +76,8 @@ std::vector<std::vector<std::size_t>> split(const std::vector<CpuUnit>& units,
 
 KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
                   const std::vector<CpuUnit>& units, const std::vector<std::size_t>& part) {
-  KernelSource source;
-  source.target = {TargetKind::Cpu, options.arch};
-  source.links_helpers = options.links_helpers;
+  KernelSource source{.target = {TargetKind::Cpu, options.arch},
+                      .links_helpers = options.links_helpers};
   std::vector<const kir::Kernel*> kernels;
   for (std::size_t unit : part) {
     for (std::size_t i : units[unit].kernels) kernels.push_back(&program.kernels[i]);

@@ -3,10 +3,6 @@
 // prelude finds it. So one text serves AArch64 and every level of x86-64, with the same bits on
 // each. The program must be verified.
 #pragma once
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "codegen/emit/kernel_source.h"
 #include "codegen/kir/kir.h"

@@ -62,9 +62,8 @@ rt::CudaLaunch cuda_steps_launch(const kir::KernelProgram& program, const CudaOp
 
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options) {
   const kir::KernelProgram program = with_call_sizes(given);
-  KernelSource source;
-  source.target = {TargetKind::Cuda, options.arch};
-  source.text = comment_lines(kir::print(program));
+  KernelSource source{.target = {TargetKind::Cuda, options.arch},
+                      .text = comment_lines(kir::print(program))};
   source.text += lang::source_text();
   source.text += prelude_text("scalar_ops.h");
   source.text += shared_with_host(program);

@@ -5,8 +5,6 @@
 // depending on its length. A launch may have any number of blocks: kernels take groups in turn
 // (ordered kernels by tickets) until none is left.
 #pragma once
-#include <cstdint>
-#include <string>
 
 #include "codegen/emit/kernel_source.h"
 #include "codegen/kir/kir.h"

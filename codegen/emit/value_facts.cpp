@@ -1,7 +1,6 @@
 #include "codegen/emit/value_facts.h"
 
 #include <algorithm>
-#include <set>
 
 namespace cinch::codegen {
 

@@ -1,12 +1,9 @@
 // Facts about a kernel's values, for the emitters of both targets. Inside of the emitters.
 #pragma once
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "codegen/emit/c_family.h"
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 #include "codegen/kir/value_ranges.h"
 
 namespace cinch::codegen {

@@ -1,6 +1,5 @@
 // Functions of the table are C functions, so their device is the process's.
 #include <cstring>
-#include <utility>
 
 #include "codegen/emulator/driver.h"
 #include "runtime/image/gpu_abi.h"
@@ -387,55 +386,9 @@ GpuCode event_elapsed_time(float* milliseconds, GpuEvent start, GpuEvent end) {
 
 rt::GpuDriver make_table() {
   rt::GpuDriver table{};
-  table.init = init;
-  table.driver_version = driver_version;
-  table.device_count = device_count;
-  table.device_get = device_get;
-  table.device_name = device_name;
-  table.device_attribute = device_attribute;
-  table.context_retain = context_retain;
-  table.context_release = context_release;
-  table.context_push = context_push;
-  table.context_pop = context_pop;
-  table.host_register = host_register;
-  table.host_unregister = host_unregister;
-  table.memory_info = memory_info;
-  table.memory_alloc = memory_alloc;
-  table.memory_free = memory_free;
-  table.memory_alloc_async = memory_alloc_async;
-  table.memory_free_async = memory_free_async;
-  table.context_synchronize = context_synchronize;
-  table.pointer_attribute = pointer_attribute;
-  table.copy_to_device = copy_to_device;
-  table.copy_to_host = copy_to_host;
-  table.copy_on_device = copy_on_device;
-  table.fill = fill;
-  table.stream_create = stream_create;
-  table.stream_destroy = stream_destroy;
-  table.stream_synchronize = stream_synchronize;
-  table.stream_is_capturing = stream_is_capturing;
-  table.capture_begin = capture_begin;
-  table.capture_end = capture_end;
-  table.exchange_capture_mode = exchange_capture_mode;
-  table.graph_instantiate = graph_instantiate;
-  table.graph_launch = graph_launch;
-  table.graph_exec_destroy = graph_exec_destroy;
-  table.graph_destroy = graph_destroy;
-  table.module_load = module_load;
-  table.module_unload = module_unload;
-  table.module_function = module_function;
-  table.launch = launch;
-  table.function_attribute = function_attribute;
-  table.occupancy = occupancy;
-  table.error_name = error_name;
-  table.error_text = error_text;
-  table.event_create = event_create;
-  table.event_destroy = event_destroy;
-  table.event_record = event_record;
-  table.event_synchronize = event_synchronize;
-  table.event_query = event_query;
-  table.stream_wait_event = stream_wait_event;
-  table.event_elapsed_time = event_elapsed_time;
+#define CINCH_GPU_CALL(member, symbol, parameters) table.member = member;
+#include "runtime/gpu/driver.def"
+#undef CINCH_GPU_CALL
   table.allocates_apart = true;
   table.arch = "emulated";
   return table;

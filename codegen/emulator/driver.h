@@ -12,9 +12,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "codegen/emulator/gpu.h"
 #include "runtime/gpu/driver.h"

@@ -4,14 +4,9 @@
 // process.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "codegen/emulator/module.h"
-#include "runtime/core/error.h"
 
 namespace cinch::emulator {
 

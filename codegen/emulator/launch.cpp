@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <new>
-#include <utility>
 
 #include "codegen/emulator/launch.h"
 #include "runtime/core/sanitizer.h"
@@ -350,9 +349,7 @@ void StackPool::abandon() {
 }
 
 Fiber StackPool::make(std::size_t index, void (*body)()) {
-  Fiber fiber;
-  fiber.stack_begin = begin_of(index);
-  fiber.stack_bytes = kStackBytes;
+  Fiber fiber{.stack_begin = begin_of(index), .stack_bytes = kStackBytes};
   const std::size_t usable = kStackBytes - index % kColours * kColourBytes;
   fiber.context = context::make_fcontext(begin_of(index) + usable, usable, enter);
   fiber.body = body;

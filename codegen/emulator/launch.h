@@ -1,11 +1,7 @@
 // Launch: one run of a kernel's grid. It holds the schedule and the implementation of the hooks
 // through which a module's code acts on the launch that runs.
 #pragma once
-#include <cstdint>
-#include <vector>
 
-#include "codegen/emulator/arena.h"
-#include "codegen/emulator/blocks.h"
 #include "codegen/emulator/races/order.h"
 
 namespace cinch::emulator {

@@ -58,6 +58,26 @@ rt::Result<std::vector<std::uint8_t>> library_part(const Call& call) {
   return bytes_of(reply);
 }
 
+struct Wrapped {
+  std::string text;
+  std::size_t begin = 0;  // where the emitted text begins
+};
+
+Wrapped wrap(const KernelSource& source) {
+  Wrapped wrapped;
+  std::string& text = wrapped.text;
+  for (const char* part : {"types", "hooks", "threads", "memory", "arithmetic"}) {
+    text += prelude_text(std::string("emulated/") + part + ".h");
+  }
+  text += "#line 1 \"kernels.cu\"\n";
+  wrapped.begin = text.size();
+  text += source.text;
+  text += "\n#line 1 \"entries.h\"\n";
+  text += prelude_text("emulated/entries.h");
+  for (const std::string& symbol : source.symbols) text += "CINCH_EMULATED_ENTRY(" + symbol + ")\n";
+  return wrapped;
+}
+
 }  // namespace
 
 rt::Result<std::vector<std::uint8_t>> make_data_object(const std::string& arch,
@@ -140,30 +160,6 @@ rt::Result<ClangInfo> find_clang() {
 }
 
 // Prelude, text and entries as one source for cinch_clang.
-
-namespace {
-
-struct Wrapped {
-  std::string text;
-  std::size_t begin = 0;  // where the emitted text begins
-};
-
-Wrapped wrap(const KernelSource& source) {
-  Wrapped wrapped;
-  std::string& text = wrapped.text;
-  for (const char* part : {"types", "hooks", "threads", "memory", "arithmetic"}) {
-    text += prelude_text(std::string("emulated/") + part + ".h");
-  }
-  text += "#line 1 \"kernels.cu\"\n";
-  wrapped.begin = text.size();
-  text += source.text;
-  text += "\n#line 1 \"entries.h\"\n";
-  text += prelude_text("emulated/entries.h");
-  for (const std::string& symbol : source.symbols) text += "CINCH_EMULATED_ENTRY(" + symbol + ")\n";
-  return wrapped;
-}
-
-}  // namespace
 
 rt::Result<std::vector<std::uint8_t>> compile_emulated(const KernelSource& source,
                                                        const EmulatedCompileOptions& options) {

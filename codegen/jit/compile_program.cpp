@@ -22,13 +22,12 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
     return rt::fail(rt::ErrorKind::Unavailable,
                     "no images are made for " + arch + ": cinch build compiles libraries for it");
   }
-  CpuCompileOptions compile_options;
-  compile_options.times = options.times;
-  compile_options.effort = options.effort;
-  CpuOptions emit_options{arch, options.count_accesses};
-  emit_options.links_helpers = can_link_helpers(compile_options);
-  emit_options.max_parts = kMaxParts;
-  emit_options.effort = compile_options.effort;
+  CpuCompileOptions compile_options{.effort = options.effort, .times = options.times};
+  CpuOptions emit_options{.arch = arch,
+                          .count_accesses = options.count_accesses,
+                          .links_helpers = can_link_helpers(compile_options),
+                          .max_parts = kMaxParts,
+                          .effort = compile_options.effort};
   auto binary = TRY(compile_cpu(emit_cpu_parts(program, emit_options), compile_options));
   rt::ProgramImage image = image_without_code(program, "cpu:" + arch);
   image.binary = std::move(binary);
@@ -80,12 +79,11 @@ bool is_quick_worth_it(const kir::KernelProgram& program, const Target& target) 
 }
 
 rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target) {
-  rt::ProgramImage image;
-  image.info = program.info;
-  image.target = std::move(target);
-  image.fingerprint = rt::fingerprint(program.info);
-  image.buffers = program.buffers;
-  image.size_exprs = program.size_exprs;
+  rt::ProgramImage image{.info = program.info,
+                         .target = std::move(target),
+                         .fingerprint = rt::fingerprint(program.info),
+                         .buffers = program.buffers,
+                         .size_exprs = program.size_exprs};
   image.kernels.reserve(program.kernels.size());
   for (const kir::Kernel& kernel : program.kernels) image.kernels.push_back(kernel.info);
   image.messages = program.messages;

@@ -1,13 +1,10 @@
 // Makes a program image of kernels: emits, compiles and assembles.
 #pragma once
-#include <cstdint>
 #include <functional>
 
 #include "codegen/emit/cuda.h"
-#include "codegen/emit/kernel_source.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/kir/kir.h"
-#include "runtime/core/error.h"
 #include "runtime/image/image.h"
 
 namespace cinch::codegen {

@@ -38,11 +38,10 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
 }
 
 rt::ExternReply made_of(const CinchExternReply& reply) {
-  rt::ExternReply made;
-  made.outcome = static_cast<rt::ExternOutcome>(reply.outcome);
-  made.message = reply.message;
-  made.source = reply.source;
-  made.work = reply.work;
+  rt::ExternReply made{.outcome = static_cast<rt::ExternOutcome>(reply.outcome),
+                       .message = reply.message,
+                       .source = reply.source,
+                       .work = reply.work};
   for (std::size_t i = 0; i < reply.num_notes; ++i) {
     const CinchExternNote& note = reply.notes[i];
     made.notes.push_back({note.text, note.path, note.begin, note.end});
@@ -93,9 +92,7 @@ rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request)
   const std::string result = dtype_name(request.result);
   const std::vector<const char*> params = pointers(types);
   const std::vector<const char*> folders = pointers(search_.include_folders);
-  CinchExternRequest asked{};
-  asked.header = header.c_str();
-  asked.name = request.name.c_str();
+  CinchExternRequest asked{.header = header.c_str(), .name = request.name.c_str()};
   asked.params = params.data();
   asked.num_params = params.size();
   asked.result = result.c_str();

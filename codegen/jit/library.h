@@ -1,17 +1,11 @@
 // Finds and opens cinch_clang, once per process, and converts its replies to our values.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "codegen/emit/kernel_source.h"
 #include "codegen/jit/clang_backend.h"
 #include "codegen/jit/clang_jit.h"
-#include "runtime/core/error.h"
 #include "runtime/core/extern_function.h"
 #include "runtime/core/program_info.h"
 

@@ -2,7 +2,6 @@
 #include <bit>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/kir.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {
@@ -118,24 +117,25 @@ ValueId ValueBuilder::param(std::uint32_t index) {
 }
 
 namespace {
-ComputeType host_compute_type(HostType type) {
-  switch (type) {
-    case HostType::Int:
-      return ComputeType::I64;
-    case HostType::F32:
-      return ComputeType::F32;
-    case HostType::F64:
-      return ComputeType::F64;
-    case HostType::Bool:
-      break;
-  }
-  return ComputeType::Bool;
+// By HostType.
+constexpr ComputeType kHostTypes[] = {ComputeType::I64, ComputeType::F32, ComputeType::F64,
+                                      ComputeType::Bool};
+
+// Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
+std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
+  while (!operands.empty() && !operands.back()) operands.pop_back();
+  return operands;
 }
+
+void declare(std::vector<Touch>& touches, Touch touch) {
+  if (std::ranges::find(touches, touch) == touches.end()) touches.push_back(touch);
+}
+
 }  // namespace
 
 ValueId ValueBuilder::host_size(HostExprId expr) {
   const HostExprPool& pool = program_.info.exprs;
-  const ComputeType type = host_compute_type(pool.type(expr));
+  const ComputeType type = kHostTypes[static_cast<std::size_t>(pool.type(expr))];
   if (pool.is_const(expr)) return constant(type, pool.const_value(expr).bits);
   const std::uint32_t index = intern_size(program_, expr);
   ValueId& known = sizes_[index];
@@ -172,9 +172,11 @@ ValueId ValueBuilder::group_base() {
   const ValueId group = group_index();
   const ValueId len = host_size(kernel_.group_len);
   group_base_ = new_value(ComputeType::I64);
-  Instr instr{.kind = InstrKind::scalar, .operands = {group, len}, .results = {group_base_}};
-  instr.scalar_op = ScalarOp::mul;
-  instr.dtype = kI64;
+  Instr instr{.kind = InstrKind::scalar,
+              .operands = {group, len},
+              .results = {group_base_},
+              .scalar_op = ScalarOp::mul,
+              .dtype = kI64};
   auto& head = kernel_.sections[1].instrs;
   const auto at = std::find_if(head.begin(), head.end(),
                                [&](const Instr& i) { return i.kind == InstrKind::group; });
@@ -209,18 +211,17 @@ ValueId ValueBuilder::scalar(ScalarOp op, std::vector<ValueId> operands,
   const ComputeType result = info.result == ScalarResult::Bool  ? ComputeType::Bool
                              : info.result == ScalarResult::U32 ? ComputeType::U32
                                                                 : same;
-  Instr instr{.kind = InstrKind::scalar, .operands = std::move(operands)};
-  instr.scalar_op = op;
-  instr.dtype = dtype ? *dtype : dtype_of(same);
-  return emit(std::move(instr), result);
+  return emit({.kind = InstrKind::scalar,
+               .operands = std::move(operands),
+               .scalar_op = op,
+               .dtype = dtype ? *dtype : dtype_of(same)},
+              result);
 }
 
 ValueId ValueBuilder::convert(ValueId value, DType from, DType to) {
   if (from == to) return value;
-  Instr instr{.kind = InstrKind::convert, .operands = {value}};
-  instr.from_dtype = from;
-  instr.dtype = to;
-  return emit(std::move(instr), compute_type(to));
+  return emit({.kind = InstrKind::convert, .operands = {value}, .dtype = to, .from_dtype = from},
+              compute_type(to));
 }
 
 ValueId ValueBuilder::convert(ValueId value, ComputeType to) {
@@ -229,34 +230,19 @@ ValueId ValueBuilder::convert(ValueId value, ComputeType to) {
 
 ValueId ValueBuilder::bitcast(ValueId value, DType from, DType to) {
   if (from == to) return value;
-  Instr instr{.kind = InstrKind::bitcast, .operands = {value}};
-  instr.from_dtype = from;
-  instr.dtype = to;
-  return emit(std::move(instr), compute_type(to));
+  return emit({.kind = InstrKind::bitcast, .operands = {value}, .dtype = to, .from_dtype = from},
+              compute_type(to));
 }
 
 ValueId ValueBuilder::call_extern(std::uint32_t index, std::vector<ValueId> operands) {
-  Instr instr{.kind = InstrKind::call_extern, .operands = std::move(operands)};
-  instr.index = index;
-  return emit(std::move(instr), compute_type(program_.info.externs[index].result));
+  return emit({.kind = InstrKind::call_extern, .operands = std::move(operands), .index = index},
+              compute_type(program_.info.externs[index].result));
 }
 
 ValueId ValueBuilder::named(ValueId value, std::string name) {
   kernel_.values[value.index()].name = std::move(name);
   return value;
 }
-
-namespace {
-// Drops absent operands at the end. An absent operand in the middle stays as an invalid id.
-std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
-  while (!operands.empty() && !operands.back()) operands.pop_back();
-  return operands;
-}
-
-void declare(std::vector<Touch>& touches, Touch touch) {
-  if (std::ranges::find(touches, touch) == touches.end()) touches.push_back(touch);
-}
-}  // namespace
 
 std::uint32_t KernelBuilder::finish() {
   const HostExprPool& pool = program_.info.exprs;
@@ -276,47 +262,43 @@ void KernelBuilder::writes(BufferIndex buffer, Version version) {
 }
 
 ValueId KernelBuilder::load_linear(BufferIndex buffer, ValueId base, ValueId limit) {
-  Instr instr{.kind = InstrKind::load_linear, .operands = trimmed({base, limit})};
-  instr.buffers = {buffer};
-  return emit(std::move(instr), compute_type(program_.buffers.at(buffer).dtype));
+  return emit(
+      {.kind = InstrKind::load_linear, .operands = trimmed({base, limit}), .buffers = {buffer}},
+      compute_type(program_.buffers.at(buffer).dtype));
 }
 
 ValueId KernelBuilder::load_at(BufferIndex buffer, ValueId index, ValueId pred) {
-  Instr instr{.kind = InstrKind::load_at, .operands = trimmed({index, pred})};
-  instr.buffers = {buffer};
-  return emit(std::move(instr), compute_type(program_.buffers.at(buffer).dtype));
+  return emit({.kind = InstrKind::load_at, .operands = trimmed({index, pred}), .buffers = {buffer}},
+              compute_type(program_.buffers.at(buffer).dtype));
 }
 
 void KernelBuilder::store_linear(BufferIndex buffer, ValueId value, ValueId base, ValueId limit) {
-  Instr instr{.kind = InstrKind::store_linear, .operands = trimmed({value, base, limit})};
-  instr.buffers = {buffer};
-  emit(std::move(instr));
+  emit({.kind = InstrKind::store_linear,
+        .operands = trimmed({value, base, limit}),
+        .buffers = {buffer}});
 }
 
 void KernelBuilder::store_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
-  Instr instr{.kind = InstrKind::store_at, .operands = trimmed({index, value, pred})};
-  instr.buffers = {buffer};
-  emit(std::move(instr));
+  emit({.kind = InstrKind::store_at,
+        .operands = trimmed({index, value, pred}),
+        .buffers = {buffer}});
 }
 
 void KernelBuilder::add_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
-  Instr instr{.kind = InstrKind::add_at, .operands = trimmed({index, value, pred})};
-  instr.buffers = {buffer};
   kernel_.info.is_sequential |= !adds_in_any_order(program_.buffers[buffer]);
-  emit(std::move(instr));
+  emit({.kind = InstrKind::add_at, .operands = trimmed({index, value, pred}), .buffers = {buffer}});
 }
 
 void KernelBuilder::max_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
-  Instr instr{.kind = InstrKind::max_at, .operands = trimmed({index, value, pred})};
-  instr.buffers = {buffer};
-  emit(std::move(instr));
+  emit({.kind = InstrKind::max_at, .operands = trimmed({index, value, pred}), .buffers = {buffer}});
 }
 
 void KernelBuilder::hist_add(BufferIndex buffer, ValueId bin, std::uint64_t num_bins,
                              ValueId pred) {
-  Instr instr{.kind = InstrKind::hist_add, .operands = trimmed({bin, pred}), .bits = num_bins};
-  instr.buffers = {buffer};
-  emit(std::move(instr));
+  emit({.kind = InstrKind::hist_add,
+        .operands = trimmed({bin, pred}),
+        .bits = num_bins,
+        .buffers = {buffer}});
 }
 
 std::uint32_t KernelBuilder::combiner(ScalarOp op) {
@@ -356,8 +338,7 @@ std::vector<ValueId> KernelBuilder::reduce(const std::vector<ValueId>& values,
 }
 
 KernelBuilder::RunningSum KernelBuilder::running_sum(ValueId value, bool exclusive) {
-  Instr instr{.kind = InstrKind::running_sum, .operands = {value}};
-  instr.exclusive = exclusive;
+  Instr instr{.kind = InstrKind::running_sum, .operands = {value}, .exclusive = exclusive};
   const ComputeType of = type(value) == ComputeType::Bool ? ComputeType::U32 : type(value);
   const RunningSum sum{new_value(of), new_value(of)};
   instr.results = {sum.value, sum.total};
@@ -366,10 +347,8 @@ KernelBuilder::RunningSum KernelBuilder::running_sum(ValueId value, bool exclusi
 }
 
 ValueId KernelBuilder::look_back(ValueId total, BufferIndex state) {
-  Instr instr{.kind = InstrKind::look_back, .operands = {total}};
-  instr.buffers = {state};
   kernel_.info.is_ordered = true;
-  return emit(std::move(instr), type(total));
+  return emit({.kind = InstrKind::look_back, .operands = {total}, .buffers = {state}}, type(total));
 }
 
 std::vector<ValueId> KernelBuilder::finish_reduce(ValueId count, std::vector<BufferIndex> partials,
@@ -391,10 +370,10 @@ std::vector<ValueId> KernelBuilder::finish_reduce(ValueId count, std::vector<Buf
 
 void KernelBuilder::finish_scan(ValueId rows, ValueId len, std::vector<BufferIndex> buffers,
                                 std::uint32_t combiner) {
-  Instr instr{.kind = InstrKind::finish_scan, .operands = {rows, len}};
-  instr.buffers = std::move(buffers);
-  instr.combiner = combiner;
-  emit(std::move(instr));
+  emit({.kind = InstrKind::finish_scan,
+        .operands = {rows, len},
+        .combiner = combiner,
+        .buffers = std::move(buffers)});
 }
 
 std::uint32_t KernelBuilder::add_local(ComputeType type) {
@@ -437,18 +416,17 @@ ValueId KernelBuilder::local_previous(std::uint32_t local, ValueId before_first)
 
 void KernelBuilder::argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending,
                                 std::uint32_t front) {
-  Instr instr{.kind = InstrKind::argsort_row, .operands = {begin, len}, .index = front};
-  instr.buffers = {buffers.keys, buffers.order, buffers.scratch};
-  instr.descending = descending;
-  emit(std::move(instr));
+  emit({.kind = InstrKind::argsort_row,
+        .operands = {begin, len},
+        .index = front,
+        .buffers = {buffers.keys, buffers.order, buffers.scratch},
+        .descending = descending});
 }
 
 ValueId KernelBuilder::draw_instr(InstrKind kind, DrawSite draw, std::vector<ValueId> operands,
                                   ValueId iteration, ComputeType result) {
   if (iteration) operands.push_back(iteration);
-  Instr instr{.kind = kind, .operands = std::move(operands)};
-  instr.draw = draw;
-  return emit(std::move(instr), result);
+  return emit({.kind = kind, .operands = std::move(operands), .draw = draw}, result);
 }
 
 ValueId KernelBuilder::random(DrawSite draw, ValueId index, ValueId iteration) {

@@ -12,12 +12,9 @@
 //   std::uint32_t index = b.finish();
 #pragma once
 
-#include <functional>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "codegen/kir/compute_type.h"
 

@@ -125,12 +125,11 @@ BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer) {
 
 BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
                           HostExprId num_elems) {
-  rt::BufferInfo buffer;
-  buffer.name = std::move(name);
-  buffer.dtype = dtype;
-  buffer.storage_bits = whole_element_bits(dtype);
-  buffer.num_elems = num_elems;
-  buffer.role = rt::BufferRole::Workspace;
+  rt::BufferInfo buffer{.name = std::move(name),
+                        .dtype = dtype,
+                        .storage_bits = whole_element_bits(dtype),
+                        .num_elems = num_elems,
+                        .role = rt::BufferRole::Workspace};
   return add_buffer(program, std::move(buffer));
 }
 

@@ -1,9 +1,6 @@
 // Compute types of values, and the tables that the kernels of a program share.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "codegen/kir/kir.h"

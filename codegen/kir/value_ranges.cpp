@@ -1,5 +1,3 @@
-// Every operation that rounds is monotone in each operand. So the ends of a result are among the
-// results of the operands' ends, rounded in the same way.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,29 +31,8 @@ double number_of(std::uint64_t bits, ComputeType type) {
   }
 }
 
-// The operation's result for numbers of the type, rounded as the type rounds.
-double rounded(ScalarOp op, double a, double b, ComputeType type) {
-  const auto apply = [op](auto x, auto y) {
-    return op == ScalarOp::add ? x + y : op == ScalarOp::sub ? x - y : x * y;
-  };
-  if (type == ComputeType::F32) return apply(static_cast<float>(a), static_cast<float>(b));
-  return apply(a, b);
-}
-
-bool is_finite(const NumberRange& x) {
-  return !x.may_be_nan && std::isfinite(x.low) && std::isfinite(x.high);
-}
-
 bool is_exact(const NumberRange& x) {
   return std::max(std::abs(x.low), std::abs(x.high)) < kExact;
-}
-
-// An integer result after it is wrapped to its width: unchanged if it fits, else any value of the
-// type.
-NumberRange held(const NumberRange& range, DType dtype) {
-  const NumberRange all = all_numbers(dtype);
-  const bool fits = range.low >= all.low && range.high <= all.high && is_exact(range);
-  return fits ? range : all;
 }
 
 }  // namespace
@@ -84,10 +61,15 @@ NumberRange ValueRanges::find(ValueId value) {
     }
     case InstrKind::param:
       return of_param(instr->index, type);
-    case InstrKind::scalar:
-      return of_scalar(*instr, type);
+    case InstrKind::scalar: {
+      if (scalar_op_info(instr->scalar_op).result != ScalarResult::Same) return all_of(type);
+      NumberRange operands[3];
+      for (std::size_t i = 0; i < instr->operands.size(); ++i) operands[i] = of(instr->operands[i]);
+      const bool is_narrow = is_integer(type) && is_int(instr->dtype);
+      return range_of_scalar(instr->scalar_op, is_narrow ? instr->dtype : dtype_of(type), operands);
+    }
     case InstrKind::convert:
-      return of_convert(*instr);
+      return range_of_convert(of(instr->operands[0]), instr->dtype);
     case InstrKind::load_linear:
     case InstrKind::load_at: {
       // A load that reads nothing returns 0, which every type has.
@@ -101,115 +83,11 @@ NumberRange ValueRanges::find(ValueId value) {
     case InstrKind::stochastic_round: {
       const NumberRange x = of(instr->operands[0]);
       const NumberRange rounded = {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
-      return rounds_to_int(*instr) ? saturated(rounded, instr->dtype) : rounded;
+      return rounds_to_int(*instr) ? range_of_convert(rounded, instr->dtype) : rounded;
     }
     default:
       return all_of(type);
   }
-}
-
-NumberRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
-  if (scalar_op_info(instr.scalar_op).result != ScalarResult::Same) return all_of(type);
-  const auto x = [&](std::size_t i) { return of(instr.operands[i]); };
-  switch (instr.scalar_op) {
-    case ScalarOp::abs: {
-      const NumberRange a = x(0);
-      const double most = std::max(std::abs(a.low), std::abs(a.high));
-      const double least =
-          a.low <= 0 && a.high >= 0 ? 0 : std::min(std::abs(a.low), std::abs(a.high));
-      const NumberRange range = {least, most, a.may_be_nan};
-      return is_integer(type) ? held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type))
-                              : range;
-    }
-    case ScalarOp::neg: {
-      const NumberRange a = x(0);
-      return is_integer(type) ? all_of(type) : negated(a);
-    }
-    case ScalarOp::floor: {
-      const NumberRange a = x(0);
-      return is_integer(type) ? a
-                              : NumberRange{std::floor(a.low), std::floor(a.high), a.may_be_nan};
-    }
-    case ScalarOp::min:
-      return smaller(x(0), x(1));
-    case ScalarOp::max:
-      return larger(x(0), x(1));
-    case ScalarOp::clamp:
-      return smaller(larger(x(0), x(1)), x(2));
-    case ScalarOp::select:
-      return joined(x(1), x(2));
-    case ScalarOp::add:
-    case ScalarOp::sub:
-    case ScalarOp::mul:
-      return of_arithmetic(instr, type);
-    case ScalarOp::bit_and:
-    case ScalarOp::shr:
-      return of_bits(instr, type);
-    default:
-      return all_of(type);
-  }
-}
-
-NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
-  const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
-  // Infinities make NaN of a difference, and of a product with 0. Finite numbers never do.
-  const bool are_numbers = is_finite(a) && is_finite(b);
-  if (is_float(type) && !are_numbers) return of_positive(instr, a, b, type);
-  if (type == ComputeType::Bool || !are_numbers) return all_of(type);
-  NumberRange range = {kInf, -kInf};
-  for (const double first : {a.low, a.high}) {
-    for (const double second : {b.low, b.high}) {
-      const double result = rounded(instr.scalar_op, first, second, type);
-      range = joined(range, {result, result});
-    }
-  }
-  if (!is_integer(type)) return range;
-  return held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type));
-}
-
-// Sums and products of non-negative floats are non-negative. If an operand is infinite, the result
-// is infinite, or NaN in a product with 0.
-NumberRange ValueRanges::of_positive(const Instr& instr, const NumberRange& a, const NumberRange& b,
-                                     ComputeType type) {
-  if (instr.scalar_op == ScalarOp::sub || a.low < 0 || b.low < 0) return all_of(type);
-  if (std::isinf(a.low) || std::isinf(b.low)) return all_of(type);
-  const bool makes_nan = instr.scalar_op == ScalarOp::mul;
-  return {rounded(instr.scalar_op, a.low, b.low, type), kInf,
-          makes_nan || a.may_be_nan || b.may_be_nan};
-}
-
-// Knows non-negative numbers only, whose bits are their value.
-NumberRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
-  const NumberRange all = all_of(type);
-  if (!is_integer(type)) return all;
-  const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
-  if (instr.scalar_op == ScalarOp::bit_and) {
-    const double most = std::min(a.low >= 0 ? a.high : kInf, b.low >= 0 ? b.high : kInf);
-    return most <= all.high ? NumberRange{0, most} : all;
-  }
-  const int width = is_int(instr.dtype) ? instr.dtype.bits : 8 * compute_type_bytes(type);
-  const bool is_known = a.low >= 0 && b.low == b.high && b.low >= 0 && b.low < width;
-  return is_known ? NumberRange{0, std::floor(std::ldexp(a.high, -static_cast<int>(b.low)))} : all;
-}
-
-// A float as an integer; NaN gives 0.
-NumberRange ValueRanges::saturated(const NumberRange& x, DType to) {
-  const NumberRange all = all_numbers(to);
-  const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
-  const NumberRange range = {whole(x.low), whole(x.high)};
-  return x.may_be_nan ? joined(range, {0, 0}) : range;
-}
-
-NumberRange ValueRanges::of_convert(const Instr& instr) {
-  const ComputeType from = kernel_.values[instr.operands[0].index()].type;
-  const NumberRange all = all_numbers(instr.dtype), x = of(instr.operands[0]);
-  if (is_bool(instr.dtype)) return all;
-  if (is_float(instr.dtype)) {
-    if (instr.dtype != kF32 && instr.dtype != kF64) return all;
-    if (instr.dtype == kF64) return x;
-    return {static_cast<float>(x.low), static_cast<float>(x.high), x.may_be_nan};
-  }
-  return is_float(from) ? saturated(x, instr.dtype) : held(x, instr.dtype);
 }
 
 // Binding rejects parameters outside the declared range, and those that round to an excluded end.

@@ -1,7 +1,5 @@
 // Ranges of a kernel's values, as far as its instructions tell: intervals by forward analysis.
 #pragma once
-#include <optional>
-#include <vector>
 
 #include "codegen/kir/kir.h"
 #include "runtime/core/numbers/number_range.h"
@@ -19,13 +17,6 @@ class ValueRanges {
 
  private:
   NumberRange find(ValueId value);
-  NumberRange of_scalar(const Instr& instr, ComputeType type);
-  NumberRange of_arithmetic(const Instr& instr, ComputeType type);
-  static NumberRange of_positive(const Instr& instr, const NumberRange& a, const NumberRange& b,
-                                 ComputeType type);
-  NumberRange of_bits(const Instr& instr, ComputeType type);
-  static NumberRange saturated(const NumberRange& x, DType to);
-  NumberRange of_convert(const Instr& instr);
   NumberRange of_param(std::uint32_t index, ComputeType type) const;
   NumberRange of_local(std::uint32_t index, ComputeType type);
 

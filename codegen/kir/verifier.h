@@ -2,11 +2,7 @@
 // check_versions checks the contents of buffers.
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "codegen/kir/compute_type.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::kir {
 /// Throws InternalError{Bug} with the kernel's text attached if a kernel breaks a rule: levels of

@@ -84,6 +84,75 @@ class Alike {
   std::set<std::uint32_t> alike_;
 };
 
+bool is_scalar(const Instr* instr, ScalarOp op) {
+  return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;
+}
+
+class CompactStores {
+ public:
+  explicit CompactStores(const kir::Kernel& kernel) : kernel_(kernel), made_(kernel) {}
+
+  bool is_compact(const Instr& store) const {
+    const ValueId index = store.operands[0], pred = kir::optional_operand(store, 2);
+    const Instr* sum = made_.of(index);
+    if (!pred || !is_scalar(sum, ScalarOp::add) || made_.is_of_elements(sum->operands[0]))
+      return false;
+    const Instr* count = made_.of(sum->operands[1]);
+    const bool counts = count && count->kind == InstrKind::running_sum && count->exclusive &&
+                        count->results[0] == sum->operands[1];
+    if (!counts) return false;
+    const ValueId truth = count->operands[0];
+    return kernel_.values[truth.index()].type == kir::ComputeType::Bool &&
+           (pred == truth || is_cut(pred, truth, index));
+  }
+
+ private:
+  // Is the condition the truth combined with "the place is below a limit"?
+  bool is_cut(ValueId pred, ValueId truth, ValueId index) const {
+    const Instr* both = made_.of(pred);
+    if (!is_scalar(both, ScalarOp::bit_and)) return false;
+    const auto is_below = [&](ValueId v) {
+      const Instr* below = made_.of(v);
+      return is_scalar(below, ScalarOp::lt) && below->operands[0] == index &&
+             !made_.is_of_elements(below->operands[1]);
+    };
+    return (both->operands[0] == truth && is_below(both->operands[1])) ||
+           (both->operands[1] == truth && is_below(both->operands[0]));
+  }
+
+  const kir::Kernel& kernel_;
+  Definitions made_;
+};
+
+[[noreturn]] void refuse(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                         const kir::Instr& instr, const std::string& stage) {
+  const char* fact = instr.is_alike ? "alike" : "compact";
+  InternalError error(
+      InternalErrorKind::Bug,
+      "kernel " + kernel.info.symbol + ": not " + fact + ": " + kir::print(program, kernel, instr),
+      "codegen/passes/marks.cpp");
+  error.attach(stage, kir::print(program, kernel));
+  throw error;
+}
+
+void check_beside(const kir::KernelProgram& program, std::span<const rt::Step> steps,
+                  const std::string& stage) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const rt::Step& step = steps[i];
+    for (const auto* inner : {&step.cond, &step.body, &step.orelse}) {
+      check_beside(program, *inner, stage);
+    }
+    if (step.kind != rt::StepKind::Launch || step.index2 == rt::kNoIndex) continue;
+    if (step.index2 <= steps.size() - i && run_beside(program, steps.subspan(i, step.index2))) {
+      continue;
+    }
+    InternalError error(InternalErrorKind::Bug, "launches beside one another that may not be",
+                        "codegen/passes/marks.cpp");
+    error.attach(stage, kir::print(program));
+    throw error;
+  }
+}
+
 }  // namespace
 
 void mark_alike(kir::KernelProgram& program) {
@@ -181,50 +250,6 @@ void mark_beside(kir::KernelProgram& program) {
   }
 }
 
-namespace {
-
-bool is_scalar(const Instr* instr, ScalarOp op) {
-  return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;
-}
-
-class CompactStores {
- public:
-  explicit CompactStores(const kir::Kernel& kernel) : kernel_(kernel), made_(kernel) {}
-
-  bool is_compact(const Instr& store) const {
-    const ValueId index = store.operands[0], pred = kir::optional_operand(store, 2);
-    const Instr* sum = made_.of(index);
-    if (!pred || !is_scalar(sum, ScalarOp::add) || made_.is_of_elements(sum->operands[0]))
-      return false;
-    const Instr* count = made_.of(sum->operands[1]);
-    const bool counts = count && count->kind == InstrKind::running_sum && count->exclusive &&
-                        count->results[0] == sum->operands[1];
-    if (!counts) return false;
-    const ValueId truth = count->operands[0];
-    return kernel_.values[truth.index()].type == kir::ComputeType::Bool &&
-           (pred == truth || is_cut(pred, truth, index));
-  }
-
- private:
-  // Is the condition the truth combined with "the place is below a limit"?
-  bool is_cut(ValueId pred, ValueId truth, ValueId index) const {
-    const Instr* both = made_.of(pred);
-    if (!is_scalar(both, ScalarOp::bit_and)) return false;
-    const auto is_below = [&](ValueId v) {
-      const Instr* below = made_.of(v);
-      return is_scalar(below, ScalarOp::lt) && below->operands[0] == index &&
-             !made_.is_of_elements(below->operands[1]);
-    };
-    return (both->operands[0] == truth && is_below(both->operands[1])) ||
-           (both->operands[1] == truth && is_below(both->operands[0]));
-  }
-
-  const kir::Kernel& kernel_;
-  Definitions made_;
-};
-
-}  // namespace
-
 void mark_compact(kir::KernelProgram& program) {
   for (kir::Kernel& kernel : program.kernels) {
     const CompactStores stores(kernel);
@@ -253,39 +278,6 @@ void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, rt::Step
   kir::check_versions(program, "share_workspace");
   check_facts(program, "share_workspace");
 }
-
-namespace {
-
-[[noreturn]] void refuse(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                         const kir::Instr& instr, const std::string& stage) {
-  const char* fact = instr.is_alike ? "alike" : "compact";
-  InternalError error(
-      InternalErrorKind::Bug,
-      "kernel " + kernel.info.symbol + ": not " + fact + ": " + kir::print(program, kernel, instr),
-      "codegen/passes/marks.cpp");
-  error.attach(stage, kir::print(program, kernel));
-  throw error;
-}
-
-void check_beside(const kir::KernelProgram& program, std::span<const rt::Step> steps,
-                  const std::string& stage) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const rt::Step& step = steps[i];
-    for (const auto* inner : {&step.cond, &step.body, &step.orelse}) {
-      check_beside(program, *inner, stage);
-    }
-    if (step.kind != rt::StepKind::Launch || step.index2 == rt::kNoIndex) continue;
-    if (step.index2 <= steps.size() - i && run_beside(program, steps.subspan(i, step.index2))) {
-      continue;
-    }
-    InternalError error(InternalErrorKind::Bug, "launches beside one another that may not be",
-                        "codegen/passes/marks.cpp");
-    error.attach(stage, kir::print(program));
-    throw error;
-  }
-}
-
-}  // namespace
 
 void check_facts(const kir::KernelProgram& program, const std::string& stage) {
   kir::KernelProgram shown;

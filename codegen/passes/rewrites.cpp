@@ -86,14 +86,6 @@ class Unused {
   std::vector<bool> is_used_;
 };
 
-}  // namespace
-
-void drop_unused(kir::Kernel& kernel) {
-  Unused(kernel).drop();
-}
-
-namespace {
-
 using kir::InstrKind;
 
 // The condition under which the value is 1 and otherwise 0; or none.
@@ -111,27 +103,6 @@ ValueId counted_truth(const Definitions& made, ValueId value) {
       is_constant(definition->operands[1], 1) && is_constant(definition->operands[2], 0);
   return is_select ? definition->operands[0] : ValueId();
 }
-
-}  // namespace
-
-void count_truths(kir::KernelProgram& program, rt::StepLimit& steps) {
-  for (kir::Kernel& kernel : program.kernels) {
-    const Definitions made(kernel);
-    bool has_changed = false;
-    for (kir::Section& section : kernel.sections) {
-      for (Instr& instr : section.instrs) {
-        if (instr.kind != InstrKind::running_sum) continue;
-        const ValueId truth = counted_truth(made, instr.operands[0]);
-        if (!truth || !steps.may_take()) continue;
-        instr.operands[0] = truth;
-        has_changed = true;
-      }
-    }
-    if (has_changed) drop_unused(kernel);
-  }
-}
-
-namespace {
 
 // The rounding whose only use is the conversion, or null.
 const Instr* rounding_of(const kir::Kernel& kernel, const Definitions& made, const Instr& convert) {
@@ -165,6 +136,27 @@ bool convert_roundings(kir::Kernel& kernel, rt::StepLimit& steps) {
 }
 
 }  // namespace
+
+void drop_unused(kir::Kernel& kernel) {
+  Unused(kernel).drop();
+}
+
+void count_truths(kir::KernelProgram& program, rt::StepLimit& steps) {
+  for (kir::Kernel& kernel : program.kernels) {
+    const Definitions made(kernel);
+    bool has_changed = false;
+    for (kir::Section& section : kernel.sections) {
+      for (Instr& instr : section.instrs) {
+        if (instr.kind != InstrKind::running_sum) continue;
+        const ValueId truth = counted_truth(made, instr.operands[0]);
+        if (!truth || !steps.may_take()) continue;
+        instr.operands[0] = truth;
+        has_changed = true;
+      }
+    }
+    if (has_changed) drop_unused(kernel);
+  }
+}
 
 void round_to_integers(kir::KernelProgram& program, rt::StepLimit& steps) {
   for (kir::Kernel& kernel : program.kernels) {

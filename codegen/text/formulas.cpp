@@ -16,19 +16,24 @@ namespace {
 
 constexpr int kMaxDepth = 500;
 
-std::optional<HostType> find_host_type(std::string_view name) {
-  for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
-    if (name == host_type_name(type)) return type;
-  }
-  return std::nullopt;
-}
+constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
+                                          "true", "false", "param", "count", "bits"};
 
-std::optional<HostOp> find_host_op(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(HostOp::Cast); ++i) {
-    const HostOp op = static_cast<HostOp>(i);
-    if (host_op_num_args(op) > 0 && name == host_op_name(op)) return op;
+// A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
+// be parsed.
+constexpr std::size_t kMostParts = 10000;
+
+const char* infix(HostOp op) {
+  switch (op) {
+    case HostOp::Add:
+      return "+";
+    case HostOp::Sub:
+      return "-";
+    case HostOp::Mul:
+      return "*";
+    default:
+      return nullptr;
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -65,7 +70,11 @@ HostExprId HostParser::parse_primary() {
     return inner;
   }
   if (lexer_.is("-") || lexer_.peek().kind == TokenKind::Number) return parse_number();
-  return parse_name();
+  const std::string_view name = lexer_.expect_name("a size");
+  if (!lexer_.accept("(")) return named(name);
+  const HostExprId result = parse_call(name);
+  lexer_.expect(")");
+  return result;
 }
 
 HostExprId HostParser::parse_number() {
@@ -93,16 +102,6 @@ HostExprId HostParser::parse_number() {
   return result;
 }
 
-HostExprId HostParser::parse_name() {
-  const std::string_view name = lexer_.expect_name("a size");
-  if (lexer_.accept("(")) {
-    const HostExprId result = parse_call(name);
-    lexer_.expect(")");
-    return result;
-  }
-  return named(name);
-}
-
 HostExprId HostParser::named(std::string_view name) {
   HostExprPool& exprs = info_.exprs;
   if (name == "n") return exprs.n();
@@ -126,10 +125,15 @@ HostExprId HostParser::named(std::string_view name) {
 
 HostExprId HostParser::parse_call(std::string_view callee) {
   if (callee == "param" || callee == "count") return parse_indexed(callee);
-  if (callee == "bits") return parse_bits();
+  if (callee == "bits") {
+    const HostType type = expect_host_type();
+    lexer_.expect(",");
+    return info_.exprs.constant(HostValue{type, lexer_.expect_number("bits")});
+  }
   if (const auto type = find_host_type(callee)) return info_.exprs.cast(parse_expr(), *type);
   const std::optional<HostOp> op = find_host_op(callee);
-  if (!op || *op == HostOp::Cast) lexer_.fail(fmt::format("unknown operation '{}'", callee));
+  if (!op || *op == HostOp::Cast || host_op_num_args(*op) == 0)
+    lexer_.fail(fmt::format("unknown operation '{}'", callee));
   HostExprId args[3];
   for (int i = 0; i < host_op_num_args(*op); ++i) {
     if (i > 0) lexer_.expect(",");
@@ -146,13 +150,6 @@ HostExprId HostParser::parse_indexed(std::string_view callee) {
   }
   lexer_.expect(",");
   return info_.exprs.param(index, expect_host_type());
-}
-
-HostExprId HostParser::parse_bits() {
-  const HostType type = expect_host_type();
-  lexer_.expect(",");
-  const std::uint64_t bits = lexer_.expect_number("bits");
-  return info_.exprs.constant(HostValue{type, bits});
 }
 
 HostType HostParser::expect_host_type() {
@@ -179,30 +176,6 @@ rt::ArrayType HostParser::parse_type() {
 }
 
 // Printing host expressions.
-
-namespace {
-
-constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
-                                          "true", "false", "param", "count", "bits"};
-
-// A formula is a graph, and may be exponentially long as text. Longer text ends in "…" and cannot
-// be parsed.
-constexpr std::size_t kMostParts = 10000;
-
-const char* infix(HostOp op) {
-  switch (op) {
-    case HostOp::Add:
-      return "+";
-    case HostOp::Sub:
-      return "-";
-    case HostOp::Mul:
-      return "*";
-    default:
-      return nullptr;
-  }
-}
-
-}  // namespace
 
 HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes) : info_(info) {
   for (std::string_view name : kReserved) ++uses_[std::string(name)];

@@ -121,10 +121,8 @@ class HostParser {
   HostExprId parse_term();
   HostExprId parse_primary();
   HostExprId parse_number();
-  HostExprId parse_name();
   HostExprId parse_call(std::string_view callee);
   HostExprId parse_indexed(std::string_view callee);
-  HostExprId parse_bits();
   HostType expect_host_type();
   HostExprId named(std::string_view name);
   HostExprId make(HostOp op, HostExprId a, HostExprId b = {}, HostExprId c = {});

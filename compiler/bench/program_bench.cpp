@@ -121,11 +121,11 @@ class ProgramBench {
 
   Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) {
     auto loop_rounds = TRY(rounds_of(kind));
-    analysis::FloorRequest request;
-    request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
-                       : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
-                                                     : ir::FunctionKind::Decode;
-    request.adds_output = kind == rt::EntryKind::DecodeAdd;
+    analysis::FloorRequest request{
+        .function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
+                    : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
+                                                  : ir::FunctionKind::Decode,
+        .adds_output = kind == rt::EntryKind::DecodeAdd};
     request.env.n = static_cast<std::int64_t>(gradient_.size());
     request.env.cols = options_.columns;
     request.env.rows = request.env.n / options_.columns;
@@ -157,14 +157,13 @@ class ProgramBench {
     const Rounds rounds =
         take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor.run(); }},
                    options_.limits);
-    CallFigures figures;
-    figures.name = name_of(kind);
-    figures.ms = rounds.medians[0];
-    figures.floor_ms = rounds.medians[1];
-    figures.floor_bytes = floor.floor().bytes();
-    figures.floor_sweeps = static_cast<std::int64_t>(floor.floor().sweeps.size());
-    figures.random_words = floor.floor().random_words;
-    figures.rounds = rounds.count;
+    CallFigures figures{.name = name_of(kind),
+                        .ms = rounds.medians[0],
+                        .floor_ms = rounds.medians[1],
+                        .floor_bytes = floor.floor().bytes(),
+                        .floor_sweeps = static_cast<std::int64_t>(floor.floor().sweeps.size()),
+                        .random_words = floor.floor().random_words,
+                        .rounds = rounds.count};
     figures_.calls.push_back(figures);
     return error_.status();
   }
@@ -183,26 +182,6 @@ class ProgramBench {
   FirstError error_;
   ProgramFigures figures_;
 };
-
-}  // namespace
-
-Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
-                                     const ir::Program& lowered, std::span<const float> gradient,
-                                     const BenchOptions& options) {
-  rt::SessionOptions session_options;
-  session_options.rows = static_cast<std::int64_t>(gradient.size()) / options.columns;
-  session_options.cols = options.columns;
-  session_options.threads = options.threads;
-  session_options.seed = options.seed;
-  auto session = TRY(rt::Session::open(std::move(program), session_options));
-  return ProgramBench(std::move(session), lowered, gradient, options).run();
-}
-
-// A sweep's streams are divided into blocks of the same share of each, as in a kernel.
-
-using analysis::Stream;
-
-namespace {
 
 // Block size of a sweep's longest stream: fits the nearest caches, and is far above the cost of a
 // call.
@@ -223,6 +202,22 @@ const StreamLoops& stream_loops() {
 }
 
 }  // namespace
+
+Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
+                                     const ir::Program& lowered, std::span<const float> gradient,
+                                     const BenchOptions& options) {
+  rt::SessionOptions session_options{
+      .rows = static_cast<std::int64_t>(gradient.size()) / options.columns,
+      .cols = options.columns,
+      .threads = options.threads,
+      .seed = options.seed};
+  auto session = TRY(rt::Session::open(std::move(program), session_options));
+  return ProgramBench(std::move(session), lowered, gradient, options).run();
+}
+
+// A sweep's streams are divided into blocks of the same share of each, as in a kernel.
+
+using analysis::Stream;
 
 rt::Result<FloorTimer> FloorTimer::make(analysis::ForcedSweeps floor, rt::TaskRunner& runner) {
   FloorTimer timer(std::move(floor), runner);

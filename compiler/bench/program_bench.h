@@ -2,12 +2,10 @@
 // that other load on the machine affects both.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/bench/tuning_search.h"

@@ -1,17 +1,12 @@
 // The `cinch` command: the parser as a whole, every way in which a command can end, and the report
 // of a bug. Only this file, command_tree.cpp and the files of arguments/ see the parser's library.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <span>
 #include <system_error>
 
 #include "compiler/driver/arguments/help.h"

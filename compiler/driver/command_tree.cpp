@@ -3,7 +3,6 @@
 #include "compiler/driver/command_tree.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 

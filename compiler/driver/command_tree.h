@@ -2,9 +2,6 @@
 // always match it.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "compiler/driver/process/files.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)

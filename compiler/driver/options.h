@@ -1,5 +1,6 @@
 // The options of each sub-command as plain structs, so that only command_line.cpp sees the parser.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -165,6 +166,10 @@ struct TransportOptions {
   std::string rendezvous, interface, secret_file;
   bool is_exact = false;           // adds floats in rank order on every transport
   std::vector<std::string> words;  // of the command line, for ranks that the command starts
+
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * timeout_seconds));
+  }
 };
 
 struct ProbeCommandOptions : TransportOptions {

@@ -1,10 +1,7 @@
 // Names of devices and processors, and images made for them.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <span>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "codegen/emit/kernel_source.h"
 #include "compiler/driver/options.h"
 #include "compiler/service/compile.h"
-#include "compiler/service/front_end.h"
 #include "runtime/gpu/device.h"
 #include "runtime/image/image.h"
 

@@ -41,11 +41,10 @@ Told::Candidate words_of(const PlanCandidate& candidate) {
 
 PlanCandidate candidate_of(const Told::Candidate& words) {
   const auto names = plan_names();
-  PlanCandidate candidate;
-  candidate.plan = names[words.plan % names.size()];
-  candidate.piece_bytes = words.piece_bytes;
-  candidate.lengths = static_cast<LengthPolicy>(words.lengths % 3);
-  candidate.is_dense = words.is_dense != 0;
+  PlanCandidate candidate{.plan = std::string(names[words.plan % names.size()]),
+                          .piece_bytes = words.piece_bytes,
+                          .lengths = static_cast<LengthPolicy>(words.lengths % 3),
+                          .is_dense = words.is_dense != 0};
   return candidate;
 }
 
@@ -99,10 +98,10 @@ class AutoChoice {
     std::vector<ByteRange> parts;
     parts.reserve(all.size());
     for (std::uint64_t rank = 0; rank < all.size(); ++rank) parts.push_back({8 * rank, 8});
-    Exchange exchange{ExchangeKind::AllGather};
-    exchange.input = {reinterpret_cast<const std::uint8_t*>(&own), sizeof own};
-    exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), 8 * all.size()};
-    exchange.received = parts;
+    Exchange exchange{.kind = ExchangeKind::AllGather,
+                      .input = {reinterpret_cast<const std::uint8_t*>(&own), sizeof own},
+                      .output = {reinterpret_cast<std::uint8_t*>(all.data()), 8 * all.size()},
+                      .received = parts};
     CINCH_TRY(exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan"));
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
   }
@@ -159,9 +158,7 @@ class AutoChoice {
       line.base -= gap;
       costs.exchange_work[i] = {share * gap, share * network_->copying[i]};
     }
-    SpeedOptions speed;
-    speed.session = inputs_.session;
-    speed.step = inputs_.step;
+    SpeedOptions speed{.session = inputs_.session, .step = inputs_.step};
     if (inputs_.session.device) {
       costs.threads = 0;  // those that compute are on the device
     } else {
@@ -172,10 +169,9 @@ class AutoChoice {
     // One rank measures, and some programs need more (`allgather(g)[1]`): nothing is predicted
     // then.
     if (!measured && measured.error().kind == ErrorKind::CheckFailed) {
-      PlanCandidate gathered;
-      gathered.plan = "allgather";
-      gathered.piece_bytes = inputs_.request.piece_bytes;
-      gathered.lengths = inputs_.request.lengths;
+      PlanCandidate gathered{.plan = "allgather",
+                             .piece_bytes = inputs_.request.piece_bytes,
+                             .lengths = inputs_.request.lengths};
       told_.candidates[0] = words_of(gathered);
       told_.count = 1;
       return Ok{};
@@ -212,10 +208,8 @@ class AutoChoice {
       auto plan = TRY(build_plan(request_of(inputs_.request, candidate_of(told_.candidates[i]))));
       plans.push_back(std::make_shared<Plan>(std::move(plan)));
     }
-    TrialOptions options;
-    options.session = inputs_.session;
-    options.step = inputs_.step;
-    options.seconds = inputs_.trial_seconds;
+    TrialOptions options{
+        .session = inputs_.session, .step = inputs_.step, .seconds = inputs_.trial_seconds};
     return try_plans(plans, inputs_.gradients, options, transport_);
   }
 

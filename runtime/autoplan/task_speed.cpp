@@ -59,12 +59,11 @@ struct Subject {
 // A plan of `world` ranks in which the subject is cut into pieces of this size.
 Result<Plan> plan_in_pieces(const Subject& subject, std::string_view name, std::int64_t size,
                             std::uint32_t world, LengthPolicy lengths) {
-  PlanRequest request;
-  request.plan = name;
-  request.world = world;
-  request.lengths = lengths;
-  request.tensors = {subject.tensor};
-  request.codecs = subject.codecs(world);
+  PlanRequest request{.plan = std::string(name),
+                      .world = world,
+                      .tensors = {subject.tensor},
+                      .codecs = subject.codecs(world),
+                      .lengths = lengths};
   if (subject.can_cut() && size > 0) {
     const std::int64_t pieces =
         std::clamp<std::int64_t>(subject.tensor.num_elems() / size, 1, kMostPieces);

@@ -1,5 +1,4 @@
 // Calls of the C API on many tensors, each described by itself.
-#include <cstdint>
 
 #include "runtime/c_api/calls.h"
 

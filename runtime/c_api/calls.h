@@ -2,13 +2,10 @@
 // arrays, then runs all tensors at once.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <initializer_list>
 #include <optional>
 
 #include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
 #include "runtime/call/list_call.h"
 
 namespace cinch::c_api {

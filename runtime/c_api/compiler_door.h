@@ -1,8 +1,6 @@
 // Finds and opens the compiler library, and calls it.
 #pragma once
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "runtime/c_api/support.h"

@@ -2,18 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
 #include <vector>
 
-#include "runtime/c_api/cinch.h"
 #include "runtime/c_api/support.h"
 #include "runtime/call/list_session.h"
-#include "runtime/core/use_flag.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/gpu/program.h"
 #include "runtime/image/image.h"

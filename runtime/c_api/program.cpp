@@ -143,6 +143,18 @@ struct PlaceOfProgram {
   std::string path, name;
 };
 
+CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
+  const rt::ProgramImage& image = program.image();
+  if (image.carrier != nullptr) return give_program(rt::ProgramImage(*image.carrier), to);
+  if (program.job == nullptr) {
+    return fail(CINCH_UNAVAILABLE, image.info.name + " carries sums by " + image.info.carrier.text +
+                                       ", which was not saved with it: take the plan allgather, or "
+                                       "compile it again");
+  }
+  auto made = TRY(program.job->run_carrier(false));
+  return load(rt::read_image(made.bytes), to, program.job->finder(std::move(made.better)));
+}
+
 }  // namespace
 
 CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loaded,
@@ -168,22 +180,6 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to,
   (*to)->find_better = std::move(find_better);
   return rt::Ok{};
 }
-
-namespace {
-
-CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
-  const rt::ProgramImage& image = program.image();
-  if (image.carrier != nullptr) return give_program(rt::ProgramImage(*image.carrier), to);
-  if (program.job == nullptr) {
-    return fail(CINCH_UNAVAILABLE, image.info.name + " carries sums by " + image.info.carrier.text +
-                                       ", which was not saved with it: take the plan allgather, or "
-                                       "compile it again");
-  }
-  auto made = TRY(program.job->run_carrier(false));
-  return load(rt::read_image(made.bytes), to, program.job->finder(std::move(made.better)));
-}
-
-}  // namespace
 
 CallResult<const cinch_program*> carrier_of(const cinch_program& program) {
   const std::lock_guard lock(program.carrier_mutex);

@@ -42,11 +42,11 @@ CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_
   const auto tensor = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
   CINCH_TRY(check_device(tensor.device, device));
   const auto shape = TRY(shape_of(tensor));
-  rt::ListTensor made;
-  made.rows = shape.rows;
-  made.cols = shape.cols;
-  made.tensor = options.tensor_numbers == nullptr ? static_cast<std::uint32_t>(index)
-                                                  : options.tensor_numbers[index];
+  rt::ListTensor made{.rows = shape.rows,
+                      .cols = shape.cols,
+                      .tensor = options.tensor_numbers == nullptr
+                                    ? static_cast<std::uint32_t>(index)
+                                    : options.tensor_numbers[index]};
   return made;
 }
 
@@ -61,14 +61,13 @@ struct Opening {
 
 CallStatus open_on_cpu(const Opening& opening, cinch_session& to) {
   const cinch_session_options& options = opening.options;
-  rt::SessionOptions common;
-  common.threads = options.threads;
-  common.world = options.world == 0 ? 1 : options.world;
-  common.worker = options.worker;
-  common.seed = options.seed;
-  common.cancelled = &to.cancelled;
-  common.only_decodes = options.only_decodes != 0;
-  common.memory = opening.memory;
+  rt::SessionOptions common{.threads = options.threads,
+                            .world = options.world == 0 ? 1 : options.world,
+                            .worker = options.worker,
+                            .seed = options.seed,
+                            .only_decodes = options.only_decodes != 0,
+                            .cancelled = &to.cancelled,
+                            .memory = opening.memory};
   auto list = rt::SessionList::open(opening.program.loaded, common, opening.shapes);
   if (!list) return fail_at(list.error().place, list.error().error);
   to.list = std::make_unique<rt::SessionList>(std::move(*list));
@@ -81,14 +80,13 @@ CallResult<rt::GpuSessionOptions> gpu_options(const Opening& opening, DType dtyp
   if (options.num_largest > 0 && !has_arrays) {
     return fail(CINCH_INVALID_ARGUMENT, "largest_names or largest_values is null");
   }
-  rt::GpuSessionOptions wanted;
-  wanted.tensors = opening.shapes;
-  wanted.dtype = dtype;
-  wanted.world = options.world == 0 ? 1 : options.world;
-  wanted.worker = options.worker;
-  wanted.seed = options.seed;
-  wanted.only_decodes = options.only_decodes != 0;
-  wanted.memory = opening.memory;
+  rt::GpuSessionOptions wanted{.tensors = opening.shapes,
+                               .dtype = dtype,
+                               .world = options.world == 0 ? 1 : options.world,
+                               .worker = options.worker,
+                               .seed = options.seed,
+                               .only_decodes = options.only_decodes != 0,
+                               .memory = opening.memory};
   for (std::size_t i = 0; i < options.num_largest; ++i) {
     if (options.largest_names[i] == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "largest_names[" + std::to_string(i) + "] is null");

@@ -77,6 +77,15 @@ void keep_message(std::string_view message) noexcept {
   }
 }
 
+CallStatus check_tuning() {
+  const rt::UserTuning& user = rt::user_tuning();
+  if (!user.problem) return rt::Ok{};
+  CallError error = *user.problem;
+  error.message = "tuning table: " + error.message;
+  if (user.is_named) error.message += " (CINCH_TUNING names it; \"off\" goes without)";
+  return tl::unexpected<CallError>(std::move(error));
+}
+
 }  // namespace
 
 cinch_status report(const CallError& error, cinch_error* to) {
@@ -118,19 +127,6 @@ CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void*
   if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
   return rt::Ok{};
 }
-
-namespace {
-
-CallStatus check_tuning() {
-  const rt::UserTuning& user = rt::user_tuning();
-  if (!user.problem) return rt::Ok{};
-  CallError error = *user.problem;
-  error.message = "tuning table: " + error.message;
-  if (user.is_named) error.message += " (CINCH_TUNING names it; \"off\" goes without)";
-  return tl::unexpected<CallError>(std::move(error));
-}
-
-}  // namespace
 
 CallStatus check_named_tuning() {
   return rt::user_tuning().is_named ? check_tuning() : rt::Ok{};

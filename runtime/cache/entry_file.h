@@ -6,15 +6,10 @@
 //   16 u64 bytes of the file 24 XXH3 128 of all bytes from 40 on (low, high)
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "runtime/cache/image_cache.h"
-#include "runtime/core/error.h"
 
 namespace cinch::rt {
 /// `key` is the entry's file name without its ending.

@@ -81,6 +81,11 @@ void remove_if_abandoned(const fs::path& path) {
   }
 }
 
+bool is_on(const char* name) {
+  const auto word = environment_variable(name);
+  return word != "off" && word != "0";
+}
+
 }  // namespace
 
 std::vector<fs::path> ImageCache::folders() const {
@@ -251,20 +256,10 @@ void ImageCache::trim() const {
 
 // Reads the cache's settings from the environment.
 
-namespace {
-
-bool is_on(const char* name) {
-  const auto word = environment_variable(name);
-  return word != "off" && word != "0";
-}
-
-}  // namespace
-
 CacheSettings cache_settings_from_environment() {
-  CacheSettings settings;
-  settings.is_on = is_on("CINCH_CACHE");
-  settings.improves = is_on("CINCH_BACKGROUND");
-  settings.folder = environment_variable("CINCH_CACHE_DIR");
+  CacheSettings settings{.is_on = is_on("CINCH_CACHE"),
+                         .folder = environment_variable("CINCH_CACHE_DIR"),
+                         .improves = is_on("CINCH_BACKGROUND")};
   if (settings.folder.empty()) {
     const auto user = user_folder("XDG_CACHE_HOME", ".cache");
     if (!user.empty()) settings.folder = user / "cinch";

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/list_session.h"
@@ -25,6 +23,15 @@ constexpr std::array<Need, kNumEntries> kNeeds = {{
     {EntryKind::Decode, "finish"},
     {EntryKind::Sync, "sync"},
 }};
+
+tl::unexpected<ListError> fail_at(std::size_t place, ErrorKind kind, std::string message) {
+  return tl::unexpected<ListError>(ListError{{kind, std::move(message)}, place});
+}
+
+// Rounded up; no payload is so large that this overflows.
+std::size_t aligned(std::size_t size_bytes) {
+  return (size_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
 
 }  // namespace
 
@@ -144,19 +151,6 @@ Result<std::vector<SyncRound>> sync_rounds(const ProgramImage& image, const Host
 }
 
 // Offsets to pieces.
-
-namespace {
-
-tl::unexpected<ListError> fail_at(std::size_t place, ErrorKind kind, std::string message) {
-  return tl::unexpected<ListError>(ListError{{kind, std::move(message)}, place});
-}
-
-// Rounded up; no payload is so large that this overflows.
-std::size_t aligned(std::size_t size_bytes) {
-  return (size_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
-}  // namespace
 
 ListStatus bucket_tensors(const Bucket& bucket, std::span<const std::int64_t> num_elems,
                           std::vector<TensorView>& to) {

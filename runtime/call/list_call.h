@@ -2,15 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "runtime/call/tensor_facts.h"
-#include "runtime/core/error.h"
 #include "runtime/core/numbers/dtype.h"
-#include "runtime/core/use_flag.h"
 
 namespace cinch::rt {
 // Tensors as sessions take and return them: a pointer, a type and a length. Calls accept f32, f16

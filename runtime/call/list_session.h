@@ -4,19 +4,10 @@
 // stream; collect() waits and reports how it went.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
 
 #include "runtime/call/list_call.h"
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/core/error.h"
-#include "runtime/core/program_info.h"
-#include "runtime/image/image.h"
-#include "runtime/payload/payload.h"
 
 namespace cinch::rt {
 /// The outcome, for one tensor, of the calls since the last collect().

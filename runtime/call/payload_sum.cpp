@@ -106,6 +106,38 @@ Result<std::vector<std::uint8_t>> join_field(const FieldInfo& field, std::int64_
   return pack_elements(field.type.dtype, result);
 }
 
+Status check_counts(const PayloadContext& context, std::span<const std::uint32_t> counts) {
+  std::vector<std::int64_t> bounds;
+  CINCH_TRY(payload_count_bounds(*context.info, context.env, bounds));
+  if (counts.size() != bounds.size()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{} counts, the wire has {}", counts.size(), bounds.size()));
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] <= bounds[i]) continue;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("count {} is {}, its bound {}", context.info->wire.counts[i].name,
+                            counts[i], bounds[i]));
+  }
+  return Ok{};
+}
+
+Status copy_fields(const PayloadContext& context, const EncodedFields& encoded,
+                   const PayloadLayout& layout, std::vector<std::uint8_t>& out) {
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const FieldPlace& place = layout.fields[i];
+    const bool has_field = i < encoded.fields.size();
+    const std::size_t given = has_field ? encoded.fields[i].size() : 0;
+    if (!has_field || given != static_cast<std::size_t>(place.size_bytes)) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("field {} has {} bytes, its type makes {}",
+                              context.info->wire.fields[i].name, given, place.size_bytes));
+    }
+    if (given > 0) std::memcpy(out.data() + place.offset, encoded.fields[i].data(), given);
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 RankReduction reduction_of(FieldSum how) {
@@ -168,42 +200,6 @@ Result<std::vector<std::uint8_t>> sum_payloads(
 
 // Assembly of plain arrays into a payload.
 
-namespace {
-
-Status check_counts(const PayloadContext& context, std::span<const std::uint32_t> counts) {
-  std::vector<std::int64_t> bounds;
-  CINCH_TRY(payload_count_bounds(*context.info, context.env, bounds));
-  if (counts.size() != bounds.size()) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} counts, the wire has {}", counts.size(), bounds.size()));
-  }
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] <= bounds[i]) continue;
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("count {} is {}, its bound {}", context.info->wire.counts[i].name,
-                            counts[i], bounds[i]));
-  }
-  return Ok{};
-}
-
-Status copy_fields(const PayloadContext& context, const EncodedFields& encoded,
-                   const PayloadLayout& layout, std::vector<std::uint8_t>& out) {
-  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
-    const FieldPlace& place = layout.fields[i];
-    const bool has_field = i < encoded.fields.size();
-    const std::size_t given = has_field ? encoded.fields[i].size() : 0;
-    if (!has_field || given != static_cast<std::size_t>(place.size_bytes)) {
-      return fail(ErrorKind::InvalidArgument,
-                  fmt::format("field {} has {} bytes, its type makes {}",
-                              context.info->wire.fields[i].name, given, place.size_bytes));
-    }
-    if (given > 0) std::memcpy(out.data() + place.offset, encoded.fields[i].data(), given);
-  }
-  return Ok{};
-}
-
-}  // namespace
-
 Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context,
                                                    const EncodedFields& encoded) {
   const std::vector<std::uint32_t> none(context.info->wire.counts.size(), 0);
@@ -214,12 +210,11 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
   if (!encoded.non_finite) {
     CINCH_TRY(copy_fields(context, encoded, layout, out));
   }
-  PayloadHeader header;
-  header.flags = encoded.non_finite ? kPayloadNonFinite : 0;
-  header.fingerprint = context.fingerprint;
-  header.decode_hash = context.decode_hash;
-  header.rows = context.env.rows;
-  header.cols = context.env.cols;
+  PayloadHeader header{.flags = encoded.non_finite ? kPayloadNonFinite : 0,
+                       .fingerprint = context.fingerprint,
+                       .decode_hash = context.decode_hash,
+                       .rows = context.env.rows,
+                       .cols = context.env.cols};
   write_payload_frame(out, header, counts, layout);
   return out;
 }

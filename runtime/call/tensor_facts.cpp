@@ -43,14 +43,13 @@ TensorFacts facts_for(const ProgramInfo& info, const TensorFacts& given) {
 }
 
 HostEnv host_env(const TensorFacts& facts, const ParameterValues& parameters, std::uint64_t step) {
-  HostEnv env;
-  env.n = facts.num_elems();
-  env.rows = facts.rows;
-  env.cols = facts.cols;
-  env.world = facts.world;
-  env.worker = facts.worker;
-  env.step = static_cast<std::int64_t>(step);
-  env.params = parameters.host_values();
+  HostEnv env{.n = facts.num_elems(),
+              .rows = facts.rows,
+              .cols = facts.cols,
+              .world = facts.world,
+              .step = static_cast<std::int64_t>(step),
+              .worker = facts.worker,
+              .params = parameters.host_values()};
   return env;
 }
 
@@ -64,12 +63,12 @@ PayloadHeader payload_header(const ProgramInfo& info,
                              const std::array<std::uint64_t, 2>& fingerprint,
                              const TensorFacts& facts, const ParameterValues& parameters,
                              std::uint64_t step) {
-  PayloadHeader header;
-  header.fingerprint = fingerprint;
-  header.decode_hash = decode_hash(
-      info, {parameters.given_words(), facts.world, facts.seed, step, facts.tensor, facts.piece});
-  header.rows = facts.rows;
-  header.cols = facts.cols;
+  PayloadHeader header{
+      .fingerprint = fingerprint,
+      .decode_hash = decode_hash(info, {parameters.given_words(), facts.world, facts.seed, step,
+                                        facts.tensor, facts.piece}),
+      .rows = facts.rows,
+      .cols = facts.cols};
   return header;
 }
 

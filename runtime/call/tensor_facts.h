@@ -2,7 +2,6 @@
 // for kernels, host formulas and payloads. The same for sessions on CPUs and on GPUs.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <exception>
 #include <new>
 #include <span>
@@ -10,9 +9,6 @@
 
 #include "runtime/call/parameters.h"
 #include "runtime/core/check.h"
-#include "runtime/core/error.h"
-#include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/image/image.h"
 #include "runtime/payload/payload.h"

@@ -1,15 +1,9 @@
 // Computes what a collective gives to one rank from the inputs of all ranks.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
-
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/collective/transport.h"
 #include "runtime/core/lang.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 template <typename T>

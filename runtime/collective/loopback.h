@@ -1,11 +1,6 @@
 // Ranks that are threads of one process and move bytes in memory. Messages may be slowed to a
 // latency and a bandwidth, so that plans can be measured without a network.
 #pragma once
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "runtime/collective/transport.h"
 

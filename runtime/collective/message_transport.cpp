@@ -24,18 +24,13 @@ void MessageTransport::receive(Pending& pending, std::uint32_t from, Room room) 
   pending.legs.push_back({false, from, pending.tag, begin_receive(from, pending.tag, room)});
 }
 
-template <typename Visit>
-void MessageTransport::visit_others(const Visit& visit) const {
-  for (std::uint32_t i = 1; i < world(); ++i) visit((rank_ + i) % world());
-}
-
 void MessageTransport::begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts) {
   const Room to = pending.exchange.output;
   const Room place = part(to, parts[rank_]);
   if (!own.empty() && own.data() != place.data()) {
     std::memmove(place.data(), own.data(), own.size());
   }
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world(), [&](std::uint32_t other) {
     send(pending, other, own);
     receive(pending, other, part(to, parts[other]));
   });
@@ -44,20 +39,10 @@ void MessageTransport::begin_gather(Pending& pending, Bytes own, std::span<const
 void MessageTransport::begin_reduce(Pending& pending, std::span<const ByteRange> parts) {
   const std::size_t own_bytes = parts[rank_].size;
   pending.scratch.resize(own_bytes * world());
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world(), [&](std::uint32_t other) {
     send(pending, other, part(pending.exchange.input, parts[other]));
     receive(pending, other, Room(pending.scratch).subspan(other * own_bytes, own_bytes));
   });
-}
-
-void MessageTransport::cut_into_slices(Pending& pending) const {
-  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
-  const std::uint64_t elements = pending.exchange.input.size() / width;
-  pending.slices.resize(world());
-  for (std::uint64_t rank = 0; rank < world(); ++rank) {
-    const std::uint64_t begin = elements * rank / world(), end = elements * (rank + 1) / world();
-    pending.slices[rank] = {begin * width, (end - begin) * width};
-  }
 }
 
 void MessageTransport::begin(Pending& pending) {
@@ -69,7 +54,8 @@ void MessageTransport::begin(Pending& pending) {
       return receive(pending, exchange.peer, exchange.output);
     case ExchangeKind::Broadcast:
       if (exchange.peer != rank_) return receive(pending, exchange.peer, exchange.output);
-      return visit_others([&](std::uint32_t other) { send(pending, other, exchange.output); });
+      return visit_others(rank_, world(),
+                          [&](std::uint32_t other) { send(pending, other, exchange.output); });
     case ExchangeKind::AllGather:
       return begin_gather(pending, exchange.input, exchange.received);
     case ExchangeKind::AllToAll: {
@@ -78,7 +64,7 @@ void MessageTransport::begin(Pending& pending) {
       if (!own.empty() && own.data() != place.data()) {
         std::memmove(place.data(), own.data(), own.size());
       }
-      return visit_others([&](std::uint32_t other) {
+      return visit_others(rank_, world(), [&](std::uint32_t other) {
         send(pending, other, part(exchange.input, exchange.sent[other]));
         receive(pending, other, part(exchange.output, exchange.received[other]));
       });
@@ -86,18 +72,10 @@ void MessageTransport::begin(Pending& pending) {
     case ExchangeKind::ReduceScatter:
       return begin_reduce(pending, exchange.sent);
     case ExchangeKind::AllReduce:
-      cut_into_slices(pending);
+      cut_into_slices(exchange, world(), pending.slices);
       pending.gathers_next = true;
       return begin_reduce(pending, pending.slices);
   }
-}
-
-// Messages are numbered for each direction, collectives by themselves: all ranks start both in the
-// same order. Each gets two tags, since an all-reduce has two rounds of messages.
-std::uint64_t MessageTransport::next_tag(const Exchange& exchange) {
-  if (exchange.kind == ExchangeKind::Send) return 2 * num_sent_[exchange.peer]++;
-  if (exchange.kind == ExchangeKind::Receive) return 2 * num_received_[exchange.peer]++;
-  return kCollectiveTag | 2 * num_collectives_++;
 }
 
 Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
@@ -114,7 +92,11 @@ Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
   found->is_over = found->gathers_next = false;
   found->exchange = exchange;
   found->legs.clear();
-  found->tag = next_tag(exchange);
+  // Messages are numbered for each direction, collectives by themselves: all ranks start both in
+  // the same order. Each gets two tags, since an all-reduce has two rounds of messages.
+  found->tag = exchange.kind == ExchangeKind::Send      ? 2 * num_sent_[exchange.peer]++
+               : exchange.kind == ExchangeKind::Receive ? 2 * num_received_[exchange.peer]++
+                                                        : kCollectiveTag | 2 * num_collectives_++;
   begin(*found);
   return Ticket{static_cast<std::uint32_t>(found - pending_.begin())};
 }

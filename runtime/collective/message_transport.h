@@ -2,10 +2,7 @@
 // messages have arrived, floats in rank order. An all-reduce is a reduce-scatter and an all-gather,
 // so collectives send as many bytes as rings would; a broadcast goes from its root to each rank.
 #pragma once
-#include <cstdint>
 #include <deque>
-#include <span>
-#include <vector>
 
 #include "runtime/collective/transport.h"
 
@@ -70,15 +67,9 @@ class MessageTransport : public Transport {
 
   void send(Pending& pending, std::uint32_t to, Bytes bytes);
   void receive(Pending& pending, std::uint32_t from, Room room);
-  /// Visits the other ranks in a circle, from the next one on, so that messages spread over the
-  /// links.
-  template <typename Visit>
-  void visit_others(const Visit& visit) const;
-  std::uint64_t next_tag(const Exchange& exchange);
   void begin(Pending& pending);
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);
-  void cut_into_slices(Pending& pending) const;
   Status join(Pending& pending, std::span<const ByteRange> parts, Room to) const;
   /// Returns true if nothing is left to do.
   Result<bool> advance(Pending& pending);

@@ -77,26 +77,20 @@ Status check_place(const Exchange& exchange, const Transport& transport) {
                           transport.name(), missing));
 }
 
+std::string named(std::span<const std::uint32_t> ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
+std::string waits_for(std::span<const std::uint32_t> ranks) {
+  return ranks.empty() ? std::string() : ", waits for " + named(ranks);
+}
+
 }  // namespace
 
 const char* exchange_kind_name(ExchangeKind kind) {
-  switch (kind) {
-    case ExchangeKind::Send:
-      return "send";
-    case ExchangeKind::Receive:
-      return "receive";
-    case ExchangeKind::AllReduce:
-      return "all_reduce";
-    case ExchangeKind::ReduceScatter:
-      return "reduce_scatter";
-    case ExchangeKind::AllGather:
-      return "all_gather";
-    case ExchangeKind::AllToAll:
-      return "all_to_all";
-    case ExchangeKind::Broadcast:
-      return "broadcast";
-  }
-  return "exchange";
+  static constexpr const char* kNames[] = {
+      "send", "receive", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+  return name_in(kNames, kind, "exchange");
 }
 
 Status take_largest(Transport& transport, std::span<double> values,
@@ -134,14 +128,13 @@ std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::u
 
 Status check_exchange(const Exchange& exchange, const Transport& transport) {
   const std::uint32_t rank = transport.rank(), world = transport.world();
-  const bool is_message =
-      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
-  if ((is_message || exchange.kind == ExchangeKind::Broadcast) && exchange.peer >= world) {
+  if ((is_message(exchange.kind) || exchange.kind == ExchangeKind::Broadcast) &&
+      exchange.peer >= world) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{}: there is no rank {} of {}", exchange_kind_name(exchange.kind),
                             exchange.peer, world));
   }
-  if (is_message && exchange.peer == rank) {
+  if (is_message(exchange.kind) && exchange.peer == rank) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{}: rank {} is this one", exchange_kind_name(exchange.kind), rank));
   }
@@ -167,18 +160,6 @@ bool Transport::lend(const LentMemory& /*memory*/) {
 }
 
 void Transport::take_back(std::span<std::uint8_t> /*device_memory*/) {}
-
-namespace {
-
-std::string named(std::span<const std::uint32_t> ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
-std::string waits_for(std::span<const std::uint32_t> ranks) {
-  return ranks.empty() ? std::string() : ", waits for " + named(ranks);
-}
-
-}  // namespace
 
 std::string gave_up(std::uint32_t rank, std::string_view why) {
   constexpr std::string_view kWords = " gave up: ";
@@ -281,6 +262,23 @@ Status exchange_now(Transport& transport, const Exchange& exchange,
     transport.abandon(error);
   }
   return status;
+}
+
+void cut_into_slices(const Exchange& exchange, std::uint32_t world,
+                     std::vector<ByteRange>& slices) {
+  const auto width = static_cast<std::uint64_t>(element_bytes(exchange.dtype));
+  const std::uint64_t elements = exchange.input.size() / width;
+  slices.resize(world);
+  for (std::uint64_t rank = 0; rank < world; ++rank) {
+    const std::uint64_t begin = elements * rank / world, end = elements * (rank + 1) / world;
+    slices[rank] = {begin * width, (end - begin) * width};
+  }
+}
+
+void pause_idle(std::uint32_t& num_idle, std::uint32_t num_yields, std::chrono::microseconds most) {
+  constexpr std::chrono::microseconds kNap{50};
+  if (++num_idle <= num_yields) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::min(most, kNap));
 }
 
 ExchangeKind exchange_kind_of(CollectiveKind kind) {

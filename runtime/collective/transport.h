@@ -145,6 +145,31 @@ class Transport {
 Error abandon_late(Transport& transport, const Error& error,
                    std::span<const std::uint32_t> awaited);
 
+// What transports share.
+
+/// Visits the other ranks in a circle, from the next one on, so that messages spread over the
+/// links.
+template <typename Visit>
+void visit_others(std::uint32_t rank, std::uint32_t world, const Visit& visit) {
+  for (std::uint32_t i = 1; i < world; ++i) visit((rank + i) % world);
+}
+
+/// Cuts the array of an all-reduce into a slice for each rank.
+void cut_into_slices(const Exchange& exchange, std::uint32_t world, std::vector<ByteRange>& slices);
+
+/// A pause of a rank that may share its core: it lets others run for so many calls, and then
+/// sleeps.
+void pause_idle(std::uint32_t& num_idle, std::uint32_t num_yields, std::chrono::microseconds most);
+
+/// Keeps to the end of the process what a library may still use.
+template <typename T>
+void keep_forever(T kept) {
+  static std::mutex mutex;
+  static auto* const kKept = new std::vector<T>;
+  const std::lock_guard lock(mutex);
+  kKept->push_back(std::move(kept));
+}
+
 /// For error messages: "rank 3 gave up: why". If it gave up because another rank had, then that one
 /// and its reason.
 std::string gave_up(std::uint32_t rank, std::string_view why);
@@ -193,6 +218,10 @@ std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::u
 Status check_exchange(const Exchange& exchange, const Transport& transport);
 
 const char* exchange_kind_name(ExchangeKind kind);
+/// Is it one message between two ranks?
+inline bool is_message(ExchangeKind kind) {
+  return kind == ExchangeKind::Send || kind == ExchangeKind::Receive;
+}
 /// The exchange for a program's collective.
 ExchangeKind exchange_kind_of(CollectiveKind kind);
 

@@ -2,40 +2,15 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/check.h"
+#include "runtime/core/ids.h"
 
 namespace cinch::rt {
 const char* error_kind_name(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::InvalidArgument:
-      return "invalid argument";
-    case ErrorKind::OutOfRange:
-      return "out of range";
-    case ErrorKind::Overflow:
-      return "overflow";
-    case ErrorKind::CorruptPayload:
-      return "corrupt payload";
-    case ErrorKind::CorruptFile:
-      return "corrupt file";
-    case ErrorKind::VersionMismatch:
-      return "version mismatch";
-    case ErrorKind::CheckFailed:
-      return "check failed";
-    case ErrorKind::Io:
-      return "input/output error";
-    case ErrorKind::OutOfMemory:
-      return "out of memory";
-    case ErrorKind::Unavailable:
-      return "unavailable";
-    case ErrorKind::Cancelled:
-      return "cancelled";
-    case ErrorKind::TimedOut:
-      return "timed out";
-    case ErrorKind::Device:
-      return "device error";
-    case ErrorKind::Internal:
-      return "internal error";
-  }
-  return "unknown error";
+  static constexpr const char* kNames[] = {
+      "invalid argument", "out of range", "overflow",           "corrupt payload", "corrupt file",
+      "version mismatch", "check failed", "input/output error", "out of memory",   "unavailable",
+      "cancelled",        "timed out",    "device error",       "internal error"};
+  return name_in(kNames, kind, "unknown error");
 }
 
 }  // namespace cinch::rt

@@ -1,9 +1,7 @@
 // Questions about a C++ function that kernels call (`extern fn`), and the answers. Plain data: the
 // checker asks, and code with a C++ compiler answers.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "runtime/core/numbers/dtype.h"

@@ -1,4 +1,5 @@
-// Typed 32-bit references into flat vectors: Id<OpTag> and Id<ValueTag> do not mix.
+// Typed 32-bit references into flat vectors: Id<OpTag> and Id<ValueTag> do not mix. Names of enums'
+// values.
 #pragma once
 
 #include <compare>
@@ -25,6 +26,14 @@ class Id {
  private:
   std::uint32_t index_ = kNone;
 };
+
+/// The name of an enum's value, from those of all values in their order; `otherwise` for a number
+/// that is none of them.
+template <typename Enum, std::size_t kCount>
+const char* name_in(const char* const (&names)[kCount], Enum value, const char* otherwise) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < kCount ? names[index] : otherwise;
+}
 
 }  // namespace cinch
 

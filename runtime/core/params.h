@@ -1,13 +1,8 @@
 // The value of a parameter in host expressions, the same in the runtime and in the interpreter.
 #pragma once
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
 
-#include "runtime/core/numbers/dtype.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch {
 

@@ -2,10 +2,6 @@
 // the checked tree, the IR, the kernel program and the image share, so that no stage renames it.
 #pragma once
 #include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "runtime/core/numbers/dtype.h"
 #include "runtime/core/sizes/host_expr.h"

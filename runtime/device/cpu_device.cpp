@@ -33,8 +33,34 @@ class CpuDevice : public ComputeDevice {
     return options_.programs[program]->info();
   }
   ListResult<std::unique_ptr<ListSession>> open(std::uint32_t program, const ListOptions& options,
-                                                std::span<const ListTensor> tensors) override;
-  Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) override;
+                                                std::span<const ListTensor> tensors) override {
+    SessionOptions common{.threads = options_.threads,
+                          .world = options.world,
+                          .worker = options.worker,
+                          .seed = options.seed,
+                          .only_decodes = options.only_decodes,
+                          .cancelled = options_.cancelled};
+    auto opened = TRY(SessionList::open(options_.programs[program], common, tensors));
+    auto list = std::make_unique<SessionList>(std::move(opened));
+    for (const auto& [name, value] : options.parameters) {
+      Status status = list->set_parameter(name, value);
+      if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
+    }
+    return list;
+  }
+
+  Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) override {
+    MemoryPieces memory;
+    auto buffers = std::make_shared<std::vector<AlignedBuffer>>(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      AlignedBuffer& buffer = (*buffers)[i];
+      CINCH_TRY(buffer.resize(static_cast<std::int64_t>(sizes[i])));
+      memory.pieces.push_back(buffer.data());
+    }
+    memory.owner = std::move(buffers);
+    return memory;
+  }
+
   Status check_memory(const void* /*data*/) const override { return Ok{}; }
   Status wait() override { return Ok{}; }
 
@@ -77,7 +103,16 @@ class CpuDevice : public ComputeDevice {
   Result<bool> take_non_finite() override { return std::exchange(has_non_finite_, false); }
 
  private:
-  Status move(Way way, void* to, const void* from, std::size_t size) override;
+  Status move(Way /*way*/, void* to, const void* from, std::size_t size) override {
+    constexpr std::size_t kChunk = std::size_t{256} << 10;
+    const std::size_t num_chunks = (size + kChunk - 1) / kChunk;
+    return runner().run(num_chunks, options_.cancelled, [&](std::uint64_t chunk) {
+      const std::size_t begin = chunk * kChunk;
+      std::memcpy(static_cast<std::uint8_t*>(to) + begin,
+                  static_cast<const std::uint8_t*>(from) + begin, std::min(kChunk, size - begin));
+    });
+  }
+
   TaskRunner& runner() { return runner_ ? *runner_ : runner_.emplace(options_.threads); }
   // Handles one pair after the other until one fails.
   template <typename OnPair>
@@ -92,48 +127,6 @@ class CpuDevice : public ComputeDevice {
   std::optional<TaskRunner> runner_;  // for work that no program does
   bool has_non_finite_ = false;
 };
-
-ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,
-                                                         const ListOptions& options,
-                                                         std::span<const ListTensor> tensors) {
-  SessionOptions common;
-  common.threads = options_.threads;
-  common.world = options.world;
-  common.worker = options.worker;
-  common.seed = options.seed;
-  common.only_decodes = options.only_decodes;
-  common.cancelled = options_.cancelled;
-  auto opened = TRY(SessionList::open(options_.programs[program], common, tensors));
-  auto list = std::make_unique<SessionList>(std::move(opened));
-  for (const auto& [name, value] : options.parameters) {
-    Status status = list->set_parameter(name, value);
-    if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
-  }
-  return list;
-}
-
-Result<MemoryPieces> CpuDevice::allocate(std::span<const std::size_t> sizes) {
-  MemoryPieces memory;
-  auto buffers = std::make_shared<std::vector<AlignedBuffer>>(sizes.size());
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    AlignedBuffer& buffer = (*buffers)[i];
-    CINCH_TRY(buffer.resize(static_cast<std::int64_t>(sizes[i])));
-    memory.pieces.push_back(buffer.data());
-  }
-  memory.owner = std::move(buffers);
-  return memory;
-}
-
-Status CpuDevice::move(Way /*way*/, void* to, const void* from, std::size_t size) {
-  constexpr std::size_t kChunk = std::size_t{256} << 10;
-  const std::size_t num_chunks = (size + kChunk - 1) / kChunk;
-  return runner().run(num_chunks, options_.cancelled, [&](std::uint64_t chunk) {
-    const std::size_t begin = chunk * kChunk;
-    std::memcpy(static_cast<std::uint8_t*>(to) + begin,
-                static_cast<const std::uint8_t*>(from) + begin, std::min(kChunk, size - begin));
-  });
-}
-
 }  // namespace
 
 std::unique_ptr<ComputeDevice> open_cpu_device(CpuDeviceOptions options) {

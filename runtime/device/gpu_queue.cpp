@@ -15,8 +15,28 @@ class GpuQueueDevice : public ComputeDevice {
   explicit GpuQueueDevice(const GpuQueueOptions& options)
       : options_(options),
         queue_{options.plain->device(), options.stream, nullptr, options.turns} {}
-  ~GpuQueueDevice() override;
-  Status start();
+  ~GpuQueueDevice() override {
+    const auto turn = take_turn(*this);
+    const GpuDevice::Scope scope(device());
+    // After a failed call, work may still use memory that is freed now.
+    (void)driver().stream_synchronize(queue_.stream);
+    arrays_.reset();
+    if (owns_stream_) (void)driver().stream_destroy(queue_.stream);
+  }
+
+  Status start() {
+    const auto turn = take_turn(*this);
+    if (queue_.stream == nullptr) {
+      const GpuDevice::Scope scope(device());
+      const GpuCode code = driver().stream_create(&queue_.stream, kGpuStreamNonBlocking);
+      CINCH_TRY(device().status(code, "creating a stream"));
+      owns_stream_ = true;
+    }
+    auto arrays = TRY(GpuArrays::make(options_.plain, queue_.stream));
+    arrays_ = std::make_unique<GpuArrays>(std::move(arrays));
+    queue_.arrays = arrays_.get();
+    return Ok{};
+  }
 
   bool is_host() const override { return false; }
   const GpuQueue* gpu() const override { return &queue_; }
@@ -30,12 +50,45 @@ class GpuQueueDevice : public ComputeDevice {
     return options_.programs[program]->info();
   }
   ListResult<std::unique_ptr<ListSession>> open(std::uint32_t program, const ListOptions& options,
-                                                std::span<const ListTensor> tensors) override;
-  Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) override;
+                                                std::span<const ListTensor> tensors) override {
+    GpuSessionOptions common{.world = options.world,
+                             .worker = options.worker,
+                             .seed = options.seed,
+                             .parameters = options.parameters,
+                             .only_decodes = options.only_decodes,
+                             .keeps_states = options.keeps_states};
+    common.tensors.assign(tensors.begin(), tensors.end());
+    auto session = GpuSession::open(options_.programs[program], common, queue_.stream);
+    if (session) return std::make_unique<GpuSession>(std::move(*session));
+    // If there is only one tensor, it is the one at fault.
+    const std::size_t place = tensors.size() == 1 ? 0 : kNoPlace;
+    return tl::unexpected<ListError>(ListError{std::move(session.error()), place});
+  }
+
+  Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) override {
+    auto arena = std::make_shared<GpuArena>();
+    for (const std::size_t size : sizes) arena->add(size);
+    const GpuDevice::Scope scope(device());
+    CINCH_TRY(arena->allocate(queue_.device, queue_.stream));
+    MemoryPieces memory;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      memory.pieces.push_back(
+          reinterpret_cast<std::uint8_t*>(arena->address(i)));  // NOLINT(performance-no-int-to-ptr)
+    }
+    memory.owner = std::move(arena);
+    return memory;
+  }
+
   Status check_memory(const void* data) const override {
     return device().check_memory(address_of(data));
   }
-  Status clear(void* to, std::size_t size) override;
+  Status clear(void* to, std::size_t size) override {
+    if (size == 0) return Ok{};
+    const GpuDevice::Scope scope(device());
+    return device().status(driver().fill(address_of(to), 0, size, queue_.stream),
+                           "clearing memory");
+  }
+
   Status add(std::span<const ArrayPair> pairs) override { return arrays_->add(found(pairs)); }
   Status divide(std::span<const ArrayPair> pairs, float divisor) override {
     return arrays_->divide(found(pairs), divisor);
@@ -54,13 +107,37 @@ class GpuQueueDevice : public ComputeDevice {
     return arrays_->look_for_non_finite({&pair, 1});
   }
   Result<bool> take_non_finite() override { return arrays_->take_non_finite(); }
-  Status wait() override;
+  Status wait() override {
+    const GpuDevice::Scope scope(device());
+    return device().status(driver().stream_synchronize(queue_.stream), "waiting for the device");
+  }
 
  private:
-  Status move(Way way, void* to, const void* from, std::size_t size) override;
+  Status move(Way way, void* to, const void* from, std::size_t size) override {
+    if (size == 0) return Ok{};
+    const GpuDevice::Scope scope(device());
+    GpuStream stream = queue_.stream;
+    if (way == Way::In) {
+      return device().status(driver().copy_to_device(address_of(to), from, size, stream),
+                             "copying to the device");
+    }
+    if (way == Way::Out) {
+      return device().status(driver().copy_to_host(to, address_of(from), size, stream),
+                             "copying from the device");
+    }
+    return device().status(driver().copy_on_device(address_of(to), address_of(from), size, stream),
+                           "copying on the device");
+  }
+
   const GpuDevice& device() const { return *queue_.device; }
   const GpuDriver& driver() const { return device().driver(); }
-  std::span<const GpuArrayPair> found(std::span<const ArrayPair> pairs);
+  std::span<const GpuArrayPair> found(std::span<const ArrayPair> pairs) {
+    pairs_.clear();
+    for (const ArrayPair& pair : pairs) {
+      pairs_.push_back({address_of(pair.to), address_of(pair.from), pair.num_elems});
+    }
+    return pairs_;
+  }
 
   GpuQueueOptions options_;
   mutable std::mutex own_turns_;
@@ -69,97 +146,6 @@ class GpuQueueDevice : public ComputeDevice {
   std::unique_ptr<GpuArrays> arrays_;
   std::vector<GpuArrayPair> pairs_;  // of the running call; keeps its memory
 };
-
-GpuQueueDevice::~GpuQueueDevice() {
-  const auto turn = take_turn(*this);
-  const GpuDevice::Scope scope(device());
-  // After a failed call, work may still use memory that is freed now.
-  (void)driver().stream_synchronize(queue_.stream);
-  arrays_.reset();
-  if (owns_stream_) (void)driver().stream_destroy(queue_.stream);
-}
-
-Status GpuQueueDevice::start() {
-  const auto turn = take_turn(*this);
-  if (queue_.stream == nullptr) {
-    const GpuDevice::Scope scope(device());
-    const GpuCode code = driver().stream_create(&queue_.stream, kGpuStreamNonBlocking);
-    CINCH_TRY(device().status(code, "creating a stream"));
-    owns_stream_ = true;
-  }
-  auto arrays = TRY(GpuArrays::make(options_.plain, queue_.stream));
-  arrays_ = std::make_unique<GpuArrays>(std::move(arrays));
-  queue_.arrays = arrays_.get();
-  return Ok{};
-}
-
-ListResult<std::unique_ptr<ListSession>> GpuQueueDevice::open(std::uint32_t program,
-                                                              const ListOptions& options,
-                                                              std::span<const ListTensor> tensors) {
-  GpuSessionOptions common;
-  common.world = options.world;
-  common.worker = options.worker;
-  common.seed = options.seed;
-  common.only_decodes = options.only_decodes;
-  common.parameters = options.parameters;
-  common.keeps_states = options.keeps_states;
-  common.tensors.assign(tensors.begin(), tensors.end());
-  auto session = GpuSession::open(options_.programs[program], common, queue_.stream);
-  if (session) return std::make_unique<GpuSession>(std::move(*session));
-  // If there is only one tensor, it is the one at fault.
-  const std::size_t place = tensors.size() == 1 ? 0 : kNoPlace;
-  return tl::unexpected<ListError>(ListError{std::move(session.error()), place});
-}
-
-Result<MemoryPieces> GpuQueueDevice::allocate(std::span<const std::size_t> sizes) {
-  auto arena = std::make_shared<GpuArena>();
-  for (const std::size_t size : sizes) arena->add(size);
-  const GpuDevice::Scope scope(device());
-  CINCH_TRY(arena->allocate(queue_.device, queue_.stream));
-  MemoryPieces memory;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    memory.pieces.push_back(
-        reinterpret_cast<std::uint8_t*>(arena->address(i)));  // NOLINT(performance-no-int-to-ptr)
-  }
-  memory.owner = std::move(arena);
-  return memory;
-}
-
-Status GpuQueueDevice::move(Way way, void* to, const void* from, std::size_t size) {
-  if (size == 0) return Ok{};
-  const GpuDevice::Scope scope(device());
-  GpuStream stream = queue_.stream;
-  if (way == Way::In) {
-    return device().status(driver().copy_to_device(address_of(to), from, size, stream),
-                           "copying to the device");
-  }
-  if (way == Way::Out) {
-    return device().status(driver().copy_to_host(to, address_of(from), size, stream),
-                           "copying from the device");
-  }
-  return device().status(driver().copy_on_device(address_of(to), address_of(from), size, stream),
-                         "copying on the device");
-}
-
-Status GpuQueueDevice::clear(void* to, std::size_t size) {
-  if (size == 0) return Ok{};
-  const GpuDevice::Scope scope(device());
-  return device().status(driver().fill(address_of(to), 0, size, queue_.stream), "clearing memory");
-}
-
-std::span<const GpuArrayPair> GpuQueueDevice::found(std::span<const ArrayPair> pairs) {
-  pairs_.clear();
-  for (const ArrayPair& pair : pairs) {
-    pairs_.push_back({address_of(pair.to), address_of(pair.from), pair.num_elems});
-  }
-  return pairs_;
-}
-
-Status GpuQueueDevice::wait() {
-  const GpuDevice::Scope scope(device());
-  return device().status(driver().stream_synchronize(queue_.stream), "waiting for the device");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ComputeDevice>> open_gpu_queue(const GpuQueueOptions& options) {

@@ -4,17 +4,10 @@
 // how groups are divided into tasks.
 #pragma once
 #include <array>
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/core/error.h"
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/exec/task_runner.h"
-#include "runtime/image/image.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {

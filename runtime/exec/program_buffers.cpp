@@ -31,6 +31,8 @@ Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv&
   return Ok{};
 }
 
+constexpr std::size_t kHugePageBytes = std::size_t{1} << 21;
+
 }  // namespace
 
 ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& memory)
@@ -165,12 +167,6 @@ std::int64_t ProgramBuffers::workspace_bytes() const {
 
 // One allocation per buffer. Large ones start at a huge page and ask for huge pages: first touch of
 // 256 MiB then costs 128 faults instead of 65536.
-
-namespace {
-
-constexpr std::size_t kHugePageBytes = std::size_t{1} << 21;
-
-}  // namespace
 
 Status AlignedBuffer::resize(std::int64_t size_bytes) {
   if (data_ != nullptr && size_bytes == size_) return Ok{};

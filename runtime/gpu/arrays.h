@@ -1,9 +1,6 @@
 // Arithmetic on whole arrays of a device's memory, by the services that every image holds. It
 // serves tensors that no program works on.
 #pragma once
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "runtime/gpu/program.h"
 #include "runtime/tuning/tuning.h"

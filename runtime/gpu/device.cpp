@@ -108,6 +108,29 @@ std::size_t aligned(std::size_t size_bytes) {
   return (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
 }
 
+// For memory that a source provided.
+Status check_lent(const GpuDevice& device, GpuAddress address) {
+  if (address % kPieceAlignment != 0) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("the allocator gave address {:#x}, which is not a multiple of {}",
+                            address, kPieceAlignment));
+  }
+  Status status = device.check_memory(address);
+  if (!status) status.error().message = "the allocator's memory: " + status.error().message;
+  return status;
+}
+
+std::string allocating(std::size_t size_bytes) {
+  return fmt::format("allocating {} bytes on the device", size_bytes);
+}
+
+// Allocates. If memory is short, frees what was kept and tries again.
+template <typename Allocate>
+GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
+  const GpuCode code = allocate();
+  return code == kGpuOutOfMemory && device.freeing().retry() ? allocate() : code;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int ordinal) {
@@ -206,47 +229,16 @@ Status GpuDevice::check_memory(GpuAddress address) const {
   return Ok{};
 }
 
-namespace {
-
-void* pointer_to(GpuAddress address) {
-  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-}
-
-// For memory that a source provided.
-Status check_lent(const GpuDevice& device, GpuAddress address) {
-  if (address % kPieceAlignment != 0) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("the allocator gave address {:#x}, which is not a multiple of {}",
-                            address, kPieceAlignment));
-  }
-  Status status = device.check_memory(address);
-  if (!status) status.error().message = "the allocator's memory: " + status.error().message;
-  return status;
-}
-
-std::string allocating(std::size_t size_bytes) {
-  return fmt::format("allocating {} bytes on the device", size_bytes);
-}
-
-// Allocates. If memory is short, frees what was kept and tries again.
-template <typename Allocate>
-GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
-  const GpuCode code = allocate();
-  return code == kGpuOutOfMemory && device.freeing().retry() ? allocate() : code;
-}
-
-}  // namespace
-
 Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
                                       std::size_t size_bytes) {
   GpuMemory memory;
   if (size_bytes == 0) return memory;
   const GpuDevice::Scope scope(*device);
   const GpuCode code = with_kept_memory(
-      *device, [&] { return device->driver().memory_alloc(&memory.address_, size_bytes); });
+      *device, [&] { return device->driver().memory_alloc(&memory.held_.address, size_bytes); });
   CINCH_TRY(device->status(code, allocating(size_bytes).c_str()));
-  memory.size_bytes_ = size_bytes;
-  memory.device_ = std::move(device);
+  memory.held_.size_bytes = size_bytes;
+  memory.held_.device = std::move(device);
   return memory;
 }
 
@@ -258,12 +250,12 @@ Result<GpuMemory> GpuMemory::allocate_on(std::shared_ptr<const GpuDevice> device
   const GpuDevice::Scope scope(*device);
   CINCH_TRY(device->freeing().prepare());
   const GpuCode code = with_kept_memory(*device, [&] {
-    return device->driver().memory_alloc_async(&memory.address_, size_bytes, stream);
+    return device->driver().memory_alloc_async(&memory.held_.address, size_bytes, stream);
   });
   CINCH_TRY(device->status(code, allocating(size_bytes).c_str()));
-  memory.size_bytes_ = size_bytes;
-  memory.is_pooled_ = true;
-  memory.device_ = std::move(device);
+  memory.held_.size_bytes = size_bytes;
+  memory.held_.is_pooled = true;
+  memory.held_.device = std::move(device);
   return memory;
 }
 
@@ -287,42 +279,29 @@ Result<GpuMemory> GpuMemory::allocate_from(const MemorySource& source, MemoryUse
     source.release(source.context.get(), given, size_bytes, use);
     return tl::unexpected<Error>(status.error());
   }
-  memory.address_ = address;
-  memory.size_bytes_ = size_bytes;
-  memory.source_ = source;
-  memory.use_ = use;
-  memory.device_ = std::move(device);
+  memory.held_.address = address;
+  memory.held_.size_bytes = size_bytes;
+  memory.held_.source = source;
+  memory.held_.use = use;
+  memory.held_.device = std::move(device);
   return memory;
 }
-
-GpuMemory::GpuMemory(GpuMemory&& other) noexcept
-    : device_(std::move(other.device_)),
-      address_(std::exchange(other.address_, 0)),
-      size_bytes_(std::exchange(other.size_bytes_, 0)),
-      is_pooled_(std::exchange(other.is_pooled_, false)),
-      end_(std::exchange(other.end_, nullptr)),
-      source_(std::exchange(other.source_, {})),
-      use_(other.use_) {}
 
 GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   if (this == &other) return *this;
   release();
-  device_ = std::move(other.device_);
-  address_ = std::exchange(other.address_, 0);
-  size_bytes_ = std::exchange(other.size_bytes_, 0);
-  is_pooled_ = std::exchange(other.is_pooled_, false);
-  end_ = std::exchange(other.end_, nullptr);
-  source_ = std::exchange(other.source_, {});
-  use_ = other.use_;
+  held_ = std::exchange(other.held_, {});
   return *this;
 }
 
 void GpuMemory::release() {
-  if (address_ == 0) return;
-  const GpuDevice::Scope scope(*device_);
-  const GpuAddress address = std::exchange(address_, 0);
-  if (source_.release == nullptr) return device_->freeing().free(address, is_pooled_, end_);
-  device_->freeing().give_back({source_, pointer_to(address), size_bytes_, use_}, end_);
+  if (held_.address == 0) return;
+  const GpuDevice::Scope scope(*held_.device);
+  GpuFreeing& freeing = held_.device->freeing();
+  const GpuAddress address = std::exchange(held_.address, 0);
+  if (held_.source.release == nullptr) return freeing.free(address, held_.is_pooled, held_.end);
+  void* const memory = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  freeing.give_back({held_.source, memory, held_.size_bytes, held_.use}, held_.end);
 }
 
 PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory)

@@ -1,12 +1,11 @@
 // One GPU of a driver: its context, its memory, and calls that return errors as values.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/memory_source.h"
@@ -142,25 +141,28 @@ class GpuMemory {
                                          std::size_t size_bytes);
   GpuMemory() = default;
   ~GpuMemory() { release(); }
-  GpuMemory(GpuMemory&& other) noexcept;
+  GpuMemory(GpuMemory&& other) noexcept : held_(std::exchange(other.held_, {})) {}
   GpuMemory& operator=(GpuMemory&& other) noexcept;
 
-  GpuAddress address() const { return address_; }
-  std::size_t size_bytes() const { return size_bytes_; }
+  GpuAddress address() const { return held_.address; }
+  std::size_t size_bytes() const { return held_.size_bytes; }
   /// Sets an event that is recorded after all work that uses the memory, and that outlives it.
   /// Without one the users are unknown, and the memory is freed when the device has finished all
   /// work.
-  void used_until(GpuEvent end) { end_ = end; }
+  void used_until(GpuEvent end) { held_.end = end; }
 
  private:
+  struct Held {
+    std::shared_ptr<const GpuDevice> device;
+    GpuAddress address = 0;
+    std::size_t size_bytes = 0;
+    bool is_pooled = false;
+    GpuEvent end = nullptr;
+    MemorySource source;  // the source of the memory, if it has one
+    MemoryUse use = MemoryUse::Workspace;
+  };
   void release();
-  std::shared_ptr<const GpuDevice> device_;
-  GpuAddress address_ = 0;
-  std::size_t size_bytes_ = 0;
-  bool is_pooled_ = false;
-  GpuEvent end_ = nullptr;
-  MemorySource source_;  // the source of the memory, if it has one
-  MemoryUse use_ = MemoryUse::Workspace;
+  Held held_;
 };
 
 /// Host memory that is pinned while this lives, if the driver can. Pinning makes copies faster, and

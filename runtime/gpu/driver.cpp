@@ -71,6 +71,11 @@ const char* advice(GpuCode code) {
   }
 }
 
+// Copies from pageable memory of at most this length are staged by the driver before the call
+// returns ("API synchronization behavior" of the CUDA driver): the host may change its bytes then,
+// and nothing waits for the device.
+constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
+
 }  // namespace
 
 Result<const GpuDriver*> open_cuda_driver() {
@@ -90,15 +95,6 @@ Status gpu_status(const GpuDriver& driver, GpuCode code, const char* what) {
                           text != nullptr ? text : std::to_string(code), advice(code)),
               code);
 }
-
-namespace {
-
-// Copies from pageable memory of at most this length are staged by the driver before the call
-// returns ("API synchronization behavior" of the CUDA driver): the host may change its bytes then,
-// and nothing waits for the device.
-constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
-
-}  // namespace
 
 template <typename T>
 void GpuTensorEntry::put(std::size_t offset, T value) {

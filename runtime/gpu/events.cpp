@@ -107,10 +107,7 @@ BufferIndex buffer_with(const ProgramImage& image, BufferRole role) {
 }
 
 GpuStep service_step(GpuService service, std::uint32_t arg0, std::uint32_t arg1) {
-  GpuStep step;
-  step.kernel = static_cast<std::uint32_t>(service);
-  step.arg0 = arg0;
-  step.arg1 = arg1;
+  GpuStep step{.kernel = static_cast<std::uint32_t>(service), .arg0 = arg0, .arg1 = arg1};
   return step;
 }
 
@@ -282,14 +279,13 @@ Status GpuArrays::launch(const GpuStep& step, Operands operands,
   const GpuAddress table = arena_.address(table_);
   const GpuCode sent = device.driver().copy_to_device(table, bytes_.data(), bytes_.size(), stream_);
   CINCH_TRY(device.status(sent, "sending arguments"));
-  GpuLaunch args;
-  args.tensors = table;
-  args.swapped = arena_.address(zeros_);
-  args.status = arena_.address(words);
-  args.first_block = table + pairs.size() * layout_.size_bytes;
-  args.num_tensors = static_cast<std::uint32_t>(pairs.size());
-  args.num_states = static_cast<std::uint32_t>(program_->info().states.size());
-  args.step = step;
+  GpuLaunch args{.tensors = table,
+                 .swapped = arena_.address(zeros_),
+                 .status = arena_.address(words),
+                 .first_block = table + pairs.size() * layout_.size_bytes,
+                 .num_tensors = static_cast<std::uint32_t>(pairs.size()),
+                 .num_states = static_cast<std::uint32_t>(program_->info().states.size()),
+                 .step = step};
   void* params[] = {&args};
   const GpuCode code =
       device.driver().launch(program_->kernels().serve(), num_blocks, 1, 1, kGpuServiceThreads, 1,

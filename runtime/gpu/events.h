@@ -1,6 +1,5 @@
 // Puts work on the same memory in one order, whatever streams the caller uses.
 #pragma once
-#include <memory>
 
 #include "runtime/gpu/device.h"
 

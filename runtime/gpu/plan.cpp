@@ -209,13 +209,12 @@ std::vector<GpuBatch> batch_launches(const std::vector<PlannedLaunch>& steps,
 }
 
 GpuStep gpu_step(const PlannedLaunch& planned) {
-  GpuStep step;
-  step.value = planned.value;
-  step.kernel = planned.index;
-  step.arg0 = planned.arg0;
-  step.arg1 = planned.arg1;
-  step.is_guarded = planned.is_guarded ? 1 : 0;
-  step.num_conditions = static_cast<std::uint32_t>(planned.conditions.size());
+  GpuStep step{.value = planned.value,
+               .kernel = planned.index,
+               .arg0 = planned.arg0,
+               .arg1 = planned.arg1,
+               .is_guarded = planned.is_guarded ? 1u : 0u,
+               .num_conditions = static_cast<std::uint32_t>(planned.conditions.size())};
   std::ranges::copy(planned.conditions, step.conditions);
   return step;
 }

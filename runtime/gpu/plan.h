@@ -2,17 +2,10 @@
 // ranks meet. Branches and rounds become conditions that kernels test on the device.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <span>
 #include <string_view>
-#include <vector>
 
-#include "runtime/core/error.h"
-#include "runtime/gpu/device.h"
 #include "runtime/gpu/program.h"
-#include "runtime/image/gpu_abi.h"
 
 namespace cinch::rt {
 // The tables of a session on a GPU (gpu_abi.h): one entry per tensor and kind of call. The host

@@ -2,9 +2,6 @@
 // sessions of one program on that device share it. Code that was compiled quickly is replaced as
 // soon as better code is found.
 #pragma once
-#include <memory>
-#include <mutex>
-#include <vector>
 
 #include "runtime/gpu/device.h"
 #include "runtime/image/better_code.h"

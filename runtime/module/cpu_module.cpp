@@ -27,6 +27,26 @@ bool has_v3() {
 constexpr std::string_view kCpuPrefix = "cpu:";
 constexpr std::string_view kLevels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
+Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
+                                              std::uint64_t size_bytes) {
+  auto reader = TRY(FileReader::open(path));
+  std::vector<std::uint8_t> bytes;
+  CINCH_TRY(reader.read_up_to(size_bytes, bytes));
+  return bytes;
+}
+
+// Linkers put the table of segments right after the header; the bytes before it are read along with
+// it.
+constexpr std::uint64_t kFarthestTable = 1 << 16;
+
+bool begins_as_elf(const std::vector<std::uint8_t>& bytes) {
+  return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
+}
+
+bool ends_within(std::uint64_t begin, std::uint64_t size, std::uint64_t whole) {
+  return begin <= whole && size <= whole - begin;
+}
+
 }  // namespace
 
 std::string_view host_level() {
@@ -78,30 +98,6 @@ KernelFunction CpuModule::find(const std::string& symbol) const {
 }
 
 // Checks of shared libraries as files; see shared_object.h.
-
-namespace {
-
-Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
-                                              std::uint64_t size_bytes) {
-  auto reader = TRY(FileReader::open(path));
-  std::vector<std::uint8_t> bytes;
-  CINCH_TRY(reader.read_up_to(size_bytes, bytes));
-  return bytes;
-}
-
-// Linkers put the table of segments right after the header; the bytes before it are read along with
-// it.
-constexpr std::uint64_t kFarthestTable = 1 << 16;
-
-bool begins_as_elf(const std::vector<std::uint8_t>& bytes) {
-  return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
-}
-
-bool ends_within(std::uint64_t begin, std::uint64_t size, std::uint64_t whole) {
-  return begin <= whole && size <= whole - begin;
-}
-
-}  // namespace
 
 bool is_elf_file(const std::filesystem::path& path) {
   std::error_code code;

@@ -1,14 +1,9 @@
 // CpuModule: the kernels of a CPU image, loaded from the bytes of a shared object. No compiler
 // is involved. Also: which x86-64 level this machine has.
 #pragma once
-#include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "runtime/core/error.h"
 #include "runtime/image/image.h"
 #include "runtime/module/shared_object.h"
 

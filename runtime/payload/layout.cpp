@@ -85,25 +85,6 @@ void put(std::uint8_t*& to, std::uint64_t value, std::size_t size_bytes) {
   to += size_bytes;
 }
 
-}  // namespace
-
-bool has_fixed_size(const ProgramInfo& info, std::size_t index) {
-  const ArrayType& type = info.wire.fields[index].type;
-  for (int i = 0; i < type.rank; ++i) {
-    if (info.exprs.has_count(type.dims[i])) return false;
-  }
-  return true;
-}
-
-bool has_fixed_offset(const ProgramInfo& info, std::size_t index) {
-  for (std::size_t i = 0; i < index; ++i) {
-    if (!has_fixed_size(info, i)) return false;
-  }
-  return true;
-}
-
-namespace {
-
 Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
                     std::vector<std::int64_t>& bounds) {
   bounds.clear();
@@ -123,6 +104,21 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
 }
 
 }  // namespace
+
+bool has_fixed_size(const ProgramInfo& info, std::size_t index) {
+  const ArrayType& type = info.wire.fields[index].type;
+  for (int i = 0; i < type.rank; ++i) {
+    if (info.exprs.has_count(type.dims[i])) return false;
+  }
+  return true;
+}
+
+bool has_fixed_offset(const ProgramInfo& info, std::size_t index) {
+  for (std::size_t i = 0; i < index; ++i) {
+    if (!has_fixed_size(info, i)) return false;
+  }
+  return true;
+}
 
 Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
                             std::vector<std::int64_t>& bounds) {

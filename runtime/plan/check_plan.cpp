@@ -167,6 +167,11 @@ Status check_slots(const Plan& plan, std::uint32_t rank) {
   return Ok{};
 }
 
+Status check_order(const Plan& plan, std::uint32_t rank) {
+  CINCH_TRY(check_protocols(plan, rank));
+  return check_accesses(plan, rank);
+}
+
 }  // namespace
 
 tl::unexpected<Error> task_fault(const Plan& plan, std::uint32_t rank, std::size_t task,
@@ -200,15 +205,6 @@ Status check_shape(const Plan& plan) {
   }
   return Ok{};
 }
-
-namespace {
-
-Status check_order(const Plan& plan, std::uint32_t rank) {
-  CINCH_TRY(check_protocols(plan, rank));
-  return check_accesses(plan, rank);
-}
-
-}  // namespace
 
 Status check_plan(const Plan& plan) {
   CINCH_TRY(check_shape(plan));

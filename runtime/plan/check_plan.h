@@ -1,12 +1,8 @@
 // Checks a plan before any of it runs.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
 #include "runtime/plan/plan.h"
 

@@ -53,59 +53,20 @@ ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank) {
 }
 
 const char* task_kind_name(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::Clear:
-      return "clear";
-    case TaskKind::Encode:
-      return "encode";
-    case TaskKind::Decode:
-      return "decode";
-    case TaskKind::DecodeAdd:
-      return "decode_add";
-    case TaskKind::Add:
-      return "add";
-    case TaskKind::Scale:
-      return "scale";
-    case TaskKind::Finish:
-      return "finish";
-    case TaskKind::Spread:
-      return "spread";
-    case TaskKind::Join:
-      return "join";
-    case TaskKind::Exchange:
-      return "exchange";
-    case TaskKind::Part:
-      return "part";
-    case TaskKind::Synchronise:
-      return "synchronise";
-  }
-  return "task";
+  static constexpr const char* kNames[] = {"clear", "encode",   "decode", "decode_add",
+                                           "add",   "scale",    "finish", "spread",
+                                           "join",  "exchange", "part",   "synchronise"};
+  return name_in(kNames, kind, "task");
 }
 
 const char* site_name(Site site) {
-  switch (site) {
-    case Site::Worker:
-      return "worker";
-    case Site::Hop:
-      return "hop";
-    case Site::Owner:
-      return "owner";
-    case Site::Return:
-      return "return";
-  }
-  return "site";
+  static constexpr const char* kNames[] = {"worker", "hop", "owner", "return"};
+  return name_in(kNames, site, "site");
 }
 
 const char* value_name(Value value) {
-  switch (value) {
-    case Value::Gradient:
-      return "gradient";
-    case Value::Sum:
-      return "sum";
-    case Value::Update:
-      return "update";
-  }
-  return "value";
+  static constexpr const char* kNames[] = {"gradient", "sum", "update"};
+  return name_in(kNames, value, "value");
 }
 
 std::string describe_piece(const Plan& plan, std::uint32_t piece) {
@@ -151,19 +112,8 @@ Enum find_enum(const json& name, Enum last, Namer<Enum> namer) {
 }
 
 const char* reduction_name(RankReduction reduction) {
-  switch (reduction) {
-    case RankReduction::None:
-      return "none";
-    case RankReduction::Sum:
-      return "sum";
-    case RankReduction::Mean:
-      return "mean";
-    case RankReduction::Min:
-      return "min";
-    case RankReduction::Max:
-      return "max";
-  }
-  return "reduction";
+  static constexpr const char* kNames[] = {"none", "sum", "mean", "min", "max"};
+  return name_in(kNames, reduction, "reduction");
 }
 
 json index_json(std::uint32_t index, std::uint32_t none) {

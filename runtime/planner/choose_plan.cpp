@@ -3,11 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
-#include <utility>
-
-#include "runtime/plan/check_plan.h"
 
 namespace cinch::rt {
 namespace {

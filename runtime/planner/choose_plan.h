@@ -1,7 +1,5 @@
 // Chooses the plan that should take the least time, of all that could be used.
 #pragma once
-#include <string>
-#include <vector>
 
 #include "runtime/planner/plan_cost.h"
 #include "runtime/planner/planner.h"

@@ -7,6 +7,8 @@
 #include <array>
 #include <functional>
 
+#include "runtime/core/ids.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -135,39 +137,15 @@ class Enumeration {
 };
 
 const char* action_name(Action action) {
-  switch (action) {
-    case Action::Compress:
-      return "compress";
-    case Action::Decompress:
-      return "decompress";
-    case Action::AllReduce:
-      return "all_reduce";
-    case Action::ReduceScatter:
-      return "reduce_scatter";
-    case Action::Reduce:
-      return "reduce";
-    case Action::AllGather:
-      return "all_gather";
-    case Action::Broadcast:
-      return "broadcast";
-    case Action::AllToAll:
-      return "all_to_all";
-    case Action::Gather:
-      return "gather";
-  }
-  return "step";
+  static constexpr const char* kNames[] = {"compress",       "decompress", "all_reduce",
+                                           "reduce_scatter", "reduce",     "all_gather",
+                                           "broadcast",      "all_to_all", "gather"};
+  return name_in(kNames, action, "step");
 }
 
 const char* scope_name(Scope scope) {
-  switch (scope) {
-    case Scope::Flat:
-      return "flat";
-    case Scope::Intra:
-      return "intra";
-    case Scope::Inter:
-      return "inter";
-  }
-  return "scope";
+  static constexpr const char* kNames[] = {"flat", "intra", "inter"};
+  return name_in(kNames, scope, "scope");
 }
 
 }  // namespace

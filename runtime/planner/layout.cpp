@@ -1,13 +1,11 @@
 // Pieces, groups and bundles; see builders.h.
 #include <algorithm>
-#include <map>
 
 #include "runtime/call/list_session.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/payload/payload.h"
 #include "runtime/planner/builders/builders.h"
-#include "runtime/planner/planner.h"
 
 namespace cinch::rt {
 namespace {
@@ -207,6 +205,20 @@ class Layout {
   std::uint32_t next_owner_ = 0;
 };
 
+template <typename BytesOf>
+std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf& bytes_of) {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t piece : plan.groups[group].pieces) {
+    bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    bytes += bytes_of(plan.pieces[piece]);
+  }
+  return bytes;
+}
+
+bool can_cut(const ProgramInfo& info) {
+  return !info.is_matrix && !info.has_sync && has_elementwise_states(info);
+}
+
 }  // namespace
 
 Result<std::vector<SyncRound>> rounds_of(const CodecFacts& codec, const PlanTensor& tensor) {
@@ -242,20 +254,6 @@ Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>&
   return Ok{};
 }
 
-namespace {
-
-template <typename BytesOf>
-std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf& bytes_of) {
-  std::uint64_t bytes = 0;
-  for (const std::uint32_t piece : plan.groups[group].pieces) {
-    bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-    bytes += bytes_of(plan.pieces[piece]);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
   const Group& of = plan.groups[group];
   return joined_bytes(plan, group, [&of](const Piece& piece) { return payload_room(of, piece); });
@@ -269,26 +267,17 @@ std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group) {
 
 // The facts of a compiled program that a planner needs.
 
-namespace {
-
-bool can_cut(const ProgramInfo& info) {
-  return !info.is_matrix && !info.has_sync && has_elementwise_states(info);
-}
-
-}  // namespace
-
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step) {
   const ProgramInfo& info = program->info;
-  CodecFacts facts;
-  facts.name = info.name;
-  facts.can_cut = can_cut(info);
-  facts.has_sync = info.has_sync;
-  facts.takes_partial_sums = info.takes_partial_sums();
-  facts.has_narrow_fields = has_narrow_fields(info);
-  facts.carrier = info.carrier;
-  facts.is_linear = info.is_linear;
-  facts.has_fixed_size = info.wire.counts.empty() && has_steady_wire(info);
+  CodecFacts facts{.name = info.name,
+                   .can_cut = can_cut(info),
+                   .has_sync = info.has_sync,
+                   .has_fixed_size = info.wire.counts.empty() && has_steady_wire(info),
+                   .takes_partial_sums = info.takes_partial_sums(),
+                   .has_narrow_fields = has_narrow_fields(info),
+                   .is_linear = info.is_linear,
+                   .carrier = info.carrier};
   facts.bound = [program, world, step](std::int64_t rows,
                                        std::int64_t cols) -> Result<std::uint64_t> {
     const ProgramInfo& of = program->info;

@@ -106,6 +106,14 @@ std::vector<double> sent_bytes(const Plan& plan, std::uint32_t rank, const Task&
   return sent;
 }
 
+// Times of links are whole nanoseconds, far below the precision of the model.
+constexpr double kNanoseconds = 1e9;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+LinkClock::duration duration_of(double seconds) {
+  return LinkClock::duration(std::llround(seconds * kNanoseconds));
+}
+
 }  // namespace
 
 double CostCurve::at(double elems) const {
@@ -152,18 +160,6 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
   }
   return simulation.run();
 }
-
-namespace {
-
-// Times of links are whole nanoseconds, far below the precision of the model.
-constexpr double kNanoseconds = 1e9;
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-LinkClock::duration duration_of(double seconds) {
-  return LinkClock::duration(std::llround(seconds * kNanoseconds));
-}
-
-}  // namespace
 
 void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
   Rank& rank = ranks_.emplace_back();

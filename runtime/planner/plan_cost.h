@@ -2,16 +2,12 @@
 // order in which PlanRunner would, with measured times of network and programs.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <queue>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "runtime/collective/loopback.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/network/network_model.h"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "runtime/core/log.h"
 #include "runtime/planner/builders/builders.h"
@@ -259,19 +258,6 @@ class Planner {
   Plan plan_;
 };
 
-}  // namespace
-
-std::span<const std::string_view> plan_names() {
-  static constexpr auto kNames = [] {
-    std::array<std::string_view, kBuilders.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kBuilders[i].name;
-    return names;
-  }();
-  return kNames;
-}
-
-namespace {
-
 // Writes a plan without checking that its codecs take it.
 Result<Plan> write_plan(const PlanRequest& request) {
   const Builder* const builder = find_builder(request.plan);
@@ -305,7 +291,35 @@ tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
                           fmt::join(taken, ", ")));
 }
 
+using Indices = std::vector<std::uint32_t>;
+
+// A bundle's next round comes after the round before of `ahead` bundles: these are on the links
+// while it is computed.
+Indices order_of(const Indices& bundles, const std::vector<Task>& tasks, std::uint32_t ahead) {
+  Indices order(bundles.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t t) {
+    return std::tuple(bundles[t] + ahead * tasks[t].round, tasks[t].round, t);
+  });
+  return order;
+}
+
+Indices places_in(const Indices& order) {
+  Indices places(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+  return places;
+}
+
 }  // namespace
+
+std::span<const std::string_view> plan_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kBuilders.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kBuilders[i].name;
+    return names;
+  }();
+  return kNames;
+}
 
 Result<Plan> build_plan(const PlanRequest& request) {
   auto plan = TRY(write_plan(request));
@@ -342,29 +356,6 @@ std::string_view usual_plan(const PlanRequest& request) {
       all([](const CodecFacts& c) { return c.carrier.kind != CarrierKind::None; });
   return are_carried ? "two_shot" : "allgather";
 }
-
-namespace {
-
-using Indices = std::vector<std::uint32_t>;
-
-// A bundle's next round comes after the round before of `ahead` bundles: these are on the links
-// while it is computed.
-Indices order_of(const Indices& bundles, const std::vector<Task>& tasks, std::uint32_t ahead) {
-  Indices order(bundles.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, {}, [&](std::uint32_t t) {
-    return std::tuple(bundles[t] + ahead * tasks[t].round, tasks[t].round, t);
-  });
-  return order;
-}
-
-Indices places_in(const Indices& order) {
-  Indices places(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
-  return places;
-}
-
-}  // namespace
 
 void interleave_bundles(const Plan& plan, RankPlan& rank) {
   Indices bundles;

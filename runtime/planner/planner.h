@@ -1,14 +1,11 @@
 // Builds plans: which rank encodes, sends, adds and decodes what, and in which order. All ranks
 // that ask with the same arguments get the same plan.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/summed_arrays.h"

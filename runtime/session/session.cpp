@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"
@@ -92,7 +91,7 @@ std::int64_t Session::state_bytes() const {
 }
 
 Result<std::int64_t> Session::workspace_bytes() const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
+  return impl_->use([&]() -> Result<std::int64_t> {
     std::int64_t total = impl_->buffers.workspace_bytes() + impl_->payload.size_bytes() +
                          impl_->input.size_bytes() + impl_->output.size_bytes();
     for (const AlignedBuffer& field : impl_->fields) total += field.size_bytes();
@@ -101,24 +100,23 @@ Result<std::int64_t> Session::workspace_bytes() const {
 }
 
 Result<AccessCounts> Session::last_accesses() const {
-  return guarded_use(impl_->in_use, [&]() -> Result<AccessCounts> { return impl_->accesses; });
+  return impl_->use([&]() -> Result<AccessCounts> { return impl_->accesses; });
 }
 
 Result<std::vector<std::int64_t>> Session::last_loop_rounds() const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::int64_t>> {
-    return impl_->executor.loop_rounds();
-  });
+  return impl_->use(
+      [&]() -> Result<std::vector<std::int64_t>> { return impl_->executor.loop_rounds(); });
 }
 
 Status Session::set_tuning(const CpuTuning& tuning) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
+  return impl_->use([&]() -> Status {
     impl_->executor.set_tuning(tuning);
     return Ok{};
   });
 }
 
 Status Session::set_parameter(std::string_view name, double value) {
-  return guarded_use(impl_->in_use, [&] { return impl_->parameters.set(name, value); });
+  return impl_->use([&] { return impl_->parameters.set(name, value); });
 }
 
 Status Session::Impl::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
@@ -127,15 +125,15 @@ Status Session::Impl::lay_out_payload(std::uint64_t step, PayloadLayout& layout)
 }
 
 Status Session::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
-  return guarded_use(impl_->in_use, [&] { return impl_->lay_out_payload(step, layout); });
+  return impl_->use([&] { return impl_->lay_out_payload(step, layout); });
 }
 
 Result<PayloadHeader> Session::header_for(std::uint64_t step) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<PayloadHeader> { return impl_->header(step); });
+  return impl_->use([&]() -> Result<PayloadHeader> { return impl_->header(step); });
 }
 
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
+  return impl_->use([&]() -> Result<std::int64_t> {
     CINCH_TRY(impl_->lay_out_payload(step, impl_->bound));
     return impl_->bound.size_bytes;
   });
@@ -143,31 +141,23 @@ Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
 
 Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
                                                       std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
-    CINCH_TRY(check_step(step));
+  return impl_->use_at(step, [&] {
     impl_->committed.reset();
     return impl_->encode(gradient, step);
   });
 }
 
 Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    CINCH_TRY(check_step(step));
-    return impl_->decode(payload, out, step);
-  });
+  return impl_->use_at(step, [&] { return impl_->decode(payload, out, step); });
 }
 
 Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
                            std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    CINCH_TRY(check_step(step));
-    return impl_->decode_add(payload, out, step);
-  });
+  return impl_->use_at(step, [&] { return impl_->decode_add(payload, out, step); });
 }
 
 Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    CINCH_TRY(check_step(step));
+  return impl_->use_at(step, [&] {
     if (impl_->has(EntryKind::Finish)) impl_->committed.reset();
     return impl_->finish(sum, update, step);
   });
@@ -175,8 +165,7 @@ Status Session::finish(std::span<const float> sum, TensorView update, std::uint6
 
 Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
                      RankExchange& ranks) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    CINCH_TRY(check_step(step));
+  return impl_->use_at(step, [&] {
     impl_->committed.reset();
     return impl_->sync(gradient, update, step, ranks);
   });
@@ -184,72 +173,62 @@ Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t 
 
 Result<std::optional<RankPoint>> Session::begin_sync(ConstTensorView gradient, TensorView update,
                                                      std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::optional<RankPoint>> {
-    CINCH_TRY(check_step(step));
+  return impl_->use_at(step, [&] {
     impl_->committed.reset();
     return impl_->begin_sync(gradient, update, step);
   });
 }
 
 Result<std::optional<RankPoint>> Session::continue_sync(RankStatus all) {
-  return guarded_use(impl_->in_use, [&] { return impl_->continue_sync(all); });
+  return impl_->use([&] { return impl_->continue_sync(all); });
 }
 
 Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    CINCH_TRY(check_step(step));
-    return impl_->reserve(kind, dtype, is_in_place, step);
-  });
+  return impl_->use_at(step, [&] { return impl_->reserve(kind, dtype, is_in_place, step); });
 }
 
-void Session::Impl::take_back() {
+Status Session::Impl::take_back() {
   const std::optional<EntryKind> kind = std::exchange(committed, std::nullopt);
   if (kind) buffers.take_back_states(*kind);
+  return Ok{};
 }
 
 Status Session::take_back() {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    impl_->take_back();
-    return Ok{};
-  });
+  return impl_->use([&] { return impl_->take_back(); });
 }
 
-void Session::Impl::keep_states() {
+Status Session::Impl::keep_states() {
   committed.reset();
   kept.clear();
   for (std::uint32_t i = 0; needs_copies && i < info().states.size(); ++i) {
     const auto bytes = buffers.state(i);
     kept.insert(kept.end(), bytes.begin(), bytes.end());
   }
+  return Ok{};
 }
 
-void Session::Impl::take_back_states() {
+Status Session::Impl::take_back_states() {
   if (!needs_copies) return take_back();
-  if (kept.empty()) return;
+  if (kept.empty()) return Ok{};
   auto from = kept.cbegin();
   for (std::uint32_t i = 0; i < info().states.size(); ++i) {
     const auto bytes = buffers.state(i);
     std::copy_n(from, bytes.size(), bytes.begin());
     from += static_cast<std::ptrdiff_t>(bytes.size());
   }
+  return Ok{};
 }
 
 Status Session::keep_states() {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    impl_->keep_states();
-    return Ok{};
-  });
+  return impl_->use([&] { return impl_->keep_states(); });
 }
 
 Status Session::take_back_states() {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    impl_->take_back_states();
-    return Ok{};
-  });
+  return impl_->use([&] { return impl_->take_back_states(); });
 }
 
 Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
+  return impl_->use([&]() -> Result<std::span<const std::uint8_t>> {
     CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     return std::as_const(impl_->buffers).state(index);
   });
@@ -271,7 +250,7 @@ Status Session::Impl::set_state(std::uint32_t index, std::span<const std::uint8_
 }
 
 Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
-  return guarded_use(impl_->in_use, [&] { return impl_->set_state(index, bytes); });
+  return impl_->use([&] { return impl_->set_state(index, bytes); });
 }
 
 std::vector<StateView> Session::Impl::state_views() const {
@@ -282,7 +261,7 @@ std::vector<StateView> Session::Impl::state_views() const {
 }
 
 Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+  return impl_->use([&]() -> Result<std::vector<std::uint8_t>> {
     CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     return write_states(impl_->state_key(), impl_->state_views());
   });
@@ -299,7 +278,7 @@ Status Session::load_states(const std::filesystem::path& path) {
 }
 
 Status Session::set_states(std::span<const std::uint8_t> bytes) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
+  return impl_->use([&]() -> Status {
     CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     const auto states = TRY(read_states(bytes, impl_->state_key(), impl_->state_views()));
     for (std::uint32_t i = 0; i < states.size(); ++i) {

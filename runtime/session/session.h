@@ -12,19 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "runtime/call/list_call.h"
 #include "runtime/call/list_session.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/core/error.h"
 #include "runtime/core/memory_source.h"
-#include "runtime/exec/executor.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/loaded_program.h"
 

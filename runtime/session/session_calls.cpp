@@ -118,14 +118,12 @@ void Session::Impl::commit(EntryKind kind) {
 }
 
 CallInputs Session::Impl::inputs_of(std::uint64_t step) const {
-  CallInputs inputs;
-  inputs.env = env(step);
-  inputs.params = parameters.kernel_words();
-  inputs.draw = draw_words(options.facts(), step);
-  inputs.buffers = buffers.pointers();
-  inputs.buffer_bytes = buffers.bytes();
-  inputs.narrow = narrow;
-  return inputs;
+  return {.env = env(step),
+          .params = parameters.kernel_words(),
+          .draw = draw_words(options.facts(), step),
+          .buffers = buffers.pointers(),
+          .buffer_bytes = buffers.bytes(),
+          .narrow = narrow};
 }
 
 void Session::Impl::use_best_code() {

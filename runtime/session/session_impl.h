@@ -1,7 +1,5 @@
 // The inside of a session: what it holds, and its calls without the guard against exceptions.
 #pragma once
-#include <optional>
-#include <vector>
 
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
@@ -9,13 +7,25 @@
 #include "runtime/core/sizes/host_memo.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/exec/program_buffers.h"
-#include "runtime/payload/payload.h"
 #include "runtime/session/session.h"
 
 namespace cinch::rt {
 
 struct Session::Impl {
   Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& opts);
+
+  /// Makes a call, one at a time; use_at for one of a step.
+  template <typename Call>
+  auto use(const Call& call) {
+    return guarded_use(in_use, call);
+  }
+  template <typename Call>
+  auto use_at(std::uint64_t step, const Call& call) {
+    return use([&]() -> decltype(call()) {
+      CINCH_TRY(check_step(step));
+      return call();
+    });
+  }
 
   /// Makes the states and computes their initial values.
   Status start();
@@ -29,9 +39,9 @@ struct Session::Impl {
 
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
   Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
-  void take_back();
-  void keep_states();
-  void take_back_states();
+  Status take_back();
+  Status keep_states();
+  Status take_back_states();
   std::vector<StateView> state_views() const;
   StateFileKey state_key() const {
     return {program->image().fingerprint, options.rows, options.cols};

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <numeric>
 
 namespace cinch::rt {
@@ -81,23 +80,111 @@ struct SessionList::Impl {
   Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& common)
       : program(std::move(loaded)), runner(common.threads), cancelled(common.cancelled) {}
 
-  ListStatus open(SessionOptions options, std::span<const ListTensor> tensors);
+  ListStatus open(SessionOptions options, std::span<const ListTensor> tensors) {
+    options.runner = &runner;
+    sessions.reserve(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      options.rows = tensors[i].rows;
+      options.cols = tensors[i].cols;
+      options.tensor = tensors[i].tensor;
+      options.piece = tensors[i].piece;
+      auto session = Session::open(program, options);
+      if (!session) return at(i, std::move(session.error()));
+      sessions.push_back(std::move(*session));
+    }
+    order_of.resize(tensors.size());
+    chosen.resize(tensors.size());
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    std::ranges::sort(chosen, {}, [&](std::size_t tensor) {
+      return std::pair(-sessions[tensor].num_elems(), tensor);
+    });
+    for (std::size_t i = 0; i < chosen.size(); ++i) order_of[chosen[i]] = i;
+    place_of.assign(tensors.size(), kNoPlace);
+    succeeded.reserve(tensors.size());
+    return Ok{};
+  }
 
   /// Runs run(session, place) for the call's tensors, whose arrays have this many entries. If the
   /// memory comes from a source, this thread calls reserve(session, place) for all of them before.
   template <typename Reserve, typename Run>
   ListStatus run(const ListCall& call, std::array<std::size_t, 2> num_entries, Effect effect,
-                 const Reserve& reserve, const Run& run);
+                 const Reserve& reserve, const Run& run) {
+    return guarded_list(in_use, [&]() -> ListStatus {
+      if (ListStatus status = choose(call, num_entries); !status || chosen.empty()) return status;
+      CINCH_TRY(reserve_all(reserve));
+      return run_all(effect, run);
+    });
+  }
 
-  ListStatus choose(const ListCall& call, std::array<std::size_t, 2> num_entries);
+  ListStatus choose(const ListCall& call, std::array<std::size_t, 2> num_entries) {
+    const bool is_told = !call.which.empty();
+    if (num_entries[0] != num_entries[1] || (is_told && call.which.size() != num_entries[0])) {
+      return refuse(kNoPlace, ErrorKind::InvalidArgument, "arrays of a call differ in length");
+    }
+    for (const std::size_t tensor : chosen) place_of[tensor] = kNoPlace;
+    chosen.clear();
+    for (std::size_t i = 0; i < num_entries[0]; ++i) {
+      const std::size_t tensor = is_told ? call.which[i] : i;
+      if (tensor >= sessions.size()) {
+        return refuse(i, ErrorKind::OutOfRange,
+                      fmt::format("tensor {} of {}", tensor, sessions.size()));
+      }
+      if (place_of[tensor] != kNoPlace) {
+        return refuse(i, ErrorKind::InvalidArgument,
+                      fmt::format("tensor {} stands twice in one call", tensor));
+      }
+      place_of[tensor] = i;
+      chosen.push_back(tensor);
+    }
+    std::ranges::sort(chosen, {}, [&](std::size_t tensor) { return order_of[tensor]; });
+    succeeded.assign(num_entries[0], 0);
+    return Ok{};
+  }
+
   template <typename Reserve>
-  ListStatus reserve_all(const Reserve& reserve);
+  ListStatus reserve_all(const Reserve& reserve) {
+    for (const std::size_t tensor : chosen) {
+      if (sessions[tensor].options().memory.allocate == nullptr) continue;
+      Status status = reserve(sessions[tensor], place_of[tensor]);
+      if (!status) return at(place_of[tensor], std::move(status.error()));
+    }
+    return Ok{};
+  }
+
   template <typename Run>
-  ListStatus run_all(Effect effect, const Run& run);
+  ListStatus run_all(Effect effect, const Run& run) {
+    Outcomes outcomes(succeeded);
+    Status ended = guarded([&] {
+      return runner.run(chosen.size(), cancelled, [&](std::uint64_t i) {
+        const std::size_t tensor = chosen[i], place = place_of[tensor];
+        if (!outcomes.is_wanted(place)) return;
+        outcomes.note(place, guarded([&] { return run(sessions[tensor], place); }));
+      });
+    });
+    ListStatus status = outcomes.status();
+    if (status) return status;
+    if (!ended && ended.error().kind != ErrorKind::Cancelled) {
+      status = at(kNoPlace, std::move(ended.error()));
+    }
+    for (const std::size_t tensor : chosen) {
+      const bool has_changed = effect == Effect::States && succeeded[place_of[tensor]] != 0;
+      if (!has_changed) continue;
+      Status taken_back = sessions[tensor].take_back();
+      if (!taken_back) status = at(place_of[tensor], std::move(taken_back.error()));
+    }
+    return status;
+  }
 
   /// Calls on_session for all sessions until one fails.
   template <typename OnSession>
-  Status for_all(const OnSession& on_session);
+  Status for_all(const OnSession& on_session) {
+    return guarded_use(in_use, [&]() -> Status {
+      for (Session& session : sessions) {
+        CINCH_TRY(on_session(session));
+      }
+      return Ok{};
+    });
+  }
 
   UseFlag in_use;
   std::shared_ptr<const LoadedProgram> program;
@@ -115,31 +202,6 @@ SessionList::SessionList(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SessionList::~SessionList() = default;
 SessionList::SessionList(SessionList&&) noexcept = default;
 SessionList& SessionList::operator=(SessionList&&) noexcept = default;
-
-ListStatus SessionList::Impl::open(SessionOptions options, std::span<const ListTensor> tensors) {
-  options.runner = &runner;
-  sessions.reserve(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    options.rows = tensors[i].rows;
-    options.cols = tensors[i].cols;
-    options.tensor = tensors[i].tensor;
-    options.piece = tensors[i].piece;
-    auto session = Session::open(program, options);
-    if (!session) return at(i, std::move(session.error()));
-    sessions.push_back(std::move(*session));
-  }
-  order_of.resize(tensors.size());
-  chosen.resize(tensors.size());
-  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  std::ranges::sort(chosen, {}, [&](std::size_t tensor) {
-    return std::pair(-sessions[tensor].num_elems(), tensor);
-  });
-  for (std::size_t i = 0; i < chosen.size(); ++i) order_of[chosen[i]] = i;
-  place_of.assign(tensors.size(), kNoPlace);
-  succeeded.reserve(tensors.size());
-  return Ok{};
-}
-
 ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProgram>& program,
                                           const SessionOptions& common,
                                           std::span<const ListTensor> tensors) {
@@ -188,17 +250,6 @@ std::size_t SessionList::workspace_bytes() const {
   }
   return total;
 }
-
-template <typename OnSession>
-Status SessionList::Impl::for_all(const OnSession& on_session) {
-  return guarded_use(in_use, [&]() -> Status {
-    for (Session& session : sessions) {
-      CINCH_TRY(on_session(session));
-    }
-    return Ok{};
-  });
-}
-
 // All sessions have the same parameters, so the first tells whether the value fits.
 Status SessionList::set_parameter(std::string_view name, double value) {
   return impl_->for_all([&](Session& session) { return session.set_parameter(name, value); });
@@ -211,76 +262,6 @@ Status SessionList::keep_states() {
 Status SessionList::take_back_states() {
   return impl_->for_all([](Session& session) { return session.take_back_states(); });
 }
-
-ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_t, 2> num_entries) {
-  const bool is_told = !call.which.empty();
-  if (num_entries[0] != num_entries[1] || (is_told && call.which.size() != num_entries[0])) {
-    return refuse(kNoPlace, ErrorKind::InvalidArgument, "arrays of a call differ in length");
-  }
-  for (const std::size_t tensor : chosen) place_of[tensor] = kNoPlace;
-  chosen.clear();
-  for (std::size_t i = 0; i < num_entries[0]; ++i) {
-    const std::size_t tensor = is_told ? call.which[i] : i;
-    if (tensor >= sessions.size()) {
-      return refuse(i, ErrorKind::OutOfRange,
-                    fmt::format("tensor {} of {}", tensor, sessions.size()));
-    }
-    if (place_of[tensor] != kNoPlace) {
-      return refuse(i, ErrorKind::InvalidArgument,
-                    fmt::format("tensor {} stands twice in one call", tensor));
-    }
-    place_of[tensor] = i;
-    chosen.push_back(tensor);
-  }
-  std::ranges::sort(chosen, {}, [&](std::size_t tensor) { return order_of[tensor]; });
-  succeeded.assign(num_entries[0], 0);
-  return Ok{};
-}
-
-template <typename Reserve>
-ListStatus SessionList::Impl::reserve_all(const Reserve& reserve) {
-  for (const std::size_t tensor : chosen) {
-    if (sessions[tensor].options().memory.allocate == nullptr) continue;
-    Status status = reserve(sessions[tensor], place_of[tensor]);
-    if (!status) return at(place_of[tensor], std::move(status.error()));
-  }
-  return Ok{};
-}
-
-template <typename Run>
-ListStatus SessionList::Impl::run_all(Effect effect, const Run& run) {
-  Outcomes outcomes(succeeded);
-  Status ended = guarded([&] {
-    return runner.run(chosen.size(), cancelled, [&](std::uint64_t i) {
-      const std::size_t tensor = chosen[i], place = place_of[tensor];
-      if (!outcomes.is_wanted(place)) return;
-      outcomes.note(place, guarded([&] { return run(sessions[tensor], place); }));
-    });
-  });
-  ListStatus status = outcomes.status();
-  if (status) return status;
-  if (!ended && ended.error().kind != ErrorKind::Cancelled) {
-    status = at(kNoPlace, std::move(ended.error()));
-  }
-  for (const std::size_t tensor : chosen) {
-    const bool has_changed = effect == Effect::States && succeeded[place_of[tensor]] != 0;
-    if (!has_changed) continue;
-    Status taken_back = sessions[tensor].take_back();
-    if (!taken_back) status = at(place_of[tensor], std::move(taken_back.error()));
-  }
-  return status;
-}
-
-template <typename Reserve, typename Run>
-ListStatus SessionList::Impl::run(const ListCall& call, std::array<std::size_t, 2> num_entries,
-                                  Effect effect, const Reserve& reserve, const Run& run) {
-  return guarded_list(in_use, [&]() -> ListStatus {
-    if (ListStatus status = choose(call, num_entries); !status || chosen.empty()) return status;
-    CINCH_TRY(reserve_all(reserve));
-    return run_all(effect, run);
-  });
-}
-
 ListStatus SessionList::encode(const ListCall& call, std::span<const ConstTensorView> gradients,
                                std::span<PayloadSlot> payloads) {
   const auto reserve = [&](Session& session, std::size_t i) {

@@ -7,7 +7,6 @@
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/session/loaded_program.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 
@@ -127,6 +126,46 @@ Result<std::shared_ptr<const LoadedCode>> load_code(const ProgramImage& image) {
   return code;
 }
 
+constexpr std::int64_t kChunkElems = std::int64_t{1} << 16;
+
+/// Runs body(begin, end) over [0, n) in chunks.
+template <typename Body>
+Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* cancelled,
+                  const Body& body) {
+  const auto num_tasks = static_cast<std::uint64_t>((n + kChunkElems - 1) / kChunkElems);
+  return runner.run(num_tasks, cancelled, [&](std::uint64_t task) {
+    const std::int64_t begin = static_cast<std::int64_t>(task) * kChunkElems;
+    body(begin, std::min(begin + kChunkElems, n));
+  });
+}
+
+// NaN results are canonical.
+template <typename Function>
+Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& runner,
+               const std::atomic<bool>* cancelled, const Function& function) {
+  const auto n = static_cast<std::int64_t>(to.size());
+  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float value = function(from[i]);
+      to[i] = value != value ? std::bit_cast<float>(0x7fc00000u) : value;
+    }
+  });
+}
+
+// `infinity`: the exponent of values that are not finite.
+template <typename Word>
+Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, TaskRunner& runner,
+                           const std::atomic<bool>* cancelled) {
+  std::atomic<bool> finite{true};
+  const Status status = for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    bool seen = false;
+    for (std::int64_t i = begin; i < end; ++i) seen |= (values[i] & infinity) == infinity;
+    if (seen) finite.store(false, std::memory_order_relaxed);
+  });
+  CINCH_TRY(status);
+  return finite.load();
+}
+
 }  // namespace
 
 LoadedCode::LoadedCode() = default;
@@ -167,23 +206,6 @@ std::shared_ptr<const LoadedCode> LoadedProgram::code() const {
 }
 
 // Chunks of 64 Ki elements per task.
-
-namespace {
-
-constexpr std::int64_t kChunkElems = std::int64_t{1} << 16;
-
-/// Runs body(begin, end) over [0, n) in chunks.
-template <typename Body>
-Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* cancelled,
-                  const Body& body) {
-  const auto num_tasks = static_cast<std::uint64_t>((n + kChunkElems - 1) / kChunkElems);
-  return runner.run(num_tasks, cancelled, [&](std::uint64_t task) {
-    const std::int64_t begin = static_cast<std::int64_t>(task) * kChunkElems;
-    body(begin, std::min(begin + kChunkElems, n));
-  });
-}
-
-}  // namespace
 
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
                       const std::atomic<bool>* cancelled) {
@@ -231,37 +253,6 @@ Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner
     for (std::int64_t i = begin; i < end; ++i) sums[i] += addends[i];
   });
 }
-
-namespace {
-
-// NaN results are canonical.
-template <typename Function>
-Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& runner,
-               const std::atomic<bool>* cancelled, const Function& function) {
-  const auto n = static_cast<std::int64_t>(to.size());
-  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float value = function(from[i]);
-      to[i] = value != value ? std::bit_cast<float>(0x7fc00000u) : value;
-    }
-  });
-}
-
-// `infinity`: the exponent of values that are not finite.
-template <typename Word>
-Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, TaskRunner& runner,
-                           const std::atomic<bool>* cancelled) {
-  std::atomic<bool> finite{true};
-  const Status status = for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
-    bool seen = false;
-    for (std::int64_t i = begin; i < end; ++i) seen |= (values[i] & infinity) == infinity;
-    if (seen) finite.store(false, std::memory_order_relaxed);
-  });
-  CINCH_TRY(status);
-  return finite.load();
-}
-
-}  // namespace
 
 Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
                   TaskRunner& runner, const std::atomic<bool>* cancelled) {

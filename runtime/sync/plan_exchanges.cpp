@@ -1,8 +1,6 @@
 // A plan's exchanges: begins them in order, tests those under way, and notices what is late.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runtime/core/log.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/sync/plan_runner.h"

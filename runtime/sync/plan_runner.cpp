@@ -1,8 +1,6 @@
 // What tasks wait for, and the thread that computes; exchanges are in plan_exchanges.cpp.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runtime/sync/plan_runner.h"
 
 namespace cinch::rt {

@@ -5,27 +5,15 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
-#include <functional>
-#include <mutex>
-#include <optional>
 #include <queue>
-#include <span>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/collective/join_ranks.h"
-#include "runtime/collective/rank_exchange.h"
-#include "runtime/collective/transport.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/states/restore_states.h"
-#include "runtime/sync/step_tensors.h"
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {

@@ -1,13 +1,9 @@
 // The parts of programs with a `sync`, as tasks: what they read from the wire and write to it. The
 // same wherever a rank computes.
 #pragma once
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/step_tensors.h"
 
 namespace cinch::rt {

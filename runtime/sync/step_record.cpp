@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <ranges>
 
 #include "runtime/session/tensor_convert.h"
@@ -19,6 +17,18 @@ constexpr std::size_t kWordBits = 64, kOutcomeBits = 32, kStatusBits = 8;
 
 std::size_t words_for(std::size_t count, std::size_t bits) {
   return (count * bits + kWordBits - 1) / kWordBits;
+}
+
+// Elements to add up at a time: as much as an exchange of a plan.
+constexpr std::size_t kElementsAtATime = std::size_t{1} << 20;
+
+std::span<float> floats_of(AlignedBuffer& buffer) {
+  return {reinterpret_cast<float*>(buffer.data()),
+          static_cast<std::size_t>(buffer.size_bytes()) / sizeof(float)};
+}
+
+std::int64_t f32_bytes(std::int64_t elems) {
+  return elems * static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace
@@ -160,22 +170,6 @@ JointOutcome StepRecords::outcome(std::size_t protocol) {
   }
   return join_outcomes(by_rank_);
 }
-
-namespace {
-
-// Elements to add up at a time: as much as an exchange of a plan.
-constexpr std::size_t kElementsAtATime = std::size_t{1} << 20;
-
-std::span<float> floats_of(AlignedBuffer& buffer) {
-  return {reinterpret_cast<float*>(buffer.data()),
-          static_cast<std::size_t>(buffer.size_bytes()) / sizeof(float)};
-}
-
-std::int64_t f32_bytes(std::int64_t elems) {
-  return elems * static_cast<std::int64_t>(sizeof(float));
-}
-
-}  // namespace
 
 UpdateErrors::UpdateErrors(const Plan& plan, std::uint32_t rank, std::uint32_t threads)
     : plan_(plan), rank_(rank), threads_(threads), kept_(plan.tensors.size()) {}

@@ -30,6 +30,13 @@ Status check_view(const PlanTensor& tensor, std::string_view what, std::int64_t 
   return fail(status.error().kind, tensor.name + ": " + status.error().message);
 }
 
+// Of a node of a map, about. What does not fit is allocated.
+constexpr std::size_t kNodeBytes = 64;
+
+std::int64_t bytes_per_element(DType dtype) {
+  return dtype.bits / 8;
+}
+
 }  // namespace
 
 StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
@@ -165,13 +172,6 @@ Status StepTensors::end() {
   return device_.wait();
 }
 
-namespace {
-
-// Of a node of a map, about. What does not fit is allocated.
-constexpr std::size_t kNodeBytes = 64;
-
-}  // namespace
-
 bool StepMemory::Ranges::overlap(const Range& range) const {
   if (range.begin == range.end) return false;
   const auto behind = ends_.lower_bound(range.end);
@@ -244,14 +244,6 @@ Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
   added_[num_added_++] = now;
   return Ok{};
 }
-
-namespace {
-
-std::int64_t bytes_per_element(DType dtype) {
-  return dtype.bits / 8;
-}
-
-}  // namespace
 
 Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);

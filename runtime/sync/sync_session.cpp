@@ -1,8 +1,4 @@
-
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <tuple>
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"

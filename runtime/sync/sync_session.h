@@ -16,19 +16,11 @@
 // one. A new session may be opened over a new transport. A session takes one call at a time: a call
 // that another thread makes meanwhile returns InvalidArgument and changes nothing.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/call/list_call.h"
 #include "runtime/collective/transport.h"
-#include "runtime/device/compute_device.h"
-#include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/states/restore_states.h"
 #include "runtime/sync/task_facts.h"

@@ -1,26 +1,9 @@
 // The inside of a session that synchronises.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "runtime/call/list_call.h"
-#include "runtime/collective/transport.h"
 #include "runtime/core/use_flag.h"
-#include "runtime/exec/program_buffers.h"
 #include "runtime/exec/task_runner.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/plan_runner.h"
-#include "runtime/sync/protocol_parts.h"
-#include "runtime/sync/states/checkpoint.h"
-#include "runtime/sync/step_tensors.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::rt {

@@ -1,7 +1,6 @@
 // A step: its tensors become ready, its tasks run, and all ranks end it in the same way.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <iterator>
 #include <numeric>
@@ -11,7 +10,6 @@
 #include "runtime/core/hash.h"
 #include "runtime/planner/planner.h"
 #include "runtime/sync/sync_session_impl.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {

@@ -16,6 +16,35 @@ namespace {
 
 constexpr std::size_t kSizeAt = 56;  // in a payload's header
 
+Status check_room(const Plan& plan, const Group& group, const ProgramInfo& info,
+                  const ParameterValues& parameters, std::uint64_t step) {
+  for (const std::uint32_t piece : group.pieces) {
+    const Piece& of = plan.pieces[piece];
+    const PlanTensor& tensor = plan.tensors[of.tensor];
+    const TensorFacts facts{info.is_matrix ? tensor.rows : of.num_elems,
+                            info.is_matrix ? tensor.cols : 1, plan.world()};
+    const auto layout =
+        TRY(payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step)));
+    const auto bytes = static_cast<std::uint64_t>(layout.size_bytes);
+    const std::uint64_t room = payload_room(group, of);
+    if (bytes <= room) continue;
+    return fail(
+        ErrorKind::OutOfRange,
+        fmt::format("{}: a payload may then have {} bytes, the plan has room for {}: it was "
+                    "made for the values that the session was opened with",
+                    describe_piece(plan, piece), bytes, room));
+  }
+  return Ok{};
+}
+
+using nlohmann::json;
+
+// The weight of a piece in a message: plans do not know payload sizes of programs with a `sync`.
+double weight_of(const Piece& piece) {
+  return static_cast<double>(
+      piece.bound_bytes > 0 ? piece.bound_bytes : 4 * static_cast<std::uint64_t>(piece.num_elems));
+}
+
 }  // namespace
 
 void list_pieces(const Plan& plan, const Task& task, PieceList& to) {
@@ -99,31 +128,6 @@ Status check_room(const Plan& plan, std::uint32_t piece, bool is_of_carrier, std
                           "it was made for other parameters or a later step",
                           describe_piece(plan, piece), step, bound, room));
 }
-
-namespace {
-
-Status check_room(const Plan& plan, const Group& group, const ProgramInfo& info,
-                  const ParameterValues& parameters, std::uint64_t step) {
-  for (const std::uint32_t piece : group.pieces) {
-    const Piece& of = plan.pieces[piece];
-    const PlanTensor& tensor = plan.tensors[of.tensor];
-    const TensorFacts facts{info.is_matrix ? tensor.rows : of.num_elems,
-                            info.is_matrix ? tensor.cols : 1, plan.world()};
-    const auto layout =
-        TRY(payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step)));
-    const auto bytes = static_cast<std::uint64_t>(layout.size_bytes);
-    const std::uint64_t room = payload_room(group, of);
-    if (bytes <= room) continue;
-    return fail(
-        ErrorKind::OutOfRange,
-        fmt::format("{}: a payload may then have {} bytes, the plan has room for {}: it was "
-                    "made for the values that the session was opened with",
-                    describe_piece(plan, piece), bytes, room));
-  }
-  return Ok{};
-}
-
-}  // namespace
 
 Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
                   const ParameterValues& parameters, std::uint64_t step) {
@@ -292,18 +296,6 @@ std::string trace_json(const Plan& plan, const std::vector<TaskTimes>& by_rank) 
   return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(
       -1, ' ', false, json::error_handler_t::replace);
 }
-
-namespace {
-
-using nlohmann::json;
-
-// The weight of a piece in a message: plans do not know payload sizes of programs with a `sync`.
-double weight_of(const Piece& piece) {
-  return static_cast<double>(
-      piece.bound_bytes > 0 ? piece.bound_bytes : 4 * static_cast<std::uint64_t>(piece.num_elems));
-}
-
-}  // namespace
 
 std::vector<double> sent_bytes_by_tensor(const Plan& plan, std::uint32_t rank,
                                          const TaskTimes& times) {

@@ -104,10 +104,11 @@ Status UpdateDigests::compare(std::span<const TensorView> updates, Transport& tr
   std::vector<ByteRange> parts;
   parts.reserve(transport.world());
   for (std::uint64_t r = 0; r < transport.world(); ++r) parts.push_back({r * bytes, bytes});
-  Exchange exchange{ExchangeKind::AllGather};
-  exchange.input = {reinterpret_cast<const std::uint8_t*>(own.data()), bytes};
-  exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), bytes * transport.world()};
-  exchange.received = parts;
+  Exchange exchange{
+      .kind = ExchangeKind::AllGather,
+      .input = {reinterpret_cast<const std::uint8_t*>(own.data()), bytes},
+      .output = {reinterpret_cast<std::uint8_t*>(all.data()), bytes * transport.world()},
+      .received = parts};
   CINCH_TRY(exchange_now(transport, exchange, timeout, "comparing updates"));
   std::vector<std::string> texts;
   for (std::size_t t = 0; t < own.size(); ++t) {
@@ -151,10 +152,8 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
     parts.push_back({rank * own.size(), own.size()});
   }
-  Exchange exchange{ExchangeKind::AllGather};
-  exchange.input = own;
-  exchange.output = all.bytes;
-  exchange.received = parts;
+  Exchange exchange{
+      .kind = ExchangeKind::AllGather, .input = own, .output = all.bytes, .received = parts};
   Status status = exchange_now(transport, exchange, timeout, "agreement");
   // Other ranks exchange something else here, since their programs call something else.
   if (!status && status.error().kind == ErrorKind::Internal) {

@@ -15,8 +15,6 @@ std::string cpu_prelude(const kir::KernelProgram& program,
 
 /// Values of the prelude's CINCH_HELPERS.
 enum class HelpersMode { InText = 0, Linked = 1, Made = 2 };
-/// The first line of a text.
-std::string helpers_mode(HelpersMode mode);
 
 /// The whole prelude for any kernel. Made: with the helpers that can be linked. Linked: with
 /// declarations of these helpers. Both are compiled when Cinch is built; a text that links helpers

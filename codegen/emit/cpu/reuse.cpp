@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <set>
 
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 namespace {
@@ -320,16 +317,6 @@ bool may_keep(const kir::Kernel& kernel, const HostExprPool& exprs) {
   return len > kShortRow && len <= kir::kTileElems;
 }
 
-}  // namespace
-
-void keep_in_tiles(kir::Kernel& kernel, const HostExprPool& exprs) {
-  TileKeeper keeper(kernel);
-  keeper.merge();
-  if (may_keep(kernel, exprs)) keeper.keep();
-}
-
-namespace {
-
 template <typename Bits>
 class Matrix {
  public:
@@ -370,6 +357,12 @@ class Matrix {
 };
 
 }  // namespace
+
+void keep_in_tiles(kir::Kernel& kernel, const HostExprPool& exprs) {
+  TileKeeper keeper(kernel);
+  keeper.merge();
+  if (may_keep(kernel, exprs)) keeper.keep();
+}
 
 int matrix_folds(std::span<const std::uint8_t> elements, std::int64_t side) {
   const std::size_t count = static_cast<std::size_t>(side * side);

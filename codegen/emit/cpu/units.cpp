@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/facts.h"
 #include "codegen/emit/cpu/reuse.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -200,9 +196,7 @@ std::vector<CpuUnit> share_kernels(const kir::KernelProgram& program,
 }
 
 Storage storage_of(const rt::BufferInfo& buffer) {
-  Storage storage;
-  storage.dtype = buffer.dtype;
-  storage.bits = buffer.storage_bits;
+  Storage storage{.dtype = buffer.dtype, .bits = buffer.storage_bits};
   const int stage_bits = storage.bits <= 8    ? 8
                          : storage.bits <= 16 ? 16
                          : storage.bits <= 32 ? 32

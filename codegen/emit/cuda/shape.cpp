@@ -4,7 +4,6 @@
 
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -139,6 +138,15 @@ std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
   return uses.draws ? kWavesOfDraws : 0;
 }
 
+// The index of `item` in the list. Appends it if it is new.
+template <typename T>
+std::size_t place_in(std::vector<T>& list, const T& item) {
+  const auto found = std::ranges::find(list, item);
+  const auto place = static_cast<std::size_t>(found - list.begin());
+  if (found == list.end()) list.push_back(item);
+  return place;
+}
+
 }  // namespace
 
 std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
@@ -181,10 +189,9 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   const std::int64_t longest = longest_group(program, kernel);
   const bool in_order = kernel.info.is_sequential;
-  CudaShape shape;
-  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
-  shape.block_warps = in_order ? 1 : block_warps;
-  shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
+  CudaShape shape{.block_warps = in_order ? 1 : block_warps,
+                  .team_warps = team_warps(kernel, uses, longest, block_warps),
+                  .multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1)};
   // This many rows of 8 elements share a warp.
   const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
                               longest <= 64 && (longest & (longest - 1)) == 0;
@@ -218,19 +225,6 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   return shape;
 }
-
-namespace {
-
-// The index of `item` in the list. Appends it if it is new.
-template <typename T>
-std::size_t place_in(std::vector<T>& list, const T& item) {
-  const auto found = std::ranges::find(list, item);
-  const auto place = static_cast<std::size_t>(found - list.begin());
-  if (found == list.end()) list.push_back(item);
-  return place;
-}
-
-}  // namespace
 
 CudaPlaces::CudaPlaces(const kir::KernelProgram& program, const kir::Kernel& kernel)
     : program_(program), kernel_(static_cast<std::size_t>(&kernel - program.kernels.data())) {
@@ -323,34 +317,13 @@ std::string CudaPlaces::lines(std::span<const CudaPlaces> same) {
          same[0].buffer_lines();
 }
 
-namespace {
-const char* kind_name(DTypeKind kind) {
-  switch (kind) {
-    case DTypeKind::Bool:
-      return "Bool";
-    case DTypeKind::UInt:
-      return "UInt";
-    case DTypeKind::Int:
-      return "Int";
-    case DTypeKind::F16:
-      return "F16";
-    case DTypeKind::BF16:
-      return "BF16";
-    case DTypeKind::F8E4M3:
-      return "F8E4M3";
-    case DTypeKind::F8E5M2:
-      return "F8E5M2";
-    case DTypeKind::F32:
-      return "F32";
-    case DTypeKind::F64:
-      return "F64";
-  }
-  CINCH_BUG("unknown dtype");
-}
-}  // namespace
-
 std::string stored_type(DType dtype, int storage_bits) {
-  return fmt::format("Stored<Kind::{}, {}, {}>", kind_name(dtype.kind), dtype.bits, storage_bits);
+  static constexpr const char* kKinds[] = {
+#define CINCH_DTYPE(Kind, spelling, bits, digits, max_exponent, min_exponent) #Kind,
+#include "runtime/core/numbers/dtype.def"
+  };
+  return fmt::format("Stored<Kind::{}, {}, {}>", kKinds[static_cast<std::size_t>(dtype.kind)],
+                     dtype.bits, storage_bits);
 }
 
 }  // namespace cinch::codegen

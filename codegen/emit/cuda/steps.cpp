@@ -8,10 +8,8 @@
 #include <map>
 #include <tuple>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/kernel/facts.h"
 #include "codegen/emit/cuda/kernel/kernel.h"
-#include "codegen/emit/cuda/shape.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::codegen {

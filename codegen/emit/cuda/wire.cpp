@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-
 #include "codegen/emit/c_family.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"

@@ -6,7 +6,6 @@
 #include <new>
 
 #include "codegen/emulator/launch.h"
-#include "codegen/emulator/races/shadow.h"
 
 namespace cinch::emulator {
 namespace {

@@ -2,17 +2,12 @@
 // loads may therefore return.
 #pragma once
 
-#include <cstdint>
 #include <set>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "codegen/emulator/arena.h"
 #include "codegen/emulator/blocks.h"
 #include "codegen/emulator/gpu.h"
-#include "codegen/emulator/races/shadow.h"
 
 namespace cinch::emulator {
 class AccessOrder {

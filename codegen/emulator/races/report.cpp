@@ -1,9 +1,9 @@
 // Findings as texts for people, and the histories of words.
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "codegen/emulator/races/order.h"
+#include "runtime/core/ids.h"
 
 namespace cinch::emulator {
 namespace {
@@ -20,27 +20,11 @@ std::string bytes_text(std::uint64_t count) {
 }  // namespace
 
 const char* finding_kind_name(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::OutOfBounds:
-      return "out of bounds";
-    case FindingKind::UseAfterFree:
-      return "use after free";
-    case FindingKind::Misaligned:
-      return "misaligned access";
-    case FindingKind::Uninitialised:
-      return "uninitialised read";
-    case FindingKind::Race:
-      return "race";
-    case FindingKind::DivergentBarrier:
-      return "divergent barrier";
-    case FindingKind::DivergentWarp:
-      return "divergent warp";
-    case FindingKind::Hang:
-      return "hang";
-    case FindingKind::Trap:
-      break;
-  }
-  return "trap";
+  static constexpr const char* kNames[] = {
+      "out of bounds",      "use after free", "misaligned access",
+      "uninitialised read", "race",           "divergent barrier",
+      "divergent warp",     "hang",           "trap"};
+  return name_in(kNames, kind, "trap");
 }
 
 int Reporter::line_of(std::uint32_t site) const {

@@ -29,6 +29,8 @@ class Lap {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+constexpr unsigned kDataAlignment = 16;
+
 }  // namespace
 
 Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source,
@@ -67,12 +69,6 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
 
 // The parts of a library besides kernels: private names, data, archives.
 
-namespace {
-
-constexpr unsigned kDataAlignment = 16;
-
-}  // namespace
-
 void make_private(llvm::Module& module, std::string_view prefix) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
@@ -101,10 +97,7 @@ void make_private(llvm::Module& module, std::string_view prefix) {
 Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data,
                        std::string& log) {
   initialize_target();
-  CinchClangRequest request{};
-  request.cpu = cpu;
-  request.output = kCinchObject;
-  request.optimization_level = 1;
+  CinchClangRequest request{.cpu = cpu, .output = kCinchObject, .optimization_level = 1};
   llvm::LLVMContext context;
   llvm::Module module("data", context);
   module.setTargetTriple(processor_of(request).triple);

@@ -10,8 +10,6 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
-#include <cstddef>
-
 #include "codegen/jit/clang/stages.h"
 
 namespace cinch::clang_backend {

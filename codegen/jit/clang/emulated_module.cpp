@@ -12,7 +12,6 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <set>
 
 #include "codegen/jit/clang/stages.h"

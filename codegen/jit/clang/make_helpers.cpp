@@ -20,13 +20,12 @@ bool write(const std::string& path, const std::string& bytes) {
 }
 
 CinchClangRequest request_for(const codegen::CpuArch& arch, const char* file_name) {
-  CinchClangRequest request{};
-  request.num_sources = 1;
-  request.file_name = file_name;
-  request.cpu = arch.name;
-  request.lanes = arch.lanes;
-  request.output = kCinchObject;
-  request.optimization_level = 3;
+  CinchClangRequest request{.num_sources = 1,
+                            .file_name = file_name,
+                            .cpu = arch.name,
+                            .lanes = arch.lanes,
+                            .output = kCinchObject,
+                            .optimization_level = 3};
   return request;
 }
 

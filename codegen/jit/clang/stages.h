@@ -2,7 +2,6 @@
 // stay in .cpp files where possible.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>

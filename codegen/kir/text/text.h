@@ -4,7 +4,6 @@
 // The text holds the whole program but for its documentation and its path. The grammar is in
 // text.cpp.
 #pragma once
-#include <string>
 #include <string_view>
 
 #include "codegen/kir/kir.h"

@@ -1,5 +1,4 @@
 // The table of environment variables; docs/command_line.md has the same rows.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -8,7 +7,6 @@
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
-#include "runtime/core/log.h"
 
 namespace cinch::driver {
 namespace {
@@ -164,6 +162,24 @@ constexpr EnvironmentVariable kVariables[] = {
     {"UCX_*", "Settings of UCX, which come before those that Cinch would choose."},
 };
 
+// In words of ours: "--input: 1 required G.npy missing", "program is required".
+std::string plain_text(const CLI::App& command, const std::string& text) {
+  constexpr std::string_view kNoValue = ": 1 required ", kLastWord = " missing",
+                             kRequired = " is required";
+  const std::size_t name_end = text.find(kNoValue);
+  if (name_end != std::string::npos && text.ends_with(kLastWord)) {
+    const std::size_t value = name_end + kNoValue.size();
+    return fmt::format("{} needs a value: {}", text.substr(0, name_end),
+                       text.substr(value, text.size() - kLastWord.size() - value));
+  }
+  if (!text.ends_with(kRequired) || text.starts_with('-')) return text;
+  const std::string name = text.substr(0, text.size() - kRequired.size());
+  const CLI::Option* const positional = command.get_option_no_throw(name);
+  if (positional == nullptr) return text;
+  const std::string type = positional->get_type_name();
+  return fmt::format("no {} is given", type.find('{') == std::string::npos ? type : name);
+}
+
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() {
@@ -179,12 +195,9 @@ std::vector<std::string> help_pages() {
 void add_help(Registry& registry) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
-  command
-      ->add_option(
-          "command", *words,
-          "a command, such as `run` or `cache show`, or one of the pages `environment` and "
-          "`exit-codes`; none: all commands")
-      ->type_name("COMMAND");
+  add_value(command, "command", *words, "COMMAND",
+            "a command, such as `run` or `cache show`, or one of the pages `environment` and "
+            "`exit-codes`; none: all commands");
   command->callback([root = &registry.app, action = &registry.action, words] {
     *action = [root, words] { return print_help(*root, *words); };
   });
@@ -301,28 +314,6 @@ const CLI::App* find_command(const CLI::App& app, std::span<const std::string> w
   }
   refuse_command(app, words.front(), pages);
 }
-
-namespace {
-
-// In words of ours: "--input: 1 required G.npy missing", "program is required".
-std::string plain_text(const CLI::App& command, const std::string& text) {
-  constexpr std::string_view kNoValue = ": 1 required ", kLastWord = " missing",
-                             kRequired = " is required";
-  const std::size_t name_end = text.find(kNoValue);
-  if (name_end != std::string::npos && text.ends_with(kLastWord)) {
-    const std::size_t value = name_end + kNoValue.size();
-    return fmt::format("{} needs a value: {}", text.substr(0, name_end),
-                       text.substr(value, text.size() - kLastWord.size() - value));
-  }
-  if (!text.ends_with(kRequired) || text.starts_with('-')) return text;
-  const std::string name = text.substr(0, text.size() - kRequired.size());
-  const CLI::Option* const positional = command.get_option_no_throw(name);
-  if (positional == nullptr) return text;
-  const std::string type = positional->get_type_name();
-  return fmt::format("no {} is given", type.find('{') == std::string::npos ? type : name);
-}
-
-}  // namespace
 
 void refuse_words(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto unknown = find_unknown(app, /*wants_option=*/true)) refuse_option(*unknown);

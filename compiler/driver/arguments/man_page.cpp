@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/target.h"
@@ -163,7 +161,7 @@ void add_man_pages(Registry& registry) {
   auto folder = std::make_shared<std::string>();
   CLI::App* command = registry.app.add_subcommand("man-pages", "writes the manual pages");
   command->group("");
-  command->add_option("folder", *folder, "the folder for the pages")->required()->type_name("DIR");
+  add_value(command, "folder", *folder, "DIR", "the folder for the pages")->required();
   command->callback([root = &registry.app, action = &registry.action, folder] {
     *action = [root, folder] {
       std::error_code error;

@@ -12,9 +12,9 @@ void add_check(Registry& registry) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = registry.add("check", "checks programs and prints their errors and warnings",
                                    run_check, options);
-  command->add_option("files", options->files, "files to check, or names of the standard library")
-      ->required()
-      ->type_name("FILE");
+  add_value(command, "files", options->files, "FILE",
+            "files to check, or names of the standard library")
+      ->required();
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
                                                          {"sarif", DiagnosticsFormat::Sarif}};
@@ -32,11 +32,9 @@ void add_check(Registry& registry) {
 void add_format(Registry& registry) {
   auto options = std::make_shared<FormatOptions>();
   CLI::App* command = registry.add("fmt", "formats programs", run_format, options);
-  command
-      ->add_option("files", options->files,
-                   "files to format in place; - formats standard input to standard output")
-      ->required()
-      ->type_name("FILE");
+  add_value(command, "files", options->files, "FILE",
+            "files to format in place; - formats standard input to standard output")
+      ->required();
   command->add_flag("--check", options->check_only,
                     "changes no file; ends with status 1 if a file would change");
   command->footer("Example: cinch fmt --check stdlib/sign/onebit.cinch");
@@ -50,17 +48,12 @@ void add_explain(Registry& registry) {
   add_count(command, "--elements", options->elements, "elements of the gradient")
       ->capture_default_str();
   add_columns(command, options->columns);
-  command
-      ->add_option("--device", options->execution.device,
-                   "cuda: also registers, shared memory and occupancy of each kernel")
-      ->check(one_of({"cpu", "cuda"}))
-      ->capture_default_str();
-  command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
-      ->type_name("TARGET");
-  command
-      ->add_option("--html", options->html,
-                   "writes a page with pictures, for a browser; it needs no other file")
-      ->type_name("FILE");
+  add_word(command, "--device", options->execution.device, {"cpu", "cuda"},
+           "cuda: also registers, shared memory and occupancy of each kernel");
+  add_value(command, "--target", options->target, "TARGET",
+            "with --device cuda: cuda:sm_90 and such");
+  add_value(command, "--html", options->html, "FILE",
+            "writes a page with pictures, for a browser; it needs no other file");
   command->add_flag("--formulas", options->formulas,
                     "prints sizes and bytes as formulas of n and the parameters");
   command->add_flag("--fusion", options->fusion,
@@ -73,8 +66,8 @@ void add_explain(Registry& registry) {
 namespace {
 
 void add_run_options(CLI::App* command, RunOptions& options) {
-  command->add_option("--dtype", options.dtype, "bf16: elements of uint16 files are bfloat16")
-      ->check(one_of({"bf16"}));
+  add_word(command, "--dtype", options.dtype, {"bf16"},
+           "bf16: elements of uint16 files are bfloat16");
   add_count(command, "--seed", options.seed, "seed of random draws")->capture_default_str();
   add_count(command, "--step", options.step, "number of the first step")->capture_default_str();
   add_count(command, "--worker", options.worker, "number of this rank")->capture_default_str();
@@ -86,10 +79,9 @@ void add_run_options(CLI::App* command, RunOptions& options) {
 }
 
 void add_state_files(CLI::App* command, RunOptions& options) {
-  command->add_option("--state-in", options.state_in, "reads the states to start from")
-      ->type_name("FILE");
-  command->add_option("--state-out", options.state_out, "writes the states after the last step")
-      ->type_name("FILE");
+  add_value(command, "--state-in", options.state_in, "FILE", "reads the states to start from");
+  add_value(command, "--state-out", options.state_out, "FILE",
+            "writes the states after the last step");
 }
 
 }  // namespace
@@ -101,12 +93,11 @@ void add_run(Registry& registry) {
       options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs, "gradients of one tensor in successive steps")
-      ->required()
-      ->type_name("G.npy");
-  command->add_option("--payload", options->payload, "writes the last payload")->type_name("FILE");
-  command->add_option("--output", options->output, "writes the last decoded gradient")
-      ->type_name("X.npy");
+  add_value(command, "--input", options->inputs, "G.npy",
+            "gradients of one tensor in successive steps")
+      ->required();
+  add_value(command, "--payload", options->payload, "FILE", "writes the last payload");
+  add_value(command, "--output", options->output, "X.npy", "writes the last decoded gradient");
   add_state_files(command, *options);
   command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
   command->add_flag("--sum-payloads", options->sum_payloads,
@@ -123,13 +114,11 @@ void add_encode(Registry& registry) {
       registry.add("encode", "encodes a gradient to a payload", run_encode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs, "the gradient to encode")
+  add_value(command, "--input", options->inputs, "G.npy", "the gradient to encode")
       ->required()
-      ->expected(1)
-      ->type_name("G.npy");
-  command->add_option("--payload", options->payload, "the file to write the payload to")
-      ->required()
-      ->type_name("FILE");
+      ->expected(1);
+  add_value(command, "--payload", options->payload, "FILE", "the file to write the payload to")
+      ->required();
   add_state_files(command, *options);
   add_run_options(command, *options);
   command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
@@ -141,12 +130,9 @@ void add_decode(Registry& registry) {
       registry.add("decode", "decodes a payload to a gradient", run_decode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--payload", options->payload, "the payload to decode")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--output", options->output, "the file to write the gradient to")
-      ->required()
-      ->type_name("X.npy");
+  add_value(command, "--payload", options->payload, "FILE", "the payload to decode")->required();
+  add_value(command, "--output", options->output, "X.npy", "the file to write the gradient to")
+      ->required();
   add_run_options(command, *options);
   command->footer("Example: cinch decode onebit --payload g.bin --output x.npy");
 }
@@ -158,25 +144,19 @@ void add_build(Registry& registry) {
                    run_build, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("files", options->more_files, "more programs for the library")
-      ->type_name("FILE");
-  command
-      ->add_option("--emit", options->emit,
-                   "prints a stage of the compiler instead of building a library")
-      ->check(one_of({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
-                      "cubin", "image"}));
-  command
-      ->add_option("--target", options->targets,
-                   "what to compile for: cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, "
-                   "cuda:sm_90, cuda:ptx and others, separated by commas")
-      ->type_name("TARGET")
+  add_value(command, "files", options->more_files, "FILE", "more programs for the library");
+  add_word(
+      command, "--emit", options->emit,
+      {"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx", "cubin", "image"},
+      "prints a stage of the compiler instead of building a library");
+  add_value(command, "--target", options->targets, "TARGET",
+            "what to compile for: cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, "
+            "cuda:sm_90, cuda:ptx and others, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", options->name, "name of the library")->type_name("LIB");
-  command
-      ->add_option("--output", options->output,
-                   "the folder for the library, or the file for --emit")
-      ->type_name("DIR");
+  add_value(command, "--name", options->name, "LIB", "name of the library");
+  add_value(command, "--output", options->output, "DIR",
+            "the folder for the library, or the file for --emit");
   command->add_flag("--no-passes", options->no_passes,
                     "with --emit=ir: prints the IR before any pass");
   command->footer(
@@ -188,14 +168,13 @@ void add_opt(Registry& registry) {
   CLI::App* command = registry.add(
       "opt", "runs passes of the compiler over IR text and prints the result, for tests", run_opt,
       options);
-  command->add_option("file", options->file, "a file with IR text; - is standard input")
-      ->type_name("FILE");
-  command->add_option("--pass", options->passes, "passes to run, in order; without it, all passes")
-      ->type_name("PASS")
+  add_value(command, "file", options->file, "FILE", "a file with IR text; - is standard input");
+  add_value(command, "--pass", options->passes, "PASS",
+            "passes to run, in order; without it, all passes")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--print-after", options->print_after, "prints the IR after these passes")
-      ->type_name("PASS")
+  add_value(command, "--print-after", options->print_after, "PASS",
+            "prints the IR after these passes")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_count(command, "--pass-limit", options->pass_limit, "stops after this many rewrites");
@@ -213,13 +192,10 @@ void add_list(Registry& registry) {
   CLI::App* command =
       registry.add("list", "lists the standard library, or shows all about some of its compressors",
                    run_list, list);
-  command
-      ->add_option("names", list->names,
-                   "compressors to show; without names, one line for each compressor")
-      ->type_name("COMPRESSOR");
-  command->add_option("--sort", list->sort, "sorts by family, by name, or by the bits of a payload")
-      ->check(one_of({"family", "name", "bits"}))
-      ->capture_default_str();
+  add_value(command, "names", list->names, "COMPRESSOR",
+            "compressors to show; without names, one line for each compressor");
+  add_word(command, "--sort", list->sort, {"family", "name", "bits"},
+           "sorts by family, by name, or by the bits of a payload");
   add_json(command, list->json);
   command->footer("Example: cinch list topk error_feedback");
 }
@@ -248,11 +224,9 @@ void add_cache(Registry& registry) {
             run_cache_pack, options);
   command = inner.add("warm", "compiles programs before they are needed", run_cache_warm, options);
   add_library_programs(command, *options);
-  command
-      ->add_option("--cpu,--target", options->targets,
-                   "what to compile for: native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx and "
-                   "others, separated by commas")
-      ->type_name("TARGET")
+  add_value(command, "--cpu,--target", options->targets, "TARGET",
+            "what to compile for: native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx and "
+            "others, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   inner
@@ -279,9 +253,9 @@ void add_completion(Registry& registry) {
   auto options = std::make_shared<CompletionOptions>();
   CLI::App* command =
       registry.app.add_subcommand("completion", "prints the completion script for a shell");
-  command->add_option("shell", options->shell, "the shell that reads the script")
-      ->required()
-      ->check(one_of({"bash", "zsh", "fish"}));
+  add_word(command, "shell", options->shell, {"bash", "zsh", "fish"},
+           "the shell that reads the script")
+      ->required();
   command->callback([root = &registry.app, action = &registry.action, options] {
     *action = [root, options] {
       fmt::print("{}", completion_script(shape_of(*root), options->shell));

@@ -1,8 +1,6 @@
 // Options that several sub-commands have.
 #include "compiler/driver/arguments/shared_options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -10,7 +8,6 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
-#include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"
 #include "runtime/exec/task_runner.h"
 
@@ -83,6 +80,20 @@ CLI::Validator seconds() {
       "");
 }
 
+CLI::Option* add_word(CLI::App* command, const std::string& names, std::string& value,
+                      const std::vector<std::string>& words, const std::string& description) {
+  return command->add_option(names, value, description)
+      ->check(one_of(words))
+      ->capture_default_str();
+}
+
+CLI::Option* add_seconds(CLI::App* command, const std::string& names, double& value,
+                         const std::string& description) {
+  return add_value(command, names, value, "SECONDS", description)
+      ->check(seconds())
+      ->capture_default_str();
+}
+
 void add_states(CLI::App* command, codegen::StateUpdate& states) {
   const std::map<std::string, codegen::StateUpdate> names{
       {"second-buffer", codegen::StateUpdate::SecondBuffer},
@@ -97,41 +108,30 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
 }
 
 void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
-  command
-      ->add_option("-I,--include", headers.include_folders,
-                   "a folder with C++ headers of `extern fn`; -I again for more; the program's own "
-                   "folder comes first")
-      ->type_name("DIR")
+  add_value(command, "-I,--include", headers.include_folders, "DIR",
+            "a folder with C++ headers of `extern fn`; -I again for more; the program's own "
+            "folder comes first")
       ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--compile-commands", headers.compile_commands,
-          "a compile_commands.json; these headers are read with its include paths and macros")
-      ->type_name("FILE");
-  command
-      ->add_option("--confine", headers.confine,
-                   "a folder, for the text of a stranger: imports lie below it, and headers of "
-                   "`extern fn` there, in folders of -I, or among the system's")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("DIR");
+  add_value(command, "--compile-commands", headers.compile_commands, "FILE",
+            "a compile_commands.json; these headers are read with its include paths and macros");
+  add_value(command, "--confine", headers.confine, "DIR",
+            "a folder, for the text of a stranger: imports lie below it, and headers of "
+            "`extern fn` there, in folders of -I, or among the system's")
+      ->check(CLI::ExistingDirectory);
 }
 
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
-  command
-      ->add_option("--set", bindings,
-                   "sets a parameter of the program, such as ratio=0.01; each NAME=VALUE that "
-                   "follows sets another (a file of such a name is ./NAME=VALUE)")
-      ->type_name("NAME=VALUE")
+  add_value(command, "--set", bindings, "NAME=VALUE",
+            "sets a parameter of the program, such as ratio=0.01; each NAME=VALUE that "
+            "follows sets another (a file of such a name is ./NAME=VALUE)")
       ->allow_extra_args(false);
 }
 
 void add_program(CLI::App* command, ProgramOptions& options) {
-  command
-      ->add_option("program", options.program,
-                   "a file, file:name where a file has several compressors, or a name of the "
-                   "standard library")
-      ->required()
-      ->type_name("PROGRAM");
+  add_value(command, "program", options.program, "PROGRAM",
+            "a file, file:name where a file has several compressors, or a name of the "
+            "standard library")
+      ->required();
   add_bindings(command, options.bindings);
   add_states(command, options.states);
   add_headers(command, options.headers);
@@ -141,17 +141,11 @@ void add_program(CLI::App* command, ProgramOptions& options) {
 }
 
 void add_execution(CLI::App* command, ExecutionOptions& options) {
-  command
-      ->add_option("--device", options.device,
-                   "where the program runs; emulated: a GPU that is emulated on the CPU")
-      ->check(one_of({"cpu", "cuda", "emulated"}))
-      ->capture_default_str();
-  command
-      ->add_option("--cpu", options.cpu,
-                   "the processor to compile for: this machine's (native), x86-64 with AVX2 (v3) "
-                   "or AVX-512 (v4); aarch64 can be built, not run")
-      ->check(one_of(known_cpus()))
-      ->capture_default_str();
+  add_word(command, "--device", options.device, {"cpu", "cuda", "emulated"},
+           "where the program runs; emulated: a GPU that is emulated on the CPU");
+  add_word(command, "--cpu", options.cpu, known_cpus(),
+           "the processor to compile for: this machine's (native), x86-64 with AVX2 (v3) "
+           "or AVX-512 (v4); aarch64 can be built, not run");
   add_count(
       command, "--seed-schedule", options.schedule_seed,
       "seed of the order in which an emulated GPU runs blocks and warps; it never changes a result")

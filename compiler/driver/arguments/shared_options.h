@@ -3,14 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "compiler/driver/options.h"
 #include "compiler/driver/process/files.h"
@@ -61,22 +56,33 @@ struct CountOf<std::vector<T>> {
 template <typename T>
 inline constexpr std::uint64_t kLargestOf = std::numeric_limits<typename CountOf<T>::Type>::max();
 
+// An option with a value, which --help calls `value_name`.
+template <typename T>
+CLI::Option* add_value(CLI::App* command, const std::string& names, T& value,
+                       const std::string& value_name, const std::string& description) {
+  return command->add_option(names, value, description)->type_name(value_name);
+}
+// An option for one of these words.
+CLI::Option* add_word(CLI::App* command, const std::string& names, std::string& value,
+                      const std::vector<std::string>& words, const std::string& description);
+// An option for a duration, from 0 seconds to some days.
+CLI::Option* add_seconds(CLI::App* command, const std::string& names, double& value,
+                         const std::string& description);
+
 // Every option that takes a whole number is added by one of these two.
 template <typename T>
 CLI::Option* add_count(CLI::App* command, const std::string& names, T& value,
                        const std::string& description, std::int64_t least = 0,
                        std::uint64_t most = kLargestOf<T>) {
-  return command->add_option(names, value, description)
-      ->transform(count_between(least, most, ""))
-      ->type_name("COUNT");
+  return add_value(command, names, value, "COUNT", description)
+      ->transform(count_between(least, most, ""));
 }
 template <typename T>
 CLI::Option* add_bytes(CLI::App* command, const std::string& names, T& value,
                        const std::string& description, std::int64_t least = 0,
                        std::uint64_t most = kLargestOf<T>) {
-  return command->add_option(names, value, description)
-      ->transform(count_between(least, most, "B"))
-      ->type_name("BYTES");
+  return add_value(command, names, value, "BYTES", description)
+      ->transform(count_between(least, most, "B"));
 }
 
 void add_states(CLI::App* command, codegen::StateUpdate& states);
@@ -85,10 +91,8 @@ void add_bindings(CLI::App* command, std::vector<std::string>& bindings);
 // Several programs, or all of the library, and how they are compiled.
 template <typename Options>
 void add_library_programs(CLI::App* command, Options& options) {
-  command
-      ->add_option("programs", options.programs,
-                   "programs; without them, all of the standard library")
-      ->type_name("PROGRAM");
+  add_value(command, "programs", options.programs, "PROGRAM",
+            "programs; without them, all of the standard library");
   add_bindings(command, options.bindings);
   add_headers(command, options.headers);
   add_states(command, options.states);

@@ -1,6 +1,5 @@
 // Codecs over sessions on a device; programs that are prepared for them. CPUs use the caller's
 // memory.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,13 +9,11 @@
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/state_file.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_meeting.h"
-#include "runtime/image/image.h"
 
 namespace cinch::driver {
 namespace {

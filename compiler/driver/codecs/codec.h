@@ -2,12 +2,8 @@
 // device, or by the interpreter.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"

@@ -167,9 +167,8 @@ class InterpreterCodec : public Codec {
   }
 
   rt::PayloadContext context(std::uint64_t step) const {
-    rt::PayloadContext context;
-    context.info = &program_->info;
-    context.fingerprint = rt::fingerprint(program_->info);
+    rt::PayloadContext context{.info = &program_->info,
+                               .fingerprint = rt::fingerprint(program_->info)};
     context.env.n = inputs_.rows * inputs_.cols;
     context.env.rows = inputs_.rows;
     context.env.cols = inputs_.cols;

@@ -2,11 +2,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 
 #include "compiler/driver/codecs/verify_subject.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"
+#include "runtime/core/numbers/number_range.h"
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::driver {
@@ -64,11 +63,6 @@ class SurveySession {
   std::unique_ptr<Codec> codec_;
 };
 
-double middle_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 // Times later steps of a warm session, until there are enough or time is up. A failing check of the
 // program may end them early.
 void time_tensor(SurveySession& session, SurveyCall& first, double seconds) {
@@ -84,8 +78,8 @@ void time_tensor(SurveySession& session, SurveyCall& first, double seconds) {
   } catch (const CommandError&) {
     if (encode.empty()) return;
   }
-  first.encode_seconds = middle_of(encode);
-  first.decode_seconds = middle_of(decode);
+  first.encode_seconds = median(encode);
+  first.decode_seconds = median(decode);
 }
 
 // ‖x - y‖² and ‖x‖², over all tensors.

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/emit/kernel_source.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/gpu/events.h"
 #include "runtime/gpu/session/session.h"
 #include "runtime/session/session.h"
@@ -143,9 +141,8 @@ class GpuWorkload {
         num_calls_(num_calls) {}
 
   bench::Contestant contestant(const rt::GpuTuning& tuning) {
-    rt::GpuSessionOptions options;
-    options.tensors = {{.rows = static_cast<std::int64_t>(gradient_.size())}};
-    options.tuning = tuning;
+    rt::GpuSessionOptions options{
+        .tensors = {{.rows = static_cast<std::int64_t>(gradient_.size())}}, .tuning = tuning};
     const auto program = programs_->with_warps(tuning.block_warps);
     auto session = value_or_throw(rt::GpuSession::open(program, options));
     auto tensors = tensors_.lock();
@@ -177,9 +174,7 @@ std::vector<bench::TuningWorkload<rt::CpuTuning>> cpu_workloads(const ExecutionO
     const auto program = value_or_throw(
         rt::LoadedProgram::load(compile_program(front_end, {name, {}, {}, {}}, target)));
     for (const std::int64_t num_elems : kCpuSizes) {
-      rt::SessionOptions session;
-      session.rows = num_elems;
-      session.threads = options.threads;
+      rt::SessionOptions session{.rows = num_elems, .threads = options.threads};
       const auto calls = std::make_shared<CpuCalls>(program, session);
       workloads.emplace_back([calls](const rt::CpuTuning& tuning) {
         return [calls, tuning] { return calls->run(tuning); };

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -8,10 +7,8 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/library.h"
 #include "compiler/driver/codecs/verify_subject.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"
@@ -176,10 +173,7 @@ class CodecTarget : public verify::Target {
 
 std::shared_ptr<Machine> make_machine(const VerifyOptions& options,
                                       const ExecutionOptions& execution, bool interpret = false) {
-  RunOptions run;
-  run.program = options.program;
-  run.execution = execution;
-  run.interpret = interpret;
+  RunOptions run{.program = options.program, .execution = execution, .interpret = interpret};
   return std::make_shared<Machine>(std::move(run));
 }
 

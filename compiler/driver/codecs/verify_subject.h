@@ -2,22 +2,12 @@
 // counterexample.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "compiler/bench/tuning_search.h"
 #include "compiler/driver/codecs/codec.h"
-#include "compiler/driver/options.h"
-#include "compiler/ir/ir.h"
-#include "compiler/service/front_end.h"
 #include "compiler/verify/subject.h"
 #include "compiler/verify/verify.h"
 #include "dsl/sema/checked.h"
 #include "runtime/gpu/device.h"
-#include "runtime/session/loaded_program.h"
 
 namespace cinch::driver {
 // A program on this machine's processor at its levels of vectors, in the interpreter and on the

@@ -1,11 +1,9 @@
 // cinch bench: measures calls of programs, this machine's floor for them, and the cost of
 // compiling.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "compiler/bench/program_bench.h"
 #include "compiler/bench/tuning_search.h"
@@ -14,7 +12,6 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 
 namespace cinch::driver {
 

@@ -1,5 +1,4 @@
 // cinch build: makes a library, or prints a stage with --emit.
-#include <fmt/format.h>
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
@@ -10,7 +9,6 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
-#include "compiler/service/compile.h"
 #include "dsl/syntax/syntax.h"
 #include "runtime/image/image_file.h"
 

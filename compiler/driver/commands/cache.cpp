@@ -1,18 +1,15 @@
 // cinch cache: shows compiled programs, and compiles ahead of time.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
 

@@ -1,23 +1,17 @@
 // The commands on texts: check, fmt, opt, lsp and explain.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
-#include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lsp/server.h"
 #include "compiler/pipeline/pipeline.h"
-#include "compiler/service/compile.h"
-#include "compiler/service/front_end.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::driver {
@@ -31,27 +25,6 @@ const dsl::SourceBuffer& load(FrontEnd& front_end, const std::string& name) {
   if (is_file) return front_end.load(name);
   return front_end.add(service::find_program({.program = name}));
 }
-
-}  // namespace
-
-ExitCode run_check(const CheckOptions& options) {
-  FrontEnd front_end;
-  for (const std::string& path : options.files) {
-    // A file that another one imports was already checked with it.
-    const dsl::SourceBuffer* known = front_end.sources.find_name(path);
-    const dsl::FileId file = known != nullptr ? known->id() : load(front_end, path).id();
-    sema::check_module(front_end.sources, file, service::import_loader(options.headers.confine),
-                       front_end.sink, sema::CheckDepth::Everything,
-                       service::extern_reader(options.headers));
-  }
-  const DiagnosticsFormat format = options.json ? DiagnosticsFormat::Json : options.diagnostics;
-  print_diagnostics(front_end.sink, front_end.sources, format);
-  return front_end.sink.has_errors() ? ExitCode::AtFault : ExitCode::Done;
-}
-
-// cinch fmt: rewrites files in the canonical layout.
-
-namespace {
 
 // Returns whether the file changes; writes nothing if it has syntax errors.
 bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
@@ -75,22 +48,6 @@ bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
   }
   return changes;
 }
-
-}  // namespace
-
-ExitCode run_format(const FormatOptions& options) {
-  FrontEnd front_end;
-  bool changes = false;
-  for (const std::string& path : options.files) {
-    changes = format_one(front_end, path, options.check_only) || changes;
-  }
-  front_end.end_if_errors();
-  return changes && options.check_only ? ExitCode::AtFault : ExitCode::Done;
-}
-
-// cinch opt: IR text in, passes, IR text out. For tests and for looking at passes one by one.
-
-namespace {
 
 void check_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -119,7 +76,52 @@ void print_pass_report(const OptOptions& options, const pipeline::Report& report
   }
 }
 
+using nlohmann::json;
+
+// Tables need the smaller width; lines beyond the larger one are hard to read.
+constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
+
+void print_explained(const json& report, const ExplainOptions& options) {
+  const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
+  if (options.formulas) {
+    print_text("{}", formulas_text(report, options.fusion,
+                                   output_width() == 0 ? sentence_width() : width));
+  } else {
+    print_text("{}", explanation_text(report, width, options.fusion));
+  }
+  if (report.contains("gpu_kernels")) print_text("{}", gpu_report_text(report, width));
+}
+
 }  // namespace
+
+ExitCode run_check(const CheckOptions& options) {
+  FrontEnd front_end;
+  for (const std::string& path : options.files) {
+    // A file that another one imports was already checked with it.
+    const dsl::SourceBuffer* known = front_end.sources.find_name(path);
+    const dsl::FileId file = known != nullptr ? known->id() : load(front_end, path).id();
+    sema::check_module(front_end.sources, file, service::import_loader(options.headers.confine),
+                       front_end.sink, sema::CheckDepth::Everything,
+                       service::extern_reader(options.headers));
+  }
+  const DiagnosticsFormat format = options.json ? DiagnosticsFormat::Json : options.diagnostics;
+  print_diagnostics(front_end.sink, front_end.sources, format);
+  return front_end.sink.has_errors() ? ExitCode::AtFault : ExitCode::Done;
+}
+
+// cinch fmt: rewrites files in the canonical layout.
+
+ExitCode run_format(const FormatOptions& options) {
+  FrontEnd front_end;
+  bool changes = false;
+  for (const std::string& path : options.files) {
+    changes = format_one(front_end, path, options.check_only) || changes;
+  }
+  front_end.end_if_errors();
+  return changes && options.check_only ? ExitCode::AtFault : ExitCode::Done;
+}
+
+// cinch opt: IR text in, passes, IR text out. For tests and for looking at passes one by one.
 
 ExitCode run_opt(const OptOptions& options) {
   if (options.list_passes) {
@@ -151,34 +153,12 @@ ExitCode run_opt(const OptOptions& options) {
 ExitCode run_lsp(const LspOptions& options) {
   // A closed editor then shows as an error of the write.
   std::signal(SIGPIPE, SIG_IGN);
-  lsp::ServerOptions server;
-  server.version = kVersion;
-  server.headers = options.headers;
+  lsp::ServerOptions server{.version = kVersion, .headers = options.headers};
   return lsp::serve(server) ? ExitCode::Done : ExitCode::AtFault;
 }
 
 // cinch explain: shows what a program stores and costs, by its kernels' formulas; nothing is
 // compiled to machine code.
-
-namespace {
-
-using nlohmann::json;
-
-// Tables need the smaller width; lines beyond the larger one are hard to read.
-constexpr std::size_t kLeastWidth = 60, kMostWidth = 100;
-
-void print_explained(const json& report, const ExplainOptions& options) {
-  const std::size_t width = std::clamp(text_width(), kLeastWidth, kMostWidth);
-  if (options.formulas) {
-    print_text("{}", formulas_text(report, options.fusion,
-                                   output_width() == 0 ? sentence_width() : width));
-  } else {
-    print_text("{}", explanation_text(report, width, options.fusion));
-  }
-  if (report.contains("gpu_kernels")) print_text("{}", gpu_report_text(report, width));
-}
-
-}  // namespace
 
 ExitCode run_explain(const ExplainOptions& options) {
   if (!options.target.empty() && options.execution.device != "cuda") {

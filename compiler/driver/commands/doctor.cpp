@@ -1,9 +1,7 @@
 // cinch doctor: lists what this machine has, and where.
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -15,7 +13,6 @@
 #include "compiler/driver/target.h"
 #include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
-#include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/tuning/tuning.h"

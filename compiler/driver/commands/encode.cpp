@@ -1,7 +1,5 @@
 // cinch encode and cinch decode: a gradient to a payload, and back. The payload gives the tensor's
 // shape.
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"

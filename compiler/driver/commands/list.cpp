@@ -1,17 +1,14 @@
 // cinch list: lists the standard library with one line for each compressor, or some compressors in
 // full.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/library_list.h"
-#include "runtime/core/log.h"
 
 namespace cinch::driver {
 

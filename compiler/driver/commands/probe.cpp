@@ -1,7 +1,4 @@
 // cinch probe: measures exchanges between ranks.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
@@ -15,32 +12,22 @@ namespace cinch::driver {
 namespace {
 
 rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {
-  return {options.largest_bytes, options.seconds,
-          std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds))};
+  return {options.largest_bytes, options.seconds, options.timeout()};
 }
 
 rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
   if (options.ranks == 0) {
     throw CommandError(ExitCode::Usage, "--ranks is required: the number of ranks");
   }
-  const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
-  rt::LoopbackWorld world(options.ranks, shape);
-  std::vector<rt::NetworkModel> models(options.ranks);
-  run_on_rank_threads(options.ranks, [&](std::uint32_t rank) {
-    const auto transport = world.transport(rank);
-    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
-  });
-  return std::move(models[0]);
+  rt::LoopbackWorld world(options.ranks, link_shape(options));
+  return measure_on_threads(options.ranks, probe_options(options),
+                            [&](std::uint32_t rank) { return world.transport(rank); });
 }
 
 rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
   const NcclRanks ranks(options, options.ranks);
-  std::vector<rt::NetworkModel> models(ranks.world());
-  run_on_rank_threads(ranks.world(), [&](std::uint32_t rank) {
-    const auto transport = ranks.open(rank);
-    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
-  });
-  return std::move(models[0]);
+  return measure_on_threads(ranks.world(), probe_options(options),
+                            [&](std::uint32_t rank) { return ranks.open(rank); });
 }
 
 // Returns nothing on ranks that do not report.

@@ -1,18 +1,13 @@
 // cinch report: compares programs on a folder of gradients, and predicts the time of a step.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/sync_rank.h"
-#include "compiler/driver/ranks/sync_tensors.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "runtime/core/check.h"

@@ -1,12 +1,8 @@
 // cinch run: encodes and decodes gradients, and reports cost and error.
-#include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"

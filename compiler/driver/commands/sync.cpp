@@ -1,20 +1,13 @@
 // cinch sync: averages the ranks' gradients by a plan over a transport.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <thread>
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
-#include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/core/log.h"
-#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 #include "runtime/sync/step_tensors.h"
 #include "runtime/transports/mpi/mpi_transport.h"
@@ -107,7 +100,7 @@ class SyncCommand {
     }
     auto transport =
         value_or_throw(rt::open_mpi_transport({.is_exact = options_.is_exact,
-                                               .timeout = timeout(),
+                                               .timeout = options_.timeout(),
                                                .cuda_aware = cuda_aware(options_.cuda_aware)}));
     const ExitCode code = run_as_rank(transport);
     leave(transport);
@@ -155,7 +148,7 @@ class SyncCommand {
       const std::vector<rt::ByteRange> parts(transport->world());
       rt::Exchange exchange{rt::ExchangeKind::AllGather};
       exchange.received = parts;
-      value_or_throw(rt::exchange_now(*transport, exchange, timeout(), "leaving"));
+      value_or_throw(rt::exchange_now(*transport, exchange, options_.timeout(), "leaving"));
       leave(transport);
     }
     if (reports) return report(result, gradient);
@@ -168,11 +161,7 @@ class SyncCommand {
     if (transport == nullptr) return;
     const bool is_of_mpi = transport->name() == "mpi";
     transport.reset();
-    if (is_of_mpi) value_or_throw(rt::leave_mpi(timeout()));
-  }
-
-  std::chrono::milliseconds timeout() const {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+    if (is_of_mpi) value_or_throw(rt::leave_mpi(options_.timeout()));
   }
 
   // Compares options that no session compares, but that would make ranks wait for each other.
@@ -182,7 +171,7 @@ class SyncCommand {
                                             {"--step", std::to_string(options_.step)},
                                             {"--exact", text(options_.is_exact)},
                                             {"--explain", text(options_.explain)}},
-                                           transport, timeout());
+                                           transport, options_.timeout());
     if (!status) throw_error(status.error());
   }
 
@@ -249,18 +238,17 @@ class SyncCommand {
                           ? options_.execution.threads
                           : std::max(1U, std::thread::hardware_concurrency() / world);
     session.seed = options_.seed;
-    session.timeout = timeout();
+    session.timeout = options_.timeout();
     return session;
   }
 
   rt::AutoPlanInputs auto_inputs(const rt::PlanRequest& request, std::uint32_t rank,
                                  const RankTensors& tensors) {
-    rt::AutoPlanInputs inputs;
-    inputs.request = request;
-    inputs.session = session_options(rank, request.world);
-    inputs.gradients = views_of(subject_, tensors);
-    inputs.step = options_.step;
-    inputs.space = space_of(options_);
+    rt::AutoPlanInputs inputs{.request = request,
+                              .session = session_options(rank, request.world),
+                              .gradients = views_of(subject_, tensors),
+                              .step = options_.step,
+                              .space = space_of(options_)};
     return inputs;
   }
 
@@ -305,8 +293,7 @@ class SyncCommand {
 
   std::vector<SyncReport> run_threads(const std::vector<RankTensors>& gradients) {
     const Cancellable scope;
-    const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
-    rt::LoopbackWorld world(plan_->world(), shape);
+    rt::LoopbackWorld world(plan_->world(), link_shape(options_));
     const std::vector<SyncRankOptions> ranks = options_by_rank();
     std::vector<SyncReport> reports(plan_->world());
     run_on_rank_threads(plan_->world(), [&](std::uint32_t r) {

@@ -1,9 +1,7 @@
 // cinch tune: measures this machine's tuning numbers and keeps them in the user's table.
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"

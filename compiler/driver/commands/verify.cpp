@@ -1,14 +1,8 @@
 // cinch verify: prints the laws of a program, one line each, with figure and bound.
-#include "compiler/verify/verify.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/codecs/verify_subject.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"

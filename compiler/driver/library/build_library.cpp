@@ -1,30 +1,19 @@
-#include <fmt/format.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "codegen/aot/library.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/commands/commands.h"
-#include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/text/text.h"
-#include "compiler/service/compile.h"
 #include "compiler/service/library_list.h"
 #include "runtime/core/params.h"
-#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::driver {
@@ -372,10 +361,8 @@ ExitCode build_library(const BuildOptions& options) {
     throw CommandError(ExitCode::Usage,
                        "a library is built for what --target says, not --cpu or --device");
   if (options.no_passes) throw CommandError(ExitCode::Usage, "--no-passes goes with --emit=ir");
-  codegen::LibraryRequest request;
-  request.targets = library_targets(options.targets);
-  request.name = options.name;
-  request.made_by = kVersion;
+  codegen::LibraryRequest request{
+      .name = options.name, .made_by = kVersion, .targets = library_targets(options.targets)};
   if (!request.name.empty())
     require_name(codegen::why_no_library_name(request.name), "--name", request.name);
   Progress progress("parts compiled");

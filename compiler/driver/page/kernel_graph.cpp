@@ -1,7 +1,5 @@
 #include "compiler/driver/page/pages.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>

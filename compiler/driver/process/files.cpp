@@ -55,6 +55,37 @@ constexpr ExitCodeMeaning kExitCodes[] = {
      "Cinch itself is at fault. A report is left in the folder for temporary files."},
 };
 
+using nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+struct Printed {
+  bool has_result = false;
+  std::string message;
+  OrderedJson diagnostics = OrderedJson::array();
+};
+
+Printed& printed() {
+  static Printed state;
+  return state;
+}
+
+template <typename Json>
+void print_line(const Json& value) {
+  fmt::print("{}\n", value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+// "topk.cinch:3:7: unknown name `x`".
+std::string first_error(const OrderedJson& diagnostics) {
+  for (const OrderedJson& found : diagnostics) {
+    if (found["severity"] != "error") continue;
+    auto message = found["message"].get<std::string>();
+    if (!found.contains("file")) return message;
+    return fmt::format("{}:{}:{}: {}", found["file"].get<std::string>(), found["line"].get<int>(),
+                       found["column"].get<int>(), message);
+  }
+  return {};
+}
+
 }  // namespace
 
 void require_place_for(const std::string& path) {
@@ -141,41 +172,6 @@ void throw_error(const rt::Error& error, const std::string& context) {
   const std::string place = context.empty() ? "" : context + ": ";
   throw CommandError(exit_code_of(error.kind), place + error.message, error.kind);
 }
-
-namespace {
-
-using nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
-
-struct Printed {
-  bool has_result = false;
-  std::string message;
-  OrderedJson diagnostics = OrderedJson::array();
-};
-
-Printed& printed() {
-  static Printed state;
-  return state;
-}
-
-template <typename Json>
-void print_line(const Json& value) {
-  fmt::print("{}\n", value.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-// "topk.cinch:3:7: unknown name `x`".
-std::string first_error(const OrderedJson& diagnostics) {
-  for (const OrderedJson& found : diagnostics) {
-    if (found["severity"] != "error") continue;
-    auto message = found["message"].get<std::string>();
-    if (!found.contains("file")) return message;
-    return fmt::format("{}:{}:{}: {}", found["file"].get<std::string>(), found["line"].get<int>(),
-                       found["column"].get<int>(), message);
-  }
-  return {};
-}
-
-}  // namespace
 
 bool asks_for_json(const std::vector<std::string>& words) {
   std::string_view before;

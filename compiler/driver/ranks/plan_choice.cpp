@@ -1,20 +1,15 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/core/log.h"
 #include "runtime/planner/network/network_model.h"
 #include "runtime/planner/planner.h"
 
@@ -28,10 +23,6 @@ using nlohmann::json;
 constexpr double kOverheadSeconds = 0.2, kNetworkSeconds = 1;
 constexpr std::uint64_t kLargestBytes = 4 << 20;
 
-rt::LinkShape shape_of(const SyncCommandOptions& options) {
-  return {options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
-}
-
 rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t world) {
   rt::NetworkModel model =
       value_or_throw(rt::network_from_json(read_text_file(options.probe)), options.probe);
@@ -42,27 +33,17 @@ rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t w
                   model.transport, model.world, options.transport, world));
 }
 
-// For ranks on links without a shape.
-rt::NetworkModel measure_loopback(const rt::ProbeOptions& probe, std::uint32_t ranks) {
-  rt::LoopbackWorld world(ranks);
-  std::vector<rt::NetworkModel> models(ranks);
-  run_on_rank_threads(ranks, [&](std::uint32_t rank) {
-    const auto transport = world.transport(rank);
-    models[rank] = value_or_throw(rt::measure_network(*transport, probe));
-  });
-  return std::move(models[0]);
-}
-
 rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
                                   const rt::AutoPlanInputs& inputs) {
   const std::uint32_t world = inputs.request.world;
   if (!options.probe.empty()) return {read_network(options, world), {}};
-  const rt::LinkShape shape = shape_of(options);
+  const rt::LinkShape shape = link_shape(options);
   // On links without a shape threads meet and copy, so all of the time is work.
+  rt::LoopbackWorld links(world);
+  const double seconds = shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds;
   const rt::NetworkModel threads =
-      measure_loopback({kLargestBytes, shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds,
-                        inputs.session.timeout},
-                       world);
+      measure_on_threads(world, {kLargestBytes, seconds, inputs.session.timeout},
+                         [&](std::uint32_t rank) { return links.transport(rank); });
   rt::KnownNetwork known{rt::shaped_network(world, shape), {}};
   for (std::size_t i = 0; i < known.model.lines.size(); ++i) {
     const rt::Line& work = threads.lines[i].line;
@@ -89,6 +70,16 @@ json candidate_json(const rt::PlanCandidate& candidate) {
           {"decode_ms", ms(candidate.cost.decode_seconds)}};
 }
 
+// Time for measuring plain f32.
+constexpr double kPlainSeconds = 0.1;
+
+struct LinkUnit {
+  std::string_view name;
+  double bits;
+};
+constexpr std::array kLinkUnits = {LinkUnit{"kbit", 1e3}, LinkUnit{"mbit", 1e6},
+                                   LinkUnit{"gbit", 1e9}, LinkUnit{"tbit", 1e12}};
+
 }  // namespace
 
 rt::ChoiceSpace space_of(const SyncCommandOptions& options) {
@@ -103,7 +94,7 @@ rt::AutoPlan choose_on_loopback(const SyncCommandOptions& options,
                                 std::vector<rt::AutoPlanInputs> by_rank) {
   if (!rt::has_choice(by_rank[0].request)) return rt::without_choice(by_rank[0].request);
   by_rank[0].network = loopback_network(options, by_rank[0]);
-  rt::LoopbackWorld links(by_rank[0].request.world, shape_of(options));
+  rt::LoopbackWorld links(by_rank[0].request.world, link_shape(options));
   std::vector<rt::AutoPlan> chosen(by_rank.size());
   run_on_rank_threads(by_rank[0].request.world, [&](std::uint32_t rank) {
     const auto transport = links.transport(rank);
@@ -192,20 +183,6 @@ void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world)
                                  "{}",
                                  world - 1));
 }
-
-namespace {
-
-// Time for measuring plain f32.
-constexpr double kPlainSeconds = 0.1;
-
-struct LinkUnit {
-  std::string_view name;
-  double bits;
-};
-constexpr std::array kLinkUnits = {LinkUnit{"kbit", 1e3}, LinkUnit{"mbit", 1e6},
-                                   LinkUnit{"gbit", 1e9}, LinkUnit{"tbit", 1e12}};
-
-}  // namespace
 
 double parse_link(const std::string& text) {
   double number = 0;

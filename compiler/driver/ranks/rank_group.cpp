@@ -1,6 +1,5 @@
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,17 +9,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <sstream>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "runtime/collective/rank_meeting.h"
-#include "runtime/core/log.h"
 #include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
@@ -81,6 +75,11 @@ struct RankOutcome {
   std::uint64_t sent_bytes = 0;
 };
 
+constexpr const char* kPlace = "transport 'nccl'";
+// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
+constexpr int kFirstWithSharedGpus = 23000;
+constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
+
 }  // namespace
 
 void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body) {
@@ -98,6 +97,17 @@ void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint
   }
   for (std::thread& thread : threads) thread.join();
   rethrow_nearest(errors);
+}
+
+rt::NetworkModel measure_on_threads(
+    std::uint32_t world, const rt::ProbeOptions& probe,
+    const std::function<std::unique_ptr<rt::Transport>(std::uint32_t)>& open) {
+  std::vector<rt::NetworkModel> models(world);
+  run_on_rank_threads(world, [&](std::uint32_t rank) {
+    const auto transport = open(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe));
+  });
+  return std::move(models[0]);
 }
 
 RankGroup::RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world) {
@@ -171,15 +181,6 @@ pid_t start_child(std::vector<std::string> command) {
   ::_exit(static_cast<int>(ExitCode::Unavailable));
 }
 
-namespace {
-
-constexpr const char* kPlace = "transport 'nccl'";
-// From 2.30 on NCCL can run several ranks on one GPU, if it is told to.
-constexpr int kFirstWithSharedGpus = 23000;
-constexpr const char* kSharedGpus = "NCCL_MULTI_RANK_GPU_ENABLE";
-
-}  // namespace
-
 NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   value_or_throw(rt::nccl_library_version(), kPlace);
   driver_ = value_or_throw(rt::open_cuda_driver(), kPlace);
@@ -203,8 +204,7 @@ NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   }
   id_ = value_or_throw(rt::make_nccl_id(), kPlace);
   options_.is_exact = options.is_exact;
-  options_.timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
+  options_.timeout = options.timeout();
   options_.neighbours = std::make_shared<rt::NcclNeighbours>();
 }
 

@@ -3,17 +3,12 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "compiler/driver/codecs/codec.h"
-#include "compiler/driver/options.h"
 #include "compiler/driver/process/files.h"
-#include "runtime/collective/transport.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/planner/network/network_model.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::driver {
@@ -82,6 +77,15 @@ pid_t start_child(std::vector<std::string> command);
 // Calls body(rank) for all ranks at once and returns when all have ended. Throws what one of them
 // has thrown. Errors of a rank itself take precedence over errors caused by another rank.
 void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body);
+
+// How fast the links of loopback are.
+inline rt::LinkShape link_shape(const TransportOptions& options) {
+  return {options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
+}
+// Measures exchanges between ranks that are threads; `open` opens the transport of a rank.
+rt::NetworkModel measure_on_threads(
+    std::uint32_t world, const rt::ProbeOptions& probe,
+    const std::function<std::unique_ptr<rt::Transport>(std::uint32_t)>& open);
 
 /// The ranks of one tensor in one process: one thread each, which meet in memory.
 class RankGroup {

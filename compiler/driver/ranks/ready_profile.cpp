@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "compiler/driver/process/files.h"
 #include "runtime/core/json.h"

@@ -1,5 +1,4 @@
 // Other data that ranks exchange use the same transport, between steps.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,9 +6,7 @@
 #include <numeric>
 #include <set>
 #include <thread>
-#include <utility>
 
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/sync_rank.h"

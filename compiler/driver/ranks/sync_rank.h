@@ -4,21 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "compiler/driver/codecs/verify_subject.h"
-#include "compiler/driver/options.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/autoplan/auto_plan.h"
-#include "runtime/call/list_call.h"
-#include "runtime/gpu/program.h"
-#include "runtime/plan/plan.h"
 #include "runtime/planner/choose_plan.h"
 #include "runtime/sync/sync_session.h"
 

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <string_view>
-#include <utility>
 
-#include "compiler/bench/tuning_search.h"
-#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/call/parameters.h"
 #include "runtime/planner/policy.h"
 #include "runtime/sync/states/checkpoint.h"

@@ -1,10 +1,7 @@
 // The tensors of a rank for `cinch sync`, and the program of each.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "compiler/driver/options.h"
 #include "runtime/call/list_call.h"

@@ -1,7 +1,6 @@
 #include "compiler/driver/ranks/rank_transports.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,14 +11,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <thread>
 
 #include "compiler/driver/process/terminal.h"
-#include "runtime/core/log.h"
 #include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
@@ -189,7 +185,7 @@ std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options) {
   ucx.rendezvous = options.rendezvous.empty() ? "127.0.0.1:1" : options.rendezvous;
   ucx.secret = read_secret(options.secret_file);
   ucx.interface = options.interface;
-  ucx.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
+  ucx.timeout = options.timeout();
   return value_or_throw(rt::open_ucx_transport(ucx));
 }
 

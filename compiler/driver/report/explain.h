@@ -5,11 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include "codegen/kir/kir.h"
-#include "compiler/driver/options.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/ir.h"
 #include "compiler/kernelize/kernelize.h"

@@ -12,7 +12,6 @@
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
-#include "runtime/gpu/device.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::driver {
@@ -88,6 +87,30 @@ json place_of(const dsl::Span& span, const dsl::SourceSet& sources) {
   if (file == nullptr) return nullptr;
   const dsl::LineColumn at = file->position(span.begin);
   return fmt::format("{}:{}:{}", file->name(), at.line, at.column);
+}
+
+codegen::Target gpu_target(const ExplainOptions& options) {
+  if (!options.target.empty()) return parse_target(options.target);
+  if (const auto driver = rt::open_cuda_driver()) {
+    if (const auto device = rt::GpuDevice::open(**driver)) {
+      return {codegen::TargetKind::Cuda, (*device)->arch()};
+    }
+  }
+  return {codegen::TargetKind::Cuda, "sm_90"};
+}
+
+json kernel_report(const codegen::KernelResources& kernel, std::uint32_t block_threads,
+                   std::uint32_t dynamic_bytes, const codegen::GpuLimits& limits) {
+  const std::uint32_t shared_bytes = kernel.shared_bytes + dynamic_bytes;
+  const codegen::Occupancy fits =
+      codegen::occupancy(limits, {block_threads, kernel.registers, shared_bytes});
+  return {{"name", kernel.symbol},
+          {"threads", block_threads},
+          {"registers", kernel.registers},
+          {"shared_bytes", shared_bytes},
+          {"stack_bytes", kernel.stack_bytes},
+          {"blocks", fits.blocks},
+          {"occupancy", fits.share}};
 }
 
 }  // namespace
@@ -249,34 +272,6 @@ json apart_list(kir::KernelProgram& program, const std::vector<codegen::SweepsAp
   }
   return list;
 }
-
-namespace {
-
-codegen::Target gpu_target(const ExplainOptions& options) {
-  if (!options.target.empty()) return parse_target(options.target);
-  if (const auto driver = rt::open_cuda_driver()) {
-    if (const auto device = rt::GpuDevice::open(**driver)) {
-      return {codegen::TargetKind::Cuda, (*device)->arch()};
-    }
-  }
-  return {codegen::TargetKind::Cuda, "sm_90"};
-}
-
-json kernel_report(const codegen::KernelResources& kernel, std::uint32_t block_threads,
-                   std::uint32_t dynamic_bytes, const codegen::GpuLimits& limits) {
-  const std::uint32_t shared_bytes = kernel.shared_bytes + dynamic_bytes;
-  const codegen::Occupancy fits =
-      codegen::occupancy(limits, {block_threads, kernel.registers, shared_bytes});
-  return {{"name", kernel.symbol},
-          {"threads", block_threads},
-          {"registers", kernel.registers},
-          {"shared_bytes", shared_bytes},
-          {"stack_bytes", kernel.stack_bytes},
-          {"blocks", fits.blocks},
-          {"occupancy", fits.share}};
-}
-
-}  // namespace
 
 void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& report) {
   const codegen::Target target = gpu_target(options);

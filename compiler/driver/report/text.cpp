@@ -1,10 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text.h"
@@ -52,6 +49,12 @@ bool is_short(double milliseconds) {
   return milliseconds > 0 && milliseconds < kShort;
 }
 
+std::string noun(bool is_one, std::string_view what) {
+  if (is_one) return std::string(what);
+  return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))
+                             : fmt::format("{}s", what);
+}
+
 }  // namespace
 
 std::string in_milliseconds(double milliseconds) {
@@ -63,16 +66,6 @@ std::string cell_in_milliseconds(double milliseconds) {
   if (is_short(milliseconds)) return time_text(milliseconds / 1e3);
   return short_number(milliseconds);
 }
-
-namespace {
-
-std::string noun(bool is_one, std::string_view what) {
-  if (is_one) return std::string(what);
-  return what.ends_with('y') ? fmt::format("{}ies", what.substr(0, what.size() - 1))
-                             : fmt::format("{}s", what);
-}
-
-}  // namespace
 
 std::string counted(std::int64_t number, std::string_view what) {
   return grouped(number) + " " + noun(number == 1, what);

@@ -1,11 +1,8 @@
 // Policies of the C API.
-#include <algorithm>
-#include <mutex>
 #include <random>
 #include <thread>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/handles.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/policy.h"
@@ -181,6 +178,23 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   return programs;
 }
 
+using Samples = std::vector<rt::ConstTensorView>;
+
+CallResult<Samples> read_samples(const cinch_tensor* given, const rt::PlanRequest& request,
+                                 const std::vector<std::size_t>& places) {
+  Samples samples;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto view = tensor_view(given, places[i]);
+    if (!view) return fail_at(places[i], view.error());
+    if (view->num_elems != request.tensors[i].num_elems()) {
+      return fail_at(places[i],
+                     {CINCH_INVALID_ARGUMENT, "a sample of another size than its tensor"});
+    }
+    samples.emplace_back(view->data, view->dtype, view->num_elems);
+  }
+  return samples;
+}
+
 }  // namespace
 
 CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
@@ -208,27 +222,6 @@ CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& o
 }
 
 // Plan "auto" of the C API; see sync_handles.h.
-
-namespace {
-
-using Samples = std::vector<rt::ConstTensorView>;
-
-CallResult<Samples> read_samples(const cinch_tensor* given, const rt::PlanRequest& request,
-                                 const std::vector<std::size_t>& places) {
-  Samples samples;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto view = tensor_view(given, places[i]);
-    if (!view) return fail_at(places[i], view.error());
-    if (view->num_elems != request.tensors[i].num_elems()) {
-      return fail_at(places[i],
-                     {CINCH_INVALID_ARGUMENT, "a sample of another size than its tensor"});
-    }
-    samples.emplace_back(view->data, view->dtype, view->num_elems);
-  }
-  return samples;
-}
-
-}  // namespace
 
 CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::PlanRequest request,
                                      const std::vector<std::size_t>& given, rt::SyncOptions session,

@@ -1,11 +1,9 @@
 // Synchronising, of the C API.
-#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <set>
 
 #include "runtime/c_api/calls.h"
-#include "runtime/c_api/handles.h"
 #include "runtime/c_api/sync/sync_handles.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
@@ -127,9 +125,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
-  rt::SyncOptions options;
-  options.programs = programs.on_cpu;
-  options.device = programs.device;
+  rt::SyncOptions options{.programs = programs.on_cpu, .device = programs.device};
   options.threads = with.options.threads;
   options.seed = with.options.seed;
   if (with.options.timeout_ms > 0)

@@ -1,11 +1,8 @@
 // The structs behind the opaque types of cinch_sync.h.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "runtime/autoplan/auto_plan.h"

@@ -2,7 +2,6 @@
 
 #include "runtime/c_api/calls.h"
 #include "runtime/c_api/sync/sync_handles.h"
-#include "runtime/call/list_session.h"
 
 namespace cinch::c_api {
 namespace {

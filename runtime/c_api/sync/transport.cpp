@@ -1,7 +1,6 @@
 // Transports of the C API.
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <functional>
 
 #include "runtime/c_api/handles.h"
@@ -134,9 +133,7 @@ CallResult<rt::NcclOptions> nccl_options(const cinch_nccl_options* options) {
     known = TRY(read_struct(options, sizeof *options, "options"));
   }
   auto device = TRY(open_gpu(known.device_number));
-  rt::NcclOptions wanted;
-  wanted.device = std::move(device);
-  wanted.is_exact = known.is_exact != 0;
+  rt::NcclOptions wanted{.device = std::move(device), .is_exact = known.is_exact != 0};
   if (known.timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(known.timeout_ms);
   wanted.library = library_file(known.library);
   return wanted;
@@ -260,11 +257,10 @@ CallStatus open_ucx(const cinch_ucx_options* options, cinch_transport** transpor
   if (given.secret == nullptr && given.secret_bytes > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "secret is null");
   }
-  rt::UcxOptions wanted;
-  wanted.rank = given.rank;
-  wanted.world = given.world;
-  wanted.rendezvous = text_or_empty(given.rendezvous);
-  wanted.store = std::move(store);
+  rt::UcxOptions wanted{.rank = given.rank,
+                        .world = given.world,
+                        .rendezvous = text_or_empty(given.rendezvous),
+                        .store = std::move(store)};
   if (given.secret_bytes > 0) {
     wanted.secret.assign(static_cast<const char*>(given.secret), given.secret_bytes);
   }

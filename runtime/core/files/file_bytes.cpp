@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <utility>
 
 #include "runtime/core/files/file_bytes.h"
 

@@ -47,6 +47,12 @@ bool float_widens(const KindRow& from, const KindRow& to) {
          from.min_exponent >= to.min_exponent && to.kind != DTypeKind::F8E4M3;
 }
 
+constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
+#define SCALAR_OP(name, arity, operands, result, cost, meaning) \
+  {#name, arity, ScalarOperands::operands, ScalarResult::result, cost, meaning},
+#include "runtime/core/numbers/scalar_op.def"
+}};
+
 }  // namespace
 
 std::optional<DType> make_uint(std::int64_t bits) {
@@ -118,14 +124,6 @@ std::optional<DType> common_arithmetic_type(DType a, DType b) {
   if (widens_losslessly(b, to_a)) return to_a;
   return std::nullopt;
 }
-
-namespace {
-constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
-#define SCALAR_OP(name, arity, operands, result, cost, meaning) \
-  {#name, arity, ScalarOperands::operands, ScalarResult::result, cost, meaning},
-#include "runtime/core/numbers/scalar_op.def"
-}};
-}  // namespace
 
 const ScalarOpInfo& scalar_op_info(ScalarOp op) {
   return kInfos[static_cast<std::size_t>(op)];

@@ -1,11 +1,13 @@
-// The range of a number's values, as analyses find it; the median of measurements.
+// The range of a number's values, as analyses find it, and of what is computed from it; the median
+// of measurements.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
-#include "runtime/core/numbers/dtype.h"
+#include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch {
 
@@ -56,5 +58,13 @@ inline NumberRange smaller(const NumberRange& a, const NumberRange& b) {
 inline NumberRange larger(const NumberRange& a, const NumberRange& b) {
   return negated(smaller(negated(a), negated(b)));
 }
+
+/// The range of an element-wise operation's results for operands of the type in these ranges. An
+/// integer that may leave its type wraps, so it may have any value. All numbers of the type if
+/// nothing is known; operations with results of another type are not known.
+NumberRange range_of_scalar(ScalarOp op, DType dtype, std::span<const NumberRange> operands);
+/// The range of an element-wise conversion. Integers saturate (floats after truncation), and NaN
+/// becomes 0.
+NumberRange range_of_convert(const NumberRange& x, DType to);
 
 }  // namespace cinch

@@ -4,10 +4,7 @@
 // as their own bits in the low end.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
 
 #include "runtime/core/numbers/dtype.h"
 

@@ -1,6 +1,5 @@
 // Nodes of host expressions: facts from the table, interning, checking, building and simplifying.
-
-#include <array>
+#include <algorithm>
 
 #include "runtime/core/check.h"
 #include "runtime/core/hash.h"
@@ -31,6 +30,17 @@ const OpRow& row(HostOp op) {
 const char* host_type_name(HostType type) {
   constexpr const char* kNames[] = {"int", "f32", "f64", "bool"};
   return kNames[static_cast<std::size_t>(type)];
+}
+std::optional<HostType> find_host_type(std::string_view name) {
+  for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
+    if (name == host_type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+std::optional<HostOp> find_host_op(std::string_view name) {
+  const auto* const found = std::ranges::find(kOps, name, &OpRow::name);
+  return found == kOps.end() ? std::nullopt
+                             : std::optional(static_cast<HostOp>(found - kOps.begin()));
 }
 const char* host_op_name(HostOp op) {
   return row(op).name;
@@ -117,7 +127,11 @@ std::size_t HostExprPool::NodeHash::operator()(const HostExprNode& node) const n
 HostExprId HostExprPool::intern(const HostExprNode& node) {
   const auto [at, is_new] = index_.try_emplace(node, HostExprId(nodes_.size()));
   if (is_new) {
-    Facts facts{finds_nonnegative(node), leaf_bit(node.op)};
+    const bool gives =
+        gives_nonnegative(node.op, [&](int i) { return is_nonnegative(node.args[i]); });
+    const bool is_nonnegative_constant =
+        node.op == HostOp::Const && HostValue{node.type, node.payload}.to_double() >= 0;
+    Facts facts{gives || is_nonnegative_constant, leaf_bit(node.op)};
     for (HostExprId arg : node.args) {
       if (arg) facts.leaves |= facts_[arg.index()].leaves;
     }

@@ -3,12 +3,10 @@
 // Floats are computed with the language's own functions, so a size is the same everywhere. Integers
 // are i64, and every overflow is an error, never a wrap.
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <span>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -29,7 +27,9 @@ enum class HostType : std::uint8_t { Int, F32, F64, Bool };
 
 /// "int", "f32", "f64", "bool".
 const char* host_type_name(HostType type);
+std::optional<HostType> find_host_type(std::string_view name);
 const char* host_op_name(HostOp op);
+std::optional<HostOp> find_host_op(std::string_view name);
 int host_op_num_args(HostOp op);
 
 /// A typed scalar. `bits` holds an i64, the bits of an f32 (low half) or f64, or 0 / 1. NaN is
@@ -185,7 +185,6 @@ class HostExprPool {
   // For each node up to `id`: does `id` use it?
   std::vector<bool> reachable_from(HostExprId id) const;
   HostExprId rebuild(const HostExprNode& shape, const HostExprId (&args)[3]);
-  bool finds_nonnegative(const HostExprNode& node) const;
   bool is_nonnegative(HostExprId id) const { return facts_[id.index()].is_nonnegative; }
   struct Bounds;
   Bounds bounds_of(HostExprId id, const std::vector<Bounds>& known);

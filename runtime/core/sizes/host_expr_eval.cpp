@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "runtime/core/check.h"
-#include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_functions.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 #include "runtime/core/sizes/host_memo.h"
@@ -18,66 +16,26 @@ tl::unexpected<rt::Error> overflow() {
   return rt::fail(ErrorKind::Overflow, "overflow");
 }
 
-Value checked(bool overflowed, std::int64_t value) {
-  if (overflowed) return overflow();
-  return HostValue::from_int(value);
-}
-
-std::int64_t ceil_div_int(std::int64_t a, std::int64_t b) {
-  return lang::ceil_div<lang::i64>(a, b);
-}
-
-Value align_up_int(std::int64_t a, std::int64_t b) {
-  if (b <= 0) return HostValue::from_int(a);
-  std::int64_t result = 0;
-  return checked(__builtin_mul_overflow(ceil_div_int(a, b), b, &result), result);
-}
-
-Value shl_int(std::int64_t a, std::int64_t b) {
-  const std::int64_t result = lang::shl<lang::i64>(a, b);
-  return checked(lang::shr<lang::i64>(result, b) != a, result);
-}
-
-Value apply_int(HostOp op, std::int64_t a, std::int64_t b, std::int64_t c) {
-  std::int64_t r = 0;
-  const bool is_extreme = a == INT64_MIN && b == -1;
+// Does the result exceed 64 bits, so that the element-wise operation would wrap?
+bool overflows(HostOp op, std::int64_t a, std::int64_t b) {
+  std::int64_t unused = 0;
   switch (op) {
     case HostOp::Add:
-      return checked(__builtin_add_overflow(a, b, &r), r);
+      return __builtin_add_overflow(a, b, &unused);
     case HostOp::Sub:
-      return checked(__builtin_sub_overflow(a, b, &r), r);
+      return __builtin_sub_overflow(a, b, &unused);
     case HostOp::Mul:
-      return checked(__builtin_mul_overflow(a, b, &r), r);
+      return __builtin_mul_overflow(a, b, &unused);
     case HostOp::Div:
-      return checked(is_extreme, lang::div<lang::i64>(a, b));
-    case HostOp::Mod:
-      return HostValue::from_int(lang::mod<lang::i64>(a, b));
     case HostOp::CeilDiv:
-      return checked(is_extreme, ceil_div_int(a, b));
-    case HostOp::AlignUp:
-      return align_up_int(a, b);
+      return a == INT64_MIN && b == -1;
     case HostOp::Shl:
-      return shl_int(a, b);
-    case HostOp::Shr:
-      return HostValue::from_int(lang::shr<lang::i64>(a, b));
-    case HostOp::BitAnd:
-      return HostValue::from_int(a & b);
-    case HostOp::BitOr:
-      return HostValue::from_int(a | b);
-    case HostOp::BitXor:
-      return HostValue::from_int(a ^ b);
-    case HostOp::Min:
-      return HostValue::from_int(std::min(a, b));
-    case HostOp::Max:
-      return HostValue::from_int(std::max(a, b));
-    case HostOp::Clamp:
-      return HostValue::from_int(std::min(std::max(a, b), c));
+      return lang::shr<lang::i64>(lang::shl<lang::i64>(a, b), b) != a;
     case HostOp::Neg:
-      return checked(a == INT64_MIN, lang::neg<lang::i64>(a));
     case HostOp::Abs:
-      return checked(a == INT64_MIN, lang::abs<lang::i64>(a));
+      return a == INT64_MIN;
     default:
-      CINCH_BUG("not an integer operation");
+      return false;
   }
 }
 
@@ -86,6 +44,17 @@ ScalarOp scalar_op_of(HostOp op) {
   const std::optional<ScalarOp> found = element_wise_op(op);
   CINCH_CHECK(found, "not an element-wise operation");
   return *found;
+}
+
+Value apply_int(HostOp op, lang::i64 a, lang::i64 b, lang::i64 c) {
+  if (op == HostOp::AlignUp) {
+    if (b <= 0) return HostValue::from_int(a);
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(lang::ceil_div(a, b), b, &result)) return overflow();
+    return HostValue::from_int(result);
+  }
+  if (overflows(op, a, b)) return overflow();
+  return HostValue::from_int(evaluate_number(scalar_op_of(op), a, b, c, 64));
 }
 
 template <typename F>
@@ -153,19 +122,11 @@ Value apply_arith(HostOp op, HostType type, const HostValue (&v)[3]) {
   CINCH_BUG("arithmetic on bool");
 }
 
-bool apply_logic(HostOp op, std::span<const HostValue> args) {
-  if (op == HostOp::Not) return !args[0].as_bool();
-  return op == HostOp::And ? args[0].as_bool() && args[1].as_bool()
-                           : args[0].as_bool() || args[1].as_bool();
-}
-
 std::string describe_param(std::uint64_t index) {
   return "parameter " + std::to_string(index);
 }
 
-}  // namespace
-
-Value host_leaf_value(const HostExprNode& node, const HostEnv& env) {
+Value leaf_value(const HostExprNode& node, const HostEnv& env) {
   switch (node.op) {
     case HostOp::Const:
       return HostValue{node.type, node.payload};
@@ -201,12 +162,16 @@ Value host_leaf_value(const HostExprNode& node, const HostEnv& env) {
   }
 }
 
+}  // namespace
+
 Value apply_host_op(HostOp op, HostType result, std::span<const HostValue> args) {
   switch (host_op_rule(op)) {
     case HostRule::Compare:
       return HostValue::from_bool(compare_values(op, args[0], args[1]));
     case HostRule::Logic:
-      return HostValue::from_bool(apply_logic(op, args));
+      if (op == HostOp::Not) return HostValue::from_bool(!args[0].as_bool());
+      return HostValue::from_bool(op == HostOp::And ? args[0].as_bool() && args[1].as_bool()
+                                                    : args[0].as_bool() || args[1].as_bool());
     case HostRule::Cast:
       return cast_value(args[0], result);
     case HostRule::Select:
@@ -306,7 +271,7 @@ HostExprId HostMemo::unknown_argument(const HostExprNode& node) const {
 }
 
 rt::Result<HostValue> HostMemo::value_of(const HostExprNode& node, const HostEnv& env) const {
-  if (host_op_rule(node.op) == HostRule::Leaf) return host_leaf_value(node, env);
+  if (host_op_rule(node.op) == HostRule::Leaf) return leaf_value(node, env);
   HostValue values[3];
   const int num_args = host_op_num_args(node.op);
   for (int i = 0; i < num_args; ++i) values[i] = values_[node.args[i].index()];

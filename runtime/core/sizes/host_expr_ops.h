@@ -1,10 +1,6 @@
 // Internal to host expressions: facts about operations, and their meaning on constants.
 #pragma once
 
-#include <optional>
-#include <span>
-
-#include "runtime/core/error.h"
 #include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/sizes/host_expr.h"
 
@@ -77,9 +73,6 @@ bool gives_nonnegative(HostOp op, const Arg& arg) {
       return false;
   }
 }
-
-/// A leaf's value. Errors: those of HostExprPool::eval.
-rt::Result<HostValue> host_leaf_value(const HostExprNode& node, const HostEnv& env);
 
 /// Applies the operation to values of the types of its rule. The error is Overflow; its message
 /// lacks the formula.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/core/sizes/host_expr_ops.h"
@@ -33,25 +34,11 @@ constexpr std::array kInfix = {
 constexpr int kUnaryPrecedence = 12;
 constexpr int kCastPrecedence = 11;
 
-const Infix* find_infix(HostOp op) {
-  for (const Infix& infix : kInfix) {
-    if (infix.op == op) return &infix;
-  }
-  return nullptr;
-}
-
 std::string print_const(const HostValue& value) {
-  switch (value.type) {
-    case HostType::Int:
-      return std::to_string(value.as_int());
-    case HostType::Bool:
-      return value.as_bool() ? "true" : "false";
-    case HostType::F32:
-      return fmt::format("{}", value.as_f32());
-    case HostType::F64:
-      return fmt::format("{}", value.as_f64());
-  }
-  return {};
+  if (value.type == HostType::Bool) return value.as_bool() ? "true" : "false";
+  if (value.type == HostType::Int) return std::to_string(value.as_int());
+  return value.type == HostType::F32 ? fmt::format("{}", value.as_f32())
+                                     : fmt::format("{}", value.as_f64());
 }
 
 class Printer {
@@ -64,7 +51,8 @@ class Printer {
     if (depth > kMaxDepth || ++num_printed_ > kMaxNodes) return "…";
     const HostExprNode& node = pool_.node(id);
     if (host_op_rule(node.op) == HostRule::Leaf) return print_leaf(id, node, precedence);
-    if (const Infix* infix = find_infix(node.op)) {
+    const auto* const infix = std::ranges::find(kInfix, node.op, &Infix::op);
+    if (infix != kInfix.end()) {
       // Left-associative: the right operand needs brackets at the same level.
       const std::string text = print(node.args[0], infix->precedence, depth + 1) + " " +
                                infix->spelling + " " +
@@ -140,20 +128,6 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<HostOp> find_op(std::string_view name) {
-#define CINCH_HOST_OP(Op, spelling, num_args, rule) \
-  if (name == spelling) return HostOp::Op;
-#include "runtime/core/sizes/host_expr.def"
-  return std::nullopt;
-}
-
-std::optional<HostType> find_type(std::string_view name) {
-  for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
-    if (name == host_type_name(type)) return type;
-  }
-  return std::nullopt;
-}
-
 bool has_payload(HostOp op) {
   return op == HostOp::Const || op == HostOp::Param || op == HostOp::Count;
 }
@@ -165,8 +139,8 @@ std::optional<HostExprNode> read_node(const json& entry) {
   if (op == entry.end() || !op->is_string() || type == entry.end() || !type->is_string()) {
     return std::nullopt;
   }
-  const auto found_op = find_op(op->get<std::string>());
-  const auto found_type = find_type(type->get<std::string>());
+  const auto found_op = find_host_op(op->get<std::string>());
+  const auto found_type = find_host_type(type->get<std::string>());
   if (!found_op || !found_type) return std::nullopt;
   HostExprNode node{*found_op, *found_type, 0, {}};
   if (has_payload(node.op)) {
@@ -189,14 +163,8 @@ std::optional<HostExprNode> read_node(const json& entry) {
 bool is_valid_payload(const HostExprNode& node) {
   if (node.op == HostOp::Param || node.op == HostOp::Count) return node.payload < UINT32_MAX;
   if (node.op != HostOp::Const) return true;
-  switch (node.type) {
-    case HostType::Bool:
-      return node.payload <= 1;
-    case HostType::F32:
-      return node.payload <= UINT32_MAX;
-    default:
-      return true;
-  }
+  if (node.type == HostType::Bool) return node.payload <= 1;
+  return node.type != HostType::F32 || node.payload <= UINT32_MAX;
 }
 
 }  // namespace

@@ -48,25 +48,6 @@ HostExprId HostExprPool::substitute(
   return import(*this, id, replace);
 }
 
-static bool is_nonnegative_value(const HostValue& value) {
-  switch (value.type) {
-    case HostType::Int:
-      return value.as_int() >= 0;
-    case HostType::F32:
-      return value.as_f32() >= 0;
-    case HostType::F64:
-      return value.as_f64() >= 0;
-    case HostType::Bool:
-      return true;
-  }
-  return false;
-}
-
-bool HostExprPool::finds_nonnegative(const HostExprNode& n) const {
-  if (n.op == HostOp::Const) return is_nonnegative_value({n.type, n.payload});
-  return gives_nonnegative(n.op, [&](int i) { return is_nonnegative(n.args[i]); });
-}
-
 // Expressions without counts: `high` is never below a node, `low` never above it.
 struct HostExprPool::Bounds {
   HostExprId low;

@@ -2,9 +2,6 @@
 // the same sizes at every step.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "runtime/core/sizes/host_expr.h"
 
 namespace cinch {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <limits>
 #include <queue>
-#include <vector>
 
 #include "runtime/core/sizes/host_expr_ops.h"
 #include "runtime/core/sizes/host_range.h"
@@ -169,20 +168,14 @@ HostRange compared(HostOp op, const HostRange& a, const HostRange& b) {
   if (may_be_nan(a) || may_be_nan(b)) return truth(true, true);
   const bool may_be_less = is_before(a.low, b.high), may_be_more = is_before(b.low, a.high);
   const bool may_be_same = !is_before(a.high, b.low) && !is_before(b.high, a.low);
-  switch (op) {
-    case HostOp::Eq:
-      return truth(may_be_less || may_be_more, may_be_same);
-    case HostOp::Ne:
-      return truth(may_be_same, may_be_less || may_be_more);
-    case HostOp::Lt:
-      return truth(may_be_more || may_be_same, may_be_less);
-    case HostOp::Le:
-      return truth(may_be_more, may_be_less || may_be_same);
-    case HostOp::Gt:
-      return truth(may_be_less || may_be_same, may_be_more);
-    default:
-      return truth(may_be_less, may_be_more || may_be_same);
-  }
+  const bool takes_less = op == HostOp::Lt || op == HostOp::Le || op == HostOp::Ne;
+  const bool takes_more = op == HostOp::Gt || op == HostOp::Ge || op == HostOp::Ne;
+  const bool takes_same = op == HostOp::Le || op == HostOp::Ge || op == HostOp::Eq;
+  const auto may_give = [&](bool result) {
+    return (may_be_less && takes_less == result) || (may_be_more && takes_more == result) ||
+           (may_be_same && takes_same == result);
+  };
+  return truth(may_give(false), may_give(true));
 }
 
 HostRange converted(HostType result, Ranges args) {

@@ -1,8 +1,6 @@
 // Ranges of host expressions: the results that an operation can have if its arguments lie in given
 // ranges.
 #pragma once
-#include <cstdint>
-#include <span>
 
 #include "runtime/core/sizes/host_expr.h"
 

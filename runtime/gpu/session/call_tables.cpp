@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/gpu/session/calls.h"
+#include "runtime/gpu/session/core.h"
 
 namespace cinch::rt {
 namespace {

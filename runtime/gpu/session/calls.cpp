@@ -3,8 +3,7 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/core/sizes/host_expr.h"
-#include "runtime/gpu/session/calls.h"
-#include "runtime/image/gpu_abi.h"
+#include "runtime/gpu/session/core.h"
 
 namespace cinch::rt {
 // Outside of branches and loops; the others are looked at on the device.
@@ -38,12 +37,11 @@ Status GpuCalls::launch(EntryKind kind, const GpuBatch& batch, bool begins_call,
   const std::uint32_t num_blocks =
       batch.is_narrow ? static_cast<std::uint32_t>(num_tensors()) : blocks_.num_blocks(first);
   if (num_blocks == 0) return Ok{};
-  GpuLaunch args;
-  args.tensors = core().call_of(kind).table.address();
-  args.swapped = memory_.swapped();
-  args.status = memory_.status_words();
-  args.outcomes = memory_.outcomes();
-  args.counts = memory_.counts();
+  GpuLaunch args{.tensors = core().call_of(kind).table.address(),
+                 .swapped = memory_.swapped(),
+                 .status = memory_.status_words(),
+                 .outcomes = memory_.outcomes(),
+                 .counts = memory_.counts()};
   if (!batch.is_narrow) args.first_block = blocks_.first_block(first);
   args.num_tensors = static_cast<std::uint32_t>(num_tensors());
   args.num_states = static_cast<std::uint32_t>(info().states.size());

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/image.h"
-#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 namespace {
@@ -16,6 +13,17 @@ namespace {
 bool is_callers(BufferRole role) {
   return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field ||
          role == BufferRole::Count || role == BufferRole::Constant;
+}
+
+Status set_parameters(GpuSessionCore& core) {
+  for (const auto& [name, value] : core.options.parameters) {
+    CINCH_TRY(core.parameters.set(name, value));
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  for (const auto& [name, value] : core.options.largest_parameters) {
+    CINCH_TRY(core.largest.set(name, value));
+  }
+  return Ok{};
 }
 
 }  // namespace
@@ -233,21 +241,6 @@ Result<StepBounds> GpuSessionCore::over_steps(const HostExprPool& pool, HostExpr
   return StepBounds{std::min(first.least, second.least), std::max(first.most, second.most)};
 }
 
-namespace {
-
-Status set_parameters(GpuSessionCore& core) {
-  for (const auto& [name, value] : core.options.parameters) {
-    CINCH_TRY(core.parameters.set(name, value));
-    CINCH_TRY(core.largest.set(name, value));
-  }
-  for (const auto& [name, value] : core.options.largest_parameters) {
-    CINCH_TRY(core.largest.set(name, value));
-  }
-  return Ok{};
-}
-
-}  // namespace
-
 Status GpuSession::Impl::open(GpuStream stream) {
   const DType dtype = core.options.dtype;
   if (dtype != kF32 && dtype != kF16 && dtype != kBF16) {
@@ -257,7 +250,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
   core.stream = stream;
   views.reserve();
   CINCH_TRY(set_parameters(core));
-  CINCH_TRY(GpuPlanning(core).plan());
+  CINCH_TRY(plan_calls(core));
   for (GpuCallPlan& plan : core.plans) plan.kernels = &core.program->kernels();
   CINCH_TRY(memory.measure());
   blocks.measure();

@@ -49,16 +49,15 @@ void GpuSession::use_stream(void* stream) {
 
 Status GpuSession::lay_out_payload(std::size_t tensor, std::uint64_t step,
                                    PayloadLayout& layout) const {
-  return guarded_use(impl_->core.in_use,
-                     [&] { return impl_->calls.lay_out_payload(tensor, step, layout); });
+  return impl_->use([&] { return impl_->calls.lay_out_payload(tensor, step, layout); });
 }
 
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.payload_bound(tensor, step); });
+  return impl_->use([&] { return impl_->calls.payload_bound(tensor, step); });
 }
 
 Result<PayloadHeader> GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {
-  return guarded_use(impl_->core.in_use, [&]() -> Result<PayloadHeader> {
+  return impl_->use([&]() -> Result<PayloadHeader> {
     const GpuSessionCore& core = impl_->core;
     return payload_header(info(), core.image().fingerprint, core.facts[tensor], core.parameters,
                           step);
@@ -66,7 +65,7 @@ Result<PayloadHeader> GpuSession::header_for(std::size_t tensor, std::uint64_t s
 }
 
 Status GpuSession::set_parameter(std::string_view name, double value) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.set_parameter(name, value); });
+  return impl_->use([&] { return impl_->calls.set_parameter(name, value); });
 }
 
 // ---- calls ----
@@ -74,14 +73,14 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
 Status GpuSession::encode(std::span<const GpuAddress> gradients,
                           std::span<const GpuPayload> payloads, std::uint64_t step,
                           GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
+  return impl_->use([&] {
     return impl_->calls.call_with(EntryKind::Encode, {gradients, payloads, {}}, step, stream);
   });
 }
 
 Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
+  return impl_->use([&] {
     return impl_->calls.call_with(EntryKind::Decode, {{}, payloads, outputs}, step, stream);
   });
 }
@@ -89,27 +88,26 @@ Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const 
 Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
                               std::span<const GpuAddress> outputs, std::uint64_t step,
                               GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
+  return impl_->use([&] {
     return impl_->calls.call_with(EntryKind::DecodeAdd, {{}, payloads, outputs}, step, stream);
   });
 }
 
 Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
-    return impl_->calls.call_with(EntryKind::Finish, {sums, {}, updates}, step, stream);
-  });
+  return impl_->use(
+      [&] { return impl_->calls.call_with(EntryKind::Finish, {sums, {}, updates}, step, stream); });
 }
 
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.prepare(kind, step, stream); });
+  return impl_->use([&] { return impl_->calls.prepare(kind, step, stream); });
 }
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step) {
   return prepare(kind, step, impl_->core.stream);
 }
 
 Result<std::vector<TensorOutcome>> GpuSession::collect(GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->calls.collect(stream); });
+  return impl_->use([&] { return impl_->calls.collect(stream); });
 }
 Result<std::vector<TensorOutcome>> GpuSession::collect() {
   return collect(impl_->core.stream);
@@ -136,18 +134,17 @@ ListStatus GpuSession::finish(const ListCall& call, std::span<const std::span<fl
 
 Status GpuSession::sync(std::size_t /*tensor*/, ConstTensorView gradient, TensorView update,
                         std::uint64_t step, RankExchange& ranks) {
-  return guarded_use(impl_->core.in_use,
-                     [&] { return impl_->sync.sync(gradient, update, step, ranks); });
+  return impl_->use([&] { return impl_->sync.sync(gradient, update, step, ranks); });
 }
 
 Result<std::optional<RankPoint>> GpuSession::begin_sync(std::size_t /*tensor*/,
                                                         ConstTensorView gradient, TensorView update,
                                                         std::uint64_t step) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->sync.begin(gradient, update, step); });
+  return impl_->use([&] { return impl_->sync.begin(gradient, update, step); });
 }
 
 Result<std::optional<RankPoint>> GpuSession::continue_sync(std::size_t /*tensor*/, RankStatus all) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->sync.proceed(all); });
+  return impl_->use([&] { return impl_->sync.proceed(all); });
 }
 
 // ---- states ----
@@ -166,12 +163,12 @@ std::size_t GpuSession::state_bytes() const {
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::states(std::size_t tensor,
                                                                   GpuStream stream) const {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->states.read(tensor, stream); });
+  return impl_->use([&] { return impl_->states.read(tensor, stream); });
 }
 
 Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor,
                                                               GpuStream stream) const {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->states.as_bytes(tensor, stream); });
+  return impl_->use([&] { return impl_->states.as_bytes(tensor, stream); });
 }
 Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor) const {
   return states_as_bytes(tensor, impl_->core.stream);
@@ -179,36 +176,28 @@ Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor
 
 Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
                               GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] { return impl_->states.set(tensor, bytes, stream); });
+  return impl_->use([&] { return impl_->states.set(tensor, bytes, stream); });
 }
 Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes) {
   return set_states(tensor, bytes, impl_->core.stream);
 }
 
 Status GpuSession::keep_states(GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
-    return impl_->core.order.run(stream, [&] { return impl_->states.keep(stream); });
-  });
+  return impl_->use([&] { return impl_->states.keep(stream); });
 }
 Status GpuSession::keep_states() {
   return keep_states(impl_->core.stream);
 }
 
 Status GpuSession::take_back_states(GpuStream stream) {
-  return guarded_use(impl_->core.in_use, [&] {
-    return impl_->core.order.run(stream,
-                                 [&] { return impl_->states.take_back(0, num_tensors(), stream); });
-  });
+  return impl_->use([&] { return impl_->states.take_back(0, num_tensors(), stream); });
 }
 Status GpuSession::take_back_states() {
   return take_back_states(impl_->core.stream);
 }
 
 Status GpuSession::take_back_states(GpuStream stream, std::size_t tensor) {
-  return guarded_use(impl_->core.in_use, [&] {
-    return impl_->core.order.run(stream,
-                                 [&] { return impl_->states.take_back(tensor, 1, stream); });
-  });
+  return impl_->use([&] { return impl_->states.take_back(tensor, 1, stream); });
 }
 Status GpuSession::take_back_tensor(std::size_t tensor) {
   return take_back_states(impl_->core.stream, tensor);

@@ -19,19 +19,12 @@
 // A session closes when its work is done. Where calls were captured, the whole context is waited
 // for; while the driver refuses that, because a stream captures, memory is kept (device.h).
 #pragma once
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "runtime/call/list_session.h"
 #include "runtime/collective/rank_exchange.h"
-#include "runtime/core/error.h"
-#include "runtime/core/memory_source.h"
 #include "runtime/gpu/program.h"
 #include "runtime/payload/payload.h"
 #include "runtime/tuning/tuning.h"

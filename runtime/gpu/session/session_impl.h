@@ -2,16 +2,9 @@
 // the host, sent where they changed, and then all launches of a call are enqueued.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
+#include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
-#include "runtime/gpu/session/calls.h"
 #include "runtime/gpu/session/core.h"
-#include "runtime/gpu/session/session.h"
 
 namespace cinch::rt {
 // States of a session on a GPU, wherever the device has them now, and as they were before a step. A
@@ -30,8 +23,9 @@ class GpuStates : public GpuSessionPart {
   Result<std::vector<std::uint8_t>> as_bytes(std::size_t tensor, GpuStream stream);
   Status set(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
 
-  Status keep(GpuStream stream) const;
-  Status take_back(std::size_t first, std::size_t count, GpuStream stream) const;
+  /// In the order of calls.
+  Status keep(GpuStream stream);
+  Status take_back(std::size_t first, std::size_t count, GpuStream stream);
 
  private:
   // What keep() copies, and where to.
@@ -136,6 +130,11 @@ struct GpuSession::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status open(GpuStream stream);
+  /// Makes a call, one at a time.
+  template <typename Call>
+  auto use(const Call& call) {
+    return guarded_use(core.in_use, call);
+  }
 
   GpuSessionCore core;
   GpuSessionMemory memory{core};
@@ -147,23 +146,8 @@ struct GpuSession::Impl {
 };
 
 // Plans what each kind of call does, when a session opens: the steps of the program's entry, and
-// the services around them.
-
-class GpuPlanning : public GpuSessionPart {
- public:
-  using GpuSessionPart::GpuSessionPart;
-  /// Fills the tables, plans and bounds of the core. Errors: as of GpuSession::open.
-  Status plan();
-
- private:
-  Status plan_kind(EntryKind kind);
-  Status plan_entry(EntryKind runs, GpuCallPlan& plan);
-  Status plan_encode(GpuCallPlan& plan);
-  Status plan_init(GpuCallPlan& plan);
-  Status plan_decode(EntryKind kind, GpuCallPlan& plan);
-  Status plan_finish(GpuCallPlan& plan);
-  Status plan_sync(GpuCallPlan& plan);
-  Result<std::int64_t> most_rounds(HostExprId begin, HostExprId end) const;
-};
+// the services around them. Fills the tables, plans and bounds of the core. Errors: as of
+// GpuSession::open.
+Status plan_calls(GpuSessionCore& core);
 
 }  // namespace cinch::rt

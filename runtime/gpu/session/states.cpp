@@ -4,7 +4,6 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/gpu/session/session_impl.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 Result<std::vector<GpuAddress>> GpuStates::addresses(std::size_t tensor, GpuStream stream) {
@@ -83,29 +82,33 @@ Status GpuStates::copy(GpuAddress to, GpuAddress from, std::size_t size, GpuStre
                          "copying states");
 }
 
-Status GpuStates::keep(GpuStream stream) const {
-  CINCH_TRY(check_keeps());
-  const GpuDevice::Scope scope(device());
-  for (const Kept& one : kept_) {
-    CINCH_TRY(copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
-                   memory_.arena().size_bytes(one.own), stream));
-  }
-  return Ok{};
+Status GpuStates::keep(GpuStream stream) {
+  return core().order.run(stream, [&]() -> Status {
+    CINCH_TRY(check_keeps());
+    const GpuDevice::Scope scope(device());
+    for (const Kept& one : kept_) {
+      CINCH_TRY(copy(memory_.arena().address(one.copy), memory_.arena().address(one.own),
+                     memory_.arena().size_bytes(one.own), stream));
+    }
+    return Ok{};
+  });
 }
 
-Status GpuStates::take_back(std::size_t first, std::size_t count, GpuStream stream) const {
-  CINCH_TRY(check_keeps());
-  const GpuDevice::Scope scope(device());
-  for (const Kept& one : kept_) {
-    const std::size_t begin = std::max(first, one.first_tensor);
-    const std::size_t end = std::min(first + count, one.first_tensor + one.num_tensors);
-    if (begin >= end) continue;
-    const std::size_t share = memory_.arena().size_bytes(one.own) / one.num_tensors;
-    const std::size_t at = (begin - one.first_tensor) * share;
-    CINCH_TRY(copy(memory_.arena().address(one.own) + at, memory_.arena().address(one.copy) + at,
-                   (end - begin) * share, stream));
-  }
-  return Ok{};
+Status GpuStates::take_back(std::size_t first, std::size_t count, GpuStream stream) {
+  return core().order.run(stream, [&]() -> Status {
+    CINCH_TRY(check_keeps());
+    const GpuDevice::Scope scope(device());
+    for (const Kept& one : kept_) {
+      const std::size_t begin = std::max(first, one.first_tensor);
+      const std::size_t end = std::min(first + count, one.first_tensor + one.num_tensors);
+      if (begin >= end) continue;
+      const std::size_t share = memory_.arena().size_bytes(one.own) / one.num_tensors;
+      const std::size_t at = (begin - one.first_tensor) * share;
+      CINCH_TRY(copy(memory_.arena().address(one.own) + at, memory_.arena().address(one.copy) + at,
+                     (end - begin) * share, stream));
+    }
+    return Ok{};
+  });
 }
 
 namespace {

@@ -3,7 +3,6 @@
 #include "runtime/call/joins.h"
 #include "runtime/collective/join_ranks.h"
 #include "runtime/core/numbers/floats.h"
-#include "runtime/image/image.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,7 +1,6 @@
 // Plans in which every rank exchanges with all others at once.
 #include <algorithm>
 #include <bit>
-#include <optional>
 
 #include "runtime/planner/builders/builders.h"
 
@@ -36,6 +35,8 @@ Slots slots_by_rank(const BundleContext& c, std::uint32_t group, std::uint32_t o
   }
   return slots;
 }
+
+using Slots = std::vector<std::uint32_t>;
 
 }  // namespace
 
@@ -131,12 +132,6 @@ void build_ps(const BundleContext& c) {
 }
 
 // Plans in which partial sums travel from rank to rank.
-
-namespace {
-
-using Slots = std::vector<std::uint32_t>;
-
-}  // namespace
 
 // Group c starts at rank c + 1 and goes round to rank c, its owner; then its result goes round once
 // more.

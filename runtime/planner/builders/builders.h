@@ -4,9 +4,7 @@
 
 #include <map>
 #include <utility>
-#include <vector>
 
-#include "runtime/plan/plan.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::rt {
@@ -73,8 +71,8 @@ class RankBuilder {
     bool is_written = false;
   };
 
-  Task make(TaskKind kind, const std::vector<std::uint32_t>& groups) const;
-  Task make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const;
+  /// The lengths of sized slots are exchanged first.
+  void add_exchange(Task task, const Slots& reads, const Slots& writes);
   void set_round(Task& task) const;
   bool is_sized(std::uint32_t slot) const { return to_.slots[slot].length != kNoSlot; }
   Slots lengths(const Slots& slots) const;

@@ -54,19 +54,6 @@ RankBuilder::Slots RankBuilder::parts_of(std::uint32_t slot) const {
   return found == joint_.end() ? Slots{slot} : found->second;
 }
 
-Task RankBuilder::make(TaskKind kind, const std::vector<std::uint32_t>& groups) const {
-  Task task;
-  task.kind = kind;
-  task.groups = groups;
-  return task;
-}
-
-Task RankBuilder::make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const {
-  Task task = make(TaskKind::Exchange, groups);
-  task.exchange = kind;
-  return task;
-}
-
 void RankBuilder::order(Task& task, Past& past, bool is_write) const {
   const auto number = static_cast<std::uint32_t>(to_.tasks.size());
   if (past.is_written && past.writer != number) task.after.push_back(past.writer);
@@ -178,77 +165,54 @@ void RankBuilder::add(Task task) {
 }
 
 void RankBuilder::clear(std::uint32_t group) {
-  add(make(TaskKind::Clear, {group}));
+  add({.kind = TaskKind::Clear, .groups = {group}});
 }
 
 void RankBuilder::encode(Site site, Value from, const std::vector<std::uint32_t>& groups,
                          const Slots& slots) {
-  Task task = make(TaskKind::Encode, groups);
-  task.site = site;
-  task.from = from;
-  task.writes = slots;
-  add(std::move(task));
+  add({.kind = TaskKind::Encode, .groups = groups, .site = site, .from = from, .writes = slots});
 }
 
 void RankBuilder::decode(Site site, const std::vector<std::uint32_t>& groups, const Slots& slots,
                          Value to) {
-  Task task = make(TaskKind::Decode, groups);
-  task.site = site;
-  task.reads = slots;
-  task.to = to;
-  add(std::move(task));
+  add({.kind = TaskKind::Decode, .groups = groups, .site = site, .to = to, .reads = slots});
 }
 
 void RankBuilder::decode_add(Site site, std::uint32_t group, std::uint32_t slot) {
-  Task task = make(TaskKind::DecodeAdd, {group});
-  task.site = site;
-  task.reads = {slot};
-  add(std::move(task));
+  add({.kind = TaskKind::DecodeAdd, .groups = {group}, .site = site, .reads = {slot}});
 }
 
 void RankBuilder::encode_dense(Value from, std::uint32_t group, std::uint32_t slot, Site site) {
-  Task task = make(TaskKind::Encode, {group});
-  task.site = site;
-  task.is_dense = true;
-  task.from = from;
-  task.writes = {slot};
-  add(std::move(task));
+  add({.kind = TaskKind::Encode,
+       .groups = {group},
+       .site = site,
+       .from = from,
+       .is_dense = true,
+       .writes = {slot}});
 }
 
 void RankBuilder::decode_dense(std::uint32_t group, std::uint32_t slot, Value to) {
-  Task task = make(TaskKind::Decode, {group});
-  task.is_dense = true;
-  task.to = to;
-  task.reads = {slot};
-  add(std::move(task));
+  add({.kind = TaskKind::Decode, .groups = {group}, .to = to, .is_dense = true, .reads = {slot}});
 }
 
 void RankBuilder::decode_add_dense(std::uint32_t group, std::uint32_t slot) {
-  Task task = make(TaskKind::DecodeAdd, {group});
-  task.is_dense = true;
-  task.reads = {slot};
-  add(std::move(task));
+  add({.kind = TaskKind::DecodeAdd, .groups = {group}, .is_dense = true, .reads = {slot}});
 }
 
 void RankBuilder::add_gradient(std::uint32_t group) {
-  add(make(TaskKind::Add, {group}));
+  add({.kind = TaskKind::Add, .groups = {group}});
 }
 
 void RankBuilder::scale(std::uint32_t group, float factor) {
-  Task task = make(TaskKind::Scale, {group});
-  task.factor = factor;
-  add(std::move(task));
+  add({.kind = TaskKind::Scale, .groups = {group}, .factor = factor});
 }
 
 void RankBuilder::finish(std::uint32_t group, Value to) {
-  Task task = make(TaskKind::Finish, {group});
-  task.from = Value::Sum;
-  task.to = to;
-  add(std::move(task));
+  add({.kind = TaskKind::Finish, .groups = {group}, .from = Value::Sum, .to = to});
 }
 
 void RankBuilder::synchronise(std::uint32_t group) {
-  add(make(TaskKind::Synchronise, {group}));
+  add({.kind = TaskKind::Synchronise, .groups = {group}});
 }
 
 RankBuilder::Slots RankBuilder::lengths(const Slots& slots) const {
@@ -257,82 +221,57 @@ RankBuilder::Slots RankBuilder::lengths(const Slots& slots) const {
   return found;
 }
 
-void RankBuilder::all_gather(const std::vector<std::uint32_t>& groups, std::uint32_t own,
-                             const Slots& all) {
-  Task task = make_exchange(ExchangeKind::AllGather, groups);
-  if (is_sized(own)) {
-    task.reads = lengths({own});
-    task.writes = lengths(all);
+void RankBuilder::add_exchange(Task task, const Slots& reads, const Slots& writes) {
+  task.kind = TaskKind::Exchange;
+  if (is_sized(reads.empty() ? writes.front() : reads.front())) {
+    task.reads = lengths(reads);
+    task.writes = lengths(writes);
     add(task);
     task.is_sized = true;
   }
-  task.reads = {own};
-  task.writes = all;
+  task.reads = reads;
+  task.writes = writes;
   add(std::move(task));
+}
+
+void RankBuilder::all_gather(const std::vector<std::uint32_t>& groups, std::uint32_t own,
+                             const Slots& all) {
+  add_exchange({.groups = groups, .exchange = ExchangeKind::AllGather}, {own}, all);
 }
 
 void RankBuilder::all_to_all(const std::vector<std::uint32_t>& groups, const Slots& sent,
                              const Slots& received) {
-  Task task = make_exchange(ExchangeKind::AllToAll, groups);
-  if (is_sized(sent.front())) {
-    task.reads = lengths(sent);
-    task.writes = lengths(received);
-    add(task);
-    task.is_sized = true;
-  }
-  task.reads = sent;
-  task.writes = received;
-  add(std::move(task));
+  add_exchange({.groups = groups, .exchange = ExchangeKind::AllToAll}, sent, received);
 }
 
 void RankBuilder::spread(std::uint32_t group, std::uint32_t payloads, const Slots& arrays) {
-  Task task = make(TaskKind::Spread, {group});
-  task.reads = {payloads};
-  task.writes = arrays;
-  add(std::move(task));
+  add({.kind = TaskKind::Spread, .groups = {group}, .reads = {payloads}, .writes = arrays});
 }
 
 void RankBuilder::join(std::uint32_t group, std::uint32_t payloads, const Slots& arrays,
                        std::uint32_t result) {
-  Task task = make(TaskKind::Join, {group});
-  task.reads = {payloads};
+  Task task{.kind = TaskKind::Join, .groups = {group}, .reads = {payloads}, .writes = {result}};
   task.reads.insert(task.reads.end(), arrays.begin(), arrays.end());
-  task.writes = {result};
   add(std::move(task));
 }
 
 void RankBuilder::all_reduce(std::uint32_t group, std::uint32_t slot, DType dtype,
                              RankReduction reduction) {
-  Task task = make_exchange(ExchangeKind::AllReduce, {group});
-  task.dtype = dtype;
-  task.reduction = reduction;
-  task.reads = {slot};
-  task.writes = {slot};
-  add(std::move(task));
+  add({.kind = TaskKind::Exchange,
+       .groups = {group},
+       .reads = {slot},
+       .writes = {slot},
+       .exchange = ExchangeKind::AllReduce,
+       .reduction = reduction,
+       .dtype = dtype});
 }
 
 void RankBuilder::send(std::uint32_t group, std::uint32_t slot, std::uint32_t to) {
-  Task task = make_exchange(ExchangeKind::Send, {group});
-  task.peer = to;
-  if (is_sized(slot)) {
-    task.reads = lengths({slot});
-    add(task);
-    task.is_sized = true;
-  }
-  task.reads = {slot};
-  add(std::move(task));
+  add_exchange({.groups = {group}, .exchange = ExchangeKind::Send, .peer = to}, {slot}, {});
 }
 
 void RankBuilder::receive(std::uint32_t group, std::uint32_t slot, std::uint32_t from) {
-  Task task = make_exchange(ExchangeKind::Receive, {group});
-  task.peer = from;
-  if (is_sized(slot)) {
-    task.writes = lengths({slot});
-    add(task);
-    task.is_sized = true;
-  }
-  task.writes = {slot};
-  add(std::move(task));
+  add_exchange({.groups = {group}, .exchange = ExchangeKind::Receive, .peer = from}, {}, {slot});
 }
 
 }  // namespace cinch::rt

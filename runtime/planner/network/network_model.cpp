@@ -97,6 +97,35 @@ NetworkModel read_model(const Part& file) {
   return model;
 }
 
+// Errors above this share weigh linearly, not quadratically.
+constexpr double kUsualError = 0.25;
+constexpr int kRounds = 30;
+
+// base * u + slope * v should be 1.
+struct Row {
+  double u = 0, v = 0, weight = 1;
+  double error(const Line& line) const { return line.base * u + line.slope * v - 1; }
+};
+
+// Least squares. If base or slope would be negative, it becomes zero and the other is fitted alone.
+Line solve(std::span<const Row> rows) {
+  double uu = 0, uv = 0, vv = 0, u = 0, v = 0;
+  for (const Row& row : rows) {
+    uu += row.weight * row.u * row.u;
+    uv += row.weight * row.u * row.v;
+    vv += row.weight * row.v * row.v;
+    u += row.weight * row.u;
+    v += row.weight * row.v;
+  }
+  const double determinant = uu * vv - uv * uv;
+  if (determinant > 1e-12 * uu * vv) {
+    const Line line{(u * vv - v * uv) / determinant, (v * uu - u * uv) / determinant};
+    if (line.base >= 0 && line.slope >= 0) return line;
+    if (line.base < 0) return {0, v / vv};
+  }
+  return uu > 0 ? Line{u / uu, 0} : Line{};
+}
+
 }  // namespace
 
 std::size_t NetworkModel::index_of(ExchangeKind kind) {
@@ -170,39 +199,6 @@ Result<NetworkModel> network_from_json(std::string_view text) {
     return fail(ErrorKind::CorruptFile, std::string("measurements: ") + error.what());
   }
 }
-
-namespace {
-
-// Errors above this share weigh linearly, not quadratically.
-constexpr double kUsualError = 0.25;
-constexpr int kRounds = 30;
-
-// base * u + slope * v should be 1.
-struct Row {
-  double u = 0, v = 0, weight = 1;
-  double error(const Line& line) const { return line.base * u + line.slope * v - 1; }
-};
-
-// Least squares. If base or slope would be negative, it becomes zero and the other is fitted alone.
-Line solve(std::span<const Row> rows) {
-  double uu = 0, uv = 0, vv = 0, u = 0, v = 0;
-  for (const Row& row : rows) {
-    uu += row.weight * row.u * row.u;
-    uv += row.weight * row.u * row.v;
-    vv += row.weight * row.v * row.v;
-    u += row.weight * row.u;
-    v += row.weight * row.v;
-  }
-  const double determinant = uu * vv - uv * uv;
-  if (determinant > 1e-12 * uu * vv) {
-    const Line line{(u * vv - v * uv) / determinant, (v * uu - u * uv) / determinant};
-    if (line.base >= 0 && line.slope >= 0) return line;
-    if (line.base < 0) return {0, v / vv};
-  }
-  return uu > 0 ? Line{u / uu, 0} : Line{};
-}
-
-}  // namespace
 
 FittedLine fit_line(std::span<const Sample> samples) {
   std::vector<Row> rows;

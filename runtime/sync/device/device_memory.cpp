@@ -1,7 +1,5 @@
 // The tasks in which a program meets other ranks: parts of a protocol, and whole protocols.
-#include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "runtime/collective/rank_meeting.h"
 #include "runtime/sync/device/device_tasks.h"

@@ -1,8 +1,6 @@
 // The tasks that compute by themselves, one function each.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runtime/call/list_session.h"
 #include "runtime/sync/device/device_tasks.h"
 

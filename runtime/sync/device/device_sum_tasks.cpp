@@ -1,7 +1,6 @@
 // The tasks around an all-reduce of payloads: spread payloads to arrays that the transport adds up,
 // and join them again. They run on a GPU if payloads stay there and can be added there, else on the
 // host.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>

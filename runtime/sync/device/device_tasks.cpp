@@ -1,7 +1,6 @@
 // Opening, and operations on states; the tasks themselves are in device_run_tasks.cpp.
 #include "runtime/sync/device/device_tasks.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/session/tensor_convert.h"

@@ -5,24 +5,11 @@
 // share.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
 #include <tuple>
-#include <vector>
 
-#include "runtime/collective/transport.h"
-#include "runtime/device/compute_device.h"
 #include "runtime/gpu/device.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/device/device_sums.h"
 #include "runtime/sync/plan_runner.h"
-#include "runtime/sync/protocol_parts.h"
-#include "runtime/sync/states/restore_states.h"
-#include "runtime/sync/step_tensors.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 // Memory of a step's values on a device: the wire, sums, and f32 copies of the user's tensors if

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string>
-
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {
@@ -126,10 +123,9 @@ Status DeviceTensors::narrow_updates(std::span<const std::uint32_t> pieces,
     const TensorView view = memory.update(pieces[i]);
     const bool is_there = view.data == from[i].data || view.num_elems == 0;
     if (is_there || view.dtype != dtype) continue;
-    auto to = Result<std::uint8_t*>(static_cast<std::uint8_t*>(view.data));
-    if (!options_.has_tensors) to = memory_.halves(pieces[i]);
-    CINCH_TRY(to);
-    pairs_.push_back({*to, static_cast<const std::uint8_t*>(from[i].data), view.num_elems});
+    auto* const to = options_.has_tensors ? static_cast<std::uint8_t*>(view.data)
+                                          : TRY(memory_.halves(pieces[i]));
+    pairs_.push_back({to, static_cast<const std::uint8_t*>(from[i].data), view.num_elems});
   }
   return device_.narrow(pairs_, dtype);
 }
@@ -144,10 +140,8 @@ Status DeviceTensors::give_update(std::uint32_t piece, const TensorView& from,
     const bool is_there = !is_f32 || from.data == view.data;
     return is_there ? Status(Ok{}) : device_.copy(view.data, from.data, bytes);
   }
-  auto copied = Result<std::uint8_t*>(static_cast<std::uint8_t*>(from.data));
-  if (!is_f32) copied = memory_.halves(piece);
-  CINCH_TRY(copied);
-  return device_.copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
+  auto* const copied = is_f32 ? static_cast<std::uint8_t*>(from.data) : TRY(memory_.halves(piece));
+  return device_.copy_out({static_cast<std::uint8_t*>(view.data), bytes}, copied);
 }
 
 void DeviceList::add(std::uint32_t piece) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -182,10 +181,6 @@ class Restorer {
   std::map<std::string, int> resets_;     // pieces, by the note about them
   std::set<std::string> asked_;           // tensors and sites for which states were searched
 };
-
-}  // namespace
-
-namespace {
 
 // `after`, apart from pieces that the step has left as they were in `sites`.
 std::vector<SavedSite> states_after(std::vector<SavedSite> after, std::span<const SavedSite> sites,

@@ -2,17 +2,11 @@
 // another number of ranks.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/image/image.h"
-#include "runtime/plan/plan.h"
 #include "runtime/sync/states/checkpoint.h"
 
 namespace cinch::rt {

@@ -13,14 +13,18 @@ namespace {
 
 constexpr std::uint64_t kLeastStaged = std::uint64_t{64} * 1024;
 
-// Keeps memory that MPI may still use.
-void keep_staged(GpuMemory memory) {
-  static auto* const kKept = new std::vector<GpuMemory>;
-  kKept->push_back(std::move(memory));
-}
-
 GpuAddress address_of(std::span<const std::uint8_t> bytes) {
   return reinterpret_cast<GpuAddress>(bytes.data());
+}
+
+// Opened globally: components that Open MPI loads take its symbols from the process.
+Result<const cinch_mpi_calls*> open_mpi_module() {
+  const auto opened = TRY(open_first_library(
+      library_paths(CINCH_MPI_LIBRARY, "CINCH_MPI"), RTLD_NOW | RTLD_GLOBAL, CINCH_MPI_ENTRY, "MPI",
+      [](void* entry) {
+        return reinterpret_cast<cinch_mpi_calls_of_fn>(entry)(CINCH_MPI_ABI_VERSION);
+      }));
+  return static_cast<const cinch_mpi_calls*>(opened.table);
 }
 
 }  // namespace
@@ -50,7 +54,7 @@ MpiDevice::~MpiDevice() {
     for (GpuEvent event : {staging.comes_after, staging.is_copied}) {
       if (event != nullptr) (void)driver().event_destroy(event);
     }
-    if (staging.is_used) keep_staged(std::move(staging.memory));
+    if (staging.is_used) keep_forever(std::move(staging.memory));
   }
 }
 
@@ -159,20 +163,6 @@ Status MpiDevice::wait() const {
   const Status last = wait_for(outputs_);
   return status ? last : status;
 }
-
-namespace {
-
-// Opened globally: components that Open MPI loads take its symbols from the process.
-Result<const cinch_mpi_calls*> open_mpi_module() {
-  const auto opened = TRY(open_first_library(
-      library_paths(CINCH_MPI_LIBRARY, "CINCH_MPI"), RTLD_NOW | RTLD_GLOBAL, CINCH_MPI_ENTRY, "MPI",
-      [](void* entry) {
-        return reinterpret_cast<cinch_mpi_calls_of_fn>(entry)(CINCH_MPI_ABI_VERSION);
-      }));
-  return static_cast<const cinch_mpi_calls*>(opened.table);
-}
-
-}  // namespace
 
 const Result<const cinch_mpi_calls*>& mpi_library() {
   static const Result<const cinch_mpi_calls*> kCalls = open_mpi_module();

@@ -51,13 +51,12 @@ void copy_bytes(MpiRoom to, MpiBytes from) {
 void MpiTransport::number(MpiPending& pending) {
   constexpr std::uint64_t kRounds = 8192;
   const Exchange& exchange = pending.exchange;
-  const bool is_message =
-      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
-  std::uint64_t& count = !is_message                           ? num_collectives_
+  const bool is_single = is_message(exchange.kind);
+  std::uint64_t& count = !is_single                            ? num_collectives_
                          : exchange.kind == ExchangeKind::Send ? num_sent_[exchange.peer]
                                                                : num_received_[exchange.peer];
   pending.number = count++;
-  pending.tag = static_cast<std::int32_t>(4 * (pending.number % kRounds) + (is_message ? 0 : 1));
+  pending.tag = static_cast<std::int32_t>(4 * (pending.number % kRounds) + (is_single ? 0 : 1));
 }
 
 template <typename Call>
@@ -167,9 +166,18 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
                     });
 }
 
-Status MpiTransport::receive_parts(MpiPending& pending) {
+// Makes room for bytes to send, followed by the parts of other ranks, which begin to arrive.
+Status MpiTransport::receive_parts(MpiPending& pending, std::uint64_t sent_bytes,
+                                   std::span<const ByteRange> received) {
+  pending.received.resize(world_);
+  std::uint64_t end = sent_bytes;
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
+    end += pending.received[rank].size;
+  }
+  CINCH_TRY(make_room(pending, end));
   Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (status) status = receive(pending, other, part_of(pending.room, pending.received[other]));
   });
   return status;
@@ -178,34 +186,21 @@ Status MpiTransport::receive_parts(MpiPending& pending) {
 // The rank's own part, which goes to all, lies before the received ones.
 Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
                                   std::span<const ByteRange> received) {
-  pending.received.resize(world_);
-  std::uint64_t end = own.size();
-  for (std::uint32_t rank = 0; rank < world_; ++rank) {
-    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
-    end += pending.received[rank].size;
-  }
-  CINCH_TRY(make_room(pending, end));
+  CINCH_TRY(receive_parts(pending, own.size(), received));
   const MpiRoom sent = pending.room.first(own.size());
-  Status status = receive_parts(pending);
-  visit_others([&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
-  return status ? copy_in(pending, sent, own) : status;
+  visit_others(rank_, world_,
+               [&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
+  return copy_in(pending, sent, own);
 }
 
 // Sends parts of the input to each rank; they lie before the received ones.
 Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                                  std::span<const ByteRange> received) {
   const MpiBytes input = pending.exchange.input;
-  pending.received.resize(world_);
-  std::uint64_t end = 0;
-  visit_others([&](std::uint32_t other) { end += sent[other].size; });
-  for (std::uint32_t rank = 0; rank < world_; ++rank) {
-    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
-    end += pending.received[rank].size;
-  }
-  Status status = make_room(pending, end);
-  if (status) status = receive_parts(pending);
-  std::uint64_t begin = 0;
-  visit_others([&](std::uint32_t other) {
+  std::uint64_t begin = 0, sent_bytes = 0;
+  visit_others(rank_, world_, [&](std::uint32_t other) { sent_bytes += sent[other].size; });
+  Status status = receive_parts(pending, sent_bytes, received);
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
     const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});
     begin += room.size();
@@ -230,16 +225,6 @@ Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts,
                                  : part_of(MpiBytes(pending.room), pending.received[rank]));
   }
   return join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to);
-}
-
-void MpiTransport::cut_into_slices(MpiPending& pending) const {
-  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
-  const std::uint64_t elements = pending.exchange.input.size() / width;
-  pending.slices.resize(world_);
-  for (std::uint64_t rank = 0; rank < world_; ++rank) {
-    const std::uint64_t begin = elements * rank / world_, end = elements * (rank + 1) / world_;
-    pending.slices[rank] = {begin * width, (end - begin) * width};
-  }
 }
 
 std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) const {
@@ -274,7 +259,7 @@ Status MpiTransport::begin(MpiPending& pending) {
       break;
   }
   if (const auto type = native_type(exchange)) return begin_all_reduce(pending, *type);
-  cut_into_slices(pending);
+  cut_into_slices(exchange, world_, pending.slices);
   pending.gathers_next = true;
   return begin_join(pending, pending.slices);
 }
@@ -304,7 +289,7 @@ Status MpiTransport::give_output(const MpiPending& pending) const {
                                                 ? std::span<const ByteRange>(pending.slices)
                                                 : exchange.received;
   Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
     status = copy_out(pending, part_of(exchange.output, places[other]),
                       part_of(bytes, pending.received[other]));

@@ -4,16 +4,13 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "runtime/collective/transport.h"
 #include "runtime/gpu/device.h"
 #include "runtime/transports/mpi/mpi_abi.h"
 #include "runtime/transports/mpi/mpi_transport.h"
@@ -210,7 +207,7 @@ class MpiTransport : public Transport {
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;
   std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override;
-  void pause(std::chrono::microseconds most) override;
+  void pause(std::chrono::microseconds most) override { pause_idle(num_idle_, 2, most); }
   void abandon(const Error& why) override;
 
  private:
@@ -221,12 +218,6 @@ class MpiTransport : public Transport {
   void number(MpiPending& pending);
   /// The device whose memory the exchange uses, or whose stream it follows; null: none.
   Result<MpiDevice*> device_of(const Exchange& exchange) const;
-  /// Visits the other ranks in a circle, from the next one on, so that messages spread over the
-  /// links.
-  template <typename Visit>
-  void visit_others(const Visit& visit) const {
-    for (std::uint32_t i = 1; i < world_; ++i) visit((rank_ + i) % world_);
-  }
   template <typename Call>
   Status each_chunk(MpiPending& pending, const MpiLeg& like, std::span<std::uint8_t> bytes,
                     const Call& call);
@@ -244,7 +235,8 @@ class MpiTransport : public Transport {
   Status begin_message(MpiPending& pending);
   Status begin_broadcast(MpiPending& pending);
   Status begin_all_reduce(MpiPending& pending, std::int32_t type);
-  Status receive_parts(MpiPending& pending);
+  Status receive_parts(MpiPending& pending, std::uint64_t sent_bytes,
+                       std::span<const ByteRange> received);
   Status begin_gather(MpiPending& pending, std::span<const std::uint8_t> own,
                       std::span<const ByteRange> received);
   Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
@@ -254,7 +246,6 @@ class MpiTransport : public Transport {
   Status begin_join(MpiPending& pending, std::span<const ByteRange> parts);
   Status join(MpiPending& pending, std::span<const ByteRange> parts,
               std::span<std::uint8_t> to) const;
-  void cut_into_slices(MpiPending& pending) const;
   /// MPI's type of an all-reduce that MPI does.
   std::optional<std::int32_t> native_type(const Exchange& exchange) const;
 

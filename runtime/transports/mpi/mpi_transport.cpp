@@ -10,12 +10,6 @@
 #include "runtime/transports/mpi/mpi_rank.h"
 
 namespace cinch::rt {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
-
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
   std::array<char, 512> text{};
   calls.error_text(code, text.data(), text.size());
@@ -35,6 +29,12 @@ Error late_error(const cinch_mpi_calls& calls, std::int32_t code,
     error.message += fmt::format(" within {} ms", timeout.count());
   }
   return error;
+}
+
+// The module's limit is 24 days.
+std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
 }
 
 }  // namespace
@@ -115,8 +115,8 @@ Result<MpiDevice*> MpiTransport::device_of(const Exchange& exchange) const {
 }
 
 bool MpiTransport::takes_device_memory(ExchangeKind kind) const {
-  return is_cuda_aware_ && (kind == ExchangeKind::Send || kind == ExchangeKind::Receive ||
-                            kind == ExchangeKind::AllGather || kind == ExchangeKind::AllToAll);
+  return is_cuda_aware_ &&
+         (is_message(kind) || kind == ExchangeKind::AllGather || kind == ExchangeKind::AllToAll);
 }
 
 bool MpiTransport::lend(const LentMemory& memory) {
@@ -209,12 +209,11 @@ Status MpiTransport::progress() {
 bool MpiTransport::is_in_vain(const MpiPending& pending, std::uint32_t gone) const {
   const MpiNotice& notice = memory_->heard[gone];
   const Exchange& exchange = pending.exchange;
-  const bool is_send = exchange.kind == ExchangeKind::Send;
-  const bool is_message = is_send || exchange.kind == ExchangeKind::Receive;
-  if (is_message && exchange.peer != gone) return notice.kind == MpiNotice::Kind::GaveUp;
-  const std::uint64_t ended = !is_message ? notice.num_collectives
-                              : is_send   ? notice.num_received
-                                          : notice.num_sent;
+  const bool is_single = is_message(exchange.kind);
+  if (is_single && exchange.peer != gone) return notice.kind == MpiNotice::Kind::GaveUp;
+  const std::uint64_t ended = !is_single                            ? notice.num_collectives
+                              : exchange.kind == ExchangeKind::Send ? notice.num_received
+                                                                    : notice.num_sent;
   return pending.number >= ended;
 }
 
@@ -259,22 +258,13 @@ std::vector<std::uint32_t> MpiTransport::awaited_ranks(Ticket ticket) const {
   return ranks;
 }
 
-// Ranks may share cores: an idle rank lets the others run, and soon sleeps.
-void MpiTransport::pause(std::chrono::microseconds most) {
-  constexpr std::uint32_t kYields = 2;
-  constexpr std::chrono::microseconds kNap{50};
-  if (++num_idle_ <= kYields) return std::this_thread::yield();
-  std::this_thread::sleep_for(std::min(most, kNap));
-}
-
 MpiNotice MpiTransport::notice_to(std::uint32_t other, MpiNotice::Kind kind) const {
   MpiNotice notice{kind, num_collectives_, num_sent_[other], num_received_[other]};
   for (const MpiPending& each : memory_->pending) {
     if (!each.is_used || each.stage == MpiPending::Stage::IsOver) continue;
     const ExchangeKind of = each.exchange.kind;
-    const bool is_message = of == ExchangeKind::Send || of == ExchangeKind::Receive;
-    if (is_message && each.exchange.peer != other) continue;
-    std::uint64_t& ended = !is_message                ? notice.num_collectives
+    if (is_message(of) && each.exchange.peer != other) continue;
+    std::uint64_t& ended = !is_message(of)            ? notice.num_collectives
                            : of == ExchangeKind::Send ? notice.num_sent
                                                       : notice.num_received;
     ended = std::min(ended, each.number);
@@ -285,7 +275,7 @@ MpiNotice MpiTransport::notice_to(std::uint32_t other, MpiNotice::Kind kind) con
 void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
                             std::chrono::milliseconds patience) {
   constexpr std::chrono::microseconds kNap{20};
-  visit_others([&](std::uint32_t other) {
+  visit_others(rank_, world_, [&](std::uint32_t other) {
     if (has_gone_[other]) return;
     MpiNotice& notice = memory_->told[other];
     notice = notice_to(other, kind);
@@ -295,8 +285,8 @@ void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
                     static_cast<std::int32_t>(other), 0, token_of(kNoticeToken, world_ + other));
     if (code == 0) ++num_untaken_;
   });
-  const Clock::time_point end = Clock::now() + patience;
-  while (num_untaken_ > 0 && Clock::now() < end) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (num_untaken_ > 0 && std::chrono::steady_clock::now() < end) {
     // Messages from others no longer matter.
     if (Status status = progress(); !status) failed(status.error());
     std::this_thread::sleep_for(kNap);
@@ -320,16 +310,6 @@ bool MpiTransport::is_under_way() const {
   });
 }
 
-namespace {
-
-// Keeps memory that operations and notices may still use to the end of the process.
-void keep_forever(std::unique_ptr<MpiMemory> memory) {
-  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
-  kKept->push_back(std::move(memory));
-}
-
-}  // namespace
-
 MpiTransport::~MpiTransport() {
   constexpr std::chrono::milliseconds kPatience{20};
   if (fault_) {
@@ -341,37 +321,25 @@ MpiTransport::~MpiTransport() {
   }
   calls_.close(mpi_, fault_ ? 1 : 0);
   if (!is_under_way()) memory_->pending.clear();
-  keep_forever(std::move(memory_));
+  keep_forever(std::move(memory_));  // operations and notices may still use it
 }
-
-namespace {
-
-// The module's limit is 24 days.
-std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
-  const auto& calls = mpi_library();
-  CINCH_TRY(calls);
+  const cinch_mpi_calls& calls = *TRY(mpi_library());
   cinch_mpi_world* mpi = nullptr;
   std::int32_t rank = 0, world = 0;
-  const std::int32_t code = (*calls)->open(to_whole_ms(options.timeout), &mpi, &rank, &world);
-  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
-  auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
+  const std::int32_t code = calls.open(to_whole_ms(options.timeout), &mpi, &rank, &world);
+  if (code != 0) return tl::unexpected<Error>(late_error(calls, code, options.timeout));
+  auto transport = std::make_unique<MpiTransport>(calls, mpi, static_cast<std::uint32_t>(rank),
                                                   static_cast<std::uint32_t>(world), options);
   CINCH_TRY(transport->listen());
   return transport;
 }
 
 Status leave_mpi(std::chrono::milliseconds timeout) {
-  const auto& calls = mpi_library();
-  CINCH_TRY(calls);
-  const std::int32_t code = (*calls)->leave(to_whole_ms(timeout));
-  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
+  const cinch_mpi_calls& calls = *TRY(mpi_library());
+  const std::int32_t code = calls.leave(to_whole_ms(timeout));
+  if (code != 0) return tl::unexpected<Error>(late_error(calls, code, timeout));
   return Ok{};
 }
 

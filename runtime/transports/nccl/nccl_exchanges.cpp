@@ -78,17 +78,6 @@ std::optional<NcclType> NcclLaunches::native_type(const Exchange& exchange) cons
   return nccl_type(calls_, exchange.dtype, exchange.reduction);
 }
 
-void NcclLaunches::cut_into_slices(NcclPending& pending) const {
-  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
-  const std::uint64_t elements = pending.exchange.input.size() / width;
-  pending.slices.resize(own_.world);
-  for (std::uint64_t rank = 0; rank < own_.world; ++rank) {
-    const std::uint64_t begin = elements * rank / own_.world,
-                        end = elements * (rank + 1) / own_.world;
-    pending.slices[rank] = {begin * width, (end - begin) * width};
-  }
-}
-
 std::uint64_t NcclLaunches::scratch_bytes(const NcclPending& pending) const {
   const Exchange& exchange = pending.exchange;
   const bool gathers = exchange.kind == ExchangeKind::AllGather;
@@ -117,7 +106,7 @@ Status NcclLaunches::launch_parts(NcclPending& pending, std::span<const ByteRang
   const NcclComm comm = pending.lane->comm();
   const GpuStream stream = pending.lane->stream();
   NcclGroup group(calls_, *pending.lane);
-  own_.visit_others([&](std::uint32_t other) {
+  visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
     const auto peer = static_cast<int>(other);
     if (sent[other].size > 0) {
       group.add(calls_.send(pointer_to(pending.input + sent[other].offset), sent[other].size,
@@ -147,7 +136,7 @@ Status NcclLaunches::launch_all_gather(NcclPending& pending, GpuAddress own,
     }
     return group.end();
   }
-  own_.visit_others([&](std::uint32_t other) {
+  visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
     const auto peer = static_cast<int>(other);
     if (own_bytes > 0) {
       group.add(calls_.send(pointer_to(own), own_bytes, NcclType::Uint8, peer, comm, stream));

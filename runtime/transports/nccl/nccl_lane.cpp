@@ -18,71 +18,63 @@ struct NcclLane::Opening {
   GpuMemory greetings;  // a byte to each rank, and one from each
 
   Status run(const NcclCalls& calls, const GpuDevice& device, const NcclUniqueId& id, int world,
-             int rank);
-  bool is_wanted();
-  /// Returns false if nobody needs it any more.
-  bool give(const NcclCalls& calls, NcclComm made);
-  Status greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream, int world,
-                   int rank) const;
-};
+             int rank) {
+    const GpuDevice::Scope scope(device);
+    const GpuDriver& driver = device.driver();
+    NcclComm made = nullptr;
+    const NcclCode code = calls.init_rank(&made, world, id, rank);
+    if (code != kNcclSuccess) {
+      return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
+    }
+    GpuStream stream = nullptr;
+    Status status = device.status(driver.stream_create(&stream, kGpuStreamNonBlocking),
+                                  "making a stream for NCCL");
+    if (status && world > 1 && is_wanted()) status = greet_all(calls, made, stream, world, rank);
+    // From here on, aborting the lane stops what the stream waits for.
+    if (give(calls, made) && status) {
+      status = device.status(driver.stream_synchronize(stream), "connecting ranks");
+    }
+    if (stream != nullptr) driver.stream_destroy(stream);
+    return status;
+  }
 
-bool NcclLane::Opening::is_wanted() {
-  const std::lock_guard lock(mutex);
-  return !is_unwanted;
-}
-
-bool NcclLane::Opening::give(const NcclCalls& calls, NcclComm made) {
-  {
+  bool is_wanted() {
     const std::lock_guard lock(mutex);
-    if (!is_unwanted) comm = made;
-    if (!is_unwanted) return true;
+    return !is_unwanted;
   }
-  calls.abort(made);
-  return false;
-}
 
-// The first message between two ranks connects them, and each waits in it for the other, however
-// long that takes. So it is sent here, before anybody else waits for anything.
-Status NcclLane::Opening::greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream,
-                                    int world, int rank) const {
-  const auto byte = [this](int index) {
-    const GpuAddress address = greetings.address() + static_cast<GpuAddress>(index);
-    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-  };
-  NcclCode code = calls.group_start();
-  for (int peer = 0; peer < world && code == kNcclSuccess; ++peer) {
-    if (peer == rank) continue;
-    code = calls.send(byte(world), 1, NcclType::Uint8, peer, made, stream);
-    if (code != kNcclSuccess) break;
-    code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, made, stream);
+  /// Returns false if nobody needs it any more.
+  bool give(const NcclCalls& calls, NcclComm made) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!is_unwanted) comm = made;
+      if (!is_unwanted) return true;
+    }
+    calls.abort(made);
+    return false;
   }
-  const NcclCode ended = calls.group_end();
-  if (code == kNcclSuccess) code = ended;
-  if (code == kNcclSuccess) return Ok{};
-  return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
-}
 
-Status NcclLane::Opening::run(const NcclCalls& calls, const GpuDevice& device,
-                              const NcclUniqueId& id, int world, int rank) {
-  const GpuDevice::Scope scope(device);
-  const GpuDriver& driver = device.driver();
-  NcclComm made = nullptr;
-  const NcclCode code = calls.init_rank(&made, world, id, rank);
-  if (code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
+  // The first message between two ranks connects them, and each waits in it for the other, however
+  // long that takes. So it is sent here, before anybody else waits for anything.
+  Status greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream, int world,
+                   int rank) const {
+    const auto byte = [this](int index) {
+      const GpuAddress address = greetings.address() + static_cast<GpuAddress>(index);
+      return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    };
+    NcclCode code = calls.group_start();
+    for (int peer = 0; peer < world && code == kNcclSuccess; ++peer) {
+      if (peer == rank) continue;
+      code = calls.send(byte(world), 1, NcclType::Uint8, peer, made, stream);
+      if (code != kNcclSuccess) break;
+      code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, made, stream);
+    }
+    const NcclCode ended = calls.group_end();
+    if (code == kNcclSuccess) code = ended;
+    if (code == kNcclSuccess) return Ok{};
+    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
   }
-  GpuStream stream = nullptr;
-  Status status = device.status(driver.stream_create(&stream, kGpuStreamNonBlocking),
-                                "making a stream for NCCL");
-  if (status && world > 1 && is_wanted()) status = greet_all(calls, made, stream, world, rank);
-  // From here on, aborting the lane stops what the stream waits for.
-  if (give(calls, made) && status) {
-    status = device.status(driver.stream_synchronize(stream), "connecting ranks");
-  }
-  if (stream != nullptr) driver.stream_destroy(stream);
-  return status;
-}
-
+};
 Status NcclLane::make_stream() {
   return device_->status(device_->driver().stream_create(&stream_, kGpuStreamNonBlocking),
                          "making a stream for NCCL");

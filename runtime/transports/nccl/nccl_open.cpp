@@ -6,7 +6,6 @@
 
 #include "runtime/core/library_symbols.h"
 #include "runtime/module/shared_object.h"
-#include "runtime/transports/nccl/nccl_abi.h"
 #include "runtime/transports/nccl/nccl_rank.h"
 
 namespace cinch::rt {
@@ -30,7 +29,7 @@ Status NcclTransport::exchange_ids() {
   if (own_.world == 1) return Ok{};
   ids_.resize(std::size_t{own_.world} * own_.world);
   Status status = Ok{};
-  own_.visit_others([&](std::uint32_t other) {
+  visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
     NcclUniqueId& id = ids_[std::size_t{own_.rank} * own_.world + other];
     const NcclCode code = calls_.get_unique_id(&id);
     if (status) status = all_.status(code, "making an id");
@@ -82,6 +81,43 @@ Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t 
   auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
   CINCH_TRY(transport->open(handle));
   return transport;
+}
+
+constexpr const char* kNcclFile = "libnccl.so.2";
+
+Result<NcclCalls> open_nccl_file(const std::string& file) {
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const reason = ::dlerror();
+    return fail(ErrorKind::Unavailable, reason != nullptr ? reason : file);
+  }
+  NcclCalls calls{};
+  LibrarySymbols symbols(library);
+#define CINCH_NCCL_CALL(result, member, symbol, parameters) symbols.find(calls.member, symbol);
+#define CINCH_NCCL_CALL_IF_ANY(result, member, symbol, parameters) \
+  symbols.find_if_any(calls.member, symbol);
+#include "runtime/transports/nccl/nccl_calls.def"
+#undef CINCH_NCCL_CALL
+#undef CINCH_NCCL_CALL_IF_ANY
+  if (symbols.missing() != nullptr) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("{} has no {}: NCCL 2.7 or newer is needed", file, symbols.missing()));
+  }
+  if (const NcclCode code = calls.get_version(&calls.version); code != kNcclSuccess) {
+    return fail(ErrorKind::Unavailable, nccl_error(calls, nullptr, code, file.c_str()).message);
+  }
+  return calls;
+}
+
+Result<NcclCalls> open_first(const std::string& file) {
+  std::string tried;
+  const auto files = file.empty() ? library_paths(kNcclFile, "CINCH_NCCL") : std::vector{file};
+  for (const std::string& path : files) {
+    auto opened = open_nccl_file(path);
+    if (opened) return opened;
+    tried += (tried.empty() ? "" : "; ") + opened.error().message;
+  }
+  return fail(ErrorKind::Unavailable, "no NCCL: " + tried);
 }
 
 }  // namespace
@@ -137,47 +173,6 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
 }
 
 // Opens NCCL's library at run time.
-
-namespace {
-
-constexpr const char* kNcclFile = "libnccl.so.2";
-
-Result<NcclCalls> open_nccl_file(const std::string& file) {
-  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* const reason = ::dlerror();
-    return fail(ErrorKind::Unavailable, reason != nullptr ? reason : file);
-  }
-  NcclCalls calls{};
-  LibrarySymbols symbols(library);
-#define CINCH_NCCL_CALL(result, member, symbol, parameters) symbols.find(calls.member, symbol);
-#define CINCH_NCCL_CALL_IF_ANY(result, member, symbol, parameters) \
-  symbols.find_if_any(calls.member, symbol);
-#include "runtime/transports/nccl/nccl_calls.def"
-#undef CINCH_NCCL_CALL
-#undef CINCH_NCCL_CALL_IF_ANY
-  if (symbols.missing() != nullptr) {
-    return fail(ErrorKind::Unavailable,
-                fmt::format("{} has no {}: NCCL 2.7 or newer is needed", file, symbols.missing()));
-  }
-  if (const NcclCode code = calls.get_version(&calls.version); code != kNcclSuccess) {
-    return fail(ErrorKind::Unavailable, nccl_error(calls, nullptr, code, file.c_str()).message);
-  }
-  return calls;
-}
-
-Result<NcclCalls> open_first(const std::string& file) {
-  std::string tried;
-  const auto files = file.empty() ? library_paths(kNcclFile, "CINCH_NCCL") : std::vector{file};
-  for (const std::string& path : files) {
-    auto opened = open_nccl_file(path);
-    if (opened) return opened;
-    tried += (tried.empty() ? "" : "; ") + opened.error().message;
-  }
-  return fail(ErrorKind::Unavailable, "no NCCL: " + tried);
-}
-
-}  // namespace
 
 Result<const NcclCalls*> open_nccl_library(const std::string& file) {
   static std::mutex mutex;

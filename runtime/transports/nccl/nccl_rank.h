@@ -3,19 +3,12 @@
 // before was accepted. They run on its stream one after the other.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "runtime/collective/transport.h"
-#include "runtime/gpu/device.h"
 #include "runtime/transports/nccl/nccl_lane.h"
 #include "runtime/transports/nccl/nccl_transport.h"
 
@@ -70,10 +63,6 @@ struct NcclPending {
 /// One rank of a world.
 struct NcclRank {
   std::uint32_t rank = 0, world = 1;
-  template <typename Visit>
-  void visit_others(const Visit& visit) const {
-    for (std::uint32_t i = 1; i < world; ++i) visit((rank + i) % world);
-  }
 };
 
 /// Moves arrays of exchanges between host and device, on a stream of its own: copies of host memory
@@ -121,7 +110,6 @@ class NcclLaunches {
   /// NCCL's type for elements that it joins as we do.
   std::optional<NcclType> native_type(const Exchange& exchange) const;
   std::uint64_t scratch_bytes(const NcclPending& pending) const;
-  void cut_into_slices(NcclPending& pending) const;
   Status launch(NcclPending& pending);
   /// For an all-reduce that is joined here: sends every rank's slice to all.
   Status launch_joined(NcclPending& pending);
@@ -173,7 +161,7 @@ class NcclTransport : public Transport {
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;
   std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override;
-  void pause(std::chrono::microseconds most) override;
+  void pause(std::chrono::microseconds most) override { pause_idle(num_idle_, 20, most); }
   void abandon(const Error& why) override;
 
  private:
@@ -201,7 +189,6 @@ class NcclTransport : public Transport {
   Status check_neighbours();
   Status begin_launch(NcclPending& pending);
   Result<bool> has_reached(GpuEvent event) const;
-  Status end_launch(NcclPending& pending);
   Status end_run(NcclPending& pending);
   /// For one lane; null: for any.
   bool is_under_way(const NcclLane* lane) const;

@@ -1,7 +1,6 @@
 // Exchanges under way over NCCL, and the handling of ranks that give up or leave.
 
 #include <algorithm>
-#include <thread>
 
 #include "runtime/transports/nccl/nccl_rank.h"
 
@@ -10,14 +9,6 @@ namespace {
 
 // Messages need little of a device, and kernels of many lanes must fit on it at once.
 constexpr int kBlocksOfAWay = 2;
-
-// Keeps memory that kernels of a lent communicator may use until its owner aborts it.
-void keep_forever(std::shared_ptr<void> memory) {
-  static std::mutex mutex;
-  static auto* const kKept = new std::vector<std::shared_ptr<void>>;
-  const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(memory));
-}
 
 }  // namespace
 
@@ -57,7 +48,7 @@ Result<NcclPending*> NcclTransport::take_free() {
 
 Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
   const bool sends = exchange.kind == ExchangeKind::Send;
-  if (!sends && exchange.kind != ExchangeKind::Receive) return &all_;
+  if (!is_message(exchange.kind)) return &all_;
   const auto way =
       sends ? std::pair{own_.rank, exchange.peer} : std::pair{exchange.peer, own_.rank};
   const auto [found, is_new] = ways_.try_emplace(way, calls_, device_);
@@ -106,7 +97,7 @@ Status NcclTransport::begin(NcclPending& pending) {
   pending.type = type.value_or(NcclType::Uint8);
   pending.gathers_next = pending.is_joined_here && exchange.kind == ExchangeKind::AllReduce;
   pending.places_scattered = false;
-  if (pending.gathers_next) launches_.cut_into_slices(pending);
+  if (pending.gathers_next) cut_into_slices(exchange, own_.world, pending.slices);
   if (exchange.after != nullptr) {
     const GpuCode code =
         driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
@@ -143,13 +134,6 @@ Status NcclTransport::begin_launch(NcclPending& pending) {
   return status;
 }
 
-Status NcclTransport::end_launch(NcclPending& pending) {
-  CINCH_TRY(launches_.after_launch(pending));
-  pending.stage = NcclPending::Stage::Runs;
-  if (!pending.gathers_next) pending.lane->queue.pop_front();
-  return Ok{};
-}
-
 Status NcclTransport::end_run(NcclPending& pending) {
   if (!pending.gathers_next) {
     Status status = Ok{};
@@ -182,7 +166,13 @@ Status NcclTransport::advance(NcclPending& pending) {
     }
     const auto is_idle = TRY(pending.lane->is_idle());
     if (!is_idle) return Ok{};
-    CINCH_TRY(before == Stage::Waits ? begin_launch(pending) : end_launch(pending));
+    if (before == Stage::Waits) {
+      CINCH_TRY(begin_launch(pending));
+      continue;
+    }
+    CINCH_TRY(launches_.after_launch(pending));
+    pending.stage = Stage::Runs;
+    if (!pending.gathers_next) pending.lane->queue.pop_front();
   }
   return Ok{};
 }
@@ -255,17 +245,7 @@ Status NcclTransport::check_neighbours() {
 std::vector<std::uint32_t> NcclTransport::awaited_ranks(Ticket ticket) const {
   if (!is_used(ticket)) return {};
   const Exchange& exchange = pending_[ticket.index].exchange;
-  const bool is_message =
-      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
-  return is_message ? std::vector{exchange.peer} : std::vector<std::uint32_t>{};
-}
-
-// Ranks may share cores: an idle rank lets the others run, and soon sleeps.
-void NcclTransport::pause(std::chrono::microseconds most) {
-  constexpr std::uint32_t kYields = 20;
-  constexpr std::chrono::microseconds kNap{50};
-  if (++num_idle_ <= kYields) return std::this_thread::yield();
-  std::this_thread::sleep_for(std::min(most, kNap));
+  return is_message(exchange.kind) ? std::vector{exchange.peer} : std::vector<std::uint32_t>{};
 }
 
 bool NcclTransport::is_under_way(const NcclLane* lane) const {
@@ -308,7 +288,7 @@ NcclTransport::~NcclTransport() {
   if (have_ended && !is_lent_busy) return;
   auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
   if (is_lent_busy) {
-    keep_forever(std::move(used));
+    keep_forever(std::move(used));  // kernels may use it until its owner aborts the communicator
   } else {
     endings_.keep(std::move(used));
   }

@@ -1,7 +1,6 @@
 #include "runtime/transports/ucx/socket_hub.h"
 
 #include <algorithm>
-#include <array>
 
 namespace cinch::rt {
 namespace {
@@ -132,11 +131,10 @@ std::vector<std::uint8_t> body_of(const Verdict& verdict) {
 
 std::optional<Hello> read_hello(const Frame& frame) {
   ByteReader reader(frame.body);
-  Hello hello;
-  hello.rank = reader.number();
-  hello.world = reader.number();
-  hello.nonce = reader.digest();
-  hello.proof = reader.digest();
+  Hello hello{.rank = reader.number(),
+              .world = reader.number(),
+              .nonce = reader.digest(),
+              .proof = reader.digest()};
   const bool is_right = frame.kind == FrameKind::Hello && reader.is_whole();
   return is_right ? std::optional(hello) : std::nullopt;
 }

@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "runtime/core/hash.h"
-#include "runtime/transports/ucx/rendezvous.h"
 #include "runtime/transports/ucx/ucx_links.h"
 
 namespace cinch::rt {
@@ -31,6 +29,15 @@ std::string own_machine() {
   }
   machine += fmt::format(",{}", ::geteuid());
   return machine.substr(0, kMostMachineBytes);
+}
+
+struct flock lock_of(std::uint32_t rank) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = rank;
+  lock.l_len = 1;
+  return lock;
 }
 
 }  // namespace
@@ -130,19 +137,6 @@ Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const st
   job.key = keyed_hash(secret, text);
   return job;
 }
-
-namespace {
-
-struct flock lock_of(std::uint32_t rank) {
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = rank;
-  lock.l_len = 1;
-  return lock;
-}
-
-}  // namespace
 
 std::unique_ptr<RankPresence> RankPresence::open(const Digest& job_key, std::uint32_t rank,
                                                  std::uint32_t world) {

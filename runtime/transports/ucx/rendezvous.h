@@ -3,12 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "runtime/core/error.h"
 #include "runtime/transports/ucx/keyed_hash.h"

@@ -3,19 +3,10 @@
 // speaks first, and only who has said hello with the secret keeps a place.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <list>
-#include <memory>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "runtime/core/error.h"
-#include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/rendezvous.h"
 
 namespace cinch::rt {

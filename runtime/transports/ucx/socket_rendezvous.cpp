@@ -23,14 +23,127 @@ class SocketSpoke : public Rendezvous {
   }
 
  private:
-  Result<std::vector<Part>> take_round(std::span<const std::uint8_t> own);
+  Result<std::vector<Part>> take_round(std::span<const std::uint8_t> own) {
+    // Rank 0 must notice a missing rank first, so that it can name it.
+    constexpr std::chrono::seconds kGrace{2};
+    const SocketClock::time_point end = SocketClock::now() + own_.timeout;
+    const auto of_hub = [&](const Error& error) {
+      return fail(error.kind == ErrorKind::TimedOut ? ErrorKind::TimedOut : ErrorKind::Cancelled,
+                  fmt::format("rank 0, at {}, has gone while ranks met: {}", address_.text(),
+                              error.message));
+    };
+    if (!file_.is_open()) {
+      CINCH_TRY(join(end));
+    }
+    const Status sent = send(FrameKind::RankPart, sealed(key_, kWayToHub, round_, own), end);
+    if (!sent) return of_hub(sent.error());
+    const auto frame = receive(most_round_bytes(own_.world), end + kGrace);
+    if (!frame) return of_hub(frame.error());
+    const auto body = unsealed(key_, kWayFromHub, round_, frame->body);
+    if (frame->kind != FrameKind::AllParts || !body) {
+      return fail(ErrorKind::CorruptPayload, "what rank 0 tells of a round is corrupt");
+    }
+    return read_round(*body, own_.world);
+  }
+
   /// Finds rank 0; both prove that they know the secret.
-  Status join(SocketClock::time_point end);
+  // Another program may have the port until rank 0 starts, and may send nothing.
+  Status join(SocketClock::time_point end) {
+    constexpr std::chrono::seconds kPatience{5};
+    constexpr std::chrono::milliseconds kNap{100};
+    for (;;) {
+      file_ = TRY(connect_to(address_, interface_, end));
+      Status status = introduce(std::min(end, SocketClock::now() + kPatience));
+      if (status || status.error().kind != ErrorKind::Unavailable) return status;
+      if (SocketClock::now() + kNap >= end) {
+        return fail(ErrorKind::TimedOut, fmt::format("who answers at {} is not rank 0: {}",
+                                                     address_.text(), status.error().message));
+      }
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
   /// Tries once. Errors: Unavailable (the listener is not, or not yet, rank 0); InvalidArgument.
-  Status introduce(SocketClock::time_point end);
-  Status check_verdict(const Verdict& verdict, const Introduction& introduction);
-  Status send(FrameKind kind, std::span<const std::uint8_t> body, SocketClock::time_point end);
-  Result<Frame> receive(std::size_t most_bytes, SocketClock::time_point end);
+  Status introduce(SocketClock::time_point end) {
+    constexpr std::size_t kMostBody = 128;
+    const auto not_rank_0 = [](const Error& error) {
+      return fail(ErrorKind::Unavailable, error.message);
+    };
+    reader_ = {};
+    Introduction introduction{{}, random_digest(), own_.rank, own_.world};
+    const Hello hello{own_.rank, own_.world, introduction.rank_nonce,
+                      introduction.proof_of_hello(own_.secret)};
+    if (Status sent = send(FrameKind::Hello, body_of(hello), end); !sent) {
+      return not_rank_0(sent.error());
+    }
+    const auto first = receive(kMostBody, end);
+    if (!first) return not_rank_0(first.error());
+    const auto refusal = read_verdict(*first);
+    if (refusal && refusal->code == VerdictCode::OtherSecret) {
+      return check_verdict(*refusal, introduction);
+    }
+    const auto challenge = read_challenge(*first);
+    if (!challenge) return fail(ErrorKind::Unavailable, "a message that rank 0 does not send");
+    introduction.hub_nonce = challenge->nonce;
+    const Answer answer{introduction.proof_of_rank(own_.secret)};
+    if (Status sent = send(FrameKind::Answer, body_of(answer), end); !sent) {
+      return not_rank_0(sent.error());
+    }
+    const auto second = receive(kMostBody, end);
+    if (!second) return not_rank_0(second.error());
+    const auto verdict = read_verdict(*second);
+    if (!verdict) return fail(ErrorKind::Unavailable, "a message that rank 0 does not send");
+    key_ = introduction.session_key(own_.secret);
+    return check_verdict(*verdict, introduction);
+  }
+
+  Status check_verdict(const Verdict& verdict, const Introduction& introduction) {
+    const auto refuse = [&](const std::string& why) {
+      return fail(ErrorKind::InvalidArgument, fmt::format("rank 0, at {}, sends rank {} away: {}",
+                                                          address_.text(), own_.rank, why));
+    };
+    if (verdict.code == VerdictCode::OtherSecret) return refuse("their secrets differ");
+    if (!are_equal(verdict.proof, introduction.proof_of_hub(own_.secret))) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("who answers at {} does not have the secret", address_.text()));
+    }
+    switch (verdict.code) {
+      case VerdictCode::OtherWorld:
+        return refuse(fmt::format("it knows of {} ranks, not {}", verdict.world, own_.world));
+      case VerdictCode::NoSuchRank:
+        return refuse("there is no such rank");
+      case VerdictCode::RankTaken:
+        return refuse("another process is that rank");
+      case VerdictCode::Welcome:
+      case VerdictCode::OtherSecret:
+        break;
+    }
+    return Ok{};
+  }
+
+  Status send(FrameKind kind, std::span<const std::uint8_t> body, SocketClock::time_point end) {
+    const auto frame = frame_bytes(kind, body);
+    for (std::span<const std::uint8_t> unsent = frame; !unsent.empty();) {
+      const auto sent = TRY(send_some(file_, unsent));
+      unsent = unsent.subspan(sent);
+      if (sent == 0 && !wait_to_write(file_, end)) {
+        return fail(ErrorKind::TimedOut, "it takes nothing");
+      }
+    }
+    return Ok{};
+  }
+
+  Result<Frame> receive(std::size_t most_bytes, SocketClock::time_point end) {
+    std::array<std::uint8_t, 16384> room;
+    for (;;) {
+      auto frame = TRY(reader_.next(most_bytes));
+      std::optional<Frame>& whole = frame;
+      if (whole) return std::move(*whole);
+      if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
+      const auto received = TRY(receive_some(file_, room));
+      reader_.add(std::span(room).first(received));
+    }
+  }
 
   JobRank own_;
   NetAddress address_;
@@ -41,128 +154,6 @@ class SocketSpoke : public Rendezvous {
   std::uint64_t round_ = 0;
   std::optional<Error> fault_;
 };
-
-Status SocketSpoke::send(FrameKind kind, std::span<const std::uint8_t> body,
-                         SocketClock::time_point end) {
-  const auto frame = frame_bytes(kind, body);
-  for (std::span<const std::uint8_t> unsent = frame; !unsent.empty();) {
-    const auto sent = TRY(send_some(file_, unsent));
-    unsent = unsent.subspan(sent);
-    if (sent == 0 && !wait_to_write(file_, end)) {
-      return fail(ErrorKind::TimedOut, "it takes nothing");
-    }
-  }
-  return Ok{};
-}
-
-Result<Frame> SocketSpoke::receive(std::size_t most_bytes, SocketClock::time_point end) {
-  std::array<std::uint8_t, 16384> room;
-  for (;;) {
-    auto frame = TRY(reader_.next(most_bytes));
-    std::optional<Frame>& whole = frame;
-    if (whole) return std::move(*whole);
-    if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
-    const auto received = TRY(receive_some(file_, room));
-    reader_.add(std::span(room).first(received));
-  }
-}
-
-Status SocketSpoke::check_verdict(const Verdict& verdict, const Introduction& introduction) {
-  const auto refuse = [&](const std::string& why) {
-    return fail(ErrorKind::InvalidArgument, fmt::format("rank 0, at {}, sends rank {} away: {}",
-                                                        address_.text(), own_.rank, why));
-  };
-  if (verdict.code == VerdictCode::OtherSecret) return refuse("their secrets differ");
-  if (!are_equal(verdict.proof, introduction.proof_of_hub(own_.secret))) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("who answers at {} does not have the secret", address_.text()));
-  }
-  switch (verdict.code) {
-    case VerdictCode::OtherWorld:
-      return refuse(fmt::format("it knows of {} ranks, not {}", verdict.world, own_.world));
-    case VerdictCode::NoSuchRank:
-      return refuse("there is no such rank");
-    case VerdictCode::RankTaken:
-      return refuse("another process is that rank");
-    case VerdictCode::Welcome:
-    case VerdictCode::OtherSecret:
-      break;
-  }
-  return Ok{};
-}
-
-Status SocketSpoke::introduce(SocketClock::time_point end) {
-  constexpr std::size_t kMostBody = 128;
-  const auto not_rank_0 = [](const Error& error) {
-    return fail(ErrorKind::Unavailable, error.message);
-  };
-  reader_ = {};
-  Introduction introduction{{}, random_digest(), own_.rank, own_.world};
-  const Hello hello{own_.rank, own_.world, introduction.rank_nonce,
-                    introduction.proof_of_hello(own_.secret)};
-  if (Status sent = send(FrameKind::Hello, body_of(hello), end); !sent) {
-    return not_rank_0(sent.error());
-  }
-  const auto first = receive(kMostBody, end);
-  if (!first) return not_rank_0(first.error());
-  const auto refusal = read_verdict(*first);
-  if (refusal && refusal->code == VerdictCode::OtherSecret) {
-    return check_verdict(*refusal, introduction);
-  }
-  const auto challenge = read_challenge(*first);
-  if (!challenge) return fail(ErrorKind::Unavailable, "a message that rank 0 does not send");
-  introduction.hub_nonce = challenge->nonce;
-  const Answer answer{introduction.proof_of_rank(own_.secret)};
-  if (Status sent = send(FrameKind::Answer, body_of(answer), end); !sent) {
-    return not_rank_0(sent.error());
-  }
-  const auto second = receive(kMostBody, end);
-  if (!second) return not_rank_0(second.error());
-  const auto verdict = read_verdict(*second);
-  if (!verdict) return fail(ErrorKind::Unavailable, "a message that rank 0 does not send");
-  key_ = introduction.session_key(own_.secret);
-  return check_verdict(*verdict, introduction);
-}
-
-// Another program may have the port until rank 0 starts, and may send nothing.
-Status SocketSpoke::join(SocketClock::time_point end) {
-  constexpr std::chrono::seconds kPatience{5};
-  constexpr std::chrono::milliseconds kNap{100};
-  for (;;) {
-    file_ = TRY(connect_to(address_, interface_, end));
-    Status status = introduce(std::min(end, SocketClock::now() + kPatience));
-    if (status || status.error().kind != ErrorKind::Unavailable) return status;
-    if (SocketClock::now() + kNap >= end) {
-      return fail(ErrorKind::TimedOut, fmt::format("who answers at {} is not rank 0: {}",
-                                                   address_.text(), status.error().message));
-    }
-    std::this_thread::sleep_for(kNap);
-  }
-}
-
-Result<std::vector<Part>> SocketSpoke::take_round(std::span<const std::uint8_t> own) {
-  // Rank 0 must notice a missing rank first, so that it can name it.
-  constexpr std::chrono::seconds kGrace{2};
-  const SocketClock::time_point end = SocketClock::now() + own_.timeout;
-  const auto of_hub = [&](const Error& error) {
-    return fail(
-        error.kind == ErrorKind::TimedOut ? ErrorKind::TimedOut : ErrorKind::Cancelled,
-        fmt::format("rank 0, at {}, has gone while ranks met: {}", address_.text(), error.message));
-  };
-  if (!file_.is_open()) {
-    CINCH_TRY(join(end));
-  }
-  const Status sent = send(FrameKind::RankPart, sealed(key_, kWayToHub, round_, own), end);
-  if (!sent) return of_hub(sent.error());
-  const auto frame = receive(most_round_bytes(own_.world), end + kGrace);
-  if (!frame) return of_hub(frame.error());
-  const auto body = unsealed(key_, kWayFromHub, round_, frame->body);
-  if (frame->kind != FrameKind::AllParts || !body) {
-    return fail(ErrorKind::CorruptPayload, "what rank 0 tells of a round is corrupt");
-  }
-  return read_round(*body, own_.world);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const std::string& address,

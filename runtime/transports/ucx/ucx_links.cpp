@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace cinch::rt {
 namespace {
@@ -141,9 +140,7 @@ std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
   const std::uint32_t number = take_free_message();
   Message& message = messages_[number];
   message = {Message::State::UnderWay, true, to, tag, {}, std::nullopt, bytes.size(), 0};
-  MessageHeader part;
-  part.tag = tag;
-  part.all = bytes.size();
+  MessageHeader part{.tag = tag, .all = bytes.size()};
   do {
     part.bytes = std::min(message.bytes_left, most_part_bytes_);
     message.bytes_left -= part.bytes;

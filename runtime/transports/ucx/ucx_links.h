@@ -2,18 +2,8 @@
 // wait for them, and notices by which ranks give up or leave.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <deque>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "runtime/core/error.h"
-#include "runtime/transports/ucx/keyed_hash.h"
 #include "runtime/transports/ucx/socket_hub.h"
 #include "runtime/transports/ucx/ucx_abi.h"
 #include "runtime/transports/ucx/ucx_transport.h"

@@ -19,14 +19,57 @@ class UcxTransport : public MessageTransport {
   /// `links` is null if the rank is alone.
   UcxTransport(std::uint32_t rank, std::uint32_t world, std::unique_ptr<UcxLinks> links)
       : MessageTransport(rank, world), links_(std::move(links)) {}
-  ~UcxTransport() override;
+  ~UcxTransport() override {
+    constexpr std::chrono::milliseconds kPatience{20};
+    if (fault_) {
+      abandon(*fault_);
+    } else if (is_any_under_way()) {
+      abandon({ErrorKind::Cancelled, "it has left"});
+    } else if (links_ != nullptr) {
+      links_->tell_all(MessageKind::Left, {}, kPatience);
+    }
+  }
 
   std::string_view name() const override { return "ucx"; }
-  Result<Ticket> start(const Exchange& exchange) override;
-  Result<bool> test(Ticket ticket) override;
-  void pause(std::chrono::microseconds most) override;
-  bool wake() override;
-  void abandon(const Error& why) override;
+  Result<Ticket> start(const Exchange& exchange) override {
+    if (fault_) return tl::unexpected<Error>(*fault_);
+    num_idle_ = 0;
+    return begin_exchange(exchange);
+  }
+
+  Result<bool> test(Ticket ticket) override {
+    if (!is_under_way(ticket)) return take_end(ticket, Ok{});
+    if (fault_) return tl::unexpected<Error>(*fault_);
+    if (links_ != nullptr && links_->progress()) num_idle_ = 0;
+    const std::uint64_t before = num_moves();
+    const Status status = advance_all();
+    if (num_moves() != before) num_idle_ = 0;
+    // An exchange that has ended stays ended, whatever happens to others.
+    Result<bool> has_ended = take_end(ticket, status);
+    if (!has_ended) return failed(has_ended.error());
+    return has_ended;
+  }
+
+  // Ranks may share cores: an idle rank first lets the others run, then sleeps.
+  void pause(std::chrono::microseconds most) override {
+    constexpr std::uint32_t kYields = 20;
+    if (links_ == nullptr || ++num_idle_ <= kYields) return std::this_thread::yield();
+    links_->wait(most);
+  }
+
+  bool wake() override {
+    if (links_ != nullptr) links_->wake();
+    return links_ != nullptr;
+  }
+
+  void abandon(const Error& why) override {
+    constexpr std::chrono::milliseconds kPatience{2000};
+    if (!fault_) fault_ = Error{why.kind, gave_up(rank(), why.message)};
+    if (links_ == nullptr || std::exchange(is_known_, true)) return;
+    links_->tell_all(MessageKind::GaveUp, why.message, kPatience);
+    links_->disconnect();
+  }
+
   std::optional<Error> last_words(std::uint32_t of) const override {
     return links_ == nullptr ? std::nullopt : links_->gone(of);
   }
@@ -50,57 +93,6 @@ class UcxTransport : public MessageTransport {
   bool is_known_ = false;  // the others have been told that this rank gives up
   std::optional<Error> fault_;
 };
-
-Result<Ticket> UcxTransport::start(const Exchange& exchange) {
-  if (fault_) return tl::unexpected<Error>(*fault_);
-  num_idle_ = 0;
-  return begin_exchange(exchange);
-}
-
-Result<bool> UcxTransport::test(Ticket ticket) {
-  if (!is_under_way(ticket)) return take_end(ticket, Ok{});
-  if (fault_) return tl::unexpected<Error>(*fault_);
-  if (links_ != nullptr && links_->progress()) num_idle_ = 0;
-  const std::uint64_t before = num_moves();
-  const Status status = advance_all();
-  if (num_moves() != before) num_idle_ = 0;
-  // An exchange that has ended stays ended, whatever happens to others.
-  Result<bool> has_ended = take_end(ticket, status);
-  if (!has_ended) return failed(has_ended.error());
-  return has_ended;
-}
-
-// Ranks may share cores: an idle rank first lets the others run, then sleeps.
-void UcxTransport::pause(std::chrono::microseconds most) {
-  constexpr std::uint32_t kYields = 20;
-  if (links_ == nullptr || ++num_idle_ <= kYields) return std::this_thread::yield();
-  links_->wait(most);
-}
-
-bool UcxTransport::wake() {
-  if (links_ != nullptr) links_->wake();
-  return links_ != nullptr;
-}
-
-void UcxTransport::abandon(const Error& why) {
-  constexpr std::chrono::milliseconds kPatience{2000};
-  if (!fault_) fault_ = Error{why.kind, gave_up(rank(), why.message)};
-  if (links_ == nullptr || std::exchange(is_known_, true)) return;
-  links_->tell_all(MessageKind::GaveUp, why.message, kPatience);
-  links_->disconnect();
-}
-
-UcxTransport::~UcxTransport() {
-  constexpr std::chrono::milliseconds kPatience{20};
-  if (fault_) {
-    abandon(*fault_);
-  } else if (is_any_under_way()) {
-    abandon({ErrorKind::Cancelled, "it has left"});
-  } else if (links_ != nullptr) {
-    links_->tell_all(MessageKind::Left, {}, kPatience);
-  }
-}
-
 Status check_options(const UcxOptions& options) {
   if (options.world == 0 || options.rank >= options.world) {
     return fail(ErrorKind::InvalidArgument,

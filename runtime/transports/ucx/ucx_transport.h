@@ -1,13 +1,8 @@
 // Ranks that are processes, over UCX: TCP, shared memory, and RDMA if available. No launcher is
 // needed: ranks find each other at an address of rank 0, or by a store that the caller provides.
 #pragma once
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
 
 #include "runtime/collective/transport.h"
-#include "runtime/core/error.h"
 #include "runtime/transports/ucx/rendezvous.h"
 
 struct cinch_ucx_calls;  // ucx_abi.h NOLINT(readability-identifier-naming)

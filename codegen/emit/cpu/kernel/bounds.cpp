@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 // The smaller (`is_least`) or larger one of text x and the bound.

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/elements.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 // True if every lane of every vector of a tile takes part, no bound of its elements is NaN, and

@@ -3,16 +3,8 @@
 // of all vectors take part. A value that is the same for all elements of a row of a tile, like the
 // norm of their bucket, is computed once for the row.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/emit/cpu/kernel/printer.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

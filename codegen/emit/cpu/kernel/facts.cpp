@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/facts.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 using kir::Instr;

@@ -2,16 +2,10 @@
 // memory. Computed before the first line is printed, and constant afterwards.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 // ---- how elements of a buffer are stored (cpu/storage.cpp) ----

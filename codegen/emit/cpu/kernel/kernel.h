@@ -3,10 +3,8 @@
 // The function consists of buffers and sizes; the kernel section; combiners and draw streams; the
 // loop over groups, cut into phases (facts.h); and what the task reports at its end.
 #pragma once
-#include <string>
 
 #include "codegen/emit/cpu.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

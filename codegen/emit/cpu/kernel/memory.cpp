@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "runtime/core/check.h"
 

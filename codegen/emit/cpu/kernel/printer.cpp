@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

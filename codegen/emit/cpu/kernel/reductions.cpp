@@ -4,7 +4,6 @@
 #include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cpu/reuse.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

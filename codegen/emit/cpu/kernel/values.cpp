@@ -6,9 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu/kernel/instrs.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 #include "runtime/core/numbers/scalar_eval.h"
 

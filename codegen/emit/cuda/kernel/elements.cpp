@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda/kernel/elements.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;

@@ -2,15 +2,9 @@
 // rows in a warp.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <set>
-#include <string>
 #include <tuple>
 
-#include "codegen/emit/cuda/kernel/printer.h"
 #include "codegen/emit/cuda/kernel/uniform.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 // Prints instructions of element sections. Every element value is an array of four, for the four

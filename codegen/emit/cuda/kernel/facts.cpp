@@ -1,9 +1,6 @@
 #include "codegen/emit/cuda/kernel/facts.h"
 
 #include <algorithm>
-#include <set>
-
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 

@@ -2,11 +2,9 @@
 // and how its sections go through rows. Computed before the first line is printed, and constant
 // afterwards.
 #pragma once
-#include <cstdint>
 
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/value_facts.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

@@ -4,11 +4,8 @@
 // the kernel section; streams of draws and combiners; the loop over this team's groups, with their
 // sections in order; and the end (flags, histograms).
 #pragma once
-#include <cstdint>
-#include <string>
 
 #include "codegen/emit/cuda/shape.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

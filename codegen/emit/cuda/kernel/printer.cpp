@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;
@@ -118,9 +117,7 @@ void CudaItems::emit_tuple(const CudaItem& item) {
 // A builtin operation has a type of its own, the same for all kernels of the text. So all kernels
 // share what is compiled for it (reduce_partials).
 void CudaItems::emit_builtin_join(CudaItem& item, ScalarOp op) {
-  Instr instr{.kind = InstrKind::scalar};
-  instr.scalar_op = op;
-  instr.dtype = kir::dtype_of(item.types[0]);
+  Instr instr{.kind = InstrKind::scalar, .scalar_op = op, .dtype = kir::dtype_of(item.types[0])};
   const ComputeType types[] = {item.types[0], item.types[0]};
   const std::string sides[] = {"a", "b"};
   const std::string name = fmt::format("Join_{}_{}", scalar_op_info(op).name, item.type);
@@ -144,9 +141,9 @@ void CudaItems::emit_join(CudaItem& item, const kir::Combiner& combiner) {
   std::vector<std::string> parts;
   if (combiner.op) {
     for (std::size_t i = 0; i < n; ++i) {
-      Instr instr{.kind = InstrKind::scalar};
-      instr.scalar_op = *combiner.op;
-      instr.dtype = kir::dtype_of(item.types[i]);
+      Instr instr{.kind = InstrKind::scalar,
+                  .scalar_op = *combiner.op,
+                  .dtype = kir::dtype_of(item.types[i])};
       const ComputeType types[] = {item.types[i], item.types[i]};
       const std::string sides[] = {item.part("a", i), item.part("b", i)};
       parts.push_back(element_wise(instr, types, sides));

@@ -2,18 +2,9 @@
 // and how values and buffers are spelled there.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/kernel/facts.h"
-#include "codegen/emit/cuda/shape.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 struct CudaContext {

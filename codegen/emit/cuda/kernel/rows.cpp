@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/kernel/elements.h"
-#include "codegen/kir/compute_type.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;

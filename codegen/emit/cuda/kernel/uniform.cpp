@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda/kernel/uniform.h"
-#include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {

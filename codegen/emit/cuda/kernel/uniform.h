@@ -1,10 +1,7 @@
 // Printers of random draws and their streams, and of instructions of kernel and group sections.
 #pragma once
-#include <set>
-#include <string>
 
 #include "codegen/emit/cuda/kernel/printer.h"
-#include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 

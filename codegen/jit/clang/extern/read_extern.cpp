@@ -258,6 +258,12 @@ ExternAnswer answer_request(const CinchExternRequest& request) {
   return answer;
 }
 
+struct OwnReply : CinchExternReply {
+  ExternAnswer answer;
+  std::vector<CinchExternNote> own_notes;
+  std::vector<CinchExternFile> own_files;
+};
+
 }  // namespace
 
 void forget_headers() {
@@ -280,16 +286,6 @@ ExternAnswer read_extern(const CinchExternRequest& request) {
   if (failure) std::rethrow_exception(failure);
   return answer;
 }
-
-namespace {
-
-struct OwnReply : CinchExternReply {
-  ExternAnswer answer;
-  std::vector<CinchExternNote> own_notes;
-  std::vector<CinchExternFile> own_files;
-};
-
-}  // namespace
 
 CinchExternReply* make_reply(ExternAnswer answer) {
   auto* reply = new OwnReply{};

@@ -33,6 +33,16 @@ std::string refused_expression(const clang::Expr& expr) {
   }
 }
 
+// The size of an array, or of the one in a std::array; 0 if it is neither.
+std::uint64_t size_of(const clang::ASTContext& context, clang::QualType type) {
+  if (const auto* record = type->getAsCXXRecordDecl();
+      record && record->isInStdNamespace() && !record->field_empty()) {
+    type = record->field_begin()->getType();
+  }
+  const clang::ConstantArrayType* array = context.getAsConstantArrayType(type);
+  return array ? array->getSize().getLimitedValue() : 0;
+}
+
 }  // namespace
 
 const clang::Expr& plain(const clang::Expr& given) {
@@ -324,20 +334,6 @@ std::string Translator::subscript(const clang::Expr& array, const clang::Expr& i
   const Element found = element(array, index);
   return found.array + "[" + found.index + "]";
 }
-
-namespace {
-
-// The size of an array, or of the one in a std::array; 0 if it is neither.
-std::uint64_t size_of(const clang::ASTContext& context, clang::QualType type) {
-  if (const auto* record = type->getAsCXXRecordDecl();
-      record && record->isInStdNamespace() && !record->field_empty()) {
-    type = record->field_begin()->getType();
-  }
-  const clang::ConstantArrayType* array = context.getAsConstantArrayType(type);
-  return array ? array->getSize().getLimitedValue() : 0;
-}
-
-}  // namespace
 
 // For nested arrays, row by row.
 Translator::Element Translator::element(const clang::Expr& given, const clang::Expr& index) {

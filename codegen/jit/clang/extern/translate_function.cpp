@@ -36,6 +36,45 @@ bool is_deeper(const clang::Stmt& root, int most) {
   return false;
 }
 
+const char* integer_name(std::uint64_t bits, bool is_signed) {
+  switch (bits) {
+    case 8:
+      return is_signed ? "i8" : "u8";
+    case 16:
+      return is_signed ? "i16" : "u16";
+    case 32:
+      return is_signed ? "i32" : "u32";
+    case 64:
+      return is_signed ? "i64" : "u64";
+    default:
+      return nullptr;
+  }
+}
+
+// A name for a type that kernels do not support.
+std::string refused_type(clang::QualType type) {
+  if (type->isReferenceType()) return "a reference";
+  if (type->isFunctionPointerType() || type->isMemberPointerType()) return "a function pointer";
+  if (type->isPointerType() || type->isNullPtrType()) return "a pointer";
+  if (type->isSpecificBuiltinType(clang::BuiltinType::LongDouble)) return "`long double`";
+  if (type->isVectorType()) return "a vector type, which intrinsics compute with";
+  if (type->isUnionType()) return "a union";
+  if (const auto* record = type->getAsCXXRecordDecl(); record && record->isLambda()) {
+    return "a lambda";
+  }
+  if (const auto* record = type->getAsCXXRecordDecl();
+      record && record->hasDefinition() && record->isPolymorphic()) {
+    return "virtual functions (`" + record->getNameAsString() + "`)";
+  }
+  return "the type `" + type.getAsString() + "`";
+}
+
+bool is_plain_struct(const clang::CXXRecordDecl& record) {
+  return record.hasDefinition() && !record.isUnion() && !record.isLambda() &&
+         record.getNumBases() == 0 && !record.isPolymorphic() && record.isTriviallyCopyable() &&
+         record.hasTrivialDestructor();
+}
+
 }  // namespace
 
 Translator::Level::Level(Translator& in, clang::SourceLocation where) : in_(in) {
@@ -265,49 +304,6 @@ std::string Translator::builtin_call(const clang::CallExpr& expr,
 
 // Types of parameters, variables and results. All have the width and sign of x86-64, on all
 // targets.
-
-namespace {
-
-const char* integer_name(std::uint64_t bits, bool is_signed) {
-  switch (bits) {
-    case 8:
-      return is_signed ? "i8" : "u8";
-    case 16:
-      return is_signed ? "i16" : "u16";
-    case 32:
-      return is_signed ? "i32" : "u32";
-    case 64:
-      return is_signed ? "i64" : "u64";
-    default:
-      return nullptr;
-  }
-}
-
-// A name for a type that kernels do not support.
-std::string refused_type(clang::QualType type) {
-  if (type->isReferenceType()) return "a reference";
-  if (type->isFunctionPointerType() || type->isMemberPointerType()) return "a function pointer";
-  if (type->isPointerType() || type->isNullPtrType()) return "a pointer";
-  if (type->isSpecificBuiltinType(clang::BuiltinType::LongDouble)) return "`long double`";
-  if (type->isVectorType()) return "a vector type, which intrinsics compute with";
-  if (type->isUnionType()) return "a union";
-  if (const auto* record = type->getAsCXXRecordDecl(); record && record->isLambda()) {
-    return "a lambda";
-  }
-  if (const auto* record = type->getAsCXXRecordDecl();
-      record && record->hasDefinition() && record->isPolymorphic()) {
-    return "virtual functions (`" + record->getNameAsString() + "`)";
-  }
-  return "the type `" + type.getAsString() + "`";
-}
-
-bool is_plain_struct(const clang::CXXRecordDecl& record) {
-  return record.hasDefinition() && !record.isUnion() && !record.isLambda() &&
-         record.getNumBases() == 0 && !record.isPolymorphic() && record.isTriviallyCopyable() &&
-         record.hasTrivialDestructor();
-}
-
-}  // namespace
 
 const char* scalar_name(const clang::ASTContext& context, clang::QualType given) {
   clang::QualType type = given.getCanonicalType();
