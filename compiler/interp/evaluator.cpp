@@ -46,16 +46,15 @@ CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
 }
 
 HostValue CallContext::eval(HostExprId id) const {
-  HostEnv env;
-  env.rows = inputs.rows;
-  env.cols = inputs.cols;
-  env.n = inputs.rows * inputs.cols;
-  env.world = inputs.world;
-  env.worker = inputs.worker;
-  env.step = static_cast<std::int64_t>(inputs.draw.step);
-  env.params = host_params_;
-  env.counts = counts;
-  const rt::Result<HostValue> value = program.info.exprs.eval(id, env);
+  const rt::Result<HostValue> value =
+      program.info.exprs.eval(id, HostEnv{.n = inputs.rows * inputs.cols,
+                                          .rows = inputs.rows,
+                                          .cols = inputs.cols,
+                                          .world = inputs.world,
+                                          .step = static_cast<std::int64_t>(inputs.draw.step),
+                                          .worker = inputs.worker,
+                                          .params = host_params_,
+                                          .counts = counts});
   if (!value) throw RunFailure{value.error()};
   return *value;
 }

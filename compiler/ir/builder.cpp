@@ -12,8 +12,7 @@
 namespace cinch::ir {
 
 Function make_function(FunctionKind kind) {
-  Function function;
-  function.kind = kind;
+  Function function{.kind = kind};
   function.regions.emplace_back();
   function.body = RegionId(0);
   return function;
@@ -30,8 +29,7 @@ RegionId OpInserter::new_region() {
 ValueId OpInserter::add_arg(RegionId region, Type type, std::string name) {
   Region& holder = function_.regions[region.index()];
   CINCH_CHECK(holder.ops.size() == holder.args.size(), "args come before all other ops");
-  Attrs attrs;
-  attrs.index = static_cast<std::uint32_t>(holder.args.size());
+  Attrs attrs{.index = static_cast<std::uint32_t>(holder.args.size())};
   const RegionId outer = region_;
   const std::size_t position = position_;
   set_insertion(region);
@@ -107,9 +105,7 @@ ValueIds OpInserter::inline_here(RegionId region, const ValueIds& args) {
 // Leaves.
 
 ValueId ElementBuilder::constant_bits(DType dtype, std::uint64_t bits) {
-  Attrs attrs;
-  attrs.bits = bits;
-  return add_one(OpKind::const_scalar, {}, scalar_type(dtype), attrs);
+  return add_one(OpKind::const_scalar, {}, scalar_type(dtype), {.bits = bits});
 }
 
 ValueId ElementBuilder::constant(DType dtype, double value) {
@@ -128,23 +124,19 @@ ValueId ElementBuilder::const_array(Table table) {
            types_agree(program().info, other.type, table.type);
   };
   const auto found = std::find_if(program().tables.begin(), program().tables.end(), same);
-  Attrs attrs;
-  attrs.index = static_cast<std::uint32_t>(found - program().tables.begin());
+  Attrs attrs{.index = static_cast<std::uint32_t>(found - program().tables.begin())};
   const Type type = table.type;
   if (found == program().tables.end()) program().tables.push_back(std::move(table));
   return add_one(OpKind::const_array, {}, type, attrs);
 }
 
 ValueId ElementBuilder::param(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::param, {}, scalar_type(program().info.params[index].dtype), attrs);
+  return add_one(OpKind::param, {}, scalar_type(program().info.params[index].dtype),
+                 {.index = index});
 }
 
 ValueId ElementBuilder::host_size(HostExprId size, DType dtype) {
-  Attrs attrs;
-  attrs.size = size;
-  return add_one(OpKind::host_size, {}, scalar_type(dtype), attrs);
+  return add_one(OpKind::host_size, {}, scalar_type(dtype), {.size = size});
 }
 
 ValueId ElementBuilder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
@@ -192,36 +184,26 @@ ValueId ElementBuilder::gradient() {
 }
 
 ValueId ElementBuilder::state(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::state, {}, program().info.states[index].type, attrs);
+  return add_one(OpKind::state, {}, program().info.states[index].type, {.index = index});
 }
 
 ValueId ElementBuilder::field(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::field, {}, program().info.wire.fields[index].type, attrs);
+  return add_one(OpKind::field, {}, program().info.wire.fields[index].type, {.index = index});
 }
 
 ValueId ElementBuilder::count_value(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::count_value, {}, scalar_type(kU32), attrs);
+  return add_one(OpKind::count_value, {}, scalar_type(kU32), {.index = index});
 }
 
 // Checks.
 
 void Builder::check(ValueId condition, std::string message) {
-  Attrs attrs;
-  attrs.text = std::move(message);
-  add(OpKind::check, {condition}, {}, std::move(attrs));
+  add(OpKind::check, {condition}, {}, {.text = std::move(message)});
 }
 
 void Builder::check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text) {
-  Attrs attrs;
-  attrs.size = size;
-  attrs.text = std::move(text);
-  add(kind, index.is_valid() ? ValueIds{index} : ValueIds{}, {}, std::move(attrs));
+  add(kind, index.is_valid() ? ValueIds{index} : ValueIds{}, {},
+      {.size = size, .text = std::move(text)});
 }
 
 void Builder::check_index(ValueId index, HostExprId below, std::string what) {
@@ -268,10 +250,8 @@ ValueIds Builder::for_loop(HostExprId begin, HostExprId end, ValueIds inits, con
     const ValueId i = add_arg(inner, scalar_type(kI64));
     return body(i, add_args(inner, types));
   });
-  Attrs attrs;
-  attrs.size = begin;
-  attrs.size2 = end;
-  const OpId op = add(OpKind::for_loop, std::move(inits), types, attrs, {region});
+  const OpId op =
+      add(OpKind::for_loop, std::move(inits), types, {.size = begin, .size2 = end}, {region});
   return function().ops[op.index()].results;
 }
 
@@ -282,10 +262,8 @@ ValueIds Builder::while_loop(HostExprId at_most, ValueIds inits, const Condition
       filled_region([&](RegionId inner) { return ValueIds{condition(add_args(inner, types))}; });
   const RegionId body_region =
       filled_region([&](RegionId inner) { return body(add_args(inner, types)); });
-  Attrs attrs;
-  attrs.size = at_most;
-  const OpId op =
-      add(OpKind::while_loop, std::move(inits), types, attrs, {cond_region, body_region});
+  const OpId op = add(OpKind::while_loop, std::move(inits), types, {.size = at_most},
+                      {cond_region, body_region});
   return function().ops[op.index()].results;
 }
 

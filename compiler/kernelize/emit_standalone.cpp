@@ -57,9 +57,8 @@ class ScanEmitter {
     auto& b = k.b_;
     b.group();
     const auto tiles = k.host_value(tiles_);
-    Tile t;
-    t.row = b.scalar(ScalarOp::div, {b.group_index(), tiles});
-    t.tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles});
+    Tile t{.row = b.scalar(ScalarOp::div, {b.group_index(), tiles}),
+           .tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles})};
     t.begin = b.mul(t.tile, b.const_i64(kir::kTileElems));
     t.rest = b.sub(k.host_value(len_), t.begin);
     return t;

@@ -161,8 +161,7 @@ bool uses(const ir::Program& program, const ir::Function& function, HostOp leaf)
 
 ir::Program lower(const sema::CheckedProgram& checked, const dsl::SourceSet* sources) {
   const Input input{checked, sources};
-  ir::Program out;
-  out.info = checked.info;
+  ir::Program out{.info = checked.info};
   add_function(input, checked.encode, ir::FunctionKind::Encode, &BodyLowering::lower_encode, out);
   add_function(input, checked.decode, ir::FunctionKind::Decode, &BodyLowering::lower_decode, out);
   add_function(input, checked.finish, ir::FunctionKind::Finish, &BodyLowering::lower_update, out);

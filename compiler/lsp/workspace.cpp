@@ -33,9 +33,7 @@ sema::ExternReader reader_that_returns(const rt::HeaderSearch& headers) {
     try {
       return read(request);
     } catch (const service::ServiceError& error) {
-      rt::ExternReply reply;
-      reply.message = error.what();
-      return reply;
+      return rt::ExternReply{.message = error.what()};
     }
   };
 }
@@ -113,11 +111,9 @@ Document* Workspace::next_stale() {
 }
 
 AnalysisRequest Workspace::request(const std::string& path, std::string text) const {
-  AnalysisRequest made;
-  made.path = path;
-  made.text = std::move(text);
-  made.load = [this](const sema::ImportRequest& import) { return load(import); };
-  return made;
+  return {.path = path, .text = std::move(text), .load = [this](const sema::ImportRequest& import) {
+            return load(import);
+          }};
 }
 
 void Workspace::check(Document& document) {

@@ -96,11 +96,10 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
 // The distance between the decoded sum and the sum of the decoded values.
 rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks) {
-  interp::Inputs inputs;
-  inputs.rows = shape.rows;
-  inputs.cols = shape.cols;
-  inputs.world = world;
-  inputs.call_extern = trial.subject.call_extern;
+  interp::Inputs inputs{.rows = shape.rows,
+                        .cols = shape.cols,
+                        .world = world,
+                        .call_extern = trial.subject.call_extern};
   inputs.draw.seed = trial.seed;
   inputs.fields = ranks.sum;
   const auto out = TRY(interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs));

@@ -86,13 +86,11 @@ Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::strin
 
 Finding failed_call(std::string law, const Trial& trial, const Input& input,
                     const rt::Error& error) {
-  Finding finding;
-  finding.law = std::move(law);
-  finding.holds = false;
-  finding.figure = 1;
-  finding.detail = describe(input) + ": " + error.message;
-  finding.counterexample = shown_by(trial, {input}, "the call fails: " + error.message);
-  return finding;
+  return {.law = std::move(law),
+          .holds = false,
+          .figure = 1,
+          .detail = describe(input) + ": " + error.message,
+          .counterexample = shown_by(trial, {input}, "the call fails: " + error.message)};
 }
 
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
@@ -141,13 +139,11 @@ std::optional<std::string> find_difference(const Trace& a, const Trace& b) {
 }
 
 HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
-  HostEnv env;
-  env.n = shape.num_elems();
-  env.rows = shape.rows;
-  env.cols = shape.cols;
-  env.world = world;
-  env.params = parameters.host_values();
-  return env;
+  return {.n = shape.num_elems(),
+          .rows = shape.rows,
+          .cols = shape.cols,
+          .world = world,
+          .params = parameters.host_values()};
 }
 
 rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,

@@ -137,16 +137,11 @@ bool is_same(const Spec& a, const Spec& b) {
 }
 
 Carrier none_because(std::string reason) {
-  Carrier carrier;
-  carrier.kind = CarrierKind::None;
-  carrier.reason = std::move(reason);
-  return carrier;
+  return {.kind = CarrierKind::None, .reason = std::move(reason)};
 }
 
 Carrier program_carrier(std::unique_ptr<Spec> spec, bool shares_draws) {
-  Carrier carrier;
-  carrier.kind = CarrierKind::Program;
-  carrier.shares_draws = shares_draws;
+  Carrier carrier{.kind = CarrierKind::Program, .shares_draws = shares_draws};
   spec->is_carrier = true;
   carrier.spec = std::move(spec);
   return carrier;
@@ -207,9 +202,7 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
   const std::string mistake = "there is a mistake in its clause `again`";
   const auto* name = std::get_if<ast::NameRef>(&spec.decl.unit->tree[clause.carrier].node);
   if (name != nullptr && name->name.text == "exact") {
-    Carrier exact;
-    exact.kind = CarrierKind::Exact;
-    return exact;
+    return {.kind = CarrierKind::Exact};
   }
   if (std::ranges::find(open_, spec.node) != open_.end()) {
     reporter_.report<DiagKind::RecursiveCarrier>(item.span, spec.node->name.text);

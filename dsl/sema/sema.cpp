@@ -97,10 +97,8 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
   for (ast::DeclId id : tree.decls) {
     const ast::Decl& decl = tree[id];
     if (!is_compressor(decl)) continue;
-    CompressorEntry entry;
-    entry.name = declared_name(decl)->text;
-    entry.doc = decl.doc;
-    entry.span = declared_name(decl)->span;
+    CompressorEntry entry{
+        .name = declared_name(decl)->text, .doc = decl.doc, .span = declared_name(decl)->span};
     const auto* node = std::get_if<ast::Compressor>(&decl.node);
     entry.is_composition = node == nullptr;
     entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);

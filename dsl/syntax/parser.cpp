@@ -78,8 +78,7 @@ void pass_on(const DiagSink& found, DiagSink& sink) {
 }  // namespace
 
 ast::Module parse(const SourceBuffer& source, DiagSink& sink) {
-  ast::Module empty;
-  empty.file = source.id();
+  ast::Module empty{.file = source.id()};
   if (source.text().size() > kMaxSourceBytes) {
     sink.report<DiagKind::FileTooLarge>(Span{source.id(), 0, 0}, source.text().size(),
                                         kMaxSourceBytes);

@@ -21,9 +21,7 @@ Lowered BuiltinLowering::lower_len(const Expr& e) {
 }
 
 ir::Attrs BuiltinLowering::draw_attrs(const Expr& e) const {
-  ir::Attrs attrs;
-  attrs.draw = {e.stream.value_or(e.site), e.shared};
-  return attrs;
+  return {.draw = {e.stream.value_or(e.site), e.shared}};
 }
 
 // Draws after or inside a loop also count the draws of its iterations.
@@ -230,12 +228,9 @@ Lowered MoveLowering::lower_hadamard(const Expr& e) {
 
 ValueId MoveLowering::select_counted(ValueId mask, std::uint32_t count, HostExprId len,
                                      HostExprId limit) {
-  ir::Attrs attrs;
-  attrs.index = count;
-  attrs.has_limit = limit.is_valid();
-  attrs.size = limit;
-  const std::vector<ValueId> found = emit().emit_multi(
-      OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
+  const std::vector<ValueId> found =
+      emit().emit_multi(OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)},
+                        {.index = count, .size = limit, .has_limit = limit.is_valid()});
   cx().counts[count] = found[1];
   return found[0];
 }
@@ -301,9 +296,8 @@ Lowered MoveLowering::lower_scatter_keep(const Expr& e) {
 Lowered MoveLowering::lower_scatter_join(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   ValueId index = scatter_index(e, false);
-  ir::Attrs attrs;
-  attrs.in_rows = e.axis == 1;
-  attrs.proved = cx().is_prelude && e.builtin == BuiltinId::scatter_add;
+  ir::Attrs attrs{.proved = cx().is_prelude && e.builtin == BuiltinId::scatter_add,
+                  .in_rows = e.axis == 1};
   ValueId stored = emit().stored_at(values, index, e.type);
   Type cells = e.type;
   if (e.type.rank == 2) {

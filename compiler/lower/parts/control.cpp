@@ -157,11 +157,8 @@ void ControlLowering::lower_for(const Stmt& s) {
     }
     return loop_body_results(s.expr, carried);
   });
-  ir::Attrs attrs;
-  attrs.size = s.size;
-  attrs.size2 = s.size2;
-  set_current(carried,
-              emit().emit_multi(OpKind::for_loop, inits, types_of(emit(), inits), attrs, {body}));
+  set_current(carried, emit().emit_multi(OpKind::for_loop, inits, types_of(emit(), inits),
+                                         {.size = s.size, .size2 = s.size2}, {body}));
   number_after(draws, draws_before);
 }
 
@@ -179,10 +176,8 @@ void ControlLowering::lower_while(const Stmt& s) {
     enter_args(carried, inits);
     return loop_body_results(s.expr, carried);
   });
-  ir::Attrs attrs;
-  attrs.size = s.size;
-  set_current(carried, emit().emit_multi(OpKind::while_loop, inits, types_of(emit(), inits), attrs,
-                                         {condition, body}));
+  set_current(carried, emit().emit_multi(OpKind::while_loop, inits, types_of(emit(), inits),
+                                         {.size = s.size}, {condition, body}));
   cx().round = outer_round;
   number_after(carried.draws, draws_before);
 }
@@ -272,10 +267,8 @@ void ControlLowering::lower_lane_while(const Stmt& s) {
   std::vector<Type> types;
   types.reserve(inits.size());
   for (ValueId init : inits) types.push_back(emit().type(init));
-  ir::Attrs attrs;
-  attrs.size = s.size;
   std::vector<ValueId> results =
-      emit().emit_multi(OpKind::while_loop, inits, types, attrs, {condition, body});
+      emit().emit_multi(OpKind::while_loop, inits, types, {.size = s.size}, {condition, body});
   results.pop_back();
   set_current(carried, results);
   cx().round = outer_round;

@@ -55,8 +55,7 @@ Lowered ExpressionLowering::lower_elementwise(const Expr& e, OpKind kind) {
   for (const Lowered& arg : args) {
     operands.push_back(lanes == 0 ? arg.id : aligned(arg, e.type, lanes));
   }
-  ir::Attrs attrs;
-  attrs.scalar_op = e.scalar_op;
+  ir::Attrs attrs{.scalar_op = e.scalar_op};
   if (kind == OpKind::call_extern) attrs.index = e.index;
   const Type type = lanes == 0 ? e.type : with_dtype(emit().meet(operands), e.type.dtype);
   if (kind == OpKind::convert && emit().dtype(operands[0]) == e.type.dtype) {

@@ -335,9 +335,8 @@ Lowered ScanSortLowering::lower_scan(const Expr& e) {
   const bool is_lifted = x.lanes != 0;
   ValueId array = is_lifted ? full(x, expr(e.args[0]).type, 1) : x.id;
   array = emit().convert(array, e.type.dtype);
-  ir::Attrs attrs;
-  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, emit().type(array));
-  attrs.exclusive = e.exclusive;
+  ir::Attrs attrs{.axis = is_lifted ? std::int8_t{1} : axis_of(e, emit().type(array)),
+                  .exclusive = e.exclusive};
   ValueId init;
   if (e.builtin == BuiltinId::cumsum) {
     init = emit().constant_int(e.type.dtype, 0);
@@ -371,10 +370,9 @@ Lowered ScanSortLowering::lower_sort(const Expr& e) {
   const Type& key_type = expr(e.args[0]).type;
   const bool is_lifted = key.lanes != 0;
   const ValueId keys = is_lifted ? full(key, key_type, 1) : key.id;
-  ir::Attrs attrs;
-  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, key_type);
-  attrs.descending = e.descending;
-  attrs.size = e.size;
+  ir::Attrs attrs{.size = e.size,
+                  .axis = is_lifted ? std::int8_t{1} : axis_of(e, key_type),
+                  .descending = e.descending};
   if (e.builtin == BuiltinId::top_k) {
     const Type type = is_lifted ? lifted(e.type, 1) : e.type;
     return {emit().emit(OpKind::top_k, {keys}, type, attrs), key.lanes};

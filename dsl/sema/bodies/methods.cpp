@@ -59,20 +59,18 @@ Value Methods::method_block(Instance& instance, ast::MethodKind kind, const Valu
   Value result;
   all_.names.with_environment(env, [&] {
     result = build_.in_block(instance.tree()[instance.method(kind)->body].span, [&] {
-      Symbol symbol;
-      symbol.value = arg.is_typed() ? build_.shared(arg, param->name.text) : arg;
-      symbol.span = param->name.span;
-      symbol.noun = "an argument";
-      all_.names.declare(param->name, symbol);
+      all_.names.declare(
+          param->name, Symbol{.value = arg.is_typed() ? build_.shared(arg, param->name.text) : arg,
+                              .span = param->name.span,
+                              .noun = "an argument"});
       if (arg.kind == ValueKind::Payload) {
         const Var& var = out_.vars[arg.var.index()];
         for (std::size_t i = 0; i < instance.counts.size(); ++i) {
           const std::size_t at = arg.first_count + i;
           if (at >= var.count_sizes.size()) break;
-          Symbol count;
-          count.value = host_value(var.count_sizes[at], instance.counts[i].span);
-          count.span = instance.counts[i].span;
-          count.noun = "a count";
+          Symbol count{.value = host_value(var.count_sizes[at], instance.counts[i].span),
+                       .span = instance.counts[i].span,
+                       .noun = "a count"};
           env_->scopes.back().try_emplace(instance.counts[i].name, count);
         }
       }
@@ -153,9 +151,7 @@ Body Methods::body_of(BodyKind kind, Instance& instance, const std::function<Val
   Expr root{ExprKind::Block, value.type, instance.spec->node->name.span};
   root.stmts = std::move(stmts);
   root.args = {value.expr};
-  Body body;
-  body.root = build_.typed(std::move(root)).expr;
-  return body;
+  return {.root = build_.typed(std::move(root)).expr};
 }
 
 void Methods::elaborate_encode(Instance& instance) {

@@ -222,10 +222,7 @@ Value Payloads::as_wire(const Value& value, Instance& instance, Span span) {
 Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name, Span span) {
   const ExprId literal = literal_of(wire);
   const std::vector<ExprId> fields = out_.exprs[literal.index()].args;
-  Var var;
-  var.name = std::move(name);
-  var.is_payload = true;
-  var.span = span;
+  Var var{.name = std::move(name), .is_payload = true, .span = span};
   for (ExprId arg : fields) var.field_types.push_back(out_.exprs[arg.index()].type);
   for (const WireCount& count : owner.counts) {
     HostExprId size = count.bound;
@@ -240,15 +237,12 @@ Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name,
                                                         : kNoCount);
   }
   out_.vars.push_back(std::move(var));
-  Value payload;
-  payload.kind = ValueKind::Payload;
-  payload.span = span;
-  payload.var = VarId(out_.vars.size() - 1);
-  payload.owner = &owner;
-  Stmt let{StmtKind::LetPayload, span};
-  let.var = payload.var;
-  let.expr = wire.expr;
-  build_.push(std::move(let));
+  Value payload{.owner = &owner,
+                .var = VarId(out_.vars.size() - 1),
+                .span = span,
+                .kind = ValueKind::Payload};
+  build_.push(
+      Stmt{.kind = StmtKind::LetPayload, .span = span, .var = payload.var, .expr = wire.expr});
   all_.numbering.note_payload(payload.var, literal);
   payload_facts_[payload.var.index()] = wire_facts_[literal.index()];
   return payload;
@@ -316,21 +310,19 @@ Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span
 
 Value Payloads::program_payload(Instance& instance) {
   const ast::Param* param = all_.methods.method_param(instance, ast::MethodKind::Decode);
-  Var var;
-  var.name = param == nullptr ? "w" : param->name.text;
-  var.is_payload = true;
-  var.span = param == nullptr ? instance.spec->node->name.span : param->name.span;
+  Var var{.name = param == nullptr ? "w" : param->name.text,
+          .is_payload = true,
+          .span = param == nullptr ? instance.spec->node->name.span : param->name.span};
   for (const CheckedField& field : out_.fields) var.field_types.push_back(field.type);
   for (std::uint32_t i = 0; i < out_.info.wire.counts.size(); ++i) {
     var.field_counts.push_back(i);
     var.count_sizes.push_back(pool().count(i, out_.info.wire.counts[i].bound));
   }
   out_.vars.push_back(std::move(var));
-  Value payload;
-  payload.kind = ValueKind::Payload;
-  payload.var = VarId(out_.vars.size() - 1);
-  payload.owner = &instance;
-  payload.span = out_.vars.back().span;
+  Value payload{.owner = &instance,
+                .var = VarId(out_.vars.size() - 1),
+                .span = out_.vars.back().span,
+                .kind = ValueKind::Payload};
   payload_facts_[payload.var.index()] = field_facts_;
   if (const ExprId sent = all_.counts.sent_literal())
     all_.numbering.note_payload(payload.var, sent);

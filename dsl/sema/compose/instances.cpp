@@ -60,11 +60,8 @@ Instance* Instances::add_instance(Spec& spec, const std::string& prefix) {
   for (auto& [slot, inner] : spec.inner) {
     Instance* made = add_instance(*inner, prefix + slot + ".");
     instance.inner[slot] = made;
-    Symbol symbol;
-    symbol.kind = SymbolKind::Inner;
-    symbol.inner = made;
-    symbol.span = spec.node->name.span;
-    instance.names.insert_or_assign(slot, std::move(symbol));
+    instance.names.insert_or_assign(
+        slot, Symbol{.kind = SymbolKind::Inner, .span = spec.node->name.span, .inner = made});
     if (made->method(ast::MethodKind::Sync) != nullptr) {
       reporter_.report<DiagKind::NoProtocol>(spec.node->name.span, made->name());
     }

@@ -57,10 +57,7 @@ Value Instances::constant_of(const ast::Const& node) {
 }
 
 void Instances::elaborate_const(Instance& instance, const ast::Const& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
-  symbol.noun = "a constant";
-  symbol.value = constant_of(node);
+  Symbol symbol{.value = constant_of(node), .span = node.name.span, .noun = "a constant"};
   const Value& value = symbol.value;
   if (value.is_host() && pool().is_const(value.host) && !value.is_big) {
     const double shown = pool().const_value(value.host).to_double();
@@ -70,9 +67,7 @@ void Instances::elaborate_const(Instance& instance, const ast::Const& node) {
 }
 
 void Instances::elaborate_size(Instance& instance, const ast::SizeItem& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
-  symbol.noun = "a size";
+  Symbol symbol{.span = node.name.span, .noun = "a size"};
   if (const auto size = all_.constants.host_size(node.value, "a size")) {
     prover_.canonical(*size);  // later proofs begin from here
     symbol.value = host_value(*size, node.name.span);
@@ -100,8 +95,7 @@ Value Instances::first_value(const ast::StateItem& node, const Type& type) {
 }
 
 void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
+  Symbol symbol{.span = node.name.span};
   auto type = all_.written_types.type_of(node.type);
   if (type && is_by_rows()) type = all_.rows.by_rows(*type, tree()[node.type].span);
   if (!type) {
@@ -317,10 +311,7 @@ void WireItems::publish_wire(Instance& instance) {
   bool all_add_up = !instance.fields.empty() && instance.counts.empty();
   out_.fields.clear();
   for (const WireField& field : instance.fields) {
-    rt::FieldInfo info;
-    info.name = field.name;
-    info.type = with_counts(field.type, real);
-    info.sum = field.sum;
+    rt::FieldInfo info{.name = field.name, .type = with_counts(field.type, real), .sum = field.sum};
     out_.fields.push_back({info.type});
     if (field.code != FieldCode::Plain) publish_packed(field, info);
     all_add_up &= field.sum != rt::FieldSum::None;

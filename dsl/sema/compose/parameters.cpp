@@ -324,9 +324,7 @@ void Parameters::bind_constant(Instance& instance, const ast::Param& param, DTyp
              false,
              {}};
   }
-  Symbol symbol;
-  symbol.span = param.name.span;
-  symbol.value = all_.constants.constant(value, param.name.span);
+  Symbol symbol{.value = all_.constants.constant(value, param.name.span), .span = param.name.span};
   if (is_float(dtype)) symbol.given = pool().const_f64(number);
   out_.info.constants.push_back({open_name(instance, param), number});
   all_.instances.declare_item(instance, param.name, std::move(symbol));
@@ -334,17 +332,15 @@ void Parameters::bind_constant(Instance& instance, const ast::Param& param, DTyp
 
 void Parameters::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
                            double value, std::optional<double> declared_default) {
-  Symbol symbol;
-  symbol.kind = SymbolKind::Param;
-  symbol.span = param.name.span;
-  symbol.index = static_cast<std::uint32_t>(out_.info.params.size());
+  Symbol symbol{.kind = SymbolKind::Param,
+                .span = param.name.span,
+                .index = static_cast<std::uint32_t>(out_.info.params.size())};
   symbol.value.type = scalar_type(type.dtype);
-  rt::ParamInfo info;
-  info.name = open_name(instance, param);
-  info.dtype = type.dtype;
-  info.default_value = value;
-  info.range = type.range;
-  info.words = type.words;
+  rt::ParamInfo info{.name = open_name(instance, param),
+                     .dtype = type.dtype,
+                     .default_value = value,
+                     .range = type.range,
+                     .words = type.words};
   prover_.set_param_range(symbol.index, type.range);
   out_.info.params.push_back(std::move(info));
   out_.declared_defaults.push_back(declared_default);

@@ -300,12 +300,11 @@ void ParamWords::declare_word(Instance& instance, const ast::Param& param, std::
     known->second.is_ambiguous |= known->second.value.host != number;
     return;
   }
-  Symbol symbol;
-  symbol.value = host_value(number, word.span);
-  symbol.span = word.span;
-  symbol.is_word = true;
-  symbol.noun = "a word";
-  all_.instances.declare_item(instance, word, std::move(symbol));
+  all_.instances.declare_item(instance, word,
+                              Symbol{.value = host_value(number, word.span),
+                                     .span = word.span,
+                                     .noun = "a word",
+                                     .is_word = true});
 }
 
 // The parameter with words that an expression names, or nullptr.

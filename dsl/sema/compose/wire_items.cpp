@@ -98,8 +98,7 @@ void WireItems::add_part_fields(Instance& instance, const ast::WireField& node) 
 }
 
 void WireItems::elaborate_wire_count(Instance& instance, const ast::WireCount& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
+  Symbol symbol{.span = node.name.span};
   if (is_by_rows()) {
     all_.rows.not_by_rows("a count", node.name.span);
     return all_.names.declare(node.name, std::move(symbol));

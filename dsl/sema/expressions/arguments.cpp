@@ -21,9 +21,7 @@ std::string operands_text(std::size_t count) {
 CallArgs Arguments::sort_args(const ast::Call& node, std::string_view name, Span span,
                               const std::vector<std::string_view>& labels, std::size_t min,
                               std::size_t max) {
-  CallArgs args;
-  args.name = name;
-  args.span = span;
+  CallArgs args{.name = std::string(name), .span = span};
   for (ast::ArgId id : tree().list(node.args)) {
     const ast::Arg& arg = tree()[id];
     const std::string& label = arg.label.text;

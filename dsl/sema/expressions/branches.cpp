@@ -18,10 +18,7 @@ Value Expressions::if_expr(const ast::If& node, Span span) {
   const auto facts_of_then = all_.facts.exchange(facts_before);
   Branch b = branch([&] {
     if (!node.otherwise.has_value()) {
-      Value unit;
-      unit.kind = ValueKind::Unit;
-      unit.span = span;
-      return unit;
+      return Value{.span = span, .kind = ValueKind::Unit};
     }
     const ast::Expr& other = tree()[node.otherwise];
     if (const auto* braces = std::get_if<ast::BlockExpr>(&other.node)) return block(braces->block);
@@ -116,9 +113,8 @@ Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
   }
   if (a.is_error() || b.is_error()) return error_value(span);
   if (!are_of_one_shape(a, b, dtype.has_value(), span)) return error_value(span);
-  Expr made{ExprKind::If, a.type, span};
-  made.args = {test.expr, a.expr, b.expr};
-  Value value = build_.typed(std::move(made));
+  Value value = build_.typed(Expr{
+      .kind = ExprKind::If, .type = a.type, .span = span, .args = {test.expr, a.expr, b.expr}});
   value.facts = all_.facts.common_facts(a.facts, b.facts);
   value.is_exact = is_exact;
   if (is_exact) value.chosen = types_.constants_of(branches);
@@ -155,9 +151,7 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
   const auto is_constant = [&](const Value& value) {
     return value.kind == ValueKind::Table || (value.is_host() && pool().is_const(value.host));
   };
-  Value results;
-  results.kind = ValueKind::Tuple;
-  results.span = span;
+  Value results{.span = span, .kind = ValueKind::Tuple};
   for (std::size_t i = 0; i < a.value.elements.size(); ++i) {
     const Value &first = a.value.elements[i], &second = b.value.elements[i];
     const bool is_chosen = !has_stmts || (is_constant(first) && is_constant(second));
@@ -173,9 +167,8 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
     block.stmts = std::move(branch->stmts);
     made.args.push_back(build_.typed(std::move(block)).expr);
   }
-  Stmt choice{StmtKind::Expr, span};
-  choice.expr = build_.typed(std::move(made)).expr;
-  build_.push(std::move(choice));
+  build_.push(
+      Stmt{.kind = StmtKind::Expr, .span = span, .expr = build_.typed(std::move(made)).expr});
   return results;
 }
 
@@ -200,15 +193,11 @@ Value Expressions::assigned_in(const Value& first, const Value& second, Branch& 
   Value before = conversions_.coerce(host_value(nothing, span), *dtype);
   if (type.rank > 0) before = build_.builtin(BuiltinId::fill, type, {before.expr}, span);
   const VarId var = build_.add_var("chosen", type, true, span);
-  Stmt let{StmtKind::Let, span};
-  let.var = var;
-  let.expr = before.expr;
-  build_.push(std::move(let));
+  build_.push(Stmt{.kind = StmtKind::Let, .span = span, .var = var, .expr = before.expr});
   for (int i = 0; i < 2; ++i) {
-    Stmt store{StmtKind::Assign, span};
-    store.var = var;
-    store.expr = made[i].expr;
-    build_.into_branch(*branches[i], [&] { build_.push(std::move(store)); });
+    build_.into_branch(*branches[i], [&] {
+      build_.push(Stmt{.kind = StmtKind::Assign, .span = span, .var = var, .expr = made[i].expr});
+    });
   }
   all_.numbering.note_assignment(var);
   Value result = build_.read_var(var, span);

@@ -117,9 +117,7 @@ Value Expressions::bitcast(const ast::Bitcast& node, Span span) {
 }
 
 Value Expressions::tuple(const ast::Tuple& node, Span span) {
-  Value made;
-  made.kind = ValueKind::Tuple;
-  made.span = span;
+  Value made{.span = span, .kind = ValueKind::Tuple};
   for (ast::ExprId id : tree().list(node.elements)) {
     made.elements.push_back(expr(id));
     const Value& element = made.elements.back();
@@ -159,9 +157,7 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
     all_constant &= e.is_host() && pool().is_const(e.host);
     all_tables &= e.kind == ValueKind::Table && e.table_cols == 0;
   }
-  Value table;
-  table.kind = ValueKind::Table;
-  table.span = span;
+  Value table{.span = span, .kind = ValueKind::Table};
   if (elements.empty()) {
     reporter_.report<DiagKind::BadType>(span, "an array of at least one element", "none");
     return error_value(span);
@@ -211,9 +207,7 @@ Value Expressions::block(ast::BlockId id) {
   env_->scopes.emplace_back();
   const ast::Block& node = tree()[id];
   for (ast::StmtId stmt : tree().list(node.stmts)) all_.statements.statement(stmt);
-  Value value;
-  value.kind = ValueKind::Unit;
-  value.span = node.span;
+  Value value{.span = node.span, .kind = ValueKind::Unit};
   if (node.value.has_value()) value = expr(node.value);
   env_->scopes.pop_back();
   return value;

@@ -36,9 +36,7 @@ Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vecto
   Instance* const drawn = env_->draw_instance;
   const std::uint32_t shared_draws = env_->shared_draws;
   const std::uint32_t own_draws = drawn == nullptr ? 0 : drawn->own_draws;
-  Value results;
-  results.kind = ValueKind::Tuple;
-  results.span = span;
+  Value results{.span = span, .kind = ValueKind::Tuple};
   for (std::size_t i = 0; i < num_results; ++i) {
     env_->shared_draws = shared_draws;
     if (drawn != nullptr) drawn->own_draws = own_draws;
@@ -161,9 +159,7 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
     each_param([&](const ast::Param& param) { all_.signatures.declare_generic_sizes(param); });
     each_param([&](const ast::Param& param) {
       const auto type = all_.signatures.checked_type(param);
-      Symbol symbol;
-      symbol.span = param.name.span;
-      symbol.noun = "an argument";
+      Symbol symbol{.span = param.name.span, .noun = "an argument"};
       if (type) {
         symbol.value = build_.read_var(build_.add_var(param.name.text, *type, false, symbol.span),
                                        symbol.span);
@@ -248,9 +244,7 @@ bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg
     }
     const auto bound = scope.find(name->text);
     if (bound == scope.end()) {
-      Symbol symbol;
-      symbol.value = host_value(shape.dims[i], name->span);
-      symbol.span = name->span;
+      Symbol symbol{.value = host_value(shape.dims[i], name->span), .span = name->span};
       scope.emplace(name->text, symbol);
     } else if (!prover_.proves_equal(bound->second.value.host, shape.dims[i])) {
       auto& diag = reporter_.report<DiagKind::GenericSizes>(
@@ -292,11 +286,10 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     all_.names.with_environment(
         inner, [&] { value = to_declared(args[i], param.type, args[i].span, param.name.text); });
     if (value.is_error()) return false;
-    Symbol symbol;
-    symbol.value = build_.shared(value, param.name.text);
-    symbol.span = param.name.span;
-    symbol.noun = "an argument";
-    inner.scopes.front().insert_or_assign(param.name.text, symbol);
+    inner.scopes.front().insert_or_assign(param.name.text,
+                                          Symbol{.value = build_.shared(value, param.name.text),
+                                                 .span = param.name.span,
+                                                 .noun = "an argument"});
   }
   return true;
 }
@@ -368,9 +361,7 @@ void Signatures::declare_generic_sizes(const ast::Param& param) {
     const HostExprId leaf = sizes_.opaque_number(HostType::Int);
     prover_.set_nonnegative(leaf);
     sizes_.name(leaf, name->name.text, name->name.span);
-    Symbol symbol;
-    symbol.value = host_value(leaf, name->name.span);
-    symbol.span = name->name.span;
+    Symbol symbol{.value = host_value(leaf, name->name.span), .span = name->name.span};
     env_->scopes.front().emplace(name->name.text, symbol);
   }
 }

@@ -297,9 +297,7 @@ Value Indexing::slice_of(const Value& base, HostExprId begin, HostExprId end, Sp
       build_.require_at_most(end, size, "the slice ends at most at " + sizes_.size_text(size),
                              span);
   if (!is_possible) return error_value(span);
-  Expr made{ExprKind::Slice, base.type, span};
-  made.size = begin;
-  made.size2 = end;
+  Expr made{.kind = ExprKind::Slice, .type = base.type, .span = span, .size = begin, .size2 = end};
   made.type.dims[0] = sizes_.length_of(begin, end);
   made.args = {base.expr};
   made.proved_in_bounds = !pool().has_count(size) || prover_.proves_less_equal(end, size);

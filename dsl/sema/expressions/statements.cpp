@@ -21,9 +21,7 @@ void Statements::statement(ast::StmtId id) {
   if ((value.kind != ValueKind::Unit && !value.is_typed()) || !value.expr) return;
   const ExprKind kind = out_.exprs[value.expr.index()].kind;
   if (kind != ExprKind::Block && kind != ExprKind::If) return;
-  Stmt made{StmtKind::Expr, span};
-  made.expr = value.expr;
-  build_.push(std::move(made));
+  build_.push(Stmt{.kind = StmtKind::Expr, .span = span, .expr = value.expr});
 }
 
 void Statements::let(const ast::Let& node, Span span) {
@@ -45,9 +43,7 @@ void Statements::let_tuple(const ast::LetTuple& node, Span span) {
 // `written`: the expression, which loop variables may make an exact number.
 void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
                       std::optional<ast::ExprId> written, Span span) {
-  Symbol symbol;
-  symbol.span = name.span;
-  symbol.is_let = written.has_value();
+  Symbol symbol{.span = name.span, .is_let = written.has_value()};
   if (value.kind == ValueKind::Tuple) {
     reporter_.report<DiagKind::BadType>(value.span, "one value", text_.describe(value))
         .note("`let (a, b) = …` takes several");
@@ -75,10 +71,7 @@ void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
   }
   all_.counts.name_counts(made.type, name);
   const VarId var = build_.add_var(name.text, made.type, is_mutable, name.span);
-  Stmt let{StmtKind::Let, span};
-  let.var = var;
-  let.expr = made.expr;
-  build_.push(std::move(let));
+  build_.push(Stmt{.kind = StmtKind::Let, .span = span, .var = var, .expr = made.expr});
   symbol.value = build_.read_var(var, name.span);
   symbol.value.facts = made.facts;
   if (!is_mutable) symbol.value = all_.exact.as_named(made, symbol.value);
@@ -110,9 +103,7 @@ void Statements::for_loop(const ast::For& node, Span span) {
   const HostExprId one = pool().const_int(1);
   if (begin && !bounds.includes_lo) begin = pool().add(*begin, one);
   if (end && bounds.includes_hi) end = pool().add(*end, one);
-  Symbol symbol;
-  symbol.span = node.variable.span;
-  symbol.noun = kLoopVariable;
+  Symbol symbol{.span = node.variable.span, .noun = kLoopVariable};
   const VarId var =
       build_.add_var(node.variable.text, scalar_type(kI64), false, node.variable.span);
   if (begin && end) {
@@ -126,8 +117,7 @@ void Statements::for_loop(const ast::For& node, Span span) {
     }
   }
   all_.numbering.forget_masks();
-  Stmt made{StmtKind::For, span};
-  made.index = all_.instances.num_methods();
+  Stmt made{.kind = StmtKind::For, .span = span, .index = all_.instances.num_methods()};
   const Value body = all_.facts.in_loop([&] {
     return build_.in_block(tree()[node.body].span, [&] {
       env_->scopes.emplace_back();
@@ -149,8 +139,7 @@ void Statements::for_loop(const ast::For& node, Span span) {
 void Statements::while_loop(const ast::While& node, Span span) {
   const auto limit = all_.constants.host_size(node.limit, "`at_most:`");
   all_.numbering.forget_masks();
-  Stmt made{StmtKind::While, span};
-  made.index = all_.instances.num_methods();
+  Stmt made{.kind = StmtKind::While, .span = span, .index = all_.instances.num_methods()};
   Value test = error_value(span);
   const Value body = all_.facts.in_loop([&] {
     test = build_.in_block(tree()[node.condition].span, [&] {
@@ -177,10 +166,7 @@ void Statements::while_loop(const ast::While& node, Span span) {
 void Statements::assertion(const ast::Assert& node, Span span) {
   const auto holds = all_.exprs.condition(node.condition);
   if (!holds) return;
-  Stmt made{StmtKind::Assert, span};
-  made.expr2 = *holds;
-  made.text = node.message;
-  build_.push(std::move(made));
+  build_.push(Stmt{.kind = StmtKind::Assert, .span = span, .expr2 = *holds, .text = node.message});
 }
 
 // Assignments to variables and states, whole or at indices.

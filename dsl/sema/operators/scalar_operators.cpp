@@ -305,8 +305,7 @@ Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Spa
     is_exact &=
         !types_.own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);
   }
-  Expr made{ExprKind::Scalar, *shape, span};
-  made.scalar_op = op;
+  Expr made{.kind = ExprKind::Scalar, .type = *shape, .span = span, .scalar_op = op};
   switch (scalar_op_info(op).result) {
     case ScalarResult::Same:
       made.type.dtype = *type;

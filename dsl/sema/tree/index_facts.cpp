@@ -4,11 +4,10 @@
 
 namespace cinch::sema {
 IndexFacts IndexFactTracker::common_facts(const IndexFacts& a, const IndexFacts& b) {
-  IndexFacts both;
-  both.unique = a.unique && b.unique;
-  both.ascending = a.ascending && b.ascending;
-  both.unique_in_rows = a.unique_in_rows && b.unique_in_rows;
-  both.assumed = a.assumed | b.assumed;
+  IndexFacts both{.unique = a.unique && b.unique,
+                  .ascending = a.ascending && b.ascending,
+                  .unique_in_rows = a.unique_in_rows && b.unique_in_rows,
+                  .assumed = a.assumed | b.assumed};
   if (!a.limit || !b.limit) return both;
   if (prover_.proves_less_equal(a.limit, b.limit)) {
     both.limit = b.limit;

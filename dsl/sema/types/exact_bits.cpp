@@ -207,8 +207,7 @@ Value Constants::known_const(const KnownConst& known, Span span) {
     value.is_hex = known.is_hex;
     return value;
   }
-  Value table;
-  table.is_hex = known.is_hex;
+  Value table{.is_hex = known.is_hex};
   if (known.quotient != nullptr) {
     table.quotient = std::make_shared<const Value>(known_const(*known.quotient, span));
   }
@@ -222,11 +221,10 @@ Value Constants::known_const(const KnownConst& known, Span span) {
 }
 
 std::optional<KnownConst> Constants::as_known_const(const Value& value) {
-  KnownConst known;
-  known.is_table = value.kind == ValueKind::Table;
-  known.table_cols = value.table_cols;
-  known.declared = value.declared;
-  known.is_hex = value.is_hex;
+  KnownConst known{.is_table = value.kind == ValueKind::Table,
+                   .table_cols = value.table_cols,
+                   .declared = value.declared,
+                   .is_hex = value.is_hex};
   if (known.is_table && value.quotient != nullptr) {
     const auto quotient = as_known_const(*value.quotient);
     if (quotient) known.quotient = std::make_shared<const KnownConst>(*quotient);

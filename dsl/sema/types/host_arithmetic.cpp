@@ -235,10 +235,9 @@ Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span
     return arg.kind == ValueKind::Table && arg.table.size() == size;
   });
   if (is_repeated && size > kMostRepeated) return error_value(span);
-  Value result;
-  result.kind = ValueKind::Table;
-  result.span = span;
-  result.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0;
+  Value result{.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0,
+               .span = span,
+               .kind = ValueKind::Table};
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<Value> elements;
     elements.reserve(args.size());
