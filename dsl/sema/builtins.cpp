@@ -13,7 +13,7 @@ namespace cinch::sema {
 namespace {
 
 constexpr std::array kTable{
-#define BUILTIN(name, group, signature, meaning) \
+#define BUILTIN(name, group, call, signature, meaning) \
   BuiltinInfo{#name, BuiltinGroup::group, signature, meaning},
 #include "dsl/sema/builtins.def"
 };

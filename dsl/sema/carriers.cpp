@@ -354,7 +354,7 @@ std::string Carriers::value_text(const Spec& spec, const ast::Param& param,
   if (!declared.initial.has_value() || !declared.type.has_value()) return "";
   auto value = word_given(at.unit->tree, declared, at.unit->tree, declared.initial);
   if (!value) {
-    value = Elaboration(module_, reporter_).constants.evaluate_constant(*at.unit, declared.initial);
+    value = Elaboration(module_, reporter_).numbers.evaluate_constant(*at.unit, declared.initial);
   }
   return value ? shown_value(*at.unit, declared, value->to_double()) : "";
 }

@@ -25,11 +25,11 @@ constexpr const char* kStandIn =
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
-    Elaboration(data, reporter).constants.check_const(decl);
+    Elaboration(data, reporter).numbers.check_const(decl);
   } else if (std::holds_alternative<ast::Fn>(node.node)) {
-    Elaboration(data, reporter).functions.check_fn(decl);
+    Elaboration(data, reporter).calls.check_fn(decl);
   } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
-    Elaboration(data, reporter).externs.find_extern(decl);
+    Elaboration(data, reporter).calls.find_extern(decl);
   } else if (std::holds_alternative<ast::Compressor>(node.node) ||
              std::holds_alternative<ast::Composition>(node.node)) {
     const auto spec = make_spec(data, decl, reporter);
@@ -232,7 +232,7 @@ CheckedCall elaborate_call(const CheckedModule& module, std::string_view fn, DTy
   Elaboration elaboration(data, reporter);
   elaboration.out.info = std::move(info);
   elaboration.sizes.prover().set_matrix(elaboration.out.info.is_matrix);
-  return elaboration.functions.call_alone({&data.root(), decl->second}, element, arguments, span);
+  return elaboration.calls.call_alone({&data.root(), decl->second}, element, arguments, span);
 }
 
 }  // namespace cinch::sema

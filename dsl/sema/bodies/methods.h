@@ -13,7 +13,8 @@
 #include "dsl/sema/rank_agreement.h"
 
 namespace cinch::sema {
-class Methods : Part {
+/// Methods and the payloads that they exchange.
+class Bodies : Part {
  public:
   using Part::Part;
 
@@ -33,31 +34,8 @@ class Methods : Part {
   /// Reshapes a wrapped compressor's result to the wrapper's gradient.
   Value outer_result(Value value, const Instance& inner, Span span);
 
- private:
-  Type gradient_type(const Instance& instance);
-  Value gradient_value(Instance& instance, Span span);
-  Value gradient_result(const Value& value, Instance& instance, std::string_view what);
-  Value program_result(const Value& value);
-  Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
-                     const std::function<Value(Value)>& finish);
-  bool has_finish(const Instance& instance) const;
-  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
-  void elaborate_encode(Instance& instance);
-  void elaborate_decode(Instance& instance);
-  void check_agreement(const Instance& instance,
-                       const std::function<std::vector<Disagreement>()>& find);
-  const Instance* rank_states(const Instance& instance) const;
-
-  int depth_ = 0;  // number of nested inlined methods
-};
-
-// Checks wire literals against the wire's fields, takes counts from the arrays, and makes payload
-// variables and their fields.
-
-class Payloads : Part {
- public:
-  using Part::Part;
-
+  // Checks wire literals against the wire's fields, takes counts from the arrays, and makes payload
+  // variables and their fields.
   /// The compressor that declares the wire of this one, which may be inherited.
   const Instance* wire_owner(const Instance& instance) const;
   /// `wire { … }`.
@@ -78,6 +56,19 @@ class Payloads : Part {
   void assume_field_facts(const Instance& instance);
 
  private:
+  Type gradient_type(const Instance& instance);
+  Value gradient_value(Instance& instance, Span span);
+  Value gradient_result(const Value& value, Instance& instance, std::string_view what);
+  Value program_result(const Value& value);
+  Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
+                     const std::function<Value(Value)>& finish);
+  bool has_finish(const Instance& instance) const;
+  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
+  void elaborate_encode(Instance& instance);
+  void elaborate_decode(Instance& instance);
+  void check_agreement(const Instance& instance,
+                       const std::function<std::vector<Disagreement>()>& find);
+  const Instance* rank_states(const Instance& instance) const;
   bool fill_wire_part(const WirePart& part, Value given, Span span, std::vector<Value>& values,
                       std::vector<bool>& is_given);
   bool bind_counts(Instance& owner, const std::vector<Value>& values,
@@ -86,6 +77,7 @@ class Payloads : Part {
   Value make_wire(Instance& owner, const std::vector<Value>& given, Span span);
   Value payload_field_at(const Value& payload, std::uint32_t index, Span span);
 
+  int depth_ = 0;                        // number of nested inlined methods
   std::vector<IndexFacts> field_facts_;  // of the program's payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;     // by wire literal
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable

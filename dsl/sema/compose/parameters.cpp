@@ -73,8 +73,8 @@ void Parameters::check_bindings(const std::vector<Binding>& bindings, Span span)
 std::optional<rt::ParamRange> Parameters::param_range(const ast::Param& param, DType type) {
   if (!param.range.has_value()) return std::nullopt;
   const ast::Interval& interval = tree()[param.range];
-  const auto low = all_.constants.constant_number(interval.lo),
-             high = all_.constants.constant_number(interval.hi);
+  const auto low = all_.numbers.constant_number(interval.lo),
+             high = all_.numbers.constant_number(interval.hi);
   if (!low || !high) return std::nullopt;
   rt::ParamRange range;
   const double lo = low->bound_to(type).to_double(), hi = high->bound_to(type).to_double();
@@ -181,13 +181,13 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
   }
   return check_range(open_name(instance, param), type.dtype, number, type.range, span,
                      range_span) &&
-         !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();
+         !conversions_.coerce(all_.numbers.constant(value, span), type.dtype).is_error();
 }
 
 std::optional<ParamType> Parameters::declared_type(const ast::Param& param) {
   const auto* words = std::get_if<ast::EnumType>(&tree()[param.type].node);
   if (words == nullptr) {
-    const auto dtype = all_.written_types.dtype_of(param.type);
+    const auto dtype = conversions_.dtype_of(param.type);
     if (!dtype) return std::nullopt;
     return ParamType{*dtype, param_range(param, *dtype), {}};
   }
@@ -206,7 +206,7 @@ std::string Parameters::takes_text(const ParamType& type) {
 std::optional<Constant> Parameters::default_of(const ast::Param& param, DType dtype) {
   if (const auto word = word_given(tree(), param, tree(), param.initial)) return word;
   if (is_wrong_word(tree(), param, *env_->unit, param.initial, reporter_)) return std::nullopt;
-  const auto number = all_.constants.constant_number(param.initial);
+  const auto number = all_.numbers.constant_number(param.initial);
   return number ? std::optional(number->bound_to(dtype)) : std::nullopt;
 }
 
@@ -220,10 +220,10 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   }
   Symbol failed;
   failed.span = param.name.span;
-  const auto fail = [&] { all_.instances.declare_item(instance, param.name, failed); };
+  const auto fail = [&] { all_.items.declare_item(instance, param.name, failed); };
   if (!dtype) return fail();
   ParamType type = *declared;
-  for (std::size_t i = 0; i < type.words.size(); ++i) all_.words.declare_word(instance, param, i);
+  for (std::size_t i = 0; i < type.words.size(); ++i) declare_word(instance, param, i);
   const std::vector<NamedParam>& named = names_of(instance, param);
   for (const NamedParam& name : named) {
     if (!take_named(name, param, type)) return fail();
@@ -251,7 +251,7 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   if (at.declared->initial.has_value()) {
     span = at.unit->tree[at.declared->initial].span;
     Environment outside{at.unit, nullptr, {Scope{}}};
-    all_.names.with_environment(at.declared == &param ? *env_ : outside,
+    all_.exprs.with_environment(at.declared == &param ? *env_ : outside,
                                 [&] { initial = value = default_of(*at.declared, *dtype); });
     if (!initial || !may_have(instance, param, type, *initial, span)) return fail();
   }
@@ -292,7 +292,7 @@ void Parameters::share_param(Instance& instance, const ast::Param& param, const 
   prover_.set_param_range(symbol.index, info.range);
   const Span span = shared.first != nullptr ? shared.first->name.span : param.name.span;
   check_range(info.name, info.dtype, info.default_value, info.range, span, span);
-  all_.instances.declare_item(instance, param.name, symbol);
+  all_.items.declare_item(instance, param.name, symbol);
 }
 
 // Checks a parameter that a composition passes on: it must have the same type, and a range inside
@@ -300,7 +300,7 @@ void Parameters::share_param(Instance& instance, const ast::Param& param, const 
 bool Parameters::take_named(const NamedParam& named, const ast::Param& param, ParamType& type) {
   Environment env{named.unit, nullptr, {Scope{}}};
   std::optional<ParamType> declared;
-  all_.names.with_environment(env, [&] { declared = declared_type(*named.declared); });
+  all_.exprs.with_environment(env, [&] { declared = declared_type(*named.declared); });
   if (!declared) return false;
   if (declared->dtype != type.dtype || declared->words != type.words) {
     reporter_
@@ -324,10 +324,10 @@ void Parameters::bind_constant(Instance& instance, const ast::Param& param, DTyp
              false,
              {}};
   }
-  Symbol symbol{.value = all_.constants.constant(value, param.name.span), .span = param.name.span};
+  Symbol symbol{.value = all_.numbers.constant(value, param.name.span), .span = param.name.span};
   if (is_float(dtype)) symbol.given = pool().const_f64(number);
   out_.info.constants.push_back({open_name(instance, param), number});
-  all_.instances.declare_item(instance, param.name, std::move(symbol));
+  all_.items.declare_item(instance, param.name, std::move(symbol));
 }
 
 void Parameters::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
@@ -344,7 +344,7 @@ void Parameters::add_param(Instance& instance, const ast::Param& param, const Pa
   prover_.set_param_range(symbol.index, type.range);
   out_.info.params.push_back(std::move(info));
   out_.declared_defaults.push_back(declared_default);
-  all_.instances.declare_item(instance, param.name, std::move(symbol));
+  all_.items.declare_item(instance, param.name, std::move(symbol));
 }
 
 }  // namespace cinch::sema

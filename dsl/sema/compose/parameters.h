@@ -34,10 +34,20 @@ class Parameters : Part {
   /// The values that the parameter takes, as text for messages.
   static std::string takes_text(const ParamType& type);
 
+  // Words as values of parameters: `fit: {exponential, gamma}`. The parameter gives each word a
+  // number. Two parameters may give the same word different numbers.
+  /// Declares the i-th word of a parameter, visible wherever the compressor's names are.
+  void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  /// An operand of a comparison. Beside a parameter with words, a name means one of its words.
+  Value compared(ast::ExprId id, ast::ExprId other);
+  /// Is the name unknown here? It may be a word of the compressor that an open wrapper will wrap.
+  bool may_be_word(ast::ExprId id);
+  /// Reports a word with several numbers.
+  Value ambiguous_word(const ast::Name& name);
+
  private:
   /// A composition's parameter, or the name from outside of a carrier's.
   using SharedName = std::pair<const ast::Param*, std::string>;
-
   std::string open_name(const Instance& instance, const ast::Param& param) const;
   std::optional<rt::ParamRange> param_range(const ast::Param& param, DType type);
   bool check_range(const std::string& name, DType dtype, double value,
@@ -58,30 +68,12 @@ class Parameters : Part {
   void bind_constant(Instance& instance, const ast::Param& param, DType dtype, Constant value);
   void add_param(Instance& instance, const ast::Param& param, const ParamType& type, double value,
                  std::optional<double> declared_default);
+  const ast::Param* words_param(ast::ExprId id) const;
 
   std::map<std::string, Binding> bindings_;
   std::map<SharedName, Symbol> named_params_;  // once made
   bool is_carrier_ = false;
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
-};
-
-/// Words as values of parameters: `fit: {exponential, gamma}`. The parameter gives each word a
-/// number. Two parameters may give the same word different numbers.
-class ParamWords : Part {
- public:
-  using Part::Part;
-
-  /// Declares the i-th word of a parameter, visible wherever the compressor's names are.
-  void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
-  /// An operand of a comparison. Beside a parameter with words, a name means one of its words.
-  Value compared(ast::ExprId id, ast::ExprId other);
-  /// Is the name unknown here? It may be a word of the compressor that an open wrapper will wrap.
-  bool may_be_word(ast::ExprId id);
-  /// Reports a word with several numbers.
-  Value ambiguous_word(const ast::Name& name);
-
- private:
-  const ast::Param* words_param(ast::ExprId id) const;
 };
 
 }  // namespace cinch::sema

@@ -49,44 +49,16 @@ struct Elaboration {
 
   // Numbers and conversions.
   Conversions conversions{*this};
-  WrittenTypes written_types{*this};
-  ExactNumbers exact{*this};
-  HostArithmetic host{*this};
-  Constants constants{*this};
+  Numbers numbers{*this};
 
-  // Expressions, calls and statements.
-  Names names{*this};
   Expressions exprs{*this};
-  Indexing indexing{*this};
-  Statements statements{*this};
   Calls calls{*this};
-  Arguments arguments{*this};
-  Signatures signatures{*this};
-  FunctionCalls functions{*this};
-  ExternFunctions externs{*this};
-
-  // Operators by group.
-  ScalarOperators scalars{*this};
-  Shapes shapes{*this};
-  MapOperators maps{*this};
-  Reductions reductions{*this};
-  Selections selections{*this};
-  MoveOperators moves{*this};
-  RandomDraws random{*this};
-  MatrixOperators matrices{*this};
-  Collectives collectives{*this};
+  Operators operators{*this};
 
   // Compressors: items of a composition, then bodies.
-  Instances instances{*this};
+  Items items{*this};
   Parameters params{*this};
-  ParamWords words{*this};
-  SetItems sets{*this};
-  RowForms rows{*this};
-  ClaimItems claims{*this};
-  Residuals residuals{*this};
-  WireItems wires{*this};
-  Methods methods{*this};
-  Payloads payloads{*this};
+  Bodies bodies{*this};
 };
 
 }  // namespace cinch::sema

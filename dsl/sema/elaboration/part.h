@@ -68,6 +68,7 @@ struct Environment {
 /// The sorted arguments of a call of a named operator.
 struct CallArgs {
   std::string name;
+  BuiltinId id{};
   Span span;
   std::vector<ast::ExprId> positional;
   std::map<std::string, const ast::Arg*, std::less<>> named;

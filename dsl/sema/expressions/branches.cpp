@@ -45,11 +45,12 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   const bool is_on_host =
       chosen_by.is_host() && a.is_host() && b.is_host() && !a.is_big && !b.is_big;
   if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
-    const std::vector<Value> args = all_.exact.with_quotients(ScalarOp::select, {chosen_by, a, b});
-    Value value = all_.host.host_scalar_op(ScalarOp::select, args, span);
+    const std::vector<Value> args =
+        all_.numbers.with_quotients(ScalarOp::select, {chosen_by, a, b});
+    Value value = all_.numbers.host_scalar_op(ScalarOp::select, args, span);
     if (value.is_error()) return value;
-    value.quotient = all_.exact.quotient_of(ScalarOp::select, args, value, span);
-    value.remake = all_.exact.host_remake(ScalarOp::select, args, value, span);
+    value.quotient = all_.numbers.quotient_of(ScalarOp::select, args, value, span);
+    value.remake = all_.numbers.host_remake(ScalarOp::select, args, value, span);
     return value;
   }
   if (const auto decided = decided_condition(chosen_by)) return *decided ? a : b;
@@ -97,7 +98,7 @@ bool Expressions::are_of_one_shape(const Value& a, const Value& b, bool have_typ
 
 // The value of one of two branches, chosen on the device.
 Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
-  const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
+  const std::vector<Value> met = all_.numbers.with_adaptables(ScalarOp::select, {test, a, b});
   a = met[1];
   b = met[2];
   const bool is_exact = is_exact_choice(a, b);
@@ -108,8 +109,8 @@ Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
   const Value branches[] = {a, b};
   const auto dtype = type_of_choice(a, b);
   if (dtype) {
-    a = conversions_.coerce(all_.exact.as_low_bits(a, *dtype), *dtype);
-    b = conversions_.coerce(all_.exact.as_low_bits(b, *dtype), *dtype);
+    a = conversions_.coerce(all_.numbers.as_low_bits(a, *dtype), *dtype);
+    b = conversions_.coerce(all_.numbers.as_low_bits(b, *dtype), *dtype);
   }
   if (a.is_error() || b.is_error()) return error_value(span);
   if (!are_of_one_shape(a, b, dtype.has_value(), span)) return error_value(span);
@@ -119,7 +120,7 @@ Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
   value.is_exact = is_exact;
   if (is_exact) value.chosen = types_.constants_of(branches);
   if (is_anew && (is_exact || is_adaptable)) {
-    value.remake = all_.exact.branch_remake(test, branches, value, span);
+    value.remake = all_.numbers.branch_remake(test, branches, value, span);
   }
   return value;
 }
@@ -181,7 +182,7 @@ Value Expressions::assigned_in(const Value& first, const Value& second, Branch& 
   Branch* const branches[] = {&a, &b};
   for (int i = 0; i < 2 && dtype; ++i) {
     build_.into_branch(*branches[i], [&] {
-      made[i] = conversions_.coerce(all_.exact.as_low_bits(made[i], *dtype), *dtype);
+      made[i] = conversions_.coerce(all_.numbers.as_low_bits(made[i], *dtype), *dtype);
     });
     if (made[i].is_error()) return error_value(span);
   }

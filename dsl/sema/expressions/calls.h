@@ -9,26 +9,16 @@
 
 namespace cinch::sema {
 
-/// Finds what a call means: a function, a scalar operator, a named operator, or a member of a
-/// wrapped compressor.
+/// Calls of functions and operators.
 class Calls : Part {
  public:
   using Part::Part;
 
+  // Finds what a call means: a function, a scalar operator, a named operator, or a member of a
+  // wrapped compressor.
   Value call(const ast::Call& node, Span span);
 
- private:
-  Value call_named(const ast::Call& node, const ast::Name& name, Span span);
-  Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
-  Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
-  Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
-};
-
-/// Arguments of calls: operands of the required rank, sizes, axes, flags and words.
-class Arguments : Part {
- public:
-  using Part::Part;
-
+  // Arguments of calls: operands of the required rank, sizes, axes, flags and words.
   /// Sorts operands and labelled arguments. Reports wrong labels and wrong numbers of operands.
   CallArgs sort_args(const ast::Call& node, std::string_view name, Span span,
                      const std::vector<std::string_view>& labels, std::size_t min, std::size_t max);
@@ -61,14 +51,9 @@ class Arguments : Part {
   Value check_lambda_array(Value value);
   /// The argument `where:` in the shape of the array from which it selects.
   std::optional<Value> mask(const CallArgs& args, const Type& shape);
-};
 
-/// Signatures of `fn`s: parameters and results in their declared types, and sizes that a call
-/// binds.
-class Signatures : Part {
- public:
-  using Part::Part;
-
+  // Signatures of `fn`s: parameters and results in their declared types, and sizes that a call
+  // binds.
   /// Converts the result of a fn, or each of several results, to the declared type.
   Value to_result(const Value& value, ast::TypeId id, Span span, std::string_view what);
   /// Binds the sizes and parameters of a fn to the arguments; reports arguments that do not fit.
@@ -78,16 +63,7 @@ class Signatures : Part {
   /// The type of a parameter when a fn is checked without a caller.
   std::optional<Type> checked_type(const ast::Param& param);
 
- private:
-  bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
-  Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);
-};
-
-/// `fn`s: inlined into their callers, mapped over arrays, and checked alone with unknown sizes.
-class FunctionCalls : Part {
- public:
-  using Part::Part;
-
+  // `fn`s: inlined into their callers, mapped over arrays, and checked alone with unknown sizes.
   /// Is a `fn` being inlined (beside the one under check)?
   bool is_inlining() const { return open_fns_.size() > (mode_.is_of_fn ? 1u : 0u); }
   /// Elaborates a call of a `fn`: inlines it, or maps it over arrays if all its parameters are
@@ -100,7 +76,20 @@ class FunctionCalls : Part {
   CheckedCall call_alone(const DeclRef& decl, DType element,
                          const std::vector<FnArgument>& arguments, Span span);
 
+  // Calls of `extern fn`. Mistakes are reported at the declaration and in the header.
+  /// Reads the header of an `extern fn`, once. Reports a function that kernels cannot call, and
+  /// returns nothing.
+  const rt::ExternInfo* find_extern(const DeclRef& decl);
+  /// Elaborates a call of an `extern fn`, element by element.
+  Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
+
  private:
+  Value call_named(const ast::Call& node, const ast::Name& name, Span span);
+  Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
+  Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
+  Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
+  bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
+  Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);
   Value map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
                  std::size_t num_results, Span span);
   static bool is_of_scalars(const ast::Module& tree, const ast::Fn& fn);
@@ -109,27 +98,13 @@ class FunctionCalls : Part {
   Value inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
                   Span span);
   Value fn_body(const ast::Fn& fn, Span span);
-
-  std::vector<DeclRef> open_fns_;  // the ones that are being inlined
-};
-
-/// Calls of `extern fn`. Mistakes are reported at the declaration and in the header.
-class ExternFunctions : Part {
- public:
-  using Part::Part;
-
-  /// Reads the header of an `extern fn`, once. Reports a function that kernels cannot call, and
-  /// returns nothing.
-  const rt::ExternInfo* find_extern(const DeclRef& decl);
-  /// Elaborates a call of an `extern fn`, element by element.
-  Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
-
- private:
   std::optional<DType> extern_type(ast::TypeId id);
   std::optional<std::vector<DType>> extern_types(const ast::ExternFn& fn);
   void report_extern(const ast::ExternFn& fn, const rt::ExternReply& reply);
   void add_headers(rt::ExternReply& reply) const;
   std::uint32_t extern_index(const rt::ExternInfo& function);
+
+  std::vector<DeclRef> open_fns_;  // the ones that are being inlined
 };
 
 }  // namespace cinch::sema

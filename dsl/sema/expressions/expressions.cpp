@@ -37,17 +37,17 @@ Value Expressions::expr_node(ast::ExprId, const ast::Expr& node) {
       Overloaded{
           [&](const ast::ErrorExpr&) { return error_value(span); },
           [&](const ast::Literal& e) { return literal_expr(e, span); },
-          [&](const ast::NameRef& e) { return all_.names.name_expr(e.name); },
-          [&](const ast::FieldRef& e) { return all_.names.field_expr(e, span); },
+          [&](const ast::NameRef& e) { return name_expr(e.name); },
+          [&](const ast::FieldRef& e) { return field_expr(e, span); },
           [&](const ast::Call& e) { return all_.calls.call(e, span); },
           [&](const ast::Bitcast& e) { return bitcast(e, span); },
-          [&](const ast::Index& e) { return all_.indexing.index_expr(e, span); },
+          [&](const ast::Index& e) { return index_expr(e, span); },
           [&](const ast::Range&) {
             reporter_.report<DiagKind::BadType>(span, "a value", "a range");
             return error_value(span);
           },
-          [&](const ast::Unary& e) { return all_.scalars.unary(e, span); },
-          [&](const ast::Binary& e) { return all_.scalars.binary(e, span); },
+          [&](const ast::Unary& e) { return all_.operators.unary(e, span); },
+          [&](const ast::Binary& e) { return all_.operators.binary(e, span); },
           [&](const ast::Cast& e) { return cast(e, span); },
           [&](const ast::Lambda&) {
             reporter_.report<DiagKind::MisplacedLambda>(span);
@@ -55,7 +55,7 @@ Value Expressions::expr_node(ast::ExprId, const ast::Expr& node) {
           },
           [&](const ast::ArrayLiteral& e) { return array_literal(e, span); },
           [&](const ast::Tuple& e) { return tuple(e, span); },
-          [&](const ast::WireLiteral& e) { return all_.payloads.wire_literal(e, span); },
+          [&](const ast::WireLiteral& e) { return all_.bodies.wire_literal(e, span); },
           [&](const ast::If& e) { return if_expr(e, span); },
           [&](const ast::BlockExpr& e) {
             return build_.in_block(span, [&] { return block(e.block); });
@@ -94,7 +94,7 @@ Value Expressions::literal_expr(const ast::Literal& node, Span span) {
 
 Value Expressions::cast(const ast::Cast& node, Span span) {
   const Value value = expr(node.operand);
-  const auto to = all_.written_types.dtype_of(node.type);
+  const auto to = conversions_.dtype_of(node.type);
   if (value.is_error() || !to) return error_value(span);
   Value result = conversions_.convert(value, *to, span);
   result.span = span;
@@ -102,7 +102,7 @@ Value Expressions::cast(const ast::Cast& node, Span span) {
 }
 
 Value Expressions::bitcast(const ast::Bitcast& node, Span span) {
-  const auto to = all_.written_types.dtype_of(node.type);
+  const auto to = conversions_.dtype_of(node.type);
   const Value value = conversions_.materialize(expr(node.operand));
   if (value.is_error() || !to) return error_value(span);
   if (!value.is_typed() || value.type.dtype.bits != to->bits) {
@@ -144,7 +144,7 @@ Value Expressions::table_of_rows(Value table, const std::vector<Value>& rows) {
     for (std::size_t i = 0; i < row.table.size(); ++i)
       add_element(table, row.table[i], row.big_elements[i]);
   }
-  return all_.exact.with_table_quotient(std::move(table), rows);
+  return all_.numbers.with_table_quotient(std::move(table), rows);
 }
 
 Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
@@ -166,7 +166,7 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
   table.is_hex = std::ranges::all_of(elements, is_hex);
   if (all_constant) {
     for (const Value& e : elements) add_element(table, e.host, e.is_big);
-    return all_.exact.with_table_quotient(std::move(table), elements);
+    return all_.numbers.with_table_quotient(std::move(table), elements);
   }
   if (all_tables) return table_of_rows(std::move(table), elements);
   std::optional<DType> dtype = types_.own_dtype(elements.front());
@@ -190,7 +190,7 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
     made.args.push_back(scalar_value.expr);
   }
   Value array = build_.typed(std::move(made));
-  if (is_exact) array.remake = all_.exact.array_remake(elements, array, span);
+  if (is_exact) array.remake = all_.numbers.array_remake(elements, array, span);
   array.is_exact = is_exact;
   if (is_exact) array.chosen = types_.constants_of(elements);
   return array;
@@ -206,7 +206,7 @@ Value Expressions::block(ast::BlockId id) {
   const GrowthLimits::Level level(all_.growth);
   env_->scopes.emplace_back();
   const ast::Block& node = tree()[id];
-  for (ast::StmtId stmt : tree().list(node.stmts)) all_.statements.statement(stmt);
+  for (ast::StmtId stmt : tree().list(node.stmts)) statement(stmt);
   Value value{.span = node.span, .kind = ValueKind::Unit};
   if (node.value.has_value()) value = expr(node.value);
   env_->scopes.pop_back();
@@ -238,7 +238,7 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
     symbol.span = param.span;
     symbol.noun = "a parameter of the lambda";
     made.params.push_back(out_.exprs[symbol.value.expr.index()].var);
-    all_.names.declare(param, symbol);
+    declare(param, symbol);
   }
   const Value body = build_.in_block(tree()[written->body].span, [&] {
     Value value = finish(expr(written->body));

@@ -10,12 +10,13 @@
 #include "dsl/sema/tree/tree.h"
 
 namespace cinch::sema {
-/// Finds what names mean: locals, names that a compressor declares, built-in names, and
-/// declarations of files.
-class Names : Part {
+/// Names, expressions, statements and indexing.
+class Expressions : Part {
  public:
   using Part::Part;
 
+  // Finds what names mean: locals, names that a compressor declares, built-in names, and
+  // declarations of files.
   /// The innermost symbol of the name; nullptr if there is none.
   const Symbol* find_symbol(std::string_view name) const;
   /// Reports an unknown name and suggests a similar one.
@@ -33,17 +34,8 @@ class Names : Part {
   /// Declares a name in the innermost scope. Reports a name that is taken.
   void declare(const ast::Name& name, Symbol symbol);
 
- private:
-  Value builtin_name(const ast::Name& name);
-  Value decl_value(const DeclRef& decl, const ast::Name& name);
-};
-
-/// Expressions: dispatch by kind, literals, array literals, casts, tuples, blocks, `if` and
-/// lambdas.
-class Expressions : Part {
- public:
-  using Part::Part;
-
+  // Expressions: dispatch by kind, literals, array literals, casts, tuples, blocks, `if` and
+  // lambdas.
   Value expr(ast::ExprId id);
   /// A condition of `if`, `while` or `assert`, which must be one bool.
   std::optional<ExprId> condition(ast::ExprId id);
@@ -53,65 +45,12 @@ class Expressions : Part {
   Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
                const std::function<Value(Value)>& finish);
 
- private:
-  Value expr_node(ast::ExprId id, const ast::Expr& node);
-  Value literal_expr(const ast::Literal& node, Span span);
-  Value cast(const ast::Cast& node, Span span);
-  Value bitcast(const ast::Bitcast& node, Span span);
-  Value tuple(const ast::Tuple& node, Span span);
-  Value table_of_rows(Value table, const std::vector<Value>& rows);
-  Value array_literal(const ast::ArrayLiteral& node, Span span);
-  Value if_expr(const ast::If& node, Span span);
-  std::optional<bool> decided_condition(const Value& chosen_by);
-  Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
-  std::optional<DType> type_of_choice(const Value& a, const Value& b);
-  bool is_exact_choice(const Value& a, const Value& b);
-  bool are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span);
-  // Branches of several values (branches.cpp).
-  Value join_several(const Value& chosen_by, Branch& a, Branch& b, Span span);
-  Value assigned_in(const Value& first, const Value& second, Branch& a, Branch& b, Span span);
-  Value choose(const Value& test, Value a, Value b, Span span);
-};
-
-// Statements: let, assignments, loops and assertions.
-
-class Statements : Part {
- public:
-  using Part::Part;
-
+  // Statements: let, assignments, loops and assertions.
   void statement(ast::StmtId id);
 
- private:
-  void let(const ast::Let& node, Span span);
-  void let_tuple(const ast::LetTuple& node, Span span);
-  void bind(const ast::Name& name, bool is_mutable, Value value, std::optional<ast::ExprId> written,
-            Span span);
-  Value unused_block(ast::BlockId id);
-  void for_loop(const ast::For& node, Span span);
-  void while_loop(const ast::While& node, Span span);
-  void assertion(const ast::Assert& node, Span span);
-  void report_not_mutable(const ast::Name& name, const Symbol& symbol);
-  const Symbol* assignable(const ast::Assign& node);
-  void assign(const ast::Assign& node, Span span);
-  IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
-                          Span span);
-  Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
-  void report_repeats(const ast::Assign& node, Span span);
-  void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
-
-  static constexpr char kLoopVariable[] = "a loop variable";
-
-  /// In the condition of a `while`: the first number of the condition's own variables.
-  std::optional<std::size_t> condition_vars_;
-};
-
-// `x[i]`, `x[i, j]` and `x[a..b]`: their shapes, and what is known of a result that is itself an
-// index. Bounds are proved, checked before launch, or checked at run time where the index is used.
-
-class Indexing : Part {
- public:
-  using Part::Part;
-
+  // `x[i]`, `x[i, j]` and `x[a..b]`: their shapes, and what is known of a result that is itself an
+  // index. Bounds are proved, checked before launch, or checked at run time where the index is
+  // used.
   /// `x[i]`, `x[i, j]`, `x[a..b]`.
   Value index_expr(const ast::Index& node, Span span);
   /// Converts an index to a typed integer; reports other values.
@@ -133,12 +72,51 @@ class Indexing : Part {
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
 
  private:
+  Value builtin_name(const ast::Name& name);
+  Value decl_value(const DeclRef& decl, const ast::Name& name);
+  Value expr_node(ast::ExprId id, const ast::Expr& node);
+  Value literal_expr(const ast::Literal& node, Span span);
+  Value cast(const ast::Cast& node, Span span);
+  Value bitcast(const ast::Bitcast& node, Span span);
+  Value tuple(const ast::Tuple& node, Span span);
+  Value table_of_rows(Value table, const std::vector<Value>& rows);
+  Value array_literal(const ast::ArrayLiteral& node, Span span);
+  Value if_expr(const ast::If& node, Span span);
+  std::optional<bool> decided_condition(const Value& chosen_by);
+  Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  std::optional<DType> type_of_choice(const Value& a, const Value& b);
+  bool is_exact_choice(const Value& a, const Value& b);
+  bool are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span);
+  // Branches of several values (branches.cpp).
+  Value join_several(const Value& chosen_by, Branch& a, Branch& b, Span span);
+  Value assigned_in(const Value& first, const Value& second, Branch& a, Branch& b, Span span);
+  Value choose(const Value& test, Value a, Value b, Span span);
+  void let(const ast::Let& node, Span span);
+  void let_tuple(const ast::LetTuple& node, Span span);
+  void bind(const ast::Name& name, bool is_mutable, Value value, std::optional<ast::ExprId> written,
+            Span span);
+  Value unused_block(ast::BlockId id);
+  void for_loop(const ast::For& node, Span span);
+  void while_loop(const ast::While& node, Span span);
+  void assertion(const ast::Assert& node, Span span);
+  void report_not_mutable(const ast::Name& name, const Symbol& symbol);
+  const Symbol* assignable(const ast::Assign& node);
+  void assign(const ast::Assign& node, Span span);
+  IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                          Span span);
+  Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
+  void report_repeats(const ast::Assign& node, Span span);
+  void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
   Value index_value(const Value& base, ast::ExprId id, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);
   bool has_loop_leaf(HostExprId id);
   Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
+
+  static constexpr char kLoopVariable[] = "a loop variable";
+  /// In the condition of a `while`: the first number of the condition's own variables.
+  std::optional<std::size_t> condition_vars_;
 };
 
 }  // namespace cinch::sema

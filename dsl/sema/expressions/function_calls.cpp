@@ -7,10 +7,9 @@
 namespace cinch::sema {
 using dsl::DiagKind;
 
-Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node,
-                             Span span) {
+Value Calls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span) {
   const auto params = decl.unit->tree.params.nodes.empty() ? 0u : fn.params.count;
-  const CallArgs args = all_.arguments.sort_args(node, fn.name.text, span, {}, params, params);
+  const CallArgs args = sort_args(node, fn.name.text, span, {}, params, params);
   if (args.is_bad) return error_value(span);
   std::vector<Value> values;
   bool has_array = false;
@@ -28,8 +27,8 @@ Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::
 
 // Maps a fn with several results over arrays: one array for each result. All of them use the same
 // draws.
-Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
-                              std::size_t num_results, Span span) {
+Value Calls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                      std::size_t num_results, Span span) {
   for (Value& value : values) {
     if (value.is_typed() && value.type.rank > 0) value = build_.shared(value, "operand");
   }
@@ -46,7 +45,7 @@ Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vecto
   return results;
 }
 
-bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
+bool Calls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
   const auto is_scalar = [&](ast::TypeId id) {
     return std::holds_alternative<ast::ScalarType>(tree[id].node);
   };
@@ -61,8 +60,8 @@ bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
 
 // Maps a fn of scalars over arrays, as `map` does with a lambda. `result` selects one of several
 // results.
-Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
-                            std::optional<std::size_t> result, Span span) {
+Value Calls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                    std::optional<std::size_t> result, Span span) {
   const ast::Module& tree = decl.unit->tree;
   const auto params = tree.list(fn.params);
   Environment types{decl.unit, nullptr, {Scope{}}};
@@ -73,8 +72,8 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (types_.value_type(values[i]).rank == 0) continue;
     std::optional<DType> dtype;
-    all_.names.with_environment(types,
-                                [&] { dtype = all_.written_types.dtype_of(tree[params[i]].type); });
+    all_.exprs.with_environment(types,
+                                [&] { dtype = conversions_.dtype_of(tree[params[i]].type); });
     const Value array = dtype ? conversions_.coerce(values[i], *dtype) : error_value(span);
     if (array.is_error()) break;
     arrays.push_back(array);
@@ -91,24 +90,24 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
     return conversions_.materialize(is_one ? given : given.elements[*result]);
   };
   const Value body = has_arrays ? build_.in_block(span, applied) : error_value(span);
-  const auto shape = all_.shapes.broadcast(arrays, span, fn.name.text);
+  const auto shape = all_.operators.broadcast(arrays, span, fn.name.text);
   if (body.is_error() || !shape) return error_value(span);
   made.type = body.type;
   made.args = {body.expr};
   std::vector<ExprId> operands;
   operands.reserve(arrays.size() + 1);
-  for (const Value& array : arrays) operands.push_back(all_.shapes.as_row(array, *shape).expr);
+  for (const Value& array : arrays) operands.push_back(all_.operators.as_row(array, *shape).expr);
   operands.push_back(build_.typed(std::move(made)).expr);
   Type type = *shape;
   type.dtype = body.type.dtype;
   return build_.builtin(BuiltinId::map, type, std::move(operands), span);
 }
 
-Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
-                               const std::vector<Value>& values, Span span) {
+Value Calls::inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
+                       Span span) {
   for (const Value& value : values) {
     if (is_by_rows() && value.is_typed() && value.type.rank == 2) {
-      return all_.rows.not_by_rows("a call of `" + fn.name.text + "`", span);
+      return all_.items.not_by_rows("a call of `" + fn.name.text + "`", span);
     }
   }
   if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
@@ -124,8 +123,8 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
     env.method = env_->method;
     env.draw_instance = env_->draw_instance;
     Value value = error_value(span);
-    if (all_.signatures.bind_fn_params(fn, values, env))
-      all_.names.with_environment(env, [&] { value = fn_body(fn, span); });
+    if (bind_fn_params(fn, values, env))
+      all_.exprs.with_environment(env, [&] { value = fn_body(fn, span); });
     env_->shared_draws = env.shared_draws;
     return value;
   });
@@ -134,12 +133,12 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
   return result;
 }
 
-Value FunctionCalls::fn_body(const ast::Fn& fn, Span span) {
+Value Calls::fn_body(const ast::Fn& fn, Span span) {
   const Value value = all_.exprs.block(fn.body);
-  return value.is_error() ? value : all_.signatures.to_result(value, fn.result, span, fn.name.text);
+  return value.is_error() ? value : to_result(value, fn.result, span, fn.name.text);
 }
 
-void FunctionCalls::check_fn(const DeclRef& decl) {
+void Calls::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
   const GrowthLimits::Use use(all_.growth, fn.name.span);
   const ModeScope scope(mode_);
@@ -150,15 +149,15 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::vector<StmtId> stmts;
   build_.collect_into(&stmts);
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     const auto each_param = [&](auto&& handle) {
       for (std::uint32_t i = 0; i < fn.params.count; ++i) {
         handle(tree()[tree().params.pool[fn.params.first + i]]);
       }
     };
-    each_param([&](const ast::Param& param) { all_.signatures.declare_generic_sizes(param); });
+    each_param([&](const ast::Param& param) { declare_generic_sizes(param); });
     each_param([&](const ast::Param& param) {
-      const auto type = all_.signatures.checked_type(param);
+      const auto type = checked_type(param);
       Symbol symbol{.span = param.name.span, .noun = "an argument"};
       if (type) {
         symbol.value = build_.read_var(build_.add_var(param.name.text, *type, false, symbol.span),
@@ -171,7 +170,7 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
           symbol.value.declared = type->dtype;
         }
       }
-      all_.names.declare(param.name, symbol);
+      all_.exprs.declare(param.name, symbol);
     });
     fn_body(fn, fn.name.span);
   });
@@ -179,15 +178,15 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
   open_fns_.pop_back();
 }
 
-CheckedCall FunctionCalls::call_alone(const DeclRef& decl, DType element,
-                                      const std::vector<FnArgument>& arguments, Span span) {
+CheckedCall Calls::call_alone(const DeclRef& decl, DType element,
+                              const std::vector<FnArgument>& arguments, Span span) {
   const ModeScope scope(mode_);
   mode_.body = BodyKind::Encode;
   mode_.element = element;
   CheckedCall call;
   Environment env{decl.unit, nullptr, {Scope{}}};
   build_.collect_into(&call.stmts);
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     std::vector<Value> values;
     for (const FnArgument& argument : arguments) {
       if (argument.number) {
@@ -210,7 +209,7 @@ CheckedCall FunctionCalls::call_alone(const DeclRef& decl, DType element,
 
 using dsl::DiagKind;
 
-Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
+Value Calls::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);
   if (types == nullptr) return to_declared(value, id, span, what);
   const auto wanted = tree().list(types->elements);
@@ -228,7 +227,7 @@ Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::
 }
 
 // Binds sizes that are plain names and no constants. A size that is bound already must be the same.
-bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
+bool Calls::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
   const Type shape = types_.value_type(arg);
   if (type.is_any()) return true;
   const auto dims = tree().list(type.dims);
@@ -257,8 +256,7 @@ bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg
   return true;
 }
 
-bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args,
-                                Environment& inner) {
+bool Calls::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner) {
   std::size_t next = 0;
   std::vector<std::pair<const ast::Param*, const Value*>> arrays;
   bool is_good = true;
@@ -269,7 +267,7 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     if (array == nullptr) continue;
     bool has_shape = false;
     const std::size_t errors = reporter_.num_errors();
-    all_.names.with_environment(
+    all_.exprs.with_environment(
         inner, [&] { has_shape = bind_generic_sizes(*array, args[next], inner.scopes.front()); });
     if (!has_shape && reporter_.num_errors() == errors) {
       const auto& text = inner.unit->source->text(tree[param.type].span);
@@ -283,7 +281,7 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     const ast::Module& tree = inner.unit->tree;
     const ast::Param& param = tree[tree.params.pool[fn.params.first + i]];
     Value value;
-    all_.names.with_environment(
+    all_.exprs.with_environment(
         inner, [&] { value = to_declared(args[i], param.type, args[i].span, param.name.text); });
     if (value.is_error()) return false;
     inner.scopes.front().insert_or_assign(param.name.text,
@@ -296,8 +294,7 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
 
 // Converts a value to a type in a signature, whose sizes are already bound. The host still knows
 // whole numbers, because sizes may use them, but they take the arithmetic of the type.
-Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
-                              std::string_view what) {
+Value Calls::to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[id].node);
   if (array != nullptr) {
     const std::size_t errors = reporter_.num_errors();
@@ -312,10 +309,10 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
     }
   }
   if (array != nullptr && array->is_any()) {
-    const auto element = all_.written_types.dtype_of(array->element);
+    const auto element = conversions_.dtype_of(array->element);
     return element && !value.is_error() ? conversions_.coerce(value, *element) : error_value(span);
   }
-  const auto type = all_.written_types.type_of(id);
+  const auto type = conversions_.type_of(id);
   if (!type || value.is_error()) return error_value(span);
   const bool is_number = value.is_host() && type->rank == 0;
   if (is_number && is_int(type->dtype) && pool().type(value.host) == HostType::Int) {
@@ -346,7 +343,7 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
   return made;
 }
 
-void Signatures::declare_generic_sizes(const ast::Param& param) {
+void Calls::declare_generic_sizes(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
   if (array == nullptr) return;
   for (ast::ExprId dim : tree().list(array->dims)) {
@@ -368,10 +365,10 @@ void Signatures::declare_generic_sizes(const ast::Param& param) {
 
 // An array of any sizes is checked as a vector, which has the most operators, and all of them get
 // one size.
-std::optional<Type> Signatures::checked_type(const ast::Param& param) {
+std::optional<Type> Calls::checked_type(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
-  if (array == nullptr || !array->is_any()) return all_.written_types.type_of(param.type);
-  const auto element = all_.written_types.dtype_of(array->element);
+  if (array == nullptr || !array->is_any()) return conversions_.type_of(param.type);
+  const auto element = conversions_.dtype_of(array->element);
   if (!element) return std::nullopt;
   Symbol& size = env_->scopes.front()[".."];
   if (!size.value.host) {

@@ -218,7 +218,7 @@ std::string Counts::count_key(const Value& mask, HostExprId limit) {
 }
 
 void Counts::note_sent_counts(const Instance& instance, const Value& wire) {
-  const ExprId literal = all_.payloads.literal_of(wire);
+  const ExprId literal = all_.bodies.literal_of(wire);
   const std::vector<ExprId>& args = out_.exprs[literal.index()].args;
   std::map<std::uint32_t, std::uint32_t> sent;  // the wire's count by the filter's count
   for (std::uint32_t count = 0; count < instance.counts.size(); ++count) {

@@ -117,7 +117,7 @@ Value TreeBuilder::shared(const Value& value, std::string name) {
   push(Stmt{.kind = StmtKind::Let, .span = value.span, .var = var, .expr = value.expr});
   Value read = read_var(var, value.span);
   read.facts = value.facts;
-  return all_.exact.as_named(value, read);
+  return all_.numbers.as_named(value, read);
 }
 
 bool TreeBuilder::has_filter(ExprId id) const {

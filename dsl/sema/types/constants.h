@@ -12,12 +12,13 @@
 #include "dsl/sema/elaboration/part.h"
 
 namespace cinch::sema {
-/// Numbers that are known before a program runs: constants of files and expressions, and sizes that
-/// the host computes.
-class Constants : Part {
+/// Constants, arithmetic of the host, and exact numbers.
+class Numbers : Part {
  public:
   using Part::Part;
 
+  // Numbers that are known before a program runs: constants of files and expressions, and sizes
+  // that the host computes.
   /// Evaluates an expression on the host, as an Int. Reports an expression that the host cannot
   /// compute, and returns nothing. Where counts are sizes, too, a number that is computed on the
   /// device gets a note about them.
@@ -36,21 +37,8 @@ class Constants : Part {
   std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   void check_const(const DeclRef& decl);
 
- private:
-  Value on_host(ast::ExprId id);
-  Value known_const(const KnownConst& known, Span span);
-  std::optional<KnownConst> as_known_const(const Value& value);
-  Value elaborate_const_value(const DeclRef& decl, const ast::Const& node);
-
-  std::vector<const void*> open_consts_;  // under elaboration
-};
-
-/// Arithmetic on constants and sizes; sizes may also use parameters. Integers stay exact. A float
-/// that is combined with a size in clamp, min or max is first made an integer.
-class HostArithmetic : Part {
- public:
-  using Part::Part;
-
+  // Arithmetic on constants and sizes; sizes may also use parameters. Integers stay exact. A float
+  // that is combined with a size in clamp, min or max is first made an integer.
   /// Applies an operator to numbers of the host. Returns an error value if the host has no such
   /// operator.
   Value host_scalar_op(ScalarOp op, std::span<const Value> values, Span span);
@@ -61,21 +49,9 @@ class HostArithmetic : Part {
   /// Applies an operator to tables of constants, element by element; single numbers broadcast.
   Value as_table_op(ScalarOp op, std::span<const Value> args, Span span);
 
- private:
-  Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
-  std::optional<HostExprId> big_shift(std::span<const HostExprId> args);
-  /// The same without a report of overflow. Invalid if the host has no such operator.
-  HostExprId host_op(ScalarOp op, std::vector<HostExprId> args, Span span);
-};
-
-// Exact numbers are literals, loop variables, and results of operators on them. They take the type
-// of the operand that they are combined with. Beside floats, a division of exact numbers is a
-// quotient with a fraction. Other numbers are recomputed in the type that they need.
-
-class ExactNumbers : Part {
- public:
-  using Part::Part;
-
+  // Exact numbers are literals, loop variables, and results of operators on them. They take the
+  // type of the operand that they are combined with. Beside floats, a division of exact numbers is
+  // a quotient with a fraction. Other numbers are recomputed in the type that they need.
   /// Recomputes `made_of` of an array of exact numbers, in the type that the result needs.
   Value made_of_exact(const Value& array, Span span,
                       const std::function<Value(const Value&)>& made_of);
@@ -118,11 +94,21 @@ class ExactNumbers : Part {
   Value narrow_bits(const Value& value, DType type);
 
  private:
+  Value on_host(ast::ExprId id);
+  Value known_const(const KnownConst& known, Span span);
+  std::optional<KnownConst> as_known_const(const Value& value);
+  Value elaborate_const_value(const DeclRef& decl, const ast::Const& node);
+  Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
+  std::optional<HostExprId> big_shift(std::span<const HostExprId> args);
+  /// The same without a report of overflow. Invalid if the host has no such operator.
+  HostExprId host_op(ScalarOp op, std::vector<HostExprId> args, Span span);
   bool is_only_signed(const Value& value, DType type) const;
   Value signed_low_bits(const Value& value, DType type);
   Value exact_as_float(const Value& value);
   Value shift_count(const Value& count, DType type);
   Value named_quotient(const Value& value, Value read);
+
+  std::vector<const void*> open_consts_;  // under elaboration
 };
 
 }  // namespace cinch::sema

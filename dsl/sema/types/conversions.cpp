@@ -286,9 +286,9 @@ Value Conversions::fit_to(const Value& value, const Type& type, std::string_view
   if (fills) return build_.builtin(BuiltinId::fill, type, {made.expr}, span);
   if (made.is_typed() && sizes_.same_shape(made.type, type)) return made;
   const bool is_row = made.is_typed() && made.type.rank == 1 && type.rank == 2 &&
-                      all_.shapes.is_row_of(made.type, type);
+                      all_.operators.is_row_of(made.type, type);
   if (is_row)
-    return build_.builtin(BuiltinId::fill, type, {all_.shapes.as_row(made, type).expr}, span);
+    return build_.builtin(BuiltinId::fill, type, {all_.operators.as_row(made, type).expr}, span);
   if (is_value && types_.can_coerce(value, type.dtype) && made.is_error()) return made;
   auto& diag = reporter_.report<DiagKind::CannotAssignType>(
       value.span, text_.describe(value), std::string(name), sizes_.type_text(type));

@@ -68,23 +68,18 @@ class TypeRules {
   mutable std::unordered_map<HostExprId, bool> fractions_;  // what is_fraction has found
 };
 
-/// Reads types in a program's text: scalar types, arrays, and their sizes.
-class WrittenTypes : Part {
- public:
-  using Part::Part;
-
-  /// A scalar type. Reports other types and returns nothing.
-  std::optional<DType> dtype_of(ast::TypeId id);
-  /// A scalar or array type with its sizes. Reports other types and returns nothing.
-  std::optional<Type> type_of(ast::TypeId id);
-};
-
-/// Converts values. Exact numbers take the type of the operand that they are combined with. Other
-/// values widen silently if no value can change. All other conversions need `as`.
 class Conversions : Part {
  public:
   using Part::Part;
 
+  // Reads types in a program's text: scalar types, arrays, and their sizes.
+  /// A scalar type. Reports other types and returns nothing.
+  std::optional<DType> dtype_of(ast::TypeId id);
+  /// A scalar or array type with its sizes. Reports other types and returns nothing.
+  std::optional<Type> type_of(ast::TypeId id);
+
+  // Converts values. Exact numbers take the type of the operand that they are combined with. Other
+  // values widen silently if no value can change. All other conversions need `as`.
   /// Gives a value its default type, if nothing else decides.
   Value materialize(const Value& value);
   /// Converts a literal of 2^63 or more to a float type.

@@ -23,7 +23,7 @@ bool is_integer_only(ScalarOp op) {
 }  // namespace
 
 // Converts the operands to one host type. Returns an error value if the operator has none.
-Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
+Value Numbers::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
   bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
   for (HostExprId arg : args) {
     const HostType type = pool().type(arg);
@@ -52,7 +52,7 @@ Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Spa
   return host_value(args.front(), span);
 }
 
-Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
+Value Numbers::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
   std::vector<HostExprId> args;
   bool all_const = true;
   for (const Value& value : values) {
@@ -77,7 +77,7 @@ Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values,
 }
 
 // A constant that is shifted to 2^63 or more, as the bits of a u64.
-std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> args) {
+std::optional<HostExprId> Numbers::big_shift(std::span<const HostExprId> args) {
   for (HostExprId arg : args) {
     if (!pool().is_const(arg) || pool().type(arg) != HostType::Int) return std::nullopt;
   }
@@ -89,7 +89,7 @@ std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> 
   return pool().const_int(static_cast<std::int64_t>(static_cast<std::uint64_t>(number) << by));
 }
 
-HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
+HostExprId Numbers::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
   const bool all_const =
       std::all_of(args.begin(), args.end(), [&](HostExprId arg) { return pool().is_const(arg); });
   if (op == ScalarOp::select) {
@@ -145,9 +145,9 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
   return result;
 }
 
-Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
-                                         std::string_view name) {
-  const auto type = all_.scalars.operand_type(op, args, span, name);
+Value Numbers::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
+                                  std::string_view name) {
+  const auto type = all_.operators.operand_type(op, args, span, name);
   if (!type) return error_value(span);
   std::vector<HostExprId> numbers;
   bool stays = is_int(*type);
@@ -173,7 +173,7 @@ Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& 
     value.declared = type;
     return value;
   }
-  return all_.scalars.typed_scalar_op(op, args, span, name);
+  return all_.operators.typed_scalar_op(op, args, span, name);
 }
 
 namespace {
@@ -227,7 +227,7 @@ Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
 
 // Repeats rows, columns and numbers. Operands that do not fit are left to the operator on the
 // device, which reports them.
-Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
+Value Numbers::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
   const std::optional<TableShape> shape = joined_tables(args, is_by_rows());
   if (!shape) return error_value(span);
   const std::size_t size = shape->rows * shape->cols;

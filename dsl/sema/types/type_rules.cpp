@@ -199,7 +199,7 @@ bool TypeRules::is_exact_float(const Value& value) const {
 
 using dsl::DiagKind;
 
-std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
+std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
   const ast::Type& type = tree()[id];
   const auto* scalar = std::get_if<ast::ScalarType>(&type.node);
   if (scalar == nullptr) {
@@ -211,7 +211,7 @@ std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
   }
   const std::string& name = scalar->name.text;
   if (scalar->width.has_value()) {
-    const auto bits = all_.constants.constant_int(scalar->width);
+    const auto bits = all_.numbers.constant_int(scalar->width);
     if (!bits) return std::nullopt;
     const auto made = name == "int" ? make_int(*bits) : make_uint(*bits);
     if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, *bits);
@@ -229,7 +229,7 @@ std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
   return found;
 }
 
-std::optional<Type> WrittenTypes::type_of(ast::TypeId id) {
+std::optional<Type> Conversions::type_of(ast::TypeId id) {
   const ast::Type& node = tree()[id];
   if (std::holds_alternative<ast::CompressorType>(node.node)) {
     reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
@@ -258,7 +258,7 @@ std::optional<Type> WrittenTypes::type_of(ast::TypeId id) {
     return std::nullopt;
   }
   for (ast::ExprId dim : dims) {
-    const auto size = all_.constants.host_size(dim, "a size of a type");
+    const auto size = all_.numbers.host_size(dim, "a size of a type");
     if (size) type.dims[type.rank++] = *size;
     is_good &= size.has_value();
   }
