@@ -82,6 +82,9 @@ struct Value {
 
 /// The value of an expression whose mistake was reported.
 Value error_value(Span span);
+inline Value error_value(const dsl::Diagnostic& reported) {
+  return error_value(reported.span);
+}
 /// A value that the host computes.
 Value host_value(HostExprId id, Span span);
 

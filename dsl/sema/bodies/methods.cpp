@@ -268,11 +268,9 @@ Value Bodies::inner_argument(const Value& value, Instance& inner, Span span) {
 // All ranks compute the same: draws do not depend on the worker, and states that one rank's encode
 // changes are not visible.
 Value Bodies::encode_in_finish(Instance& inner, const Value& g, Span span) {
-  if (const Instance* stateful = rank_states(inner)) {
-    reporter_.report<DiagKind::NotInFinish>(
+  if (const Instance* stateful = rank_states(inner))
+    return mistake<DiagKind::NotInFinish>(
         span, "the encode of `" + stateful->name() + "`, whose states are those of one rank");
-    return error_value(span);
-  }
   const ModeScope scope(mode_);
   mode_.encodes_in_finish = true;
   return encode_value(inner, g, span);

@@ -18,10 +18,8 @@ const Instance* Bodies::wire_owner(const Instance& instance) const {
 Value Bodies::wire_literal(const ast::WireLiteral& node, Span span) {
   Instance* instance = env_->instance;
   const bool is_in_encode = mode_.body == BodyKind::Encode || mode_.encodes_in_finish;
-  if (instance == nullptr || !is_in_encode || mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::BadType>(span, "a value", "a payload");
-    return error_value(span);
-  }
+  if (instance == nullptr || !is_in_encode || mode_.lambda_depth > 0)
+    return mistake<DiagKind::BadType>(span, "a value", "a payload");
   std::vector<Value> values(instance->fields.size());
   std::vector<bool> is_given(values.size(), false);
   bool is_good = true;
@@ -286,9 +284,8 @@ Value Bodies::payload_field(const Value& payload, const ast::Name& field, Span s
     std::vector<std::string_view> names;
     names.reserve(fields.size());
     for (const WireField& f : fields) names.push_back(f.name);
-    reporter_.report<DiagKind::UnknownField>(field.span, field.text)
-        .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
-    return error_value(span);
+    return error_value(reporter_.report<DiagKind::UnknownField>(field.span, field.text)
+                           .suggest(field.span, std::string(dsl::nearest_name(field.text, names))));
   }
   return payload_field_at(payload, static_cast<std::uint32_t>(at - fields.begin()), span);
 }

@@ -80,10 +80,8 @@ void Items::elaborate_size(Instance& instance, const ast::SizeItem& node) {
 }
 
 Value Items::first_value(const ast::StateItem& node, const Type& type) {
-  if (!node.initial.has_value()) {
-    reporter_.report<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
-    return error_value(node.name.span);
-  }
+  if (!node.initial.has_value())
+    return mistake<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
   const ModeScope scope(mode_);
   mode_.body = BodyKind::StateInit;
   mode_.wanted = &type;
@@ -194,9 +192,8 @@ void Items::check(const Instance& instance, Span span) {
 using dsl::DiagKind;
 
 Value Items::not_by_rows(std::string_view what, Span span) {
-  reporter_.report<DiagKind::NotByRows>(span, what)
-      .note(env_->instance->rows_span, "rows are set here");
-  return error_value(span);
+  return error_value(reporter_.report<DiagKind::NotByRows>(span, what)
+                         .note(env_->instance->rows_span, "rows are set here"));
 }
 
 bool Items::has_row_form(BuiltinId id) const {

@@ -81,10 +81,8 @@ std::optional<InnerParam> Items::find_inner_param(Instance& from, std::span<cons
 Value Items::inner_param_value(const ast::FieldRef& node) {
   const std::vector<ast::Name> path = path_of(tree(), node);
   const Span span = node.field.span;
-  if (path.empty()) {
-    reporter_.report<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
-    return error_value(span);
-  }
+  if (path.empty())
+    return mistake<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
   const std::size_t errors = reporter_.num_errors();
   const auto found = find_inner_param(*env_->instance, path);
   if (found)
@@ -333,9 +331,8 @@ Value Parameters::compared(ast::ExprId id, ast::ExprId other) {
   if (at != words.end()) return host_value(pool().const_int(at - words.begin()), name->span);
   const auto type = declared_type(*param);
   if (!type) return error_value(name->span);
-  reporter_.report<DiagKind::ParameterOutOfRange>(
+  return mistake<DiagKind::ParameterOutOfRange>(
       name->span, param->name.text, "`" + name->text + "`", Parameters::takes_text(*type));
-  return error_value(name->span);
 }
 
 bool Parameters::may_be_word(ast::ExprId id) {
@@ -365,9 +362,8 @@ Value Parameters::ambiguous_word(const ast::Name& name) {
     if (std::ranges::any_of(words->names, is_meant))
       owners.push_back("`" + tree[param].name.text + "`");
   }
-  reporter_.report<DiagKind::AmbiguousWord>(name.span, name.text,
-                                            fmt::format("{}", fmt::join(owners, ", ")));
-  return error_value(name.span);
+  return mistake<DiagKind::AmbiguousWord>(name.span, name.text,
+                                          fmt::format("{}", fmt::join(owners, ", ")));
 }
 
 }  // namespace cinch::sema

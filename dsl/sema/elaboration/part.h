@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/sema/checked.h"
@@ -114,6 +115,12 @@ class Part {
   const ast::Module& tree() const { return env_->unit->tree; }
   /// Is this in a compressor that works on every row of a matrix?
   bool is_by_rows() const { return env_->instance != nullptr && env_->instance->rows.is_valid(); }
+
+  /// Reports a mistake. Returns the value of the expression that has it.
+  template <dsl::DiagKind kKind, class... Args>
+  Value mistake(Span span, Args&&... args) {
+    return error_value(reporter_.report<kKind>(span, std::forward<Args>(args)...));
+  }
 
   Elaboration& all_;
   ModuleData& module_;

@@ -68,10 +68,8 @@ Value Calls::operand(ast::ExprId id) {
 Value Calls::operand_of(const Value& value) {
   if (value.is_error()) return value;
   const Value made = conversions_.unmet(value);
-  if (!made.is_error() && !made.is_typed()) {
-    reporter_.report<DiagKind::BadType>(value.span, "a value", text_.describe(value));
-    return error_value(value.span);
-  }
+  if (!made.is_error() && !made.is_typed())
+    return mistake<DiagKind::BadType>(value.span, "a value", text_.describe(value));
   return made.is_error() ? made : check_lambda_array(made);
 }
 
@@ -89,8 +87,7 @@ Value Calls::array_of(const Value& value, std::string_view name) {
 Value Calls::vector_operand(ast::ExprId id, std::string_view name) {
   Value value = array_operand(id, name);
   if (value.is_error() || value.type.rank == 1) return value;
-  reporter_.report<DiagKind::NeedsVector>(value.span, std::string(name), text_.describe(value));
-  return error_value(value.span);
+  return mistake<DiagKind::NeedsVector>(value.span, std::string(name), text_.describe(value));
 }
 
 Value Calls::matrix_operand(ast::ExprId id, std::string_view name) {
@@ -100,8 +97,7 @@ Value Calls::matrix_operand(ast::ExprId id, std::string_view name) {
 Value Calls::matrix_of(const Value& given, std::string_view name) {
   Value value = array_of(given, name);
   if (value.is_error() || value.type.rank == 2) return value;
-  reporter_.report<DiagKind::NeedsMatrix>(value.span, std::string(name), text_.describe(value));
-  return error_value(value.span);
+  return mistake<DiagKind::NeedsMatrix>(value.span, std::string(name), text_.describe(value));
 }
 
 std::optional<HostExprId> Calls::size_arg(ast::ExprId id, std::string_view name) {
@@ -175,9 +171,8 @@ std::optional<int> Calls::line_axis(const CallArgs& args, const Value& x) {
 Value Calls::check_lambda_array(Value value) {
   if (mode_.lambda_depth == 0 || !value.is_typed() || sizes_.all_constant_sizes(value.type))
     return value;
-  reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
-      .note("compute it before the lambda, with `let`");
-  return error_value(value.span);
+  return error_value(reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
+                         .note("compute it before the lambda, with `let`"));
 }
 
 // The `where:` mask. Returns an empty value if there is none, and nothing after a mistake.

@@ -140,11 +140,9 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
   }
   const bool fits = a.value.kind == ValueKind::Tuple && b.value.kind == ValueKind::Tuple &&
                     a.value.elements.size() == b.value.elements.size();
-  if (!fits) {
-    reporter_.report<DiagKind::BranchesDiffer>(span, text_.describe(a.value),
-                                               text_.describe(b.value));
-    return error_value(span);
-  }
+  if (!fits)
+    return mistake<DiagKind::BranchesDiffer>(span, text_.describe(a.value),
+                                             text_.describe(b.value));
   Value bools = conversions_.one_bool(chosen_by);
   if (bools.is_error()) return bools;
   const bool has_stmts = !a.stmts.empty() || !b.stmts.empty();

@@ -26,8 +26,7 @@ Value Calls::call(const ast::Call& node, Span span) {
   if (const auto* member = std::get_if<ast::FieldRef>(&callee.node)) {
     return call_member(node, *member, span);
   }
-  reporter_.report<DiagKind::UnknownOperator>(callee.span, "this");
-  return error_value(span);
+  return mistake<DiagKind::UnknownOperator>(callee.span, "this");
 }
 
 Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span) {
@@ -80,8 +79,7 @@ Value Calls::call_decl(const DeclRef& decl, const ast::Call& node, const ast::Na
   if (const auto* fn = std::get_if<ast::Fn>(&(*decl).node)) return call_fn(decl, *fn, node, span);
   if (const auto* fn = std::get_if<ast::ExternFn>(&(*decl).node))
     return call_extern(decl, *fn, node, span);
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a function");
-  return error_value(span);
+  return mistake<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a function");
 }
 
 // Calls of inner.encode(x), inner.decode(w), inner.finish(sum) and file.function(x).
@@ -93,32 +91,23 @@ Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Spa
       return call_decl(*decl, node, member.field, span);
     }
   }
-  if (symbol == nullptr || symbol->kind != SymbolKind::Inner) {
-    reporter_.report<DiagKind::UnknownOperator>(
+  if (symbol == nullptr || symbol->kind != SymbolKind::Inner)
+    return mistake<DiagKind::UnknownOperator>(
         tree()[node.callee].span, std::string(env_->unit->source->text(tree()[node.callee].span)));
-    return error_value(span);
-  }
   Instance& inner = *symbol->inner;
   const std::string& what = member.field.text;
-  if (what != "encode" && what != "decode" && what != "finish") {
-    reporter_.report<DiagKind::UnknownMember>(member.field.span, what)
-        .suggest(member.field.span,
-                 std::string(dsl::nearest_name(what, {"encode", "decode", "finish"})));
-    return error_value(span);
-  }
+  if (what != "encode" && what != "decode" && what != "finish")
+    return error_value(reporter_.report<DiagKind::UnknownMember>(member.field.span, what)
+                           .suggest(member.field.span, std::string(dsl::nearest_name(
+                                                           what, {"encode", "decode", "finish"}))));
   const CallArgs args = sort_args(node, base->name.text + "." + what, span, {}, 1, 1);
   if (args.is_bad) return error_value(span);
   Value arg = all_.exprs.expr(args.positional[0]);
   if (arg.is_error()) return arg;
-  if (mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::NotInLambda>(span, "`" + args.name + "`");
-    return error_value(span);
-  }
+  if (mode_.lambda_depth > 0) return mistake<DiagKind::NotInLambda>(span, "`" + args.name + "`");
   if (what == "encode") {
-    if (mode_.body == BodyKind::Decode) {
-      reporter_.report<DiagKind::NotInDecode>(span, "`" + args.name + "`");
-      return error_value(span);
-    }
+    if (mode_.body == BodyKind::Decode)
+      return mistake<DiagKind::NotInDecode>(span, "`" + args.name + "`");
     const Value g = all_.bodies.inner_argument(arg, inner, span);
     if (g.is_error()) return error_value(span);
     return mode_.body == BodyKind::Finish ? all_.bodies.encode_in_finish(inner, g, span)
@@ -132,10 +121,8 @@ Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Spa
   }
   if (arg.kind == ValueKind::Wire) arg = all_.bodies.payload_of(*arg.owner, arg, "w", span);
   if (arg.kind != ValueKind::Payload ||
-      all_.bodies.wire_owner(*arg.owner) != all_.bodies.wire_owner(inner)) {
-    reporter_.report<DiagKind::InnerShape>(arg.span, "its own payload", text_.describe(arg));
-    return error_value(span);
-  }
+      all_.bodies.wire_owner(*arg.owner) != all_.bodies.wire_owner(inner))
+    return mistake<DiagKind::InnerShape>(arg.span, "its own payload", text_.describe(arg));
   arg.owner = &inner;
   return all_.bodies.outer_result(all_.bodies.decode_value(inner, arg, span), inner, span);
 }

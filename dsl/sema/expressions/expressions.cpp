@@ -10,7 +10,7 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 Value Expressions::expr(ast::ExprId id) {
-  if (!id) return error_value({});  // the grammar reported what is missing
+  if (!id) return error_value(Span{});  // the grammar reported what is missing
   const ast::Expr& node = tree()[id];
   if (!all_.growth.may_go_on(node.span)) return error_value(node.span);
   const GrowthLimits::Level level(all_.growth);
@@ -42,17 +42,11 @@ Value Expressions::expr_node(ast::ExprId, const ast::Expr& node) {
           [&](const ast::Call& e) { return all_.calls.call(e, span); },
           [&](const ast::Bitcast& e) { return bitcast(e, span); },
           [&](const ast::Index& e) { return index_expr(e, span); },
-          [&](const ast::Range&) {
-            reporter_.report<DiagKind::BadType>(span, "a value", "a range");
-            return error_value(span);
-          },
+          [&](const ast::Range&) { return mistake<DiagKind::BadType>(span, "a value", "a range"); },
           [&](const ast::Unary& e) { return all_.operators.unary(e, span); },
           [&](const ast::Binary& e) { return all_.operators.binary(e, span); },
           [&](const ast::Cast& e) { return cast(e, span); },
-          [&](const ast::Lambda&) {
-            reporter_.report<DiagKind::MisplacedLambda>(span);
-            return error_value(span);
-          },
+          [&](const ast::Lambda&) { return mistake<DiagKind::MisplacedLambda>(span); },
           [&](const ast::ArrayLiteral& e) { return array_literal(e, span); },
           [&](const ast::Tuple& e) { return tuple(e, span); },
           [&](const ast::WireLiteral& e) { return all_.bodies.wire_literal(e, span); },
@@ -105,11 +99,9 @@ Value Expressions::bitcast(const ast::Bitcast& node, Span span) {
   const auto to = conversions_.dtype_of(node.type);
   const Value value = conversions_.materialize(expr(node.operand));
   if (value.is_error() || !to) return error_value(span);
-  if (!value.is_typed() || value.type.dtype.bits != to->bits) {
-    reporter_.report<DiagKind::BadType>(
+  if (!value.is_typed() || value.type.dtype.bits != to->bits)
+    return mistake<DiagKind::BadType>(
         value.span, "a value of " + std::to_string(to->bits) + " bits", text_.describe(value));
-    return error_value(span);
-  }
   Expr expr{ExprKind::Bitcast, value.type, span};
   expr.type.dtype = *to;
   expr.args = {value.expr};
@@ -124,11 +116,9 @@ Value Expressions::tuple(const ast::Tuple& node, Span span) {
     if (element.is_error()) return error_value(span);
     const bool is_value =
         element.is_host() || element.is_typed() || element.kind == ValueKind::Table;
-    if (!is_value) {
-      reporter_.report<DiagKind::BadType>(element.span, "a number or an array",
-                                          text_.describe(element));
-      return error_value(span);
-    }
+    if (!is_value)
+      return mistake<DiagKind::BadType>(element.span, "a number or an array",
+                                        text_.describe(element));
   }
   return made;
 }
@@ -136,11 +126,9 @@ Value Expressions::tuple(const ast::Tuple& node, Span span) {
 Value Expressions::table_of_rows(Value table, const std::vector<Value>& rows) {
   table.table_cols = static_cast<std::uint32_t>(rows.front().table.size());
   for (const Value& row : rows) {
-    if (row.table.size() != table.table_cols) {
-      reporter_.report<DiagKind::Mismatch>(row.span, text_.describe(rows.front()),
-                                           text_.describe(row));
-      return error_value(table.span);
-    }
+    if (row.table.size() != table.table_cols)
+      return mistake<DiagKind::Mismatch>(row.span, text_.describe(rows.front()),
+                                         text_.describe(row));
     for (std::size_t i = 0; i < row.table.size(); ++i)
       add_element(table, row.table[i], row.big_elements[i]);
   }
@@ -158,10 +146,8 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
     all_tables &= e.kind == ValueKind::Table && e.table_cols == 0;
   }
   Value table{.span = span, .kind = ValueKind::Table};
-  if (elements.empty()) {
-    reporter_.report<DiagKind::BadType>(span, "an array of at least one element", "none");
-    return error_value(span);
-  }
+  if (elements.empty())
+    return mistake<DiagKind::BadType>(span, "an array of at least one element", "none");
   const auto is_hex = [](const Value& e) { return e.is_hex; };
   table.is_hex = std::ranges::all_of(elements, is_hex);
   if (all_constant) {
@@ -183,10 +169,8 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
   for (const Value& e : elements) {
     const Value scalar_value = conversions_.coerce(e, *dtype);
     if (scalar_value.is_error()) return error_value(span);
-    if (scalar_value.type.rank != 0) {
-      reporter_.report<DiagKind::BadType>(e.span, "a number", text_.describe(e));
-      return error_value(span);
-    }
+    if (scalar_value.type.rank != 0)
+      return mistake<DiagKind::BadType>(e.span, "a number", text_.describe(e));
     made.args.push_back(scalar_value.expr);
   }
   Value array = build_.typed(std::move(made));
@@ -222,9 +206,8 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
   const auto* written = std::get_if<ast::Lambda>(&node.node);
   if (written == nullptr || written->params.size() != params.size()) {
     const std::size_t count = params.size();
-    reporter_.report<DiagKind::ExpectedLambda>(
+    return mistake<DiagKind::ExpectedLambda>(
         node.span, name, std::to_string(count) + (count == 1 ? " parameter" : " parameters"));
-    return error_value(node.span);
   }
   Expr made{ExprKind::Lambda, {}, node.span};
   const ModeScope scope(mode_);
@@ -243,11 +226,9 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
   const Value body = build_.in_block(tree()[written->body].span, [&] {
     Value value = finish(expr(written->body));
     if (value.is_error()) return value;
-    if (!value.is_typed() || value.type.rank != 0) {
-      reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",
-                                          text_.describe(value));
-      return error_value(value.span);
-    }
+    if (!value.is_typed() || value.type.rank != 0)
+      return mistake<DiagKind::BadType>(value.span, "one number as the lambda's value",
+                                        text_.describe(value));
     return value;
   });
   env_->scopes.pop_back();

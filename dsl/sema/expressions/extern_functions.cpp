@@ -132,10 +132,9 @@ std::uint32_t Calls::extern_index(const rt::ExternInfo& function) {
 
 Value Calls::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node,
                          Span span) {
-  if (!module_.read_extern && !mode_.is_check) {
-    reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here");
-    return error_value(span);
-  }
+  if (!module_.read_extern && !mode_.is_check)
+    return error_value(
+        reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here"));
   const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
   if (args.is_bad) return error_value(span);
   std::vector<Value> operands;

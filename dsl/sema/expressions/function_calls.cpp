@@ -110,10 +110,9 @@ Value Calls::inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector
       return all_.items.not_by_rows("a call of `" + fn.name.text + "`", span);
     }
   }
-  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
-    reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");
-    return error_value(span);
-  }
+  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end())
+    return error_value(reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text)
+                           .note(fn.name.span, "declared here"));
   const GrowthLimits::Use use(all_.growth, span);
   open_fns_.push_back(decl);
   Value result = build_.in_block(span, [&] {
@@ -213,11 +212,9 @@ Value Calls::to_result(const Value& value, ast::TypeId id, Span span, std::strin
   const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);
   if (types == nullptr) return to_declared(value, id, span, what);
   const auto wanted = tree().list(types->elements);
-  if (value.kind != ValueKind::Tuple || value.elements.size() != wanted.size()) {
-    reporter_.report<DiagKind::Mismatch>(value.span, std::to_string(wanted.size()) + " values",
-                                         text_.describe(value));
-    return error_value(span);
-  }
+  if (value.kind != ValueKind::Tuple || value.elements.size() != wanted.size())
+    return mistake<DiagKind::Mismatch>(value.span, std::to_string(wanted.size()) + " values",
+                                       text_.describe(value));
   Value result = value;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     result.elements[i] = to_declared(value.elements[i], wanted[i], span, what);

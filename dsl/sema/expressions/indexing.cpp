@@ -34,20 +34,16 @@ Value Expressions::index_expr(const ast::Index& node, Span span) {
     Value next = index_value(base, index, span);
     if (next.is_error()) return next;
     // numpy would take columns with the next index, not rows of what was selected.
-    if (index != indices.back() && types_.value_type(next).rank >= types_.value_type(base).rank) {
-      reporter_.report<DiagKind::IndexOfRows>(tree()[index].span);
-      return error_value(span);
-    }
+    if (index != indices.back() && types_.value_type(next).rank >= types_.value_type(base).rank)
+      return mistake<DiagKind::IndexOfRows>(tree()[index].span);
     base = std::move(next);
   }
   return base;
 }
 
 Value Expressions::index_value(const Value& base, ast::ExprId id, Span span) {
-  if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0)) {
-    reporter_.report<DiagKind::BadIndex>(tree()[id].span, text_.describe(base));
-    return error_value(span);
-  }
+  if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0))
+    return mistake<DiagKind::BadIndex>(tree()[id].span, text_.describe(base));
   if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
     if (base.kind != ValueKind::Table) return slice(conversions_.unmet(base), *range, span);
     Value cut = slice(conversions_.materialize(base), *range, span);
@@ -69,11 +65,9 @@ Value Expressions::index_value(const Value& base, ast::ExprId id, Span span) {
   const std::size_t size = is_by_row ? base.table.size() / base.table_cols : base.table.size();
   const bool is_inside = !is_known || pool().const_value(index.host).bits < size;
   // No array has this many elements.
-  if (index.is_big || !is_inside) {
-    reporter_.report<DiagKind::OutOfRange>(index.span, "index " + text_.number_text(index),
-                                           text_.describe(base));
-    return error_value(span);
-  }
+  if (index.is_big || !is_inside)
+    return mistake<DiagKind::OutOfRange>(index.span, "index " + text_.number_text(index),
+                                         text_.describe(base));
   // If the array holds exact numbers, the result takes the type of the operand with which it is
   // combined.
   if (!is_known) {
@@ -91,10 +85,7 @@ Value Expressions::as_index(const Value& value) {
   const auto own = types_.own_dtype(value);
   const bool is_number = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
   const bool is_integer = own ? is_int(*own) : is_number && types_.can_coerce(value, kI64);
-  if (!is_integer) {
-    reporter_.report<DiagKind::BadIndex>(value.span, text_.describe(value));
-    return error_value(value.span);
-  }
+  if (!is_integer) return mistake<DiagKind::BadIndex>(value.span, text_.describe(value));
   Value made = conversions_.materialize(value);
   made.facts = value.facts;
   return made;
@@ -264,10 +255,7 @@ Value Expressions::slice(const Value& base, const ast::Range& range, Span span) 
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
   if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
   const HostExprId size = sizes_.length_of(*begin, *end);
-  if (has_loop_leaf(size)) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the length of a slice");
-    return error_value(span);
-  }
+  if (has_loop_leaf(size)) return mistake<DiagKind::NotKnownOnHost>(span, "the length of a slice");
   const Value first = range.lo ? expr(range.lo) : host_value(*begin, span);
   return slice_at(base, as_index(first), size, span);
 }

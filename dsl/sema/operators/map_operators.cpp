@@ -32,17 +32,13 @@ Value Operators::fill_call(const CallArgs& args) {
   const Value value = all_.exprs.expr(args.positional[0]);
   if (value.is_error()) return error_value(args.span);
   const bool takes_shape = args.positional.size() == 1 && mode_.wanted != nullptr;
-  if (args.positional.size() == 1 && !takes_shape) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, "fill", "a size");
-    return error_value(args.span);
-  }
+  if (args.positional.size() == 1 && !takes_shape)
+    return mistake<DiagKind::MissingArgument>(args.span, "fill", "a size");
   Value v =
       takes_shape ? conversions_.coerce(value, mode_.wanted->dtype) : conversions_.unmet(value);
   if (v.is_error()) return v;
-  if (!v.is_typed() || v.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(value.span, "a number to repeat", text_.describe(value));
-    return error_value(args.span);
-  }
+  if (!v.is_typed() || v.type.rank != 0)
+    return mistake<DiagKind::BadType>(value.span, "a number to repeat", text_.describe(value));
   if (takes_shape) return build_.builtin(BuiltinId::fill, *mode_.wanted, {v.expr}, args.span);
   const auto size = all_.calls.size_arg(args.positional[1], args.name);
   if (!size) return error_value(args.span);
@@ -56,11 +52,9 @@ Value Operators::len_call(const CallArgs& args) {
   if (x.is_error()) return x;
   const Type type = types_.value_type(x);
   const bool is_array = (x.is_typed() || x.kind == ValueKind::Table) && type.rank > 0;
-  if (!is_array) {
-    reporter_.report<DiagKind::CannotApply>(x.span, "len", text_.describe(x))
-        .note("it takes an array");
-    return error_value(args.span);
-  }
+  if (!is_array)
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, "len", text_.describe(x))
+                           .note("it takes an array"));
   // The number may be used without the array, but the array has to be computed for it.
   if (build_.holds_filter(x)) build_.shared(x, "counted");
   return host_value(type.dims[0], args.span);
@@ -220,8 +214,7 @@ Value Operators::random_call(const CallArgs& args) {
     type.dtype = dtype;
     size = sizes_.num_elems(type);
   } else {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "a size");
-    return error_value(args.span);
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "a size");
   }
   IndexFacts facts;
   if (is_index) {
@@ -232,10 +225,8 @@ Value Operators::random_call(const CallArgs& args) {
     size = *below;
     facts = {true, false, *below};
   }
-  if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type)) {
-    reporter_.report<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
-    return error_value(args.span);
-  }
+  if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type))
+    return mistake<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
   Value result = build_.builtin(args.id, type, {}, args.span, [&](Expr& e) {
     e.size = size;
     number_draw(e, args);
@@ -259,10 +250,8 @@ using dsl::DiagKind;
 
 Value Operators::scatter_call(const CallArgs& args) {
   const auto at_arg = args.named.find("at");
-  if (at_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
-    return error_value(args.span);
-  }
+  if (at_arg == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
   Scatter how{args.id};
   if (const auto keep = args.named.find("keep"); keep != args.named.end()) {
     const auto which = all_.calls.word(keep->second->value, {"first", "last"});
@@ -280,10 +269,7 @@ Value Operators::scatter_call(const CallArgs& args) {
     if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
     return scatter_rows(how, v, at, *size, args.span);
   }
-  if (at.type.rank != 1) {
-    reporter_.report<DiagKind::NeedsVector>(at.span, "at:", text_.describe(at));
-    return error_value(args.span);
-  }
+  if (at.type.rank != 1) return mistake<DiagKind::NeedsVector>(at.span, "at:", text_.describe(at));
   if (v.type.rank > 0 && !prover_.proves_equal(v.type.dims[0], at.type.dims[0])) {
     return cannot_combine(args.name, v, at, args.span, false);
   }

@@ -11,24 +11,17 @@ using dsl::DiagKind;
 Value Operators::pack_call(const CallArgs& args) {
   const Value x = all_.calls.vector_operand(args.positional[0], args.name);
   const auto bits_arg = args.named.find("bits");
-  if (bits_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`bits:`");
-    return error_value(args.span);
-  }
+  if (bits_arg == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`bits:`");
   const auto bits = all_.numbers.constant_int(bits_arg->second->value);
   if (x.is_error() || !bits) return error_value(args.span);
   const auto element = make_uint(*bits);
-  if (!element) {
-    reporter_.report<DiagKind::BadWidth>(bits_arg->second->span, "uint", *bits);
-    return error_value(args.span);
-  }
+  if (!element) return mistake<DiagKind::BadWidth>(bits_arg->second->span, "uint", *bits);
   const bool is_pack = args.id == BuiltinId::pack;
   const bool fits = is_pack ? is_int(x.type.dtype) || is_bool(x.type.dtype) : x.type.dtype == kU8;
-  if (!fits) {
-    reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
-        .note(is_pack ? "it takes integers" : "it takes [u8; …]");
-    return error_value(args.span);
-  }
+  if (!fits)
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
+                           .note(is_pack ? "it takes integers" : "it takes [u8; …]"));
   const HostExprId width = pool().const_int(*bits), byte = pool().const_int(8);
   const HostExprId len = x.type.dims[0];
   if (is_pack) {
@@ -63,10 +56,8 @@ Value Operators::concat_call(const CallArgs& args) {
   for (const Value& part : parts) {
     const Value x = dtype ? conversions_.coerce(part, *dtype) : conversions_.materialize(part);
     if (x.is_error() || all_.calls.check_lambda_array(x).is_error()) return error_value(args.span);
-    if (x.type.rank != 1) {
-      reporter_.report<DiagKind::NeedsVector>(part.span, args.name, text_.describe(part));
-      return error_value(args.span);
-    }
+    if (x.type.rank != 1)
+      return mistake<DiagKind::NeedsVector>(part.span, args.name, text_.describe(part));
     if (!dtype) dtype = x.type.dtype;
     if (x.type.dtype != *dtype) return cannot_combine(args.name, parts.front(), part, args.span);
     size = size ? pool().add(size, x.type.dims[0]) : x.type.dims[0];
@@ -213,11 +204,9 @@ Value Operators::histogram_call(const CallArgs& args) {
   Value x = all_.calls.array_operand(args.positional[0], args.name);
   const auto bins = all_.calls.named_size(args, "bins");
   if (x.is_error() || !bins) return error_value(args.span);
-  if (!is_int(x.type.dtype)) {
-    reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
-        .note("it counts integers");
-    return error_value(args.span);
-  }
+  if (!is_int(x.type.dtype))
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
+                           .note("it counts integers"));
   auto where = all_.calls.mask(args, x.type);
   if (!where) return error_value(args.span);
   if (x.type.rank == 2) {

@@ -74,13 +74,11 @@ Value Operators::dot_call(const CallArgs& args) {
   const auto shape = broadcast(xs, args.span, args.name);
   if (!shape) return error_value(args.span);
   const bool is_mixed = types_.value_type(xs[0]).rank != types_.value_type(xs[1]).rank;
-  if (is_mixed && !args.named.contains("axis")) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
-        .note(
-            "beside a vector: `axis: 1` gives one product for each row of the matrix; `sum(x * y)` "
-            "is the sum of all");
-    return error_value(args.span);
-  }
+  if (is_mixed && !args.named.contains("axis"))
+    return error_value(reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
+                           .note("beside a vector: `axis: 1` gives one product for each row of the "
+                                 "matrix; `sum(x * y)` "
+                                 "is the sum of all"));
   for (Value& x : xs) {
     x = repeated(conversions_.coerce(x, *dtype), *shape, args.span);
     if (x.is_error()) return x;
@@ -221,14 +219,9 @@ Value Operators::scan_call(const CallArgs& args) {
 using dsl::DiagKind;
 
 Value Operators::collective_call(const CallArgs& args) {
-  if (mode_.body != BodyKind::Sync) {
-    reporter_.report<DiagKind::OnlyInSync>(args.span, args.name);
-    return error_value(args.span);
-  }
-  if (mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
-    return error_value(args.span);
-  }
+  if (mode_.body != BodyKind::Sync) return mistake<DiagKind::OnlyInSync>(args.span, args.name);
+  if (mode_.lambda_depth > 0)
+    return mistake<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
   if (args.id == BuiltinId::allreduce) return allreduce_call(args);
   if (args.id == BuiltinId::sendrecv) return sendrecv_call(args);
   if (args.id != BuiltinId::broadcast) return per_rank_call(args);
@@ -266,16 +259,12 @@ Value Operators::allreduce_call(const CallArgs& args) {
 Value Operators::sendrecv_call(const CallArgs& args) {
   const Value x = all_.calls.operand(args.positional[0]);
   const auto given = args.named.find("to");
-  if (given == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
-    return error_value(args.span);
-  }
+  if (given == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
   const Value to = all_.exprs.as_index(all_.exprs.expr(given->second->value));
   if (x.is_error() || to.is_error()) return error_value(args.span);
-  if (to.type.rank != 0) {
-    reporter_.report<DiagKind::Mismatch>(to.span, "the number of a rank", text_.describe(to));
-    return error_value(args.span);
-  }
+  if (to.type.rank != 0)
+    return mistake<DiagKind::Mismatch>(to.span, "the number of a rank", text_.describe(to));
   Value received;
   if (is_counted_vector(x)) {
     received = counted_collective(BuiltinId::sendrecv, x, to.expr, args.span);
@@ -299,10 +288,7 @@ bool Operators::is_counted_vector(const Value& x) {
 Value Operators::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
   const bool gathers = id == BuiltinId::allgather;
   HostExprId most = sizes_.without_counts(x.type.dims[0]);
-  if (!most) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that a rank sends");
-    return error_value(span);
-  }
+  if (!most) return mistake<DiagKind::NotKnownOnHost>(span, "the most that a rank sends");
   if (gathers) most = pool().mul(pool().world(), most);
   const std::string key = std::string(builtin_info(id).name) + "|" +
                           std::to_string(x.type.dims[0].index()) + "|" +
@@ -332,11 +318,9 @@ Value Operators::per_rank_call(const CallArgs& args) {
   }
   Value x = all_.calls.matrix_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
-  if (!prover_.proves_equal(x.type.dims[0], pool().world())) {
-    reporter_.report<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]",
-                                         text_.describe(x));
-    return error_value(args.span);
-  }
+  if (!prover_.proves_equal(x.type.dims[0], pool().world()))
+    return mistake<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]",
+                                       text_.describe(x));
   if (args.id == BuiltinId::all_to_all) return build_.builtin(args.id, x.type, {x.expr}, args.span);
   const Value made = conversions_.arithmetic(x);
   return build_.builtin(args.id, vector_type(made.type.dtype, x.type.dims[1]), {made.expr},

@@ -109,10 +109,8 @@ Value Operators::binary_op(ast::BinaryOp op, const Value& a, const Value& b, Spa
   if (op == ast::BinaryOp::And || op == ast::BinaryOp::Or) {
     const std::string what = std::string("bools around `") + infix_of(op).text + "`";
     for (const Value* side : {&a, &b}) {
-      if (types_.own_dtype(*side) != kBool) {
-        reporter_.report<DiagKind::BadType>(side->span, what, text_.describe(*side));
-        return error_value(span);
-      }
+      if (types_.own_dtype(*side) != kBool)
+        return mistake<DiagKind::BadType>(side->span, what, text_.describe(*side));
     }
   }
   const Infix infix = infix_of(op);
@@ -135,10 +133,8 @@ Value Operators::scalar_op(ScalarOp op, std::vector<Value> args, Span span, std:
   for (const Value& arg : args) {
     if (arg.is_error()) return error_value(span);
     const bool is_value = arg.is_host() || arg.is_typed() || arg.kind == ValueKind::Table;
-    if (!is_value) {
-      reporter_.report<DiagKind::CannotApply>(arg.span, std::string(name), text_.describe(arg));
-      return error_value(span);
-    }
+    if (!is_value)
+      return mistake<DiagKind::CannotApply>(arg.span, std::string(name), text_.describe(arg));
     all_host &= arg.is_host();
     has_table |= arg.kind == ValueKind::Table;
     all_constant &= arg.kind == ValueKind::Table || (arg.is_host() && pool().is_const(arg.host));
@@ -163,11 +159,9 @@ Value Operators::scalar_op(ScalarOp op, std::vector<Value> args, Span span, std:
     return result;
   }
   if (reporter_.num_errors() != errors) return error_value(span);
-  if (all_host && mode_.in_host) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
-        .note("`" + std::string(name) + "` of these has no value on the host");
-    return error_value(span);
-  }
+  if (all_host && mode_.in_host)
+    return error_value(reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
+                           .note("`" + std::string(name) + "` of these has no value on the host"));
   return typed_scalar_op(op, std::move(args), span, name);
 }
 

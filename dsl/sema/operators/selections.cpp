@@ -6,18 +6,14 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 Value Operators::filter_call(const CallArgs& args) {
-  if (mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
-    return error_value(args.span);
-  }
+  if (mode_.lambda_depth > 0)
+    return mistake<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
   Value x = all_.calls.vector_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
   Value where = x;
   if (args.id == BuiltinId::filter) {
-    if (!args.named.contains("where")) {
-      reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`where:`");
-      return error_value(args.span);
-    }
+    if (!args.named.contains("where"))
+      return mistake<DiagKind::MissingArgument>(args.span, args.name, "`where:`");
     const auto given = all_.calls.mask(args, x.type);
     if (!given) return error_value(args.span);
     where = *given;
@@ -98,19 +94,16 @@ Value Operators::top_k_call(const CallArgs& args) {
 Value Operators::top_k_of(const CallArgs& args, const Value& x, HostExprId k) {
   const auto along = all_.calls.axis(args, x);
   if (!along) return error_value(args.span);
-  if (*along == 0) {
-    reporter_
-        .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
-                                   "`axis: 0`")
-        .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`");
-    return error_value(args.span);
-  }
+  if (*along == 0)
+    return error_value(
+        reporter_
+            .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
+                                       "`axis: 0`")
+            .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`"));
   if (!is_known_line(x, *along, args.name)) return error_value(args.span);
-  if (x.type.rank == 2 && *along < 0) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
-        .note("of a matrix: per row, with `axis: 1`");
-    return error_value(args.span);
-  }
+  if (x.type.rank == 2 && *along < 0)
+    return error_value(reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
+                           .note("of a matrix: per row, with `axis: 1`"));
   const HostExprId len = x.type.dims[x.type.rank - 1];
   const bool is_possible = build_.require_at_most(
       k, len, "`" + args.name + "` takes at most " + sizes_.size_text(len) + " of them",

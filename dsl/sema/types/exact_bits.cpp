@@ -244,10 +244,8 @@ std::optional<KnownConst> Numbers::as_known_const(const Value& value) {
 }
 
 Value Numbers::elaborate_const_value(const DeclRef& decl, const ast::Const& node) {
-  if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end()) {
-    reporter_.report<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
-    return error_value(node.name.span);
-  }
+  if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end())
+    return mistake<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
   open_consts_.push_back(&node);
   Environment env{decl.unit, nullptr, {Scope{}}};
   Value value;

@@ -56,10 +56,7 @@ Value Numbers::host_scalar_op(ScalarOp op, std::span<const Value> values, Span s
   std::vector<HostExprId> args;
   bool all_const = true;
   for (const Value& value : values) {
-    if (value.is_big) {
-      reporter_.report<DiagKind::ConstantOverflow>(value.span);
-      return error_value(span);
-    }
+    if (value.is_big) return mistake<DiagKind::ConstantOverflow>(value.span);
     all_const &= pool().is_const(value.host);
     args.push_back(value.host);
   }
@@ -69,10 +66,7 @@ Value Numbers::host_scalar_op(ScalarOp op, std::span<const Value> values, Span s
   }
   const HostExprId result = host_op(op, std::move(args), span);
   if (!result) return error_value(span);
-  if (all_const && !pool().is_const(result)) {
-    reporter_.report<DiagKind::ConstantOverflow>(span);
-    return error_value(span);
-  }
+  if (all_const && !pool().is_const(result)) return mistake<DiagKind::ConstantOverflow>(span);
   return host_value(result, span);
 }
 
