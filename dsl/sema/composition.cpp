@@ -270,8 +270,7 @@ class SpecMaker {
     auto value = word_given(declaring, param, unit.tree, arg.value);
     if (!value && is_wrong_word(declaring, param, unit, arg.value, reporter_)) return false;
     if (!value && uses_named(unit, arg.value)) return false;
-    if (!value)
-      value = Elaboration(module_, reporter_).numbers.evaluate_constant(unit, arg.value);
+    if (!value) value = Elaboration(module_, reporter_).numbers.evaluate_constant(unit, arg.value);
     if (!value) return false;
     spec.fixed[param.name.text] = *value;
     spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;

@@ -163,16 +163,15 @@ std::optional<DeclRef> find_compressor(const FileUnit& unit, std::string_view co
 }
 
 std::optional<Found> find_spec(ModuleData& data, std::string_view compressor, Reporter& reporter) {
-  const auto decl = find_compressor(data.root(), compressor, reporter);
-  if (!decl) return std::nullopt;
-  auto spec = make_spec(data, *decl, reporter);
+  const auto decl = FOUND(find_compressor(data.root(), compressor, reporter));
+  auto spec = make_spec(data, decl, reporter);
   if (spec == nullptr) return std::nullopt;
   if (wants_inner(data, *spec, false)) {
-    const ast::Name& name = *declared_name(**decl);
+    const ast::Name& name = *declared_name(*decl);
     reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
     return std::nullopt;
   }
-  return Found{*decl, std::move(spec)};
+  return Found{decl, std::move(spec)};
 }
 
 std::optional<CheckedProgram> elaborate_spec(ModuleData& data, const DeclRef& decl, Spec& spec,
@@ -192,13 +191,12 @@ std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string
                                         const std::vector<Binding>& bindings, dsl::DiagSink& sink) {
   ModuleData& data = module.data();
   Reporter reporter(sink);
-  const auto found = find_spec(data, compressor, reporter);
-  if (!found) return std::nullopt;
-  auto program = elaborate_spec(data, found->decl, *found->spec, bindings, reporter);
+  const auto found = FOUND(find_spec(data, compressor, reporter));
+  auto program = elaborate_spec(data, found.decl, *found.spec, bindings, reporter);
   if (!program) return std::nullopt;
   const std::size_t errors = reporter.num_errors();
   Carriers carriers(data, reporter);
-  const Carrier carrier = carriers.of_program(*found->spec);
+  const Carrier carrier = carriers.of_program(*found.spec);
   program->info.carrier = carriers.describe(carrier, bindings);
   program->declared_carrier = carriers.describe(carrier, {}).text;
   if (reporter.num_errors() != errors) return std::nullopt;
@@ -211,12 +209,11 @@ std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
                                                 dsl::DiagSink& sink) {
   ModuleData& data = module.data();
   Reporter reporter(sink);
-  const auto found = find_spec(data, compressor, reporter);
-  if (!found) return std::nullopt;
+  const auto found = FOUND(find_spec(data, compressor, reporter));
   const std::size_t errors = reporter.num_errors();
-  const Carrier carrier = Carriers(data, reporter).of_program(*found->spec);
+  const Carrier carrier = Carriers(data, reporter).of_program(*found.spec);
   if (carrier.spec == nullptr || reporter.num_errors() != errors) return std::nullopt;
-  auto program = elaborate_spec(data, found->decl, *carrier.spec,
+  auto program = elaborate_spec(data, found.decl, *carrier.spec,
                                 bindings_of_carrier(*carrier.spec, bindings), reporter);
   if (program) program->info.name += ".again";
   return program;

@@ -85,6 +85,42 @@ Value error_value(Span span);
 inline Value error_value(const dsl::Diagnostic& reported) {
   return error_value(reported.span);
 }
+
+/// What a function returns that has nothing to give: an error value, no value, or false. It is not
+/// for functions that return an optional Value.
+struct Nothing {
+  operator Value() const { return {}; }
+  operator bool() const { return false; }
+  template <class T>
+  operator std::optional<T>() const {
+    return std::nullopt;
+  }
+};
+
+inline bool is_found(const Value& value) {
+  return !value.is_error();
+}
+template <class T>
+bool is_found(const std::optional<T>& value) {
+  return value.has_value();
+}
+inline Value found_in(Value value) {
+  return value;
+}
+template <class T>
+T found_in(std::optional<T> value) {
+  return *std::move(value);
+}
+
+/// What an expression gives. If that is nothing or an error value, the caller returns Nothing:
+/// const auto size = FOUND(size_of(x));
+#define FOUND(...)                                                             \
+  ({                                                                           \
+    auto&& found_value = (__VA_ARGS__);                                        \
+    if (!::cinch::sema::is_found(found_value)) return Nothing{};               \
+    ::cinch::sema::found_in(std::forward<decltype(found_value)>(found_value)); \
+  })
+
 /// A value that the host computes.
 Value host_value(HostExprId id, Span span);
 

@@ -253,8 +253,7 @@ Value Bodies::inner_argument(const Value& value, Instance& inner, Span span) {
   const bool is_array = (value.is_typed() || value.kind == ValueKind::Table) &&
                         types_.value_type(value).rank > 0 && types_.can_coerce(value, kF32);
   if (is_array) {
-    Value made = conversions_.coerce(value, kF32);
-    if (made.is_error()) return made;
+    Value made = FOUND(conversions_.coerce(value, kF32));
     if (prover_.proves_equal(sizes_.num_elems(made.type), sizes_.num_elems(wanted))) {
       return all_.operators.reshaped(made, wanted, span);
     }

@@ -55,8 +55,7 @@ std::optional<HostExprId> Items::claimed_number(ast::ExprId id) {
   mode_.in_host = true;
   mode_.in_claim = true;
   const std::size_t errors = reporter_.num_errors();
-  const Value value = all_.exprs.expr(id);
-  if (value.is_error()) return std::nullopt;
+  const Value value = FOUND(all_.exprs.expr(id));
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
       reporter_.report<DiagKind::NotKnownOnHost>(value.span, "what is claimed");
@@ -90,9 +89,8 @@ bool Items::read_claim_args(const Instance& instance, const ast::Call& call, Cla
       }
       claim.state = at->second.index;
     } else if (read < 2) {
-      const auto number = claimed_number(arg.value);
-      if (!number) return false;
-      claim.numbers[read] = *number;
+      const auto number = FOUND(claimed_number(arg.value));
+      claim.numbers[read] = number;
     }
     ++read;
   }

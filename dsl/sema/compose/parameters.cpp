@@ -187,9 +187,8 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
 std::optional<ParamType> Parameters::declared_type(const ast::Param& param) {
   const auto* words = std::get_if<ast::EnumType>(&tree()[param.type].node);
   if (words == nullptr) {
-    const auto dtype = conversions_.dtype_of(param.type);
-    if (!dtype) return std::nullopt;
-    return ParamType{*dtype, param_range(param, *dtype), {}};
+    const auto dtype = FOUND(conversions_.dtype_of(param.type));
+    return ParamType{dtype, param_range(param, dtype), {}};
   }
   ParamType type{kU32, rt::ParamRange{}, {}};
   for (const ast::Name& word : words->names) type.words.push_back(word.text);

@@ -329,10 +329,9 @@ Value Parameters::compared(ast::ExprId id, ast::ExprId other) {
   const auto is_it = [&](const ast::Name& word) { return word.text == name->text; };
   const auto at = std::ranges::find_if(words, is_it);
   if (at != words.end()) return host_value(pool().const_int(at - words.begin()), name->span);
-  const auto type = declared_type(*param);
-  if (!type) return error_value(name->span);
+  const auto type = FOUND(declared_type(*param));
   return mistake<DiagKind::ParameterOutOfRange>(
-      name->span, param->name.text, "`" + name->text + "`", Parameters::takes_text(*type));
+      name->span, param->name.text, "`" + name->text + "`", Parameters::takes_text(type));
 }
 
 bool Parameters::may_be_word(ast::ExprId id) {

@@ -161,18 +161,17 @@ bool Items::elaborate_packing(WireField& field, const ast::WireField& node) {
     reporter_.report<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
     return false;
   }
-  const auto below = all_.numbers.host_size(node.below, "the limit of a packed field");
-  if (!below) return false;
-  if (pool().has_count(*below)) {
+  const auto below = FOUND(all_.numbers.host_size(node.below, "the limit of a packed field"));
+  if (pool().has_count(below)) {
     reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.below].span,
                                                "the limit of a packed field");
     return false;
   }
-  if (!prover_.has_bound_in_n(*below)) {
-    reporter_.report<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(*below));
+  if (!prover_.has_bound_in_n(below)) {
+    reporter_.report<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(below));
     return false;
   }
-  field.below = *below;
+  field.below = below;
   return true;
 }
 

@@ -146,10 +146,9 @@ std::optional<HostExprId> Calls::named_size(const CallArgs& args, std::string_vi
 std::optional<int> Calls::axis(const CallArgs& args, const Value& x) {
   const auto at = args.named.find("axis");
   if (at == args.named.end()) return is_by_rows() && x.type.rank == 2 ? 1 : -1;
-  const auto value = all_.numbers.constant_int(at->second->value);
-  if (!value) return std::nullopt;
-  if (*value != 0 && *value != 1) {
-    reporter_.report<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(*value),
+  const auto value = FOUND(all_.numbers.constant_int(at->second->value));
+  if (value != 0 && value != 1) {
+    reporter_.report<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(value),
                                            "0 and 1");
     return std::nullopt;
   }
@@ -157,7 +156,7 @@ std::optional<int> Calls::axis(const CallArgs& args, const Value& x) {
     reporter_.report<DiagKind::NeedsMatrix>(x.span, "axis:", text_.describe(x));
     return std::nullopt;
   }
-  return static_cast<int>(*value);
+  return static_cast<int>(value);
 }
 
 std::optional<int> Calls::line_axis(const CallArgs& args, const Value& x) {

@@ -47,15 +47,13 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
     const std::vector<Value> args =
         all_.numbers.with_quotients(ScalarOp::select, {chosen_by, a, b});
-    Value value = all_.numbers.host_scalar_op(ScalarOp::select, args, span);
-    if (value.is_error()) return value;
+    Value value = FOUND(all_.numbers.host_scalar_op(ScalarOp::select, args, span));
     value.quotient = all_.numbers.quotient_of(ScalarOp::select, args, value, span);
     value.remake = all_.numbers.host_remake(ScalarOp::select, args, value, span);
     return value;
   }
   if (const auto decided = decided_condition(chosen_by)) return *decided ? a : b;
-  const Value test = conversions_.one_bool(chosen_by);
-  if (test.is_error()) return error_value(span);
+  const Value test = FOUND(conversions_.one_bool(chosen_by));
   const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
   if (!is_unit) return choose(test, std::move(a), std::move(b), span);
   Expr made{ExprKind::If, {}, span};
@@ -143,8 +141,7 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
   if (!fits)
     return mistake<DiagKind::BranchesDiffer>(span, text_.describe(a.value),
                                              text_.describe(b.value));
-  Value bools = conversions_.one_bool(chosen_by);
-  if (bools.is_error()) return bools;
+  Value bools = FOUND(conversions_.one_bool(chosen_by));
   const bool has_stmts = !a.stmts.empty() || !b.stmts.empty();
   const Value test = chosen_by.is_host() && !has_stmts ? chosen_by : build_.shared(bools, "is_so");
   const auto is_constant = [&](const Value& value) {

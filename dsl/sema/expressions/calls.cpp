@@ -102,14 +102,12 @@ Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Spa
                                                            what, {"encode", "decode", "finish"}))));
   const CallArgs args = sort_args(node, base->name.text + "." + what, span, {}, 1, 1);
   if (args.is_bad) return error_value(span);
-  Value arg = all_.exprs.expr(args.positional[0]);
-  if (arg.is_error()) return arg;
+  Value arg = FOUND(all_.exprs.expr(args.positional[0]));
   if (mode_.lambda_depth > 0) return mistake<DiagKind::NotInLambda>(span, "`" + args.name + "`");
   if (what == "encode") {
     if (mode_.body == BodyKind::Decode)
       return mistake<DiagKind::NotInDecode>(span, "`" + args.name + "`");
-    const Value g = all_.bodies.inner_argument(arg, inner, span);
-    if (g.is_error()) return error_value(span);
+    const Value g = FOUND(all_.bodies.inner_argument(arg, inner, span));
     return mode_.body == BodyKind::Finish ? all_.bodies.encode_in_finish(inner, g, span)
                                           : all_.bodies.encode_value(inner, g, span);
   }

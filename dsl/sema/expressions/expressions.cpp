@@ -167,8 +167,7 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
   const auto size = static_cast<std::int64_t>(elements.size());
   Expr made{ExprKind::Table, vector_type(*dtype, pool().const_int(size)), span};
   for (const Value& e : elements) {
-    const Value scalar_value = conversions_.coerce(e, *dtype);
-    if (scalar_value.is_error()) return error_value(span);
+    const Value scalar_value = FOUND(conversions_.coerce(e, *dtype));
     if (scalar_value.type.rank != 0)
       return mistake<DiagKind::BadType>(e.span, "a number", text_.describe(e));
     made.args.push_back(scalar_value.expr);
@@ -223,9 +222,8 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
     made.params.push_back(out_.exprs[symbol.value.expr.index()].var);
     declare(param, symbol);
   }
-  const Value body = build_.in_block(tree()[written->body].span, [&] {
-    Value value = finish(expr(written->body));
-    if (value.is_error()) return value;
+  const Value body = build_.in_block(tree()[written->body].span, [&]() -> Value {
+    Value value = FOUND(finish(expr(written->body)));
     if (!value.is_typed() || value.type.rank != 0)
       return mistake<DiagKind::BadType>(value.span, "one number as the lambda's value",
                                         text_.describe(value));

@@ -26,17 +26,13 @@ std::optional<std::vector<DType>> Calls::extern_types(const ast::ExternFn& fn) {
   std::vector<DType> types;
   for (std::uint32_t i = 0; i < fn.params.count; ++i) {
     const ast::Param& param = tree()[tree().params.pool[fn.params.first + i]];
-    const auto type = extern_type(param.type);
-    if (!type) return std::nullopt;
-    types.push_back(*type);
+    types.push_back(FOUND(extern_type(param.type)));
   }
   if (types.empty()) {
     reporter_.report<DiagKind::ExternType>(fn.name.span, "()");
     return std::nullopt;
   }
-  const auto result = extern_type(fn.result);
-  if (!result) return std::nullopt;
-  types.push_back(*result);
+  types.push_back(FOUND(extern_type(fn.result)));
   return types;
 }
 
@@ -150,14 +146,13 @@ Value Calls::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast
   }
   const rt::ExternInfo* function = module_.read_extern ? find_extern(decl) : nullptr;
   if (function == nullptr && module_.read_extern) return error_value(span);
-  const auto shape = all_.operators.broadcast(operands, span, fn.name.text);
-  if (!shape) return error_value(span);
-  Expr made{function ? ExprKind::CallExtern : ExprKind::Literal, *shape, span};
+  const auto shape = FOUND(all_.operators.broadcast(operands, span, fn.name.text));
+  Expr made{function ? ExprKind::CallExtern : ExprKind::Literal, shape, span};
   made.type.dtype = types->back();
   if (function != nullptr) {
     made.index = extern_index(*function);
     for (const Value& operand : operands)
-      made.args.push_back(all_.operators.as_row(operand, *shape).expr);
+      made.args.push_back(all_.operators.as_row(operand, shape).expr);
   }
   return build_.typed(std::move(made));
 }

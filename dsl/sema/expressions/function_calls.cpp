@@ -329,8 +329,7 @@ Value Calls::to_declared(const Value& value, ast::TypeId id, Span span, std::str
                                           : pool().cast(as_quotient(value).host, HostType::F64),
                       value.span);
   }
-  Value made = conversions_.coerce(value, type->dtype);
-  if (made.is_error()) return made;
+  Value made = FOUND(conversions_.coerce(value, type->dtype));
   if (!sizes_.same_shape(made.type, *type)) {
     auto& diag = reporter_.report<DiagKind::Mismatch>(value.span, sizes_.type_text(*type),
                                                       text_.describe(value));
@@ -365,15 +364,14 @@ void Calls::declare_generic_sizes(const ast::Param& param) {
 std::optional<Type> Calls::checked_type(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
   if (array == nullptr || !array->is_any()) return conversions_.type_of(param.type);
-  const auto element = conversions_.dtype_of(array->element);
-  if (!element) return std::nullopt;
+  const auto element = FOUND(conversions_.dtype_of(array->element));
   Symbol& size = env_->scopes.front()[".."];
   if (!size.value.host) {
     size.value = host_value(sizes_.opaque_number(HostType::Int), param.name.span);
     prover_.set_nonnegative(size.value.host);
     sizes_.name(size.value.host, "..", param.name.span);
   }
-  return vector_type(*element, size.value.host);
+  return vector_type(element, size.value.host);
 }
 
 }  // namespace cinch::sema

@@ -16,8 +16,7 @@ constexpr std::int64_t kNoPlace = UINT32_MAX;
 }  // namespace
 
 Value Expressions::index_expr(const ast::Index& node, Span span) {
-  Value base = expr(node.base);
-  if (base.is_error()) return base;
+  Value base = FOUND(expr(node.base));
   const auto indices = tree().list(node.indices);
   const bool is_array = base.kind == ValueKind::Table || (base.is_typed() && base.type.rank > 0);
   const std::size_t rank = is_array ? types_.value_type(base).rank : 0;
@@ -31,8 +30,7 @@ Value Expressions::index_expr(const ast::Index& node, Span span) {
     const bool is_range = std::holds_alternative<ast::Range>(tree()[index].node);
     if (is_matrix && (is_range || indices.size() > 1))
       return all_.items.not_by_rows("a slice", span);
-    Value next = index_value(base, index, span);
-    if (next.is_error()) return next;
+    Value next = FOUND(index_value(base, index, span));
     // numpy would take columns with the next index, not rows of what was selected.
     if (index != indices.back() && types_.value_type(next).rank >= types_.value_type(base).rank)
       return mistake<DiagKind::IndexOfRows>(tree()[index].span);
@@ -46,8 +44,7 @@ Value Expressions::index_value(const Value& base, ast::ExprId id, Span span) {
     return mistake<DiagKind::BadIndex>(tree()[id].span, text_.describe(base));
   if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
     if (base.kind != ValueKind::Table) return slice(conversions_.unmet(base), *range, span);
-    Value cut = slice(conversions_.materialize(base), *range, span);
-    if (cut.is_error()) return cut;
+    Value cut = FOUND(slice(conversions_.materialize(base), *range, span));
     // The names in the range have their meaning only here.
     return all_.numbers.made_of_exact(base, span, [=, this](const Value& made) {
       Expr again = out_.exprs[cut.expr.index()];
@@ -56,8 +53,7 @@ Value Expressions::index_value(const Value& base, ast::ExprId id, Span span) {
       return build_.typed(std::move(again));
     });
   }
-  const Value index = expr(id);
-  if (index.is_error()) return error_value(span);
+  const Value index = FOUND(expr(id));
   const bool is_by_row = base.table_cols != 0;
   const bool is_known = base.kind == ValueKind::Table && !(is_by_row && is_by_rows()) &&
                         index.is_host() && pool().is_const(index.host) &&
@@ -146,8 +142,7 @@ Value Expressions::gather_flat(const Value& base, const Value& index, Span span)
   Value flat = all_.operators.reshaped(index, vector_type(index.type.dtype, size), span);
   flat.facts.limit = index.facts.limit;
   flat.facts.assumed = index.facts.assumed;
-  Value found = gather(base, flat, span);
-  if (found.is_error()) return found;
+  Value found = FOUND(gather(base, flat, span));
   Type type = index.type;
   type.dtype = found.type.dtype;
   Value result = all_.operators.reshaped(found, type, span);
@@ -208,8 +203,7 @@ Value Expressions::gather_rows(const Value& base, const Value& index, Span span)
   if (!prover_.proves_equal(base.type.dims[0], index.type.dims[0])) {
     return all_.operators.cannot_combine("[]", base, index, span, false);
   }
-  Value at = places_in_rows(index, base.type.dims[1], span);
-  if (at.is_error()) return at;
+  Value at = FOUND(places_in_rows(index, base.type.dims[1], span));
   const Value all = all_.operators.reshaped(
       base, vector_type(base.type.dtype, sizes_.num_elems(base.type)), span);
   const Value found = gather(all, at, span);

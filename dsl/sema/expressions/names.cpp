@@ -171,8 +171,7 @@ Value Expressions::field_expr(const ast::FieldRef& node, Span span) {
     }
   }
   if (mode_.in_set) return all_.items.inner_param_value(node);
-  const Value value = expr(node.base);
-  if (value.is_error()) return error_value(span);
+  const Value value = FOUND(expr(node.base));
   if (value.kind != ValueKind::Payload)
     return mistake<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
                                       text_.describe(value));

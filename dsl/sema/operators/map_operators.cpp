@@ -14,42 +14,37 @@ Value Operators::map_call(const CallArgs& args) {
     if (arrays.back().is_error()) return error_value(args.span);
     params.push_back(scalar_type(arrays.back().type.dtype));
   }
-  const auto shape = broadcast(arrays, args.span, "map");
-  if (!shape) return error_value(args.span);
+  const auto shape = FOUND(broadcast(arrays, args.span, "map"));
   operands.reserve(arrays.size() + 1);
-  for (const Value& array : arrays) operands.push_back(as_row(array, *shape).expr);
+  for (const Value& array : arrays) operands.push_back(as_row(array, shape).expr);
   const Value body =
       all_.exprs.lambda(args.positional.back(), params, args.name,
                         [&](const Value& value) { return conversions_.unmet(value); });
   if (body.is_error()) return error_value(args.span);
   operands.push_back(body.expr);
-  Type type = *shape;
+  Type type = shape;
   type.dtype = body.type.dtype;
   return build_.builtin(BuiltinId::map, type, std::move(operands), args.span);
 }
 
 Value Operators::fill_call(const CallArgs& args) {
-  const Value value = all_.exprs.expr(args.positional[0]);
-  if (value.is_error()) return error_value(args.span);
+  const Value value = FOUND(all_.exprs.expr(args.positional[0]));
   const bool takes_shape = args.positional.size() == 1 && mode_.wanted != nullptr;
   if (args.positional.size() == 1 && !takes_shape)
     return mistake<DiagKind::MissingArgument>(args.span, "fill", "a size");
-  Value v =
-      takes_shape ? conversions_.coerce(value, mode_.wanted->dtype) : conversions_.unmet(value);
-  if (v.is_error()) return v;
+  Value v = FOUND(takes_shape ? conversions_.coerce(value, mode_.wanted->dtype)
+                              : conversions_.unmet(value));
   if (!v.is_typed() || v.type.rank != 0)
     return mistake<DiagKind::BadType>(value.span, "a number to repeat", text_.describe(value));
   if (takes_shape) return build_.builtin(BuiltinId::fill, *mode_.wanted, {v.expr}, args.span);
-  const auto size = all_.calls.size_arg(args.positional[1], args.name);
-  if (!size) return error_value(args.span);
-  return build_.builtin(BuiltinId::fill, vector_type(v.type.dtype, *size), {v.expr}, args.span,
-                        [&](Expr& e) { e.size = *size; });
+  const auto size = FOUND(all_.calls.size_arg(args.positional[1], args.name));
+  return build_.builtin(BuiltinId::fill, vector_type(v.type.dtype, size), {v.expr}, args.span,
+                        [&](Expr& e) { e.size = size; });
 }
 
 // The number of elements of a vector, or of rows of a matrix.
 Value Operators::len_call(const CallArgs& args) {
-  Value x = all_.exprs.expr(args.positional[0]);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.exprs.expr(args.positional[0]));
   const Type type = types_.value_type(x);
   const bool is_array = (x.is_typed() || x.kind == ValueKind::Table) && type.rank > 0;
   if (!is_array)
@@ -114,11 +109,9 @@ Value Operators::matmul(const Value& a_in, const Value& b_in, Span span) {
 
 Value Operators::matrix_call(const CallArgs& args) {
   const bool is_hadamard = args.id == BuiltinId::hadamard;
-  Value x = is_hadamard ? all_.calls.array_operand(args.positional[0], args.name)
-                        : all_.calls.matrix_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  x = conversions_.as_float(x, args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(is_hadamard ? all_.calls.array_operand(args.positional[0], args.name)
+                              : all_.calls.matrix_operand(args.positional[0], args.name));
+  x = FOUND(conversions_.as_float(x, args.name));
   const Type type = x.type;
   if (!is_hadamard) {
     const bool is_known = is_known_line(x, 0, args.name) && is_known_line(x, 1, args.name);
@@ -201,9 +194,7 @@ Value Operators::random_call(const CallArgs& args) {
   Type type;
   HostExprId size;
   if (!args.positional.empty()) {
-    const auto given = all_.calls.size_arg(args.positional[0], args.name);
-    if (!given) return error_value(args.span);
-    size = *given;
+    size = FOUND(all_.calls.size_arg(args.positional[0], args.name));
     type = vector_type(dtype, size);
     if (is_by_rows()) {
       type = matrix_type(dtype, env_->instance->rows, size);
@@ -218,12 +209,11 @@ Value Operators::random_call(const CallArgs& args) {
   }
   IndexFacts facts;
   if (is_index) {
-    const auto below = all_.calls.named_size(args, "size");
-    if (!below) return error_value(args.span);
-    build_.require_at_most(size, *below, "`random_index` draws at most " + sizes_.size_text(*below),
+    const auto below = FOUND(all_.calls.named_size(args, "size"));
+    build_.require_at_most(size, below, "`random_index` draws at most " + sizes_.size_text(below),
                            args.span);
-    size = *below;
-    facts = {true, false, *below};
+    size = below;
+    facts = {true, false, below};
   }
   if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type))
     return mistake<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
@@ -236,8 +226,7 @@ Value Operators::random_call(const CallArgs& args) {
 }
 
 Value Operators::stochastic_round_call(const CallArgs& args) {
-  Value value = all_.exprs.expr(args.positional[0]);
-  if (value.is_error()) return value;
+  Value value = FOUND(all_.exprs.expr(args.positional[0]));
   const Value x = conversions_.as_float(value, args.name);
   if (x.is_error() || all_.calls.check_lambda_array(x).is_error()) return error_value(args.span);
   return build_.builtin(BuiltinId::stochastic_round, x.type, {x.expr}, args.span,
@@ -254,9 +243,8 @@ Value Operators::scatter_call(const CallArgs& args) {
     return mistake<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
   Scatter how{args.id};
   if (const auto keep = args.named.find("keep"); keep != args.named.end()) {
-    const auto which = all_.calls.word(keep->second->value, {"first", "last"});
-    if (!which) return error_value(args.span);
-    how.keep = *which == "first" ? Keep::First : Keep::Last;
+    const auto which = FOUND(all_.calls.word(keep->second->value, {"first", "last"}));
+    how.keep = which == "first" ? Keep::First : Keep::Last;
   }
   const Value v = all_.calls.operand(args.positional[0]);
   const Value at = all_.exprs.as_index(all_.calls.operand(at_arg->second->value));
@@ -286,8 +274,7 @@ Value Operators::scatter_at(const Scatter& how, const Value& v, const Value& at,
     return error_value(span);
   }
   const bool is_unique = how.needs_unique() || (at.facts.unique && at.facts.assumed == 0);
-  const Value values = how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v);
-  if (values.is_error()) return error_value(span);
+  const Value values = FOUND(how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v));
   Type type = vector_type(values.type.dtype, size);
   if (v.type.rank == 2) type = matrix_type(values.type.dtype, size, v.type.dims[1]);
   return build_.builtin(how.id, type, {values.expr, at.expr}, span, [&](Expr& e) {
@@ -307,8 +294,7 @@ Value Operators::scatter_rows(const Scatter& how, const Value& v, const Value& a
                      prover_.proves_equal(v.type.dims[1], at.type.dims[1]));
   if (!fits) return cannot_combine(builtin_info(how.id).name, v, at, span, false);
   const HostExprId rows = at.type.dims[0];
-  Value place = all_.exprs.places_in_rows(at, size, span);
-  if (place.is_error()) return place;
+  Value place = FOUND(all_.exprs.places_in_rows(at, size, span));
   place.span = at.span;
   const Value values =
       v.type.rank == 0 ? v : reshaped(v, vector_type(v.type.dtype, sizes_.num_elems(v.type)), span);

@@ -104,15 +104,12 @@ Value Operators::reshape_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   std::vector<HostExprId> dims;
   for (std::size_t i = 1; i < args.positional.size(); ++i) {
-    const auto size = all_.calls.size_arg(args.positional[i], args.name);
-    if (!size) return error_value(args.span);
-    dims.push_back(*size);
+    dims.push_back(FOUND(all_.calls.size_arg(args.positional[i], args.name)));
   }
   if (given.kind == ValueKind::Table) {
     if (auto table = reshaped_table(given, dims)) return *table;
   }
-  Value x = all_.calls.array_of(all_.calls.operand_of(given), args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.array_of(all_.calls.operand_of(given), args.name));
   Type type = vector_type(x.type.dtype, dims[0]);
   if (dims.size() == 2) type = matrix_type(x.type.dtype, dims[0], dims[1]);
   const HostExprId from = sizes_.num_elems(x.type), to = sizes_.num_elems(type);
@@ -153,8 +150,7 @@ Value Operators::transposed_table(const Value& table) {
 Value Operators::transpose_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   if (given.kind == ValueKind::Table && given.table_cols != 0) return transposed_table(given);
-  Value x = all_.calls.matrix_of(all_.calls.operand_of(given), args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.matrix_of(all_.calls.operand_of(given), args.name));
   return build_.builtin(BuiltinId::transpose,
                         matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr},
                         args.span);

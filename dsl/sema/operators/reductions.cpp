@@ -45,8 +45,7 @@ ReducedAs reduced_as(BuiltinId id) {
 }  // namespace
 
 Value Operators::reduce_call(const CallArgs& args) {
-  Value x = all_.calls.array_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
   const ReducedAs as = reduced_as(args.id);
   if (as == ReducedAs::Bools || as == ReducedAs::Count) {
     x = conversions_.bool_value(x, "bools in `" + args.name + "`");
@@ -71,8 +70,7 @@ Value Operators::dot_call(const CallArgs& args) {
   }
   const auto dtype = types_.meet(xs[0], xs[1]);
   if (!dtype) return cannot_combine(args.name, xs[0], xs[1], args.span);
-  const auto shape = broadcast(xs, args.span, args.name);
-  if (!shape) return error_value(args.span);
+  const auto shape = FOUND(broadcast(xs, args.span, args.name));
   const bool is_mixed = types_.value_type(xs[0]).rank != types_.value_type(xs[1]).rank;
   if (is_mixed && !args.named.contains("axis"))
     return error_value(reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
@@ -80,8 +78,7 @@ Value Operators::dot_call(const CallArgs& args) {
                                  "matrix; `sum(x * y)` "
                                  "is the sum of all"));
   for (Value& x : xs) {
-    x = repeated(conversions_.coerce(x, *dtype), *shape, args.span);
-    if (x.is_error()) return x;
+    x = FOUND(repeated(conversions_.coerce(x, *dtype), shape, args.span));
   }
   return reduced(args, std::move(xs), *dtype);
 }
@@ -185,33 +182,28 @@ Value Operators::reduce_lambda_call(const CallArgs& args) {
   const auto along = all_.calls.axis(args, x);
   const auto where = all_.calls.mask(args, x.type);
   if (!along || !where || !is_known_line(x, *along, args.name)) return error_value(args.span);
-  const auto pair = lambda_pair(args, x, init);
-  if (!pair) return error_value(args.span);
-  return build_.builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair->first.type.dtype),
-                        {pair->first.expr, init.expr, pair->second.expr, where->expr}, args.span,
+  const auto pair = FOUND(lambda_pair(args, x, init));
+  return build_.builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair.first.type.dtype),
+                        {pair.first.expr, init.expr, pair.second.expr, where->expr}, args.span,
                         [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
 }
 
 Value Operators::scan_call(const CallArgs& args) {
-  Value x = all_.calls.array_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  const auto along = all_.calls.line_axis(args, x);
-  if (!along) return error_value(args.span);
+  Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
+  const auto along = FOUND(all_.calls.line_axis(args, x));
   std::vector<ExprId> operands;
   if (args.id == BuiltinId::cumsum) {
     x = conversions_.arithmetic(x);
     operands = {x.expr};
   } else {
-    Value init = all_.exprs.expr(args.positional[1]);
-    if (init.is_error()) return init;
-    const auto pair = lambda_pair(args, x, init);
-    if (!pair) return error_value(args.span);
-    x = pair->first;
-    operands = {x.expr, init.expr, pair->second.expr};
+    Value init = FOUND(all_.exprs.expr(args.positional[1]));
+    const auto pair = FOUND(lambda_pair(args, x, init));
+    x = pair.first;
+    operands = {x.expr, init.expr, pair.second.expr};
   }
   const bool is_exclusive = all_.calls.flag(args, "exclusive");
   return build_.builtin(args.id, x.type, std::move(operands), args.span, [&](Expr& e) {
-    e.axis = static_cast<std::int8_t>(*along);
+    e.axis = static_cast<std::int8_t>(along);
     e.exclusive = is_exclusive;
   });
 }
@@ -228,9 +220,7 @@ Value Operators::collective_call(const CallArgs& args) {
   Value x = all_.calls.operand(args.positional[0]);
   std::int64_t root = 0;
   if (const auto at = args.named.find("root"); at != args.named.end()) {
-    const auto given = all_.numbers.constant_int(at->second->value);
-    if (!given) return error_value(args.span);
-    root = *given;
+    root = FOUND(all_.numbers.constant_int(at->second->value));
     const HostExprId rank = pool().const_int(root);
     build_.require_nonnegative(rank, "`root` is not negative", at->second->span);
     build_.require_at_most(
@@ -245,14 +235,13 @@ Value Operators::collective_call(const CallArgs& args) {
 
 Value Operators::allreduce_call(const CallArgs& args) {
   const Value x = all_.calls.operand(args.positional[0]);
-  const auto how = all_.calls.word(args.positional[1], {"sum", "mean", "min", "max"});
-  if (!how) return error_value(args.span);
-  const bool is_mean = *how == "mean";
+  const auto how = FOUND(all_.calls.word(args.positional[1], {"sum", "mean", "min", "max"}));
+  const bool is_mean = how == "mean";
   const Value made = is_mean ? conversions_.as_float(x, args.name) : conversions_.arithmetic(x);
   if (made.is_error()) return error_value(args.span);
   return build_.builtin(BuiltinId::allreduce, made.type, {made.expr}, args.span, [&](Expr& e) {
     e.is_mean = is_mean;
-    e.scalar_op = *how == "min" ? ScalarOp::min : *how == "max" ? ScalarOp::max : ScalarOp::add;
+    e.scalar_op = how == "min" ? ScalarOp::min : how == "max" ? ScalarOp::max : ScalarOp::add;
   });
 }
 
@@ -306,8 +295,7 @@ Value Operators::counted_collective(BuiltinId id, const Value& x, ExprId to, Spa
 // allgather, all_to_all and reduce_scatter: one row per rank.
 Value Operators::per_rank_call(const CallArgs& args) {
   if (args.id == BuiltinId::allgather) {
-    Value x = all_.calls.vector_operand(args.positional[0], args.name);
-    if (x.is_error()) return x;
+    Value x = FOUND(all_.calls.vector_operand(args.positional[0], args.name));
     if (is_counted_vector(x)) return counted_collective(args.id, x, ExprId(), args.span);
     Value rows = build_.builtin(args.id, matrix_type(x.type.dtype, pool().world(), x.type.dims[0]),
                                 {x.expr}, args.span);
@@ -316,8 +304,7 @@ Value Operators::per_rank_call(const CallArgs& args) {
     rows.facts.assumed = x.facts.assumed;
     return rows;
   }
-  Value x = all_.calls.matrix_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.matrix_operand(args.positional[0], args.name));
   if (!prover_.proves_equal(x.type.dims[0], pool().world()))
     return mistake<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]",
                                        text_.describe(x));

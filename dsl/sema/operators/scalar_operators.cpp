@@ -289,10 +289,8 @@ Value Operators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span
     if (all_.calls.check_lambda_array(arg).is_error()) return error_value(span);
   }
   args = all_.numbers.with_adaptables(op, std::move(args));
-  const auto type = operand_type(op, args, span, name);
-  if (!type) return error_value(span);
-  const auto shape = broadcast(args, span, name);
-  if (!shape) return error_value(span);
+  const auto type = FOUND(operand_type(op, args, span, name));
+  const auto shape = FOUND(broadcast(args, span, name));
   bool is_exact = scalar_op_info(op).result == ScalarResult::Same &&
                   scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
                   op != ScalarOp::divide_or_zero;
@@ -300,10 +298,10 @@ Value Operators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span
     is_exact &=
         !types_.own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);
   }
-  Expr made{.kind = ExprKind::Scalar, .type = *shape, .span = span, .scalar_op = op};
+  Expr made{.kind = ExprKind::Scalar, .type = shape, .span = span, .scalar_op = op};
   switch (scalar_op_info(op).result) {
     case ScalarResult::Same:
-      made.type.dtype = *type;
+      made.type.dtype = type;
       break;
     case ScalarResult::Bool:
       made.type.dtype = kBool;
@@ -314,19 +312,17 @@ Value Operators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
-    const bool fits = is_choice || types_.can_coerce(args[i], *type);
+    const bool fits = is_choice || types_.can_coerce(args[i], type);
     if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
     const Value operand =
-        is_choice ? args[i]
-                  : conversions_.coerce(all_.numbers.as_operand(op, args[i], *type), *type);
-    const Value arg = as_row(operand, *shape);
-    if (arg.is_error()) return error_value(span);
+        is_choice ? args[i] : conversions_.coerce(all_.numbers.as_operand(op, args[i], type), type);
+    const Value arg = FOUND(as_row(operand, shape));
     made.args.push_back(arg.expr);
   }
   Value value = build_.typed(std::move(made));
-  value.facts = all_.facts.facts_of_op(op, args, *type);
-  value.is_exact = is_exact && !is_comparison(op) && (*type == kI64 || *type == kI32);
-  if (value.is_exact || (is_int(*type) && types_.stays_adaptable(op, args))) {
+  value.facts = all_.facts.facts_of_op(op, args, type);
+  value.is_exact = is_exact && !is_comparison(op) && (type == kI64 || type == kI32);
+  if (value.is_exact || (is_int(type) && types_.stays_adaptable(op, args))) {
     value.remake = all_.numbers.remake_of(op, args, value, span);
   }
   if (value.is_exact && op == ScalarOp::select) {

@@ -8,29 +8,22 @@ using dsl::DiagKind;
 Value Operators::filter_call(const CallArgs& args) {
   if (mode_.lambda_depth > 0)
     return mistake<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
-  Value x = all_.calls.vector_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.vector_operand(args.positional[0], args.name));
   Value where = x;
   if (args.id == BuiltinId::filter) {
     if (!args.named.contains("where"))
       return mistake<DiagKind::MissingArgument>(args.span, args.name, "`where:`");
-    const auto given = all_.calls.mask(args, x.type);
-    if (!given) return error_value(args.span);
-    where = *given;
+    where = FOUND(all_.calls.mask(args, x.type));
   } else {
-    where = conversions_.bool_value(x, "bools in `nonzero`");
-    if (where.is_error()) return where;
+    where = FOUND(conversions_.bool_value(x, "bools in `nonzero`"));
   }
   HostExprId limit;
   if (args.named.contains("limit")) {
-    const auto given = all_.calls.named_size(args, "limit");
-    if (!given) return error_value(args.span);
-    limit = *given;
+    limit = FOUND(all_.calls.named_size(args, "limit"));
   }
   const HostExprId len = x.type.dims[0];
-  const auto found = all_.counts.count_of_mask(where, limit, len, args.span);
-  if (!found) return error_value(args.span);
-  const std::uint32_t index = *found;
+  const auto found = FOUND(all_.counts.count_of_mask(where, limit, len, args.span));
+  const std::uint32_t index = found;
   const HostExprId count = pool().count(index, out_.info.counts[index].bound);
   const bool is_filter = args.id == BuiltinId::filter;
   std::vector<ExprId> operands{x.expr};
@@ -46,8 +39,7 @@ Value Operators::filter_call(const CallArgs& args) {
 }
 
 Value Operators::sort_call(const CallArgs& args) {
-  Value x = all_.calls.array_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
   const auto along = all_.calls.line_axis(args, x);
   if (!along || !is_known_line(x, *along, args.name)) return error_value(args.span);
   std::vector<ExprId> operands{x.expr};
@@ -62,8 +54,7 @@ Value Operators::sort_call(const CallArgs& args) {
     facts = x.facts;
     facts.unique_in_rows = facts.unique_in_rows && *along == 1;
   } else {
-    Value values = all_.calls.array_operand(args.positional[1], args.name);
-    if (values.is_error()) return values;
+    Value values = FOUND(all_.calls.array_operand(args.positional[1], args.name));
     if (!sizes_.same_shape(values.type, x.type)) {
       return cannot_combine(args.name, x, values, args.span, false);
     }
@@ -92,16 +83,15 @@ Value Operators::top_k_call(const CallArgs& args) {
 }
 
 Value Operators::top_k_of(const CallArgs& args, const Value& x, HostExprId k) {
-  const auto along = all_.calls.axis(args, x);
-  if (!along) return error_value(args.span);
-  if (*along == 0)
+  const auto along = FOUND(all_.calls.axis(args, x));
+  if (along == 0)
     return error_value(
         reporter_
             .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
                                        "`axis: 0`")
             .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`"));
-  if (!is_known_line(x, *along, args.name)) return error_value(args.span);
-  if (x.type.rank == 2 && *along < 0)
+  if (!is_known_line(x, along, args.name)) return error_value(args.span);
+  if (x.type.rank == 2 && along < 0)
     return error_value(reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
                            .note("of a matrix: per row, with `axis: 1`"));
   const HostExprId len = x.type.dims[x.type.rank - 1];
@@ -116,7 +106,7 @@ Value Operators::top_k_of(const CallArgs& args, const Value& x, HostExprId k) {
   }
   Value result = build_.builtin(args.id, type, {x.expr}, args.span, [&](Expr& e) {
     e.size = k;
-    e.axis = static_cast<std::int8_t>(*along);
+    e.axis = static_cast<std::int8_t>(along);
   });
   if (args.id == BuiltinId::top_k) {
     result.facts.limit = len;

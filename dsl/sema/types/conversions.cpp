@@ -108,8 +108,7 @@ Value Conversions::coerce(const Value& value, DType to) {
     Expr table{ExprKind::Table, types_.value_type(value), value.span};
     table.type.dtype = to;
     for (std::size_t i = 0; i < value.table.size(); ++i) {
-      const Value made = coerce(table_element(value, i), to);
-      if (made.is_error()) return made;
+      const Value made = FOUND(coerce(table_element(value, i), to));
       table.args.push_back(made.expr);
     }
     return build_.typed(std::move(table));

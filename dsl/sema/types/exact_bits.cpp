@@ -128,8 +128,7 @@ Value Numbers::on_host(ast::ExprId id) {
 std::optional<HostExprId> Numbers::host_size(ast::ExprId id, std::string_view what,
                                              bool takes_counts) {
   const std::size_t errors = reporter_.num_errors();
-  const Value value = on_host(id);
-  if (value.is_error()) return std::nullopt;
+  const Value value = FOUND(on_host(id));
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
       auto& diag = reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
@@ -153,8 +152,7 @@ Value Numbers::constant(const Constant& number, Span span) {
 }
 
 std::optional<Constant> Numbers::constant_number(ast::ExprId id) {
-  const Value value = on_host(id);
-  if (value.is_error()) return std::nullopt;
+  const Value value = FOUND(on_host(id));
   if (!value.is_host() || !pool().is_const(value.host)) {
     reporter_.report<DiagKind::NotConstant>(value.span);
     return std::nullopt;
@@ -174,13 +172,12 @@ std::optional<HostValue> Numbers::constant_value(ast::ExprId id) {
 }
 
 std::optional<std::int64_t> Numbers::constant_int(ast::ExprId id) {
-  const auto value = constant_value(id);
-  if (!value) return std::nullopt;
-  if (value->type != HostType::Int) {
+  const auto value = FOUND(constant_value(id));
+  if (value.type != HostType::Int) {
     reporter_.report<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
     return std::nullopt;
   }
-  return value->as_int();
+  return value.as_int();
 }
 
 // A constant made of numbers is computed once. A constant that uses operators stands for its

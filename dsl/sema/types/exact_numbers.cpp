@@ -267,13 +267,12 @@ std::shared_ptr<const Remake> Numbers::array_remake(const std::vector<Value>& el
     made.has_fraction |= types_.has_fraction(element);
     made.holds_shift |= holds_shift(element);
   }
-  made.in_type = [this, elements, array, span](DType to) {
+  made.in_type = [this, elements, array, span](DType to) -> Value {
     const DType type = arithmetic_type(to);
     Expr again{ExprKind::Table, array.type, span};
     again.type.dtype = type;
     for (const Value& element : elements) {
-      const Value number = conversions_.coerce(as_low_bits(element, type), type);
-      if (number.is_error()) return error_value(span);
+      const Value number = FOUND(conversions_.coerce(as_low_bits(element, type), type));
       again.args.push_back(number.expr);
     }
     return conversions_.convert(build_.typed(std::move(again)), to, span);

@@ -222,22 +222,20 @@ Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
 // Repeats rows, columns and numbers. Operands that do not fit are left to the operator on the
 // device, which reports them.
 Value Numbers::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
-  const std::optional<TableShape> shape = joined_tables(args, is_by_rows());
-  if (!shape) return error_value(span);
-  const std::size_t size = shape->rows * shape->cols;
+  const auto shape = FOUND(joined_tables(args, is_by_rows()));
+  const std::size_t size = shape.rows * shape.cols;
   const bool is_repeated = std::ranges::none_of(args, [&](const Value& arg) {
     return arg.kind == ValueKind::Table && arg.table.size() == size;
   });
   if (is_repeated && size > kMostRepeated) return error_value(span);
-  Value result{.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0,
+  Value result{.table_cols = shape.is_matrix ? static_cast<std::uint32_t>(shape.cols) : 0,
                .span = span,
                .kind = ValueKind::Table};
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<Value> elements;
     elements.reserve(args.size());
-    for (const Value& arg : args) elements.push_back(element_at(arg, *shape, i));
-    const Value element = host_scalar_op(op, elements, span);
-    if (element.is_error()) return error_value(span);
+    for (const Value& arg : args) elements.push_back(element_at(arg, shape, i));
+    const Value element = FOUND(host_scalar_op(op, elements, span));
     add_element(result, element.host, element.is_big);
   }
   return result;

@@ -211,10 +211,9 @@ std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
   }
   const std::string& name = scalar->name.text;
   if (scalar->width.has_value()) {
-    const auto bits = all_.numbers.constant_int(scalar->width);
-    if (!bits) return std::nullopt;
-    const auto made = name == "int" ? make_int(*bits) : make_uint(*bits);
-    if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, *bits);
+    const auto bits = FOUND(all_.numbers.constant_int(scalar->width));
+    const auto made = name == "int" ? make_int(bits) : make_uint(bits);
+    if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, bits);
     return made;
   }
   if (mode_.element && name == "T") return mode_.element;
