@@ -7,6 +7,7 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
@@ -97,9 +98,8 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region) {
       release_after(id);
       continue;
     }
-    std::vector<Array> yielded;
-    yielded.reserve(op.operands.size());
-    for (ir::ValueId value : op.operands) yielded.push_back(values_[value.index()]);
+    auto yielded =
+        mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
     release_after(id);
     return yielded;
   }
@@ -142,9 +142,8 @@ void Evaluator::eval_if_else(const Op& op) {
 void Evaluator::eval_for_loop(const Op& op) {
   const std::int64_t begin = call_.eval(op.attrs.size).as_int();
   const std::int64_t end = call_.eval(op.attrs.size2).as_int();
-  std::vector<Array> carried;
-  carried.reserve(op.operands.size());
-  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  auto carried =
+      mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
   for (std::int64_t i = begin; i < end; ++i) {
     carried.insert(carried.begin(), make_scalar(kI64, static_cast<Element>(i)));
     carried = run_region(op.regions[0], std::move(carried));
@@ -154,9 +153,8 @@ void Evaluator::eval_for_loop(const Op& op) {
 
 void Evaluator::eval_while_loop(const Op& op) {
   const std::int64_t at_most = call_.eval(op.attrs.size).as_int();
-  std::vector<Array> carried;
-  carried.reserve(op.operands.size());
-  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  auto carried =
+      mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
   for (std::int64_t i = 0; i < at_most; ++i) {
     if (!run_region(op.regions[0], carried).front().bits[0]) break;
     carried = run_region(op.regions[1], std::move(carried));
@@ -228,10 +226,7 @@ Array from_floats(std::span<const float> values) {
 
 std::vector<float> to_floats(const Array& array) {
   CINCH_CHECK(array.dtype == kF32, "not an array of f32");
-  std::vector<float> values;
-  values.reserve(array.bits.size());
-  for (std::uint64_t element : array.bits) values.push_back(f32_of(element));
-  return values;
+  return mapped<float>(array.bits, [&](std::uint64_t element) { return f32_of(element); });
 }
 
 namespace {

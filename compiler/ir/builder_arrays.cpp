@@ -10,17 +10,17 @@ namespace cinch::ir {
 
 // Generators.
 
-ValueId ElementBuilder::iota(HostExprId size) {
+ValueId Builder::iota(HostExprId size) {
   return add_one(OpKind::iota, {}, vector_type(kU32, size));
 }
 
-ValueId ElementBuilder::fill(ValueId value, Type shape) {
+ValueId Builder::fill(ValueId value, Type shape) {
   const Type result = with_dtype(shape, dtype(value));
   if (types_agree(program().info, type(value), result)) return value;
   return add_one(OpKind::fill, {value}, result);
 }
 
-ValueId ElementBuilder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
+ValueId Builder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
   CINCH_CHECK(is_draw(kind), "not a draw");
   Attrs attrs{.draw = site};
   const DType dtype = kind == OpKind::random_bits ? kU32 : kF32;
@@ -28,25 +28,24 @@ ValueId ElementBuilder::draw(OpKind kind, Type shape, DrawSite site, ValueId ite
                  with_dtype(shape, dtype), attrs);
 }
 
-ValueId ElementBuilder::random_index(HostExprId num, HostExprId below, DrawSite site,
-                                     ValueId iteration) {
+ValueId Builder::random_index(HostExprId num, HostExprId below, DrawSite site, ValueId iteration) {
   return add_one(OpKind::random_index, iteration.is_valid() ? ValueIds{iteration} : ValueIds{},
                  vector_type(kU32, num), {.size = below, .draw = site});
 }
 
 // Element-wise.
 
-ValueId ElementBuilder::map(ScalarOp op, ValueId a) {
+ValueId Builder::map(ScalarOp op, ValueId a) {
   return map(op, ValueIds{a});
 }
-ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b) {
+ValueId Builder::map(ScalarOp op, ValueId a, ValueId b) {
   return map(op, ValueIds{a, b});
 }
-ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
+ValueId Builder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
   return map(op, ValueIds{a, b, c});
 }
 
-ValueId ElementBuilder::map(ScalarOp op, ValueIds operands) {
+ValueId Builder::map(ScalarOp op, ValueIds operands) {
   Type shape = type(operands.front());
   for (ValueId operand : operands) {
     const std::optional<Type> met = broadcast_shape(program().info, shape, type(operand));
@@ -59,16 +58,16 @@ ValueId ElementBuilder::map(ScalarOp op, ValueIds operands) {
   return add_one(OpKind::map, std::move(operands), with_dtype(shape, result), {.scalar_op = op});
 }
 
-ValueId ElementBuilder::convert(ValueId value, DType dtype) {
+ValueId Builder::convert(ValueId value, DType dtype) {
   if (this->dtype(value) == dtype) return value;
   return add_one(OpKind::convert, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId ElementBuilder::bitcast(ValueId value, DType dtype) {
+ValueId Builder::bitcast(ValueId value, DType dtype) {
   return add_one(OpKind::bitcast, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId ElementBuilder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
+ValueId Builder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
   Attrs attrs{.draw = site};
   ValueIds operands{value};
   if (iteration.is_valid()) operands.push_back(iteration);

@@ -6,6 +6,7 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/types.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::codegen {
 
@@ -76,10 +77,9 @@ class ScanEmitter {
   // array.
   std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
     auto& b = k.b_;
-    std::vector<std::uint32_t> locals;
-    locals.reserve(op_.results.size());
-    for (const auto r : op_.results)
-      locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
+    auto locals = mapped<std::uint32_t>(op_.results, [&](const auto r) {
+      return b.add_local(kir::compute_type(cx_.value(r).type.dtype));
+    });
     b.elements();
     k.element_memo_.clear();
     for (std::size_t i = 0; i < locals.size(); ++i)

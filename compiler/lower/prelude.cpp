@@ -9,6 +9,7 @@
 #include "dsl/diag/render.h"
 #include "dsl/sema/sema.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::lower {
 namespace {
@@ -66,10 +67,7 @@ class PreludeLowering : public BodyLowering {
       vars_[call_.params[i].index()] = {values[i]};
     }
     for (const StmtId stmt : call_.stmts) lower(checked_.stmts[stmt.index()]);
-    std::vector<ValueId> results;
-    results.reserve(call_.results.size());
-    for (const ExprId result : call_.results) results.push_back(uniform(result));
-    return results;
+    return mapped<ValueId>(call_.results, [&](const ExprId result) { return uniform(result); });
   }
 
  private:

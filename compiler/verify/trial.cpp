@@ -84,9 +84,8 @@ Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::strin
   return {std::move(steps), {}, false, trial.seed, 0, {""}, std::move(shows)};
 }
 
-Finding failed_call(std::string law, const Trial& trial, const Input& input,
-                    const rt::Error& error) {
-  return {.law = std::move(law),
+Finding failed_call(const Trial& trial, const Input& input, const rt::Error& error) {
+  return {.law = trial.finding->law,
           .holds = false,
           .figure = 1,
           .detail = describe(input) + ": " + error.message,

@@ -1,6 +1,7 @@
 // Values of expressions during elaboration, and the names that mean them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -86,14 +87,18 @@ inline Value error_value(const dsl::Diagnostic& reported) {
   return error_value(reported.span);
 }
 
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
 /// What a function returns that has nothing to give: an error value, no value, or false. It is not
 /// for functions that return an optional Value.
 struct Nothing {
-  operator Value() const { return {}; }
-  operator bool() const { return false; }
   template <class T>
-  operator std::optional<T>() const {
-    return std::nullopt;
+    requires std::same_as<T, Value> || std::same_as<T, bool> || kIsOptional<T>
+  operator T() const {
+    return T{};
   }
 };
 

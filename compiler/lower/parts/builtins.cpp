@@ -4,6 +4,7 @@
 #include "compiler/lower/parts/body_lowering.h"
 #include "compiler/lower/prelude.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::lower {
 using sema::BuiltinGroup;
@@ -164,14 +165,10 @@ Lowered BodyLowering::lower_plain(const Expr& e, OpKind kind) {
 }
 
 Lowered BodyLowering::lower_concat(const Expr& e) {
-  std::vector<Lowered> arrays;
-  arrays.reserve(e.args.size());
-  for (ExprId arg : e.args) arrays.push_back(value(arg));
+  auto arrays = mapped<Lowered>(e.args, [&](ExprId arg) { return value(arg); });
   if (arrays.size() == 1) return arrays[0];
   if (differ_in_lanes(arrays)) return join_lanes(e, arrays);
-  std::vector<ValueId> parts;
-  parts.reserve(arrays.size());
-  for (const Lowered& array : arrays) parts.push_back(array.id);
+  auto parts = mapped<ValueId>(arrays, &Lowered::id);
   return {emit_.emit(OpKind::concat, std::move(parts), e.type)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/lower/emitter.h"
 #include "compiler/lower/parts/body_lowering.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::lower {
 BodyLowering::Carried BodyLowering::carried_of(const std::vector<ExprId>& roots) {
@@ -61,9 +62,7 @@ void BodyLowering::number_after(const std::map<DrawSpace, LoopDraws>& draws,
 
 RegionId BodyLowering::lower_region(const Carried& carried,
                                     const std::function<std::vector<ValueId>()>& body) {
-  std::vector<Lowered> vars;
-  vars.reserve(carried.vars.size());
-  for (VarId var : carried.vars) vars.push_back(vars_[var.index()]);
+  auto vars = mapped<Lowered>(carried.vars, [&](VarId var) { return vars_[var.index()]; });
   const std::vector<ValueId> states = states_;
   const auto counts = counts_;
   const auto draws_of_rounds = draws_of_rounds_;
@@ -87,17 +86,6 @@ std::vector<ValueId> BodyLowering::branch_results(ExprId branch, const Carried& 
   return yields;
 }
 
-namespace {
-
-std::vector<Type> types_of(const Emitter& emit, const std::vector<ValueId>& values) {
-  std::vector<Type> types;
-  types.reserve(values.size());
-  for (ValueId value : values) types.push_back(emit.type(value));
-  return types;
-}
-
-}  // namespace
-
 Lowered BodyLowering::lower_if(const Expr& e) {
   if (lanes_.rank != 0 || in_combiner_) return lower_lane_if(e);
   const ValueId condition = uniform(e.args.at(0));
@@ -105,7 +93,7 @@ Lowered BodyLowering::lower_if(const Expr& e) {
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
   const Type* type = has_value ? &e.type : nullptr;
   const Carried carried = carried_of({e.args[1], otherwise});
-  std::vector<Type> types = types_of(emit_, current(carried));
+  std::vector<Type> types = emit_.types_of(current(carried));
   if (has_value) types.insert(types.begin(), e.type);
   const auto lower_branch = [&](ExprId branch) {
     return lower_region(carried, [&] { return branch_results(branch, carried, type); });
@@ -125,9 +113,7 @@ Lowered BodyLowering::lower_if(const Expr& e) {
 
 std::vector<ValueId> BodyLowering::enter_args(const Carried& carried,
                                               const std::vector<ValueId>& inits) {
-  std::vector<ValueId> args;
-  args.reserve(inits.size());
-  for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
+  auto args = emit_.add_args(emit_.region(), emit_.types_of(inits));
   set_current(carried, args);
   number_round(carried.draws, round_);
   return args;
@@ -156,7 +142,7 @@ void BodyLowering::lower_for(const Stmt& s) {
     }
     return loop_body_results(s.expr, carried);
   });
-  set_current(carried, emit_.emit_multi(OpKind::for_loop, inits, types_of(emit_, inits),
+  set_current(carried, emit_.emit_multi(OpKind::for_loop, inits, emit_.types_of(inits),
                                         {.size = s.size, .size2 = s.size2}, {body}));
   number_after(draws, draws_before);
 }
@@ -175,7 +161,7 @@ void BodyLowering::lower_while(const Stmt& s) {
     enter_args(carried, inits);
     return loop_body_results(s.expr, carried);
   });
-  set_current(carried, emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits),
+  set_current(carried, emit_.emit_multi(OpKind::while_loop, inits, emit_.types_of(inits),
                                         {.size = s.size}, {condition, body}));
   round_ = outer_round;
   number_after(carried.draws, draws_before);
@@ -237,9 +223,7 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   const Lowered start = outer_active.value_or(Lowered{emit_.constant_int(kBool, 1)});
   inits.push_back(full(start, flag, lanes));
   const auto enter = [&] {
-    std::vector<ValueId> args;
-    args.reserve(inits.size());
-    for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
+    auto args = emit_.add_args(emit_.region(), emit_.types_of(inits));
     set_current(carried, args);
     number_round(carried.draws, round_);
     lanes_.active = Lowered{args.back(), lanes};
@@ -263,11 +247,8 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
     return after;
   });
   lanes_.active = outer_active;
-  std::vector<Type> types;
-  types.reserve(inits.size());
-  for (ValueId init : inits) types.push_back(emit_.type(init));
-  std::vector<ValueId> results =
-      emit_.emit_multi(OpKind::while_loop, inits, types, {.size = s.size}, {condition, body});
+  std::vector<ValueId> results = emit_.emit_multi(OpKind::while_loop, inits, emit_.types_of(inits),
+                                                  {.size = s.size}, {condition, body});
   results.pop_back();
   set_current(carried, results);
   round_ = outer_round;

@@ -3,6 +3,7 @@
 
 #include "compiler/lower/parts/body_lowering.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::lower {
 Lowered BodyLowering::lower_table(const Expr& e) {
@@ -14,9 +15,7 @@ Lowered BodyLowering::lower_table(const Expr& e) {
     for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
     return {emit_.const_array(std::move(table))};
   }
-  std::vector<Lowered> elements;
-  elements.reserve(e.args.size());
-  for (ExprId arg : e.args) elements.push_back(value(arg));
+  auto elements = mapped<Lowered>(e.args, [&](ExprId arg) { return value(arg); });
   if (differ_in_lanes(elements)) return join_lanes(e, elements);
   std::vector<ValueId> parts;
   const Type one = vector_type(e.type.dtype, emit_.one());
@@ -47,11 +46,8 @@ Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
     args.push_back(value(arg));
     lanes = std::max(lanes, args.back().lanes);
   }
-  std::vector<ValueId> operands;
-  operands.reserve(args.size());
-  for (const Lowered& arg : args) {
-    operands.push_back(lanes == 0 ? arg.id : aligned(arg, e.type, lanes));
-  }
+  auto operands = mapped<ValueId>(
+      args, [&](const Lowered& arg) { return lanes == 0 ? arg.id : aligned(arg, e.type, lanes); });
   ir::Attrs attrs{.scalar_op = e.scalar_op};
   if (kind == OpKind::call_extern) attrs.index = e.index;
   const Type type = lanes == 0 ? e.type : with_dtype(emit_.meet(operands), e.type.dtype);
@@ -175,10 +171,7 @@ std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
     return lower_payload(e.args.at(0));
   }
   CINCH_CHECK(e.kind == ExprKind::WireLiteral, "encode must end in a wire literal");
-  std::vector<ValueId> fields;
-  fields.reserve(e.args.size());
-  for (ExprId arg : e.args) fields.push_back(uniform(arg));
-  return fields;
+  return mapped<ValueId>(e.args, [&](ExprId arg) { return uniform(arg); });
 }
 
 }  // namespace cinch::lower

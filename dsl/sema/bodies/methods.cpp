@@ -245,8 +245,6 @@ void Bodies::elaborate_bodies(Instance& instance) {
 
 // Calls of a wrapped compressor's methods: their arguments and results.
 
-using dsl::DiagKind;
-
 Value Bodies::inner_argument(const Value& value, Instance& inner, Span span) {
   if (value.is_error()) return value;
   const Type wanted = gradient_type(inner);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 
@@ -37,9 +38,7 @@ Value Bodies::wire_literal(const ast::WireLiteral& node, Span span) {
     const auto same = [&](const WireField& f) { return f.name == init.name.text; };
     const auto at = std::find_if(instance->fields.begin(), instance->fields.end(), same);
     if (at == instance->fields.end()) {
-      std::vector<std::string_view> names;
-      names.reserve(instance->fields.size());
-      for (const WireField& f : instance->fields) names.push_back(f.name);
+      auto names = mapped<std::string_view>(instance->fields, &WireField::name);
       reporter_.report<DiagKind::UnknownField>(init.name.span, init.name.text)
           .suggest(init.name.span, std::string(dsl::nearest_name(init.name.text, names)));
       is_good = false;
@@ -281,9 +280,7 @@ Value Bodies::payload_field(const Value& payload, const ast::Name& field, Span s
                                [&](const WireField& f) { return f.name == field.text; });
   if (at == fields.end()) {
     if (payload.owner->spec->is_stand_in) return error_value(span);
-    std::vector<std::string_view> names;
-    names.reserve(fields.size());
-    for (const WireField& f : fields) names.push_back(f.name);
+    auto names = mapped<std::string_view>(fields, &WireField::name);
     return error_value(reporter_.report<DiagKind::UnknownField>(field.span, field.text)
                            .suggest(field.span, std::string(dsl::nearest_name(field.text, names))));
   }

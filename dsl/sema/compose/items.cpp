@@ -116,8 +116,6 @@ void Items::elaborate_state(Instance& instance, const ast::StateItem& node) {
 
 // Compressors that keep what another one loses, and what they may wrap.
 
-using dsl::DiagKind;
-
 namespace {
 
 // Does `encode` decode what the wrapped compressor made of the gradient? Only wrappers that keep
@@ -188,8 +186,6 @@ void Items::check(const Instance& instance, Span span) {
 }
 
 // Operators that work by rows, and types with rows.
-
-using dsl::DiagKind;
 
 Value Items::not_by_rows(std::string_view what, Span span) {
   return error_value(reporter_.report<DiagKind::NotByRows>(span, what)

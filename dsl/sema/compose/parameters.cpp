@@ -1,5 +1,5 @@
 // Binding of parameters to values.
-#include "dsl/sema/compose/parameters.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <cmath>

@@ -266,8 +266,6 @@ void Items::check_set_values() {
 
 // Declares words, and finds the word that a comparison with a parameter means.
 
-using dsl::DiagKind;
-
 namespace {
 
 const ast::Name* name_in(const ast::Module& tree, ast::ExprId id) {

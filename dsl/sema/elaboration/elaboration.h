@@ -8,14 +8,11 @@
 
 #include "dsl/sema/bodies/methods.h"
 #include "dsl/sema/compose/items.h"
-#include "dsl/sema/compose/parameters.h"
 #include "dsl/sema/elaboration/part.h"
-#include "dsl/sema/expressions/calls.h"
 #include "dsl/sema/expressions/expressions.h"
 #include "dsl/sema/operators/operators.h"
 #include "dsl/sema/sizes/size_prover.h"
 #include "dsl/sema/tree/tree.h"
-#include "dsl/sema/types/constants.h"
 #include "dsl/sema/types/conversions.h"
 
 namespace cinch::sema {

@@ -1,4 +1,4 @@
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <algorithm>
 

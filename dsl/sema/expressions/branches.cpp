@@ -125,8 +125,6 @@ Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
 
 // `if` whose branches have several values: one choice for each value.
 
-using dsl::DiagKind;
-
 // A value that the statements of a branch compute is assigned to a variable there, and the variable
 // is read after the `if`. All other values are chosen one by one.
 Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Span span) {

@@ -4,7 +4,8 @@
 #include "dsl/diag/render.h"
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 using dsl::DiagKind;
@@ -46,9 +47,8 @@ Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span)
     const auto arity = static_cast<std::size_t>(scalar_op_info(*scalar_function).arity);
     const CallArgs sorted = sort_args(node, name.text, span, {}, arity, arity);
     if (sorted.is_bad) return error_value(span);
-    std::vector<Value> values;
-    values.reserve(sorted.positional.size());
-    for (ast::ExprId id : sorted.positional) values.push_back(all_.exprs.expr(id));
+    auto values =
+        mapped<Value>(sorted.positional, [&](ast::ExprId id) { return all_.exprs.expr(id); });
     return all_.operators.scalar_op(*scalar_function, std::move(values), span, name.text);
   }
   if (named && *named != BuiltinId::matmul) return call_builtin(node, *named, name, span);

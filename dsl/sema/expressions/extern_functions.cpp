@@ -1,10 +1,11 @@
 // Headers of `extern fn`s, and calls of their functions.
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 
@@ -133,9 +134,8 @@ Value Calls::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast
         reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here"));
   const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
   if (args.is_bad) return error_value(span);
-  std::vector<Value> operands;
-  operands.reserve(args.positional.size());
-  for (ast::ExprId id : args.positional) operands.push_back(all_.exprs.expr(id));
+  auto operands =
+      mapped<Value>(args.positional, [&](ast::ExprId id) { return all_.exprs.expr(id); });
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<std::vector<DType>> types;
   all_.exprs.with_environment(env, [&] { types = extern_types(fn); });

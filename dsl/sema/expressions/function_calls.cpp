@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 using dsl::DiagKind;
@@ -94,9 +95,8 @@ Value Calls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> v
   if (body.is_error() || !shape) return error_value(span);
   made.type = body.type;
   made.args = {body.expr};
-  std::vector<ExprId> operands;
-  operands.reserve(arrays.size() + 1);
-  for (const Value& array : arrays) operands.push_back(all_.operators.as_row(array, *shape).expr);
+  auto operands = mapped<ExprId>(
+      arrays, [&](const Value& array) { return all_.operators.as_row(array, *shape).expr; });
   operands.push_back(build_.typed(std::move(made)).expr);
   Type type = *shape;
   type.dtype = body.type.dtype;
@@ -205,8 +205,6 @@ CheckedCall Calls::call_alone(const DeclRef& decl, DType element,
   call.program = std::move(out_);
   return call;
 }
-
-using dsl::DiagKind;
 
 Value Calls::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);

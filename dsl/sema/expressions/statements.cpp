@@ -171,8 +171,6 @@ void Expressions::assertion(const ast::Assert& node, Span span) {
 
 // Assignments to variables and states, whole or at indices.
 
-using dsl::DiagKind;
-
 void Expressions::report_not_mutable(const ast::Name& name, const Symbol& symbol) {
   const char* noun = symbol.noun != nullptr             ? symbol.noun
                      : symbol.kind == SymbolKind::Param ? "a parameter"

@@ -78,8 +78,6 @@ Value Operators::floor_div_call(const CallArgs& args) {
 
 // `@`, orthonormalize and hadamard.
 
-using dsl::DiagKind;
-
 Value Operators::matmul(const Value& a_in, const Value& b_in, Span span) {
   const std::vector<Value> sides = conversions_.unmet_together({a_in, b_in});
   Value a = conversions_.materialize(sides[0]), b = conversions_.materialize(sides[1]);
@@ -132,8 +130,6 @@ Value Operators::matrix_call(const CallArgs& args) {
 }
 
 // The numbers of draws, random arrays and stochastic rounding.
-
-using dsl::DiagKind;
 
 namespace {
 
@@ -234,8 +230,6 @@ Value Operators::stochastic_round_call(const CallArgs& args) {
 }
 
 // Scatters into vectors, and into the rows of a matrix.
-
-using dsl::DiagKind;
 
 Value Operators::scatter_call(const CallArgs& args) {
   const auto at_arg = args.named.find("at");

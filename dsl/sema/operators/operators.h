@@ -1,4 +1,4 @@
-// The operators of the language, one class for each group.
+// The operators of the language, by group.
 #pragma once
 #include <optional>
 #include <span>

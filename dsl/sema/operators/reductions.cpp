@@ -1,6 +1,7 @@
 // allreduce, broadcast, sendrecv, and collectives that give one row per rank.
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/operators/operators.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 using dsl::DiagKind;
@@ -87,9 +88,7 @@ Value Operators::reduced(const CallArgs& args, std::vector<Value> xs, DType resu
   const auto along = all_.calls.axis(args, xs[0]);
   const auto where = all_.calls.mask(args, xs[0].type);
   if (!along || !where || !is_known_line(xs[0], *along, args.name)) return error_value(args.span);
-  std::vector<ExprId> operands;
-  operands.reserve(xs.size());
-  for (const Value& x : xs) operands.push_back(x.expr);
+  auto operands = mapped<ExprId>(xs, &Value::expr);
   operands.push_back(where->expr);
   return build_.builtin(args.id, reduced_type(xs[0].type, *along, result), std::move(operands),
                         args.span, [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
@@ -207,8 +206,6 @@ Value Operators::scan_call(const CallArgs& args) {
     e.exclusive = is_exclusive;
   });
 }
-
-using dsl::DiagKind;
 
 Value Operators::collective_call(const CallArgs& args) {
   if (mode_.body != BodyKind::Sync) return mistake<DiagKind::OnlyInSync>(args.span, args.name);

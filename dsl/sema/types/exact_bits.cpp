@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 namespace cinch::sema {
 Value Numbers::floor_div_of(Value a, Value b, const std::string& name, Span span) {

@@ -1,5 +1,5 @@
 // Quotients, and numbers that are recomputed in the type that they turn out to need.
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
 

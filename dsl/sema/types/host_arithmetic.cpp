@@ -1,11 +1,12 @@
 // Scalar operators on host expressions and on tables of constants.
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::sema {
@@ -232,9 +233,8 @@ Value Numbers::as_table_op(ScalarOp op, std::span<const Value> args, Span span) 
                .span = span,
                .kind = ValueKind::Table};
   for (std::size_t i = 0; i < size; ++i) {
-    std::vector<Value> elements;
-    elements.reserve(args.size());
-    for (const Value& arg : args) elements.push_back(element_at(arg, shape, i));
+    auto elements =
+        mapped<Value>(args, [&](const Value& arg) { return element_at(arg, shape, i); });
     const Value element = FOUND(host_scalar_op(op, elements, span));
     add_element(result, element.host, element.is_big);
   }
