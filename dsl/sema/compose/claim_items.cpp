@@ -82,11 +82,9 @@ bool Items::read_claim_args(const Instance& instance, const ast::Call& call, Cla
         holds_gradient =
             state.dtype == kF32 && prover_.proves_equal(sizes_.num_elems(state), elements);
       }
-      if (!holds_gradient) {
-        reporter_.report<DiagKind::BadClaim>(
+      if (!holds_gradient)
+        return mistake<DiagKind::BadClaim>(
             tree()[arg.value].span, std::string(claim_info(claim.kind).name), wanted_by(takes));
-        return false;
-      }
       claim.state = at->second.index;
     } else if (read < 2) {
       const auto number = FOUND(claimed_number(arg.value));

@@ -83,10 +83,8 @@ std::optional<rt::ParamRange> Parameters::param_range(const ast::Param& param, D
   range.low_open = !interval.includes_lo;
   range.high_open = !interval.includes_hi;
   const bool is_point = lo == hi && interval.includes_lo && interval.includes_hi;
-  if (!(lo < hi) && !is_point) {
-    reporter_.report<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
-    return std::nullopt;
-  }
+  if (!(lo < hi) && !is_point)
+    return mistake<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
   return range;
 }
 
@@ -164,16 +162,12 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
                           const Constant& value, Span span) {
   const double number = value.to_double();
   const bool is_open = !instance.spec->fixed.contains(param.name.text) && !param.is_const;
-  if (is_int(type.dtype) && is_open && !is_kept_whole(value)) {
-    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
-                                                    whole_text(value), "[-2^53, 2^53]");
-    return false;
-  }
-  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number)) {
-    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
-                                                    fmt::format("{}", number), takes_text(type));
-    return false;
-  }
+  if (is_int(type.dtype) && is_open && !is_kept_whole(value))
+    return mistake<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                  whole_text(value), "[-2^53, 2^53]");
+  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number))
+    return mistake<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                  fmt::format("{}", number), takes_text(type));
   Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   for (const NamedParam& name : names_of(instance, param)) {  // a composition's range is narrower
     const auto& range = name.declared->range;

@@ -157,20 +157,14 @@ bool Items::elaborate_packing(WireField& field, const ast::WireField& node) {
   } else {
     field.code = FieldCode::Ascending;
   }
-  if (field.type.rank != 1 || field.type.dtype != kU32 || field.sum != rt::FieldSum::None) {
-    reporter_.report<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
-    return false;
-  }
+  if (field.type.rank != 1 || field.type.dtype != kU32 || field.sum != rt::FieldSum::None)
+    return mistake<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
   const auto below = FOUND(all_.numbers.host_size(node.below, "the limit of a packed field"));
-  if (pool().has_count(below)) {
-    reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.below].span,
-                                               "the limit of a packed field");
-    return false;
-  }
-  if (!prover_.has_bound_in_n(below)) {
-    reporter_.report<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(below));
-    return false;
-  }
+  if (pool().has_count(below))
+    return mistake<DiagKind::NotKnownOnHost>(tree()[node.below].span,
+                                             "the limit of a packed field");
+  if (!prover_.has_bound_in_n(below))
+    return mistake<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(below));
   field.below = below;
   return true;
 }

@@ -116,10 +116,11 @@ class Part {
   /// Is this in a compressor that works on every row of a matrix?
   bool is_by_rows() const { return env_->instance != nullptr && env_->instance->rows.is_valid(); }
 
-  /// Reports a mistake. Returns the value of the expression that has it.
+  /// Reports a mistake, after which the caller has nothing to return.
   template <dsl::DiagKind kKind, class... Args>
-  Value mistake(Span span, Args&&... args) {
-    return error_value(reporter_.report<kKind>(span, std::forward<Args>(args)...));
+  Nothing mistake(Span span, Args&&... args) {
+    reporter_.report<kKind>(span, std::forward<Args>(args)...);
+    return {};
   }
 
   Elaboration& all_;

@@ -104,11 +104,8 @@ std::optional<HostExprId> Calls::size_arg(ast::ExprId id, std::string_view name)
   const std::string what = "the size in `" + std::string(name) + "`";
   const auto size = all_.numbers.host_size(id, what, true);
   if (!size) return size;
-  if (!sizes_.without_counts(*size)) {
-    reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span,
-                                               "the most that " + what + " can be");
-    return std::nullopt;
-  }
+  if (!sizes_.without_counts(*size))
+    return mistake<DiagKind::NotKnownOnHost>(tree()[id].span, "the most that " + what + " can be");
   const bool is_possible = build_.require_nonnegative(
       *size, "the size " + sizes_.size_text(*size) + " is not negative", tree()[id].span);
   return is_possible ? size : std::nullopt;
@@ -138,24 +135,17 @@ std::optional<std::string_view> Calls::word(ast::ExprId id,
 std::optional<HostExprId> Calls::named_size(const CallArgs& args, std::string_view label) {
   const auto at = args.named.find(label);
   if (at != args.named.end()) return size_arg(at->second->value, args.name);
-  reporter_.report<DiagKind::MissingArgument>(args.span, args.name,
-                                              "`" + std::string(label) + ":`");
-  return std::nullopt;
+  return mistake<DiagKind::MissingArgument>(args.span, args.name, "`" + std::string(label) + ":`");
 }
 
 std::optional<int> Calls::axis(const CallArgs& args, const Value& x) {
   const auto at = args.named.find("axis");
   if (at == args.named.end()) return is_by_rows() && x.type.rank == 2 ? 1 : -1;
   const auto value = FOUND(all_.numbers.constant_int(at->second->value));
-  if (value != 0 && value != 1) {
-    reporter_.report<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(value),
-                                           "0 and 1");
-    return std::nullopt;
-  }
-  if (x.type.rank != 2) {
-    reporter_.report<DiagKind::NeedsMatrix>(x.span, "axis:", text_.describe(x));
-    return std::nullopt;
-  }
+  if (value != 0 && value != 1)
+    return mistake<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(value),
+                                         "0 and 1");
+  if (x.type.rank != 2) return mistake<DiagKind::NeedsMatrix>(x.span, "axis:", text_.describe(x));
   return static_cast<int>(value);
 }
 

@@ -42,11 +42,13 @@ Value Expressions::expr_node(ast::ExprId, const ast::Expr& node) {
           [&](const ast::Call& e) { return all_.calls.call(e, span); },
           [&](const ast::Bitcast& e) { return bitcast(e, span); },
           [&](const ast::Index& e) { return index_expr(e, span); },
-          [&](const ast::Range&) { return mistake<DiagKind::BadType>(span, "a value", "a range"); },
+          [&](const ast::Range&) -> Value {
+            return mistake<DiagKind::BadType>(span, "a value", "a range");
+          },
           [&](const ast::Unary& e) { return all_.operators.unary(e, span); },
           [&](const ast::Binary& e) { return all_.operators.binary(e, span); },
           [&](const ast::Cast& e) { return cast(e, span); },
-          [&](const ast::Lambda&) { return mistake<DiagKind::MisplacedLambda>(span); },
+          [&](const ast::Lambda&) -> Value { return mistake<DiagKind::MisplacedLambda>(span); },
           [&](const ast::ArrayLiteral& e) { return array_literal(e, span); },
           [&](const ast::Tuple& e) { return tuple(e, span); },
           [&](const ast::WireLiteral& e) { return all_.bodies.wire_literal(e, span); },

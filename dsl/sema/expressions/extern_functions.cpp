@@ -29,10 +29,7 @@ std::optional<std::vector<DType>> Calls::extern_types(const ast::ExternFn& fn) {
     const ast::Param& param = tree()[tree().params.pool[fn.params.first + i]];
     types.push_back(FOUND(extern_type(param.type)));
   }
-  if (types.empty()) {
-    reporter_.report<DiagKind::ExternType>(fn.name.span, "()");
-    return std::nullopt;
-  }
+  if (types.empty()) return mistake<DiagKind::ExternType>(fn.name.span, "()");
   types.push_back(FOUND(extern_type(fn.result)));
   return types;
 }

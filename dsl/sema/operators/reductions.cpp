@@ -16,9 +16,8 @@ Type Operators::reduced_type(const Type& type, int axis, DType dtype) {
 // No kernel has rows of a length that is unknown before launch.
 bool Operators::is_known_line(const Value& x, int axis, std::string_view name) {
   if (axis < 0 || !pool().has_count(x.type.dims[axis])) return true;
-  reporter_.report<DiagKind::NotKnownOnHost>(
+  return mistake<DiagKind::NotKnownOnHost>(
       x.span, "the length of what `" + std::string(name) + "` runs along");
-  return false;
 }
 
 namespace {
@@ -162,10 +161,8 @@ std::optional<std::pair<Value, Value>> Operators::lambda_pair(const CallArgs& ar
   init = conversions_.coerce(init, type);
   const Value array = conversions_.coerce(x, type);
   if (init.is_error() || array.is_error()) return std::nullopt;
-  if (init.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(init.span, "a number to begin with", text_.describe(init));
-    return std::nullopt;
-  }
+  if (init.type.rank != 0)
+    return mistake<DiagKind::BadType>(init.span, "a number to begin with", text_.describe(init));
   const std::size_t first_expr = out_.exprs.size(), first_stmt = out_.stmts.size();
   const Value joined =
       all_.exprs.lambda(args.positional[2], {scalar_type(type), scalar_type(type)}, args.name,

@@ -183,10 +183,7 @@ std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId
     const HostExprId cap = sizes_.without_counts(limit);
     bound = bound && cap ? pool().min(bound, cap) : bound ? bound : cap;
   }
-  if (!bound) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
-    return std::nullopt;
-  }
+  if (!bound) return mistake<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
   const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
   out_.info.counts.push_back({"count" + std::to_string(index), bound});
   counts_by_mask_.emplace(key, index);

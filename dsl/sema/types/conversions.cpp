@@ -84,9 +84,7 @@ bool Conversions::is_every_choice_in(const Value& value, DType to) {
   if (!is_int(to)) return true;
   for (const HostExprId number : value.chosen) {
     if (fits(pool().const_value(number).as_int(), to)) continue;
-    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, pool().print(number),
-                                                   dtype_name(to));
-    return false;
+    return mistake<DiagKind::ConstantOutOfRange>(value.span, pool().print(number), dtype_name(to));
   }
   return true;
 }

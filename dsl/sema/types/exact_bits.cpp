@@ -153,10 +153,8 @@ Value Numbers::constant(const Constant& number, Span span) {
 
 std::optional<Constant> Numbers::constant_number(ast::ExprId id) {
   const Value value = FOUND(on_host(id));
-  if (!value.is_host() || !pool().is_const(value.host)) {
-    reporter_.report<DiagKind::NotConstant>(value.span);
-    return std::nullopt;
-  }
+  if (!value.is_host() || !pool().is_const(value.host))
+    return mistake<DiagKind::NotConstant>(value.span);
   Constant number{pool().const_value(value.host), value.is_big, {}};
   if (value.quotient != nullptr) {
     number.quotient = pool().const_value(value.quotient->host).to_double();
@@ -173,10 +171,8 @@ std::optional<HostValue> Numbers::constant_value(ast::ExprId id) {
 
 std::optional<std::int64_t> Numbers::constant_int(ast::ExprId id) {
   const auto value = FOUND(constant_value(id));
-  if (value.type != HostType::Int) {
-    reporter_.report<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
-    return std::nullopt;
-  }
+  if (value.type != HostType::Int)
+    return mistake<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
   return value.as_int();
 }
 

@@ -204,10 +204,9 @@ std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
   const auto* scalar = std::get_if<ast::ScalarType>(&type.node);
   if (scalar == nullptr) {
     const bool has_words = std::holds_alternative<ast::EnumType>(type.node);
-    reporter_.report<DiagKind::BadType>(
+    return mistake<DiagKind::BadType>(
         type.span, "a scalar type",
         has_words ? "words, which parameters of compressors take" : "another type");
-    return std::nullopt;
   }
   const std::string& name = scalar->name.text;
   if (scalar->width.has_value()) {
@@ -230,14 +229,10 @@ std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
 
 std::optional<Type> Conversions::type_of(ast::TypeId id) {
   const ast::Type& node = tree()[id];
-  if (std::holds_alternative<ast::CompressorType>(node.node)) {
-    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
-    return std::nullopt;
-  }
-  if (std::holds_alternative<ast::TupleType>(node.node)) {
-    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "several types");
-    return std::nullopt;
-  }
+  if (std::holds_alternative<ast::CompressorType>(node.node))
+    return mistake<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
+  if (std::holds_alternative<ast::TupleType>(node.node))
+    return mistake<DiagKind::BadType>(node.span, "a scalar or an array", "several types");
   const auto* array = std::get_if<ast::ArrayType>(&node.node);
   if (array != nullptr && array->is_any()) {
     reporter_.report<DiagKind::BadType>(node.span, "sizes", "`..`")
@@ -252,10 +247,8 @@ std::optional<Type> Conversions::type_of(ast::TypeId id) {
   Type type = scalar_type(element.value_or(kF32));
   bool is_good = element.has_value();
   const auto dims = tree().list(array->dims);
-  if (dims.size() > 2) {
-    reporter_.report<DiagKind::BadType>(node.span, "one or two sizes", std::to_string(dims.size()));
-    return std::nullopt;
-  }
+  if (dims.size() > 2)
+    return mistake<DiagKind::BadType>(node.span, "one or two sizes", std::to_string(dims.size()));
   for (ast::ExprId dim : dims) {
     const auto size = all_.numbers.host_size(dim, "a size of a type");
     if (size) type.dims[type.rank++] = *size;
