@@ -12,14 +12,10 @@
 #include "runtime/core/params.h"
 
 namespace cinch::interp {
-namespace {
-
-double param_value(const CallContext& call, std::uint32_t index) {
+static double param_value(const CallContext& call, std::uint32_t index) {
   return call.inputs.params.empty() ? call.program.info.params[index].default_value
                                     : call.inputs.params[index];
 }
-
-}  // namespace
 
 void stop(rt::ErrorKind kind, std::string message) {
   throw RunFailure{{kind, std::move(message), 0}};

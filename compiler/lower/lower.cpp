@@ -182,17 +182,13 @@ DrawSpace draw_space(const Expr& draw) {
   return {draw.index, (draw.site >> 16) << 2 | (is_owners ? 2 : 0) | (draw.shared ? 1 : 0)};
 }
 
-namespace {
-
 // A `while` counts as if it ran as often as it may. Its condition is computed once more.
-HostExprId num_rounds(const Stmt& loop, bool is_condition, HostExprPool& pool) {
+static HostExprId num_rounds(const Stmt& loop, bool is_condition, HostExprPool& pool) {
   const HostExprId zero = pool.const_int(0);
   if (loop.kind == StmtKind::For) return pool.max(zero, pool.sub(loop.size2, loop.size));
   const HostExprId rounds = pool.max(zero, loop.size);
   return is_condition ? pool.add(rounds, pool.const_int(1)) : rounds;
 }
-
-}  // namespace
 
 std::map<DrawSpace, LoopDraws> loop_draws(const sema::CheckedProgram& program, const Stmt& loop,
                                           HostExprPool& pool) {

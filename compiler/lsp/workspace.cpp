@@ -198,9 +198,7 @@ std::vector<std::string> Workspace::files() const {
   return {found.begin(), found.end()};
 }
 
-namespace {
-
-bool is_of(const ast::Import& import, const ImportOrigin& origin) {
+static bool is_of(const ast::Import& import, const ImportOrigin& origin) {
   if (import.is_file()) return import.file == origin.file;
   if (import.path.size() != origin.std_path.size() + 1) return false;
   for (std::size_t i = 0; i < origin.std_path.size(); ++i) {
@@ -208,8 +206,6 @@ bool is_of(const ast::Import& import, const ImportOrigin& origin) {
   }
   return true;
 }
-
-}  // namespace
 
 Analysis::Analysis(AnalysisRequest request) {
   // Kept with the module, which outlives this call.

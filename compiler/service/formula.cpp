@@ -93,10 +93,8 @@ std::string formula_text(rt::ProgramInfo& info, HostExprId id) {
       [&](std::uint32_t i) { return info.counts[i].name; });
 }
 
-namespace {
-
 // A call needs no brackets, wherever it is.
-bool is_call(const std::string& text) {
+static bool is_call(const std::string& text) {
   const std::size_t bracket = text.find('(');
   if (bracket == 0 || bracket == std::string::npos || text.back() != ')') return false;
   if (text.find(' ') < bracket) return false;
@@ -107,8 +105,6 @@ bool is_call(const std::string& text) {
   }
   return true;
 }
-
-}  // namespace
 
 bool name_size(std::string& text, const std::string& formula, const std::string& name) {
   if (!is_call(formula)) return false;

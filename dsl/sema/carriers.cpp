@@ -314,9 +314,7 @@ std::string Carriers::text_of(const Spec& spec, const std::vector<Binding>& bind
   return args.empty() ? name : fmt::format("{}({})", name, fmt::join(args, ", "));
 }
 
-namespace {
-
-std::string shown_value(const FileUnit& unit, const ast::Param& param, double value) {
+static std::string shown_value(const FileUnit& unit, const ast::Param& param, double value) {
   const auto& type = unit.tree[param.type].node;
   if (const auto* words = std::get_if<ast::EnumType>(&type)) {
     const auto i = static_cast<std::size_t>(value);
@@ -326,8 +324,6 @@ std::string shown_value(const FileUnit& unit, const ast::Param& param, double va
   if (scalar != nullptr && scalar->name.text == "bool") return value != 0 ? "true" : "false";
   return fmt::format("{}", value);
 }
-
-}  // namespace
 
 // "" for values that are the compressor's own business.
 std::string Carriers::value_text(const Spec& spec, const ast::Param& param,

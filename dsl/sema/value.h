@@ -114,7 +114,7 @@ inline Value found_in(Value value) {
 }
 template <class T>
 T found_in(std::optional<T> value) {
-  return *std::move(value);
+  return *std::move(value);  // NOLINT(bugprone-unchecked-optional-access): FOUND asked is_found
 }
 
 /// What an expression gives. If that is nothing or an error value, the caller returns Nothing:

@@ -39,9 +39,7 @@ std::vector<ValueId> BodyLowering::draw_operands(const Expr& e, std::vector<Valu
   return operands;
 }
 
-namespace {
-
-OpKind draw_kind(BuiltinId builtin) {
+static OpKind draw_kind(BuiltinId builtin) {
   switch (builtin) {
     case BuiltinId::random:
       return OpKind::random;
@@ -56,8 +54,6 @@ OpKind draw_kind(BuiltinId builtin) {
   }
   CINCH_BUG("not a draw");
 }
-
-}  // namespace
 
 // Inside a lambda every element draws an array of its own: one draw makes all of them, row by row.
 Lowered BodyLowering::lower_random(const Expr& e) {

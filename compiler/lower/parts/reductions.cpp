@@ -280,9 +280,7 @@ Lowered BodyLowering::lower_map(const Expr& e) {
   return {is_flat ? emit_.reshape(result, e.type) : result};
 }
 
-namespace {
-
-bool is_plain_combiner(ScalarOp op) {
+static bool is_plain_combiner(ScalarOp op) {
   switch (op) {
     case ScalarOp::add:
     case ScalarOp::mul:
@@ -296,8 +294,6 @@ bool is_plain_combiner(ScalarOp op) {
       return false;
   }
 }
-
-}  // namespace
 
 // Recognises |a, b| a op b with a commutative operator, in either order.
 std::optional<ScalarOp> BodyLowering::plain_combiner(const Expr& lambda) const {

@@ -10,13 +10,9 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-std::string operands_text(std::size_t count) {
+static std::string operands_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " operand" : " operands");
 }
-
-}  // namespace
 
 CallArgs Calls::sort_args(const ast::Call& node, std::string_view name, Span span,
                           const std::vector<std::string_view>& labels, std::size_t min,

@@ -10,14 +10,10 @@
 namespace cinch::sema {
 using dsl::DiagKind;
 
-namespace {
-
-bool is_function(const ast::Decl& decl) {
+static bool is_function(const ast::Decl& decl) {
   return std::holds_alternative<ast::Fn>(decl.node) ||
          std::holds_alternative<ast::ExternFn>(decl.node);
 }
-
-}  // namespace
 
 Value Calls::call(const ast::Call& node, Span span) {
   const ast::Expr& callee = tree()[node.callee];

@@ -10,13 +10,9 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-bool is_wide_float(DType type) {
+static bool is_wide_float(DType type) {
   return type == kF32 || type == kF64;
 }
-
-}  // namespace
 
 Value Conversions::literal(HostExprId constant, DType to, Span span) {
   const HostValue value = pool().const_value(constant);

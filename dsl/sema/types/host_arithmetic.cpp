@@ -13,15 +13,11 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
 // The host has `%` of integers alone.
-bool is_integer_only(ScalarOp op) {
+static bool is_integer_only(ScalarOp op) {
   const ScalarOperands operands = scalar_op_info(op).operands;
   return op == ScalarOp::mod || operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
-
-}  // namespace
 
 // Converts the operands to one host type. Returns an error value if the operator has none.
 Value Numbers::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
