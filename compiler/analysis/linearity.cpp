@@ -7,6 +7,7 @@
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/number_range.h"
 
 namespace cinch::analysis {
@@ -266,9 +267,7 @@ class Walk {
     }
     // Carried values: begin with the facts before the first round, weakened until a round changes
     // nothing.
-    std::vector<Dependence> carried;
-    carried.reserve(op.operands.size());
-    for (ir::ValueId value : op.operands) carried.push_back(of(value));
+    auto carried = mapped<Dependence>(op.operands, [&](ir::ValueId value) { return of(value); });
     while (turn(op, carried)) {
     }
     for (std::size_t i = 0; i < carried.size(); ++i) known_[op.results[i].index()] = carried[i];

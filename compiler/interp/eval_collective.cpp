@@ -6,6 +6,7 @@
 
 #include "compiler/interp/evaluator.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
@@ -112,10 +113,7 @@ void Evaluator::eval_broadcast(const Op& op) {
 
 std::vector<Evaluator::Element> Evaluator::tell_all(const Op& op, Element own) {
   const std::vector<Array> ranks = meet(op, make_scalar(kU64, own));
-  std::vector<Element> numbers;
-  numbers.reserve(ranks.size());
-  for (const Array& rank : ranks) numbers.push_back(rank.bits[0]);
-  return numbers;
+  return mapped<Element>(ranks, [&](const Array& rank) { return rank.bits[0]; });
 }
 
 std::size_t Evaluator::find_sender(const Op& op) {

@@ -7,18 +7,15 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/text/text.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
 namespace cinch::interp {
-namespace {
-
-double param_value(const CallContext& call, std::uint32_t index) {
+static double param_value(const CallContext& call, std::uint32_t index) {
   return call.inputs.params.empty() ? call.program.info.params[index].default_value
                                     : call.inputs.params[index];
 }
-
-}  // namespace
 
 void stop(rt::ErrorKind kind, std::string message) {
   throw RunFailure{{kind, std::move(message), 0}};
@@ -46,16 +43,15 @@ CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
 }
 
 HostValue CallContext::eval(HostExprId id) const {
-  HostEnv env;
-  env.rows = inputs.rows;
-  env.cols = inputs.cols;
-  env.n = inputs.rows * inputs.cols;
-  env.world = inputs.world;
-  env.worker = inputs.worker;
-  env.step = static_cast<std::int64_t>(inputs.draw.step);
-  env.params = host_params_;
-  env.counts = counts;
-  const rt::Result<HostValue> value = program.info.exprs.eval(id, env);
+  const rt::Result<HostValue> value =
+      program.info.exprs.eval(id, HostEnv{.n = inputs.rows * inputs.cols,
+                                          .rows = inputs.rows,
+                                          .cols = inputs.cols,
+                                          .world = inputs.world,
+                                          .step = static_cast<std::int64_t>(inputs.draw.step),
+                                          .worker = inputs.worker,
+                                          .params = host_params_,
+                                          .counts = counts});
   if (!value) throw RunFailure{value.error()};
   return *value;
 }
@@ -98,9 +94,8 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region) {
       release_after(id);
       continue;
     }
-    std::vector<Array> yielded;
-    yielded.reserve(op.operands.size());
-    for (ir::ValueId value : op.operands) yielded.push_back(values_[value.index()]);
+    auto yielded =
+        mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
     release_after(id);
     return yielded;
   }
@@ -143,9 +138,8 @@ void Evaluator::eval_if_else(const Op& op) {
 void Evaluator::eval_for_loop(const Op& op) {
   const std::int64_t begin = call_.eval(op.attrs.size).as_int();
   const std::int64_t end = call_.eval(op.attrs.size2).as_int();
-  std::vector<Array> carried;
-  carried.reserve(op.operands.size());
-  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  auto carried =
+      mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
   for (std::int64_t i = begin; i < end; ++i) {
     carried.insert(carried.begin(), make_scalar(kI64, static_cast<Element>(i)));
     carried = run_region(op.regions[0], std::move(carried));
@@ -155,9 +149,8 @@ void Evaluator::eval_for_loop(const Op& op) {
 
 void Evaluator::eval_while_loop(const Op& op) {
   const std::int64_t at_most = call_.eval(op.attrs.size).as_int();
-  std::vector<Array> carried;
-  carried.reserve(op.operands.size());
-  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  auto carried =
+      mapped<Array>(op.operands, [&](ir::ValueId value) { return values_[value.index()]; });
   for (std::int64_t i = 0; i < at_most; ++i) {
     if (!run_region(op.regions[0], carried).front().bits[0]) break;
     carried = run_region(op.regions[1], std::move(carried));
@@ -229,10 +222,7 @@ Array from_floats(std::span<const float> values) {
 
 std::vector<float> to_floats(const Array& array) {
   CINCH_CHECK(array.dtype == kF32, "not an array of f32");
-  std::vector<float> values;
-  values.reserve(array.bits.size());
-  for (std::uint64_t element : array.bits) values.push_back(f32_of(element));
-  return values;
+  return mapped<float>(array.bits, [&](std::uint64_t element) { return f32_of(element); });
 }
 
 namespace {

@@ -65,9 +65,7 @@ Inputs complete(const ir::Program& program, FunctionKind kind, Inputs inputs) {
 }
 
 Outputs non_finite_outputs(const ir::Program& program, FunctionKind kind, const Inputs& inputs) {
-  Outputs outputs;
-  outputs.non_finite = true;
-  outputs.states = inputs.states;
+  Outputs outputs{.states = inputs.states, .non_finite = true};
   if (kind == FunctionKind::Encode) return outputs;
   outputs.output = program.info.is_matrix ? make_matrix(kF32, inputs.rows, inputs.cols)
                                           : make_vector(kF32, inputs.rows * inputs.cols);

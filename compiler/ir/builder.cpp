@@ -6,32 +6,31 @@
 
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/params.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::ir {
 
 Function make_function(FunctionKind kind) {
-  Function function;
-  function.kind = kind;
+  Function function{.kind = kind};
   function.regions.emplace_back();
   function.body = RegionId(0);
   return function;
 }
 
-OpInserter::OpInserter(Program& program, Function& function)
+Builder::Builder(Program& program, Function& function)
     : program_(program), function_(function), region_(function.body) {}
 
-RegionId OpInserter::new_region() {
+RegionId Builder::new_region() {
   function_.regions.emplace_back();
   return RegionId(function_.regions.size() - 1);
 }
 
-ValueId OpInserter::add_arg(RegionId region, Type type, std::string name) {
+ValueId Builder::add_arg(RegionId region, Type type, std::string name) {
   Region& holder = function_.regions[region.index()];
   CINCH_CHECK(holder.ops.size() == holder.args.size(), "args come before all other ops");
-  Attrs attrs;
-  attrs.index = static_cast<std::uint32_t>(holder.args.size());
+  Attrs attrs{.index = static_cast<std::uint32_t>(holder.args.size())};
   const RegionId outer = region_;
   const std::size_t position = position_;
   set_insertion(region);
@@ -43,27 +42,25 @@ ValueId OpInserter::add_arg(RegionId region, Type type, std::string name) {
   return value;
 }
 
-ValueIds OpInserter::add_args(RegionId region, std::span<const Type> types) {
-  ValueIds args;
-  for (const Type& type : types) args.push_back(add_arg(region, type));
-  return args;
+ValueIds Builder::add_args(RegionId region, std::span<const Type> types) {
+  return mapped<ValueId>(types, [&](const Type& type) { return add_arg(region, type); });
 }
 
-void OpInserter::set_insertion(RegionId region) {
+void Builder::set_insertion(RegionId region) {
   region_ = region;
   position_ = kAtEnd;
 }
 
-void OpInserter::set_insertion(RegionId region, std::size_t position) {
+void Builder::set_insertion(RegionId region, std::size_t position) {
   region_ = region;
   position_ = position;
 }
 
-void OpInserter::set_name(ValueId value, std::string name) {
+void Builder::set_name(ValueId value, std::string name) {
   function_.values[value.index()].name = std::move(name);
 }
 
-void OpInserter::insert(RegionId region, OpId op) {
+void Builder::insert(RegionId region, OpId op) {
   std::vector<OpId>& ops = function_.regions[region.index()].ops;
   if (position_ == kAtEnd) {
     ops.push_back(op);
@@ -72,8 +69,8 @@ void OpInserter::insert(RegionId region, OpId op) {
   }
 }
 
-OpId OpInserter::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs,
-                     std::vector<RegionId> regions) {
+OpId Builder::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs,
+                  std::vector<RegionId> regions) {
   const OpId id(function_.ops.size());
   Op op{kind, std::move(operands), {}, std::move(regions), std::move(attrs), span_};
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -85,18 +82,16 @@ OpId OpInserter::add(OpKind kind, ValueIds operands, std::vector<Type> types, At
   return id;
 }
 
-ValueId OpInserter::add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs,
-                            std::vector<RegionId> regions) {
+ValueId Builder::add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs,
+                         std::vector<RegionId> regions) {
   return result(add(kind, std::move(operands), {type}, std::move(attrs), std::move(regions)));
 }
 
-std::vector<Type> OpInserter::types_of(std::span<const ValueId> values) const {
-  std::vector<Type> types;
-  for (ValueId value : values) types.push_back(type(value));
-  return types;
+std::vector<Type> Builder::types_of(std::span<const ValueId> values) const {
+  return mapped<Type>(values, [&](ValueId value) { return type(value); });
 }
 
-ValueIds OpInserter::inline_here(RegionId region, const ValueIds& args) {
+ValueIds Builder::inline_here(RegionId region, const ValueIds& args) {
   const RegionId scratch = new_region();
   const ValueIds values = inline_region(function_, region, args, scratch);
   const std::vector<OpId> ops = std::exchange(function_.regions[scratch.index()].ops, {});
@@ -106,48 +101,42 @@ ValueIds OpInserter::inline_here(RegionId region, const ValueIds& args) {
 
 // Leaves.
 
-ValueId ElementBuilder::constant_bits(DType dtype, std::uint64_t bits) {
-  Attrs attrs;
-  attrs.bits = bits;
-  return add_one(OpKind::const_scalar, {}, scalar_type(dtype), attrs);
+ValueId Builder::constant_bits(DType dtype, std::uint64_t bits) {
+  return add_one(OpKind::const_scalar, {}, scalar_type(dtype), {.bits = bits});
 }
 
-ValueId ElementBuilder::constant(DType dtype, double value) {
+ValueId Builder::constant(DType dtype, double value) {
   if (is_float(dtype)) return constant_bits(dtype, std::bit_cast<std::uint64_t>(value));
   return constant_int(dtype, static_cast<std::int64_t>(value));
 }
 
-ValueId ElementBuilder::constant_int(DType dtype, std::int64_t value) {
+ValueId Builder::constant_int(DType dtype, std::int64_t value) {
   if (is_float(dtype)) return constant(dtype, static_cast<double>(value));
   return constant_bits(dtype, static_cast<std::uint64_t>(value));
 }
 
-ValueId ElementBuilder::const_array(Table table) {
+ValueId Builder::const_array(Table table) {
   const auto same = [&](const Table& other) {
     return other.bits == table.bits && other.type.rank == table.type.rank &&
            types_agree(program().info, other.type, table.type);
   };
   const auto found = std::find_if(program().tables.begin(), program().tables.end(), same);
-  Attrs attrs;
-  attrs.index = static_cast<std::uint32_t>(found - program().tables.begin());
+  Attrs attrs{.index = static_cast<std::uint32_t>(found - program().tables.begin())};
   const Type type = table.type;
   if (found == program().tables.end()) program().tables.push_back(std::move(table));
   return add_one(OpKind::const_array, {}, type, attrs);
 }
 
-ValueId ElementBuilder::param(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::param, {}, scalar_type(program().info.params[index].dtype), attrs);
+ValueId Builder::param(std::uint32_t index) {
+  return add_one(OpKind::param, {}, scalar_type(program().info.params[index].dtype),
+                 {.index = index});
 }
 
-ValueId ElementBuilder::host_size(HostExprId size, DType dtype) {
-  Attrs attrs;
-  attrs.size = size;
-  return add_one(OpKind::host_size, {}, scalar_type(dtype), attrs);
+ValueId Builder::host_size(HostExprId size, DType dtype) {
+  return add_one(OpKind::host_size, {}, scalar_type(dtype), {.size = size});
 }
 
-ValueId ElementBuilder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
+ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
   if (!exprs().has_count(size)) return host_size(size, dtype);
   const HostExprNode node = exprs().node(size);
   if (node.op == HostOp::Count) {
@@ -158,8 +147,8 @@ ValueId ElementBuilder::size_scalar(HostExprId size, DType dtype, const CountOf&
 }
 
 // Computes in the host's type. An expression is a graph: values in `made` are reused.
-ValueId ElementBuilder::size_with_counts(HostExprId size, const CountOf& count_of,
-                                         std::map<HostExprId, ValueId>& made) {
+ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of,
+                                  std::map<HostExprId, ValueId>& made) {
   if (const auto known = made.find(size); known != made.end()) return known->second;
   const HostExprNode node = exprs().node(size);
   const bool is_leaf = node.op == HostOp::Count || !exprs().has_count(size);
@@ -169,8 +158,8 @@ ValueId ElementBuilder::size_with_counts(HostExprId size, const CountOf& count_o
   return value;
 }
 
-ValueId ElementBuilder::size_of_operands(const HostExprNode& node, const CountOf& count_of,
-                                         std::map<HostExprId, ValueId>& made) {
+ValueId Builder::size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                                  std::map<HostExprId, ValueId>& made) {
   ValueIds operands;
   for (HostExprId arg : node.args) {
     if (arg.is_valid()) operands.push_back(size_with_counts(arg, count_of, made));
@@ -184,44 +173,34 @@ ValueId ElementBuilder::size_of_operands(const HostExprNode& node, const CountOf
   return map(*op, operands);
 }
 
-ValueId ElementBuilder::gradient() {
+ValueId Builder::gradient() {
   const bool is_matrix = program().info.is_matrix;
   return add_one(OpKind::gradient, {},
                  is_matrix ? matrix_type(kF32, exprs().rows(), exprs().cols())
                            : vector_type(kF32, exprs().n()));
 }
 
-ValueId ElementBuilder::state(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::state, {}, program().info.states[index].type, attrs);
+ValueId Builder::state(std::uint32_t index) {
+  return add_one(OpKind::state, {}, program().info.states[index].type, {.index = index});
 }
 
-ValueId ElementBuilder::field(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::field, {}, program().info.wire.fields[index].type, attrs);
+ValueId Builder::field(std::uint32_t index) {
+  return add_one(OpKind::field, {}, program().info.wire.fields[index].type, {.index = index});
 }
 
-ValueId ElementBuilder::count_value(std::uint32_t index) {
-  Attrs attrs;
-  attrs.index = index;
-  return add_one(OpKind::count_value, {}, scalar_type(kU32), attrs);
+ValueId Builder::count_value(std::uint32_t index) {
+  return add_one(OpKind::count_value, {}, scalar_type(kU32), {.index = index});
 }
 
 // Checks.
 
 void Builder::check(ValueId condition, std::string message) {
-  Attrs attrs;
-  attrs.text = std::move(message);
-  add(OpKind::check, {condition}, {}, std::move(attrs));
+  add(OpKind::check, {condition}, {}, {.text = std::move(message)});
 }
 
 void Builder::check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text) {
-  Attrs attrs;
-  attrs.size = size;
-  attrs.text = std::move(text);
-  add(kind, index.is_valid() ? ValueIds{index} : ValueIds{}, {}, std::move(attrs));
+  add(kind, index.is_valid() ? ValueIds{index} : ValueIds{}, {},
+      {.size = size, .text = std::move(text)});
 }
 
 void Builder::check_index(ValueId index, HostExprId below, std::string what) {
@@ -238,7 +217,7 @@ void Builder::check_host(HostExprId condition, std::string message) {
 
 // Control.
 
-RegionId OpInserter::filled_region(const std::function<ValueIds(RegionId)>& body) {
+RegionId Builder::filled_region(const std::function<ValueIds(RegionId)>& body) {
   const RegionId outer = region_;
   const std::size_t position = position_;
   const RegionId region = new_region();
@@ -268,10 +247,8 @@ ValueIds Builder::for_loop(HostExprId begin, HostExprId end, ValueIds inits, con
     const ValueId i = add_arg(inner, scalar_type(kI64));
     return body(i, add_args(inner, types));
   });
-  Attrs attrs;
-  attrs.size = begin;
-  attrs.size2 = end;
-  const OpId op = add(OpKind::for_loop, std::move(inits), types, attrs, {region});
+  const OpId op =
+      add(OpKind::for_loop, std::move(inits), types, {.size = begin, .size2 = end}, {region});
   return function().ops[op.index()].results;
 }
 
@@ -282,14 +259,12 @@ ValueIds Builder::while_loop(HostExprId at_most, ValueIds inits, const Condition
       filled_region([&](RegionId inner) { return ValueIds{condition(add_args(inner, types))}; });
   const RegionId body_region =
       filled_region([&](RegionId inner) { return body(add_args(inner, types)); });
-  Attrs attrs;
-  attrs.size = at_most;
-  const OpId op =
-      add(OpKind::while_loop, std::move(inits), types, attrs, {cond_region, body_region});
+  const OpId op = add(OpKind::while_loop, std::move(inits), types, {.size = at_most},
+                      {cond_region, body_region});
   return function().ops[op.index()].results;
 }
 
-void OpInserter::yield(ValueIds values) {
+void Builder::yield(ValueIds values) {
   add(OpKind::yield, std::move(values), {});
 }
 

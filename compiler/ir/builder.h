@@ -22,19 +22,18 @@ using ValueIds = std::vector<ValueId>;
 /// A function with an empty body region (no yield yet).
 Function make_function(FunctionKind kind);
 
-/// Where ops go: the insertion point, regions, and any op by its kind. Passes use this; the classes
-/// below have shorter forms.
-class OpInserter {
+class Builder {
  public:
   /// Appends to the end of the body. `program` and `function` must not move while the builder
   /// lives.
-  OpInserter(Program& program, Function& function);
+  Builder(Program& program, Function& function);
 
   Program& program() { return program_; }
   Function& function() { return function_; }
   HostExprPool& exprs() { return program_.info.exprs; }
   const Type& type(ValueId value) const { return function_.values[value.index()].type; }
   DType dtype(ValueId value) const { return type(value).dtype; }
+  std::vector<Type> types_of(std::span<const ValueId> values) const;
 
   // The insertion point.
   RegionId region() const { return region_; }
@@ -44,6 +43,7 @@ class OpInserter {
   RegionId new_region();
   /// Appends an `arg` op and lists it in the region; all args must come before other ops.
   ValueId add_arg(RegionId region, Type type, std::string name = {});
+  ValueIds add_args(RegionId region, std::span<const Type> types);
   /// Inserts at the end of the region, or before the op at `position`.
   void set_insertion(RegionId region);
   void set_insertion(RegionId region, std::size_t position);
@@ -52,8 +52,7 @@ class OpInserter {
   Span span() const { return span_; }
   void set_name(ValueId value, std::string name);
 
-  /// Adds any op with results of these types. Passes use this; the functions below are shorter
-  /// forms.
+  /// Adds any op with results of these types. The functions below are shorter forms.
   OpId add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs = {},
            std::vector<RegionId> regions = {});
   /// Puts an op that is in no region at the insertion point.
@@ -66,29 +65,6 @@ class OpInserter {
   ValueId result(OpId op, std::size_t index = 0) const {
     return function_.ops[op.index()].results[index];
   }
-
- protected:
-  ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},
-                  std::vector<RegionId> regions = {});
-  std::vector<Type> types_of(std::span<const ValueId> values) const;
-  void insert(RegionId region, OpId op);
-  /// Makes a region; `body` fills it. The insertion point is restored afterwards.
-  RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
-  ValueIds add_args(RegionId region, std::span<const Type> types);
-
- private:
-  Program& program_;
-  Function& function_;
-  RegionId region_;
-  std::size_t position_ = kAtEnd;
-  Span span_;
-  static constexpr std::size_t kAtEnd = ~std::size_t{0};
-};
-
-/// Leaves, generators and element-wise operators.
-class ElementBuilder : public OpInserter {
- public:
-  using OpInserter::OpInserter;
 
   // Leaves.
   /// A constant of an integer type, bool (0, 1) or float. `value` is exact only as far as a
@@ -135,18 +111,6 @@ class ElementBuilder : public OpInserter {
   ValueId convert(ValueId value, DType dtype);
   ValueId bitcast(ValueId value, DType dtype);
   ValueId stochastic_round(ValueId value, DrawSite site, ValueId iteration = {});
-
- private:
-  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
-                           std::map<HostExprId, ValueId>& made);
-  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
-                           std::map<HostExprId, ValueId>& made);
-};
-
-/// All operators.
-class Builder : public ElementBuilder {
- public:
-  using ElementBuilder::ElementBuilder;
 
   // Access.
   ValueId gather(ValueId x, ValueId index);
@@ -238,9 +202,27 @@ class Builder : public ElementBuilder {
   ValueId broadcast(ValueId x, std::uint32_t root);
   ValueId send_receive(ValueId x, ValueId to, std::string text);
 
+ protected:
+  ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},
+                  std::vector<RegionId> regions = {});
+  void insert(RegionId region, OpId op);
+  /// Makes a region; `body` fills it. The insertion point is restored afterwards.
+  RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
+
  private:
+  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
+  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
   ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
+
+  Program& program_;
+  Function& function_;
+  RegionId region_;
+  std::size_t position_ = kAtEnd;
+  Span span_;
+  static constexpr std::size_t kAtEnd = ~std::size_t{0};
 };
 
 }  // namespace cinch::ir

@@ -10,47 +10,42 @@ namespace cinch::ir {
 
 // Generators.
 
-ValueId ElementBuilder::iota(HostExprId size) {
+ValueId Builder::iota(HostExprId size) {
   return add_one(OpKind::iota, {}, vector_type(kU32, size));
 }
 
-ValueId ElementBuilder::fill(ValueId value, Type shape) {
+ValueId Builder::fill(ValueId value, Type shape) {
   const Type result = with_dtype(shape, dtype(value));
   if (types_agree(program().info, type(value), result)) return value;
   return add_one(OpKind::fill, {value}, result);
 }
 
-ValueId ElementBuilder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
+ValueId Builder::draw(OpKind kind, Type shape, DrawSite site, ValueId iteration) {
   CINCH_CHECK(is_draw(kind), "not a draw");
-  Attrs attrs;
-  attrs.draw = site;
+  Attrs attrs{.draw = site};
   const DType dtype = kind == OpKind::random_bits ? kU32 : kF32;
   return add_one(kind, iteration.is_valid() ? ValueIds{iteration} : ValueIds{},
                  with_dtype(shape, dtype), attrs);
 }
 
-ValueId ElementBuilder::random_index(HostExprId num, HostExprId below, DrawSite site,
-                                     ValueId iteration) {
-  Attrs attrs;
-  attrs.draw = site;
-  attrs.size = below;
+ValueId Builder::random_index(HostExprId num, HostExprId below, DrawSite site, ValueId iteration) {
   return add_one(OpKind::random_index, iteration.is_valid() ? ValueIds{iteration} : ValueIds{},
-                 vector_type(kU32, num), attrs);
+                 vector_type(kU32, num), {.size = below, .draw = site});
 }
 
 // Element-wise.
 
-ValueId ElementBuilder::map(ScalarOp op, ValueId a) {
+ValueId Builder::map(ScalarOp op, ValueId a) {
   return map(op, ValueIds{a});
 }
-ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b) {
+ValueId Builder::map(ScalarOp op, ValueId a, ValueId b) {
   return map(op, ValueIds{a, b});
 }
-ValueId ElementBuilder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
+ValueId Builder::map(ScalarOp op, ValueId a, ValueId b, ValueId c) {
   return map(op, ValueIds{a, b, c});
 }
 
-ValueId ElementBuilder::map(ScalarOp op, ValueIds operands) {
+ValueId Builder::map(ScalarOp op, ValueIds operands) {
   Type shape = type(operands.front());
   for (ValueId operand : operands) {
     const std::optional<Type> met = broadcast_shape(program().info, shape, type(operand));
@@ -60,23 +55,20 @@ ValueId ElementBuilder::map(ScalarOp op, ValueIds operands) {
   DType result = dtype(operands.back());
   if (scalar_op_info(op).result == ScalarResult::Bool) result = kBool;
   if (scalar_op_info(op).result == ScalarResult::U32) result = kU32;
-  Attrs attrs;
-  attrs.scalar_op = op;
-  return add_one(OpKind::map, std::move(operands), with_dtype(shape, result), attrs);
+  return add_one(OpKind::map, std::move(operands), with_dtype(shape, result), {.scalar_op = op});
 }
 
-ValueId ElementBuilder::convert(ValueId value, DType dtype) {
+ValueId Builder::convert(ValueId value, DType dtype) {
   if (this->dtype(value) == dtype) return value;
   return add_one(OpKind::convert, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId ElementBuilder::bitcast(ValueId value, DType dtype) {
+ValueId Builder::bitcast(ValueId value, DType dtype) {
   return add_one(OpKind::bitcast, {value}, with_dtype(type(value), dtype));
 }
 
-ValueId ElementBuilder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
-  Attrs attrs;
-  attrs.draw = site;
+ValueId Builder::stochastic_round(ValueId value, DrawSite site, ValueId iteration) {
+  Attrs attrs{.draw = site};
   ValueIds operands{value};
   if (iteration.is_valid()) operands.push_back(iteration);
   return add_one(OpKind::stochastic_round, std::move(operands), type(value), attrs);
@@ -97,14 +89,12 @@ ValueId Builder::gather(ValueId x, ValueId index) {
 }
 
 ValueId Builder::gather_along(ValueId x, ValueId index, std::int8_t axis) {
-  Attrs attrs;
-  attrs.axis = axis;
-  return add_one(OpKind::gather_along, {x, index}, with_dtype(type(index), dtype(x)), attrs);
+  return add_one(OpKind::gather_along, {x, index}, with_dtype(type(index), dtype(x)),
+                 {.axis = axis});
 }
 
 ValueId Builder::slice(ValueId x, HostExprId begin, HostExprId length) {
-  Attrs attrs;
-  attrs.size = begin;
+  Attrs attrs{.size = begin};
   Type result = type(x);
   result.dims[0] = length;
   return add_one(OpKind::slice, {x}, result, attrs);
@@ -121,9 +111,7 @@ ValueId Builder::concat(ValueIds parts) {
 ValueId Builder::reshape(ValueId x, Type shape, bool proved) {
   const Type result = with_dtype(shape, dtype(x));
   if (types_agree(program().info, type(x), result)) return x;
-  Attrs attrs;
-  attrs.proved = proved;
-  return add_one(OpKind::reshape, {x}, result, attrs);
+  return add_one(OpKind::reshape, {x}, result, {.proved = proved});
 }
 
 ValueId Builder::transpose(ValueId x) {
@@ -142,16 +130,14 @@ ValueId Builder::unchunk(ValueId x, HostExprId size) {
 }
 
 ValueId Builder::pack(ValueId x, int bits) {
-  Attrs attrs;
-  attrs.bits = static_cast<std::uint64_t>(bits);
+  Attrs attrs{.bits = static_cast<std::uint64_t>(bits)};
   const HostExprId total = exprs().mul(element_count(exprs(), type(x)), exprs().const_int(bits));
   return add_one(OpKind::pack, {x}, vector_type(kU8, exprs().ceil_div(total, exprs().const_int(8))),
                  attrs);
 }
 
 ValueId Builder::unpack(ValueId bytes, int bits, HostExprId size) {
-  Attrs attrs;
-  attrs.bits = static_cast<std::uint64_t>(bits);
+  Attrs attrs{.bits = static_cast<std::uint64_t>(bits)};
   const std::optional<DType> dtype = make_uint(bits);
   CINCH_CHECK(dtype.has_value(), "unpack: bits outside 1..64");
   return add_one(OpKind::unpack, {bytes}, vector_type(*dtype, size), attrs);
@@ -169,9 +155,7 @@ ValueId Builder::identity(ScalarOp op, DType dtype) {
 
 ValueIds Builder::reduce(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis,
                          ValueId mask) {
-  Attrs attrs;
-  attrs.axis = axis;
-  attrs.combiner = combiner;
+  Attrs attrs{.axis = axis, .combiner = combiner};
   std::vector<Type> types;
   for (ValueId value : values) {
     Type result = type(value);
@@ -196,10 +180,7 @@ ValueId Builder::reduce(ScalarOp op, ValueId x, std::int8_t axis, ValueId mask) 
 
 ValueIds Builder::scan(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis,
                        bool exclusive) {
-  Attrs attrs;
-  attrs.axis = axis;
-  attrs.combiner = combiner;
-  attrs.exclusive = exclusive;
+  Attrs attrs{.axis = axis, .exclusive = exclusive, .combiner = combiner};
   std::vector<Type> types = types_of(values);
   ValueIds operands = values;
   operands.insert(operands.end(), inits.begin(), inits.end());
@@ -220,10 +201,7 @@ std::uint32_t Builder::new_count(std::string name, HostExprId bound) {
 }
 
 Builder::Nonzero Builder::nonzero(ValueId mask, std::uint32_t count_index, HostExprId limit) {
-  Attrs attrs;
-  attrs.index = count_index;
-  attrs.has_limit = limit.is_valid();
-  attrs.size = limit;
+  Attrs attrs{.index = count_index, .size = limit, .has_limit = limit.is_valid()};
   const HostExprId bound = program().info.counts[count_index].bound;
   const Type index = vector_type(kU32, exprs().count(count_index, bound));
   const OpId op = add(OpKind::nonzero, {mask}, {index, scalar_type(kU32)}, attrs);
@@ -231,18 +209,14 @@ Builder::Nonzero Builder::nonzero(ValueId mask, std::uint32_t count_index, HostE
 }
 
 ValueId Builder::top_k(ValueId x, HostExprId k, std::int8_t axis) {
-  Attrs attrs;
-  attrs.size = k;
-  attrs.axis = axis;
+  Attrs attrs{.size = k, .axis = axis};
   const Type& t = type(x);
   return add_one(OpKind::top_k, {x},
                  axis == kAll ? vector_type(kU32, k) : matrix_type(kU32, t.dims[0], k), attrs);
 }
 
 ValueId Builder::kth_largest(ValueId x, HostExprId k, std::int8_t axis) {
-  Attrs attrs;
-  attrs.size = k;
-  attrs.axis = axis;
+  Attrs attrs{.size = k, .axis = axis};
   const Type t = type(x);
   return add_one(
       OpKind::kth_largest, {x},
@@ -251,10 +225,8 @@ ValueId Builder::kth_largest(ValueId x, HostExprId k, std::int8_t axis) {
 }
 
 ValueId Builder::argsort(ValueId x, bool descending, std::int8_t axis) {
-  Attrs attrs;
-  attrs.axis = axis;
-  attrs.descending = descending;
-  return add_one(OpKind::argsort, {x}, with_dtype(type(x), kU32), attrs);
+  return add_one(OpKind::argsort, {x}, with_dtype(type(x), kU32),
+                 {.axis = axis, .descending = descending});
 }
 
 // Stores.
@@ -271,17 +243,14 @@ ValueId Builder::scatter(ValueId base, ValueId index, ValueId values) {
 }
 
 ValueId Builder::scatter_add(ValueId index, ValueId values, HostExprId size, bool ascends) {
-  Attrs attrs;
-  attrs.proved = ascends;
+  Attrs attrs{.proved = ascends};
   const ValueId each = fill(values, type(index));
   return add_one(OpKind::scatter_add, {index, each}, vector_type(dtype(values), size), attrs);
 }
 
 ValueId Builder::scatter_reduce(ScalarOp op, ValueId index, ValueId values, HostExprId size,
                                 bool in_rows) {
-  Attrs attrs;
-  attrs.scalar_op = op;
-  attrs.in_rows = in_rows;
+  Attrs attrs{.scalar_op = op, .in_rows = in_rows};
   const ValueId each = fill(values, type(index));
   return add_one(OpKind::scatter_reduce, {index, each}, vector_type(dtype(values), size), attrs);
 }
@@ -307,9 +276,8 @@ ValueId Builder::butterflies(ValueId x) {
 }
 
 ValueId Builder::list_marked(ValueId marks, HostExprId k) {
-  Attrs attrs;
-  attrs.size = k;
-  return add_one(OpKind::list_marked, {marks}, matrix_type(kU32, type(marks).dims[0], k), attrs);
+  return add_one(OpKind::list_marked, {marks}, matrix_type(kU32, type(marks).dims[0], k),
+                 {.size = k});
 }
 
 ValueId Builder::mark_largest(ValueId keys, ValueId k) {
@@ -323,10 +291,7 @@ ValueId Builder::hadamard(ValueId x) {
 // Collectives.
 
 ValueId Builder::all_reduce(ValueId x, ScalarOp op, bool mean) {
-  Attrs attrs;
-  attrs.combiner = combiner(op);
-  attrs.mean = mean;
-  return add_one(OpKind::all_reduce, {x}, type(x), attrs);
+  return add_one(OpKind::all_reduce, {x}, type(x), {.mean = mean, .combiner = combiner(op)});
 }
 
 ValueId Builder::all_gather(ValueId x) {
@@ -338,21 +303,16 @@ ValueId Builder::all_to_all(ValueId x) {
 }
 
 ValueId Builder::reduce_scatter(ValueId x, ScalarOp op) {
-  Attrs attrs;
-  attrs.combiner = combiner(op);
-  return add_one(OpKind::reduce_scatter, {x}, vector_type(dtype(x), type(x).dims[1]), attrs);
+  return add_one(OpKind::reduce_scatter, {x}, vector_type(dtype(x), type(x).dims[1]),
+                 {.combiner = combiner(op)});
 }
 
 ValueId Builder::broadcast(ValueId x, std::uint32_t root) {
-  Attrs attrs;
-  attrs.index = root;
-  return add_one(OpKind::broadcast, {x}, type(x), attrs);
+  return add_one(OpKind::broadcast, {x}, type(x), {.index = root});
 }
 
 ValueId Builder::send_receive(ValueId x, ValueId to, std::string text) {
-  Attrs attrs;
-  attrs.text = std::move(text);
-  return add_one(OpKind::send_receive, {x, to}, type(x), attrs);
+  return add_one(OpKind::send_receive, {x, to}, type(x), {.text = std::move(text)});
 }
 
 }  // namespace cinch::ir

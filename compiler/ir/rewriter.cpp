@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "compiler/ir/ops.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::ir {
 namespace {
 
-ValueId mapped(const ValueMap& map, ValueId value) {
+ValueId replaced(const ValueMap& map, ValueId value) {
   const auto found = map.find(value);
   return found == map.end() ? value : found->second;
 }
@@ -99,7 +100,7 @@ void UseLists::replace(ValueId from, ValueId to) {
 
 OpId clone_op(Function& function, OpId source, RegionId into, ValueMap& map) {
   Op op = function.ops[source.index()];
-  for (ValueId& operand : op.operands) operand = mapped(map, operand);
+  for (ValueId& operand : op.operands) operand = replaced(map, operand);
   for (RegionId& region : op.regions) region = clone_region(function, region, map);
   if (uses_attr(op.kind, AttrUse::Combiner)) {
     Combiner combiner = function.combiners[op.attrs.combiner.index()];
@@ -126,7 +127,7 @@ RegionId clone_region(Function& function, RegionId source, ValueMap& map) {
   const std::vector<OpId> ops = function.regions[source.index()].ops;
   const std::vector<ValueId> args = function.regions[source.index()].args;
   for (OpId op : ops) clone_op(function, op, copy, map);
-  for (ValueId arg : args) function.regions[copy.index()].args.push_back(mapped(map, arg));
+  for (ValueId arg : args) function.regions[copy.index()].args.push_back(replaced(map, arg));
   return copy;
 }
 
@@ -144,7 +145,7 @@ std::vector<ValueId> inline_region(Function& function, RegionId region,
       clone_op(function, id, into, map);
       continue;
     }
-    for (ValueId value : function.ops[id.index()].operands) yielded.push_back(mapped(map, value));
+    for (ValueId value : function.ops[id.index()].operands) yielded.push_back(replaced(map, value));
   }
   return yielded;
 }
@@ -179,10 +180,7 @@ class Compactor {
 
  private:
   std::vector<ValueId> mapped_all(const std::vector<ValueId>& values) const {
-    std::vector<ValueId> result;
-    result.reserve(values.size());
-    for (ValueId value : values) result.push_back(values_.at(value));
-    return result;
+    return mapped<ValueId>(values, [&](ValueId value) { return values_.at(value); });
   }
 
   RegionId copy_region(RegionId source) {

@@ -6,6 +6,7 @@
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/types.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::codegen {
 
@@ -57,9 +58,8 @@ class ScanEmitter {
     auto& b = k.b_;
     b.group();
     const auto tiles = k.host_value(tiles_);
-    Tile t;
-    t.row = b.scalar(ScalarOp::div, {b.group_index(), tiles});
-    t.tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles});
+    Tile t{.row = b.scalar(ScalarOp::div, {b.group_index(), tiles}),
+           .tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles})};
     t.begin = b.mul(t.tile, b.const_i64(kir::kTileElems));
     t.rest = b.sub(k.host_value(len_), t.begin);
     return t;
@@ -77,10 +77,9 @@ class ScanEmitter {
   // array.
   std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
     auto& b = k.b_;
-    std::vector<std::uint32_t> locals;
-    locals.reserve(op_.results.size());
-    for (const auto r : op_.results)
-      locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
+    auto locals = mapped<std::uint32_t>(op_.results, [&](const auto r) {
+      return b.add_local(kir::compute_type(cx_.value(r).type.dtype));
+    });
     b.elements();
     k.element_memo_.clear();
     for (std::size_t i = 0; i < locals.size(); ++i)

@@ -2,6 +2,7 @@
 #include "compiler/kernelize/kernel_emitter.h"
 
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/params.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
@@ -108,9 +109,7 @@ std::vector<KirValue> KernelValues::eval_region(ir::RegionId region,
   for (const auto op_id : r.ops) {
     const auto& op = cx_.op(op_id);
     if (op.kind == OpKind::arg) continue;
-    std::vector<KirValue> operands;
-    operands.reserve(op.operands.size());
-    for (const auto v : op.operands) operands.push_back(pull(v, {}));
+    auto operands = mapped<KirValue>(op.operands, [&](const auto v) { return pull(v, {}); });
     if (op.kind == OpKind::yield) {
       results = operands;
       continue;
@@ -152,9 +151,8 @@ std::uint32_t KernelValues::make_combiner(const ir::Op& op) {
   const auto& c = cx_.fn.combiners[op.attrs.combiner.index()];
   if (c.op) return b_.combiner(*c.op);
   pull_region_scalars(c.region);
-  std::vector<ComputeType> types;
-  types.reserve(op.results.size());
-  for (const auto r : op.results) types.push_back(kir::compute_type(type(r).dtype));
+  auto types = mapped<ComputeType>(op.results,
+                                   [&](const auto r) { return kir::compute_type(type(r).dtype); });
   return b_.combiner(types, [&](std::span<const KirValue> a, std::span<const KirValue> c2) {
     std::vector<KirValue> args(a.begin(), a.end());
     args.insert(args.end(), c2.begin(), c2.end());

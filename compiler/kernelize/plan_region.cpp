@@ -204,13 +204,9 @@ RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
 
 // Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
 
-namespace {
-
-bool holds(const KernelPlan& kernel, int sink) {
+static bool holds(const KernelPlan& kernel, int sink) {
   return std::ranges::find(kernel.sinks, sink) != kernel.sinks.end();
 }
-
-}  // namespace
 
 bool is_flat_view(ProgramContext& pc, HostExprId extent, const Domain& rows) {
   if (!extent || rows.kind != kir::GroupKind::Row) return false;

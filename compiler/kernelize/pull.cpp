@@ -10,13 +10,9 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
-namespace {
-
-kir::DrawSite draw_site(const ir::Op& op) {
+static kir::DrawSite draw_site(const ir::Op& op) {
   return {op.attrs.draw.site, op.attrs.draw.shared};
 }
-
-}  // namespace
 
 ComputeType unsigned_of(ComputeType type) {
   return type == ComputeType::I64 || type == ComputeType::U64 ? ComputeType::U64 : ComputeType::U32;

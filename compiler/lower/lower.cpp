@@ -7,8 +7,7 @@
 
 #include "compiler/lower/emitter.h"
 #include "compiler/lower/lower.h"
-#include "compiler/lower/parts/access.h"
-#include "compiler/lower/parts/expressions.h"
+#include "compiler/lower/parts/body_lowering.h"
 #include "runtime/core/check.h"
 #include "runtime/core/params.h"
 
@@ -16,100 +15,99 @@ namespace cinch::lower {
 void BodyLowering::lower_encode(const sema::Body& body) {
   enter_gradient();
   enter_states();
-  std::vector<ValueId> fields = StatementLowering(cx()).lower_payload(body.root);
-  const rt::WireInfo& wire = cx().out.info.wire;
+  std::vector<ValueId> fields = lower_payload(body.root);
+  const rt::WireInfo& wire = out_.info.wire;
   CINCH_CHECK(fields.size() == wire.fields.size(), "one value per wire field");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     // Of the field's type the sizes stand in the wire's counts; here the array's own stand.
-    const Type& type = cx().checked.fields[i].type;
-    const ValueId stored = emit().convert(fields[i], type.dtype);
-    const bool is_repeated = emit().type(stored).rank == 0 && type.rank > 0;
-    fields[i] = is_repeated ? emit().spread(stored, type) : stored;
-    emit().name(stored, wire.fields[i].name);
+    const Type& type = checked_.fields[i].type;
+    const ValueId stored = emit_.convert(fields[i], type.dtype);
+    const bool is_repeated = emit_.type(stored).rank == 0 && type.rank > 0;
+    fields[i] = is_repeated ? emit_.spread(stored, type) : stored;
+    emit_.name(stored, wire.fields[i].name);
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const sema::CheckedField& field = cx().checked.fields[i];
+    const sema::CheckedField& field = checked_.fields[i];
     const bool is_packed = field.code != sema::FieldCode::Plain;
-    cx().function.results.fields.push_back(
-        is_packed ? PackingLowering(cx()).pack_field(i, fields[i]) : fields[i]);
+    function_.results.fields.push_back(is_packed ? pack_field(i, fields[i]) : fields[i]);
   }
   hand_out_counts(fields);
   hand_out_states();
-  emit().yield({});
+  emit_.yield({});
 }
 
 void BodyLowering::lower_decode(const sema::Body& body) {
   std::vector<ValueId> fields;
-  for (std::size_t i = 0; i < cx().out.info.wire.fields.size(); ++i) {
-    fields.push_back(emit().field(static_cast<std::uint32_t>(i)));
-    emit().name(fields.back(), cx().out.info.wire.fields[i].name);
-    if (cx().checked.fields[i].code != sema::FieldCode::Plain) {
-      fields.back() = PackingLowering(cx()).unpack_field(i, fields.back());
+  for (std::size_t i = 0; i < out_.info.wire.fields.size(); ++i) {
+    fields.push_back(emit_.field(static_cast<std::uint32_t>(i)));
+    emit_.name(fields.back(), out_.info.wire.fields[i].name);
+    if (checked_.fields[i].code != sema::FieldCode::Plain) {
+      fields.back() = unpack_field(i, fields.back());
     }
   }
-  cx().payloads[body.payload] = std::move(fields);
-  cx().function.results.output = emit().fit(value(body.root).id, output_type());
-  emit().yield({});
+  payloads_[body.payload] = std::move(fields);
+  function_.results.output = emit_.fit(value(body.root).id, output_type());
+  emit_.yield({});
 }
 
 void BodyLowering::lower_update(const sema::Body& body) {
   enter_gradient();
   enter_states();
-  cx().function.results.output = emit().fit(value(body.root).id, output_type());
+  function_.results.output = emit_.fit(value(body.root).id, output_type());
   hand_out_states();
-  emit().yield({});
+  emit_.yield({});
 }
 
 void BodyLowering::lower_state_init(ExprId init, const Type& type) {
-  cx().function.results.output = emit().fit(value(init).id, type);
-  emit().yield({});
+  function_.results.output = emit_.fit(value(init).id, type);
+  emit_.yield({});
 }
 
 void BodyLowering::enter_gradient() {
-  cx().gradient = emit().gradient();
-  emit().name(cx().gradient, "g");
+  gradient_ = emit_.gradient();
+  emit_.name(gradient_, "g");
 }
 
 // The result of decode, finish and sync has the gradient's type.
 Type BodyLowering::output_type() {
-  HostExprPool& pool = emit().exprs();
-  return cx().out.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
-                                 : vector_type(kF32, pool.n());
+  HostExprPool& pool = emit_.exprs();
+  return out_.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
+                             : vector_type(kF32, pool.n());
 }
 
 void BodyLowering::enter_states() {
-  for (std::size_t i = 0; i < cx().out.info.states.size(); ++i) {
-    cx().states.push_back(emit().state(static_cast<std::uint32_t>(i)));
-    emit().name(cx().states.back(), cx().out.info.states[i].name);
+  for (std::size_t i = 0; i < out_.info.states.size(); ++i) {
+    states_.push_back(emit_.state(static_cast<std::uint32_t>(i)));
+    emit_.name(states_.back(), out_.info.states[i].name);
   }
 }
 
 void BodyLowering::hand_out_states() {
-  cx().function.results.states = cx().states;
+  function_.results.states = states_;
 }
 
 // A wire count is the length of the arrays that are stored under it, or of the words from packing
 // them.
 void BodyLowering::hand_out_counts(const std::vector<ValueId>& fields) {
-  const rt::WireInfo& wire = cx().out.info.wire;
+  const rt::WireInfo& wire = out_.info.wire;
   for (std::uint32_t count = 0; count < wire.counts.size(); ++count) {
     ValueId found;
     for (std::size_t i = 0; i < wire.fields.size() && !found; ++i) {
-      found = length_under(count, cx().checked.fields[i].type, fields[i]);
+      found = length_under(count, checked_.fields[i].type, fields[i]);
       if (found) break;
-      found = length_under(count, wire.fields[i].type, cx().function.results.fields[i]);
+      found = length_under(count, wire.fields[i].type, function_.results.fields[i]);
     }
     CINCH_CHECK(found.is_valid(), "no field has the wire count " + wire.counts[count].name);
-    cx().function.results.counts.push_back(found);
+    function_.results.counts.push_back(found);
   }
 }
 
 // The length of the dimension whose size in a field's type is `count`; invalid if there is none.
 ValueId BodyLowering::length_under(std::uint32_t count, const Type& type, ValueId value) {
   for (int d = 0; d < type.rank; ++d) {
-    const HostExprNode& node = emit().exprs().node(type.dims[d]);
+    const HostExprNode& node = emit_.exprs().node(type.dims[d]);
     if (node.op != HostOp::Count || node.payload != count) continue;
-    return host_scalar(emit().type(value).dims[d], kU32);
+    return host_scalar(emit_.type(value).dims[d], kU32);
   }
   return {};
 }
@@ -122,8 +120,7 @@ void add_function(const Input& input, const std::optional<sema::Body>& body, ir:
                   LowerBody lower_body, ir::Program& out) {
   if (!body) return;
   ir::Function function = ir::make_function(kind);
-  BodyContext cx(input, out, function);
-  BodyLowering lowering(cx);
+  BodyLowering lowering(input, out, function);
   (lowering.*lower_body)(*body);
   out.functions.push_back(std::move(function));
 }
@@ -134,8 +131,8 @@ void add_state_inits(const Input& input, ir::Program& out) {
               "every state needs an initial value");
   for (std::size_t i = 0; i < checked.state_inits.size(); ++i) {
     ir::Function function = ir::make_function(ir::FunctionKind::Encode);
-    BodyContext cx(input, out, function);
-    BodyLowering(cx).lower_state_init(checked.state_inits[i], checked.info.states[i].type);
+    BodyLowering lowering(input, out, function);
+    lowering.lower_state_init(checked.state_inits[i], checked.info.states[i].type);
     out.state_inits.push_back(std::move(function));
   }
 }
@@ -161,8 +158,7 @@ bool uses(const ir::Program& program, const ir::Function& function, HostOp leaf)
 
 ir::Program lower(const sema::CheckedProgram& checked, const dsl::SourceSet* sources) {
   const Input input{checked, sources};
-  ir::Program out;
-  out.info = checked.info;
+  ir::Program out{.info = checked.info};
   add_function(input, checked.encode, ir::FunctionKind::Encode, &BodyLowering::lower_encode, out);
   add_function(input, checked.decode, ir::FunctionKind::Decode, &BodyLowering::lower_decode, out);
   add_function(input, checked.finish, ir::FunctionKind::Finish, &BodyLowering::lower_update, out);
@@ -186,17 +182,13 @@ DrawSpace draw_space(const Expr& draw) {
   return {draw.index, (draw.site >> 16) << 2 | (is_owners ? 2 : 0) | (draw.shared ? 1 : 0)};
 }
 
-namespace {
-
 // A `while` counts as if it ran as often as it may. Its condition is computed once more.
-HostExprId num_rounds(const Stmt& loop, bool is_condition, HostExprPool& pool) {
+static HostExprId num_rounds(const Stmt& loop, bool is_condition, HostExprPool& pool) {
   const HostExprId zero = pool.const_int(0);
   if (loop.kind == StmtKind::For) return pool.max(zero, pool.sub(loop.size2, loop.size));
   const HostExprId rounds = pool.max(zero, loop.size);
   return is_condition ? pool.add(rounds, pool.const_int(1)) : rounds;
 }
-
-}  // namespace
 
 std::map<DrawSpace, LoopDraws> loop_draws(const sema::CheckedProgram& program, const Stmt& loop,
                                           HostExprPool& pool) {

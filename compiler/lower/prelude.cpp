@@ -5,10 +5,11 @@
 #include <mutex>
 #include <utility>
 
-#include "compiler/lower/parts/expressions.h"
+#include "compiler/lower/parts/body_lowering.h"
 #include "dsl/diag/render.h"
 #include "dsl/sema/sema.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::lower {
 namespace {
@@ -50,22 +51,27 @@ class Prelude {
   std::mutex mutex_;
 };
 
-class PreludeLowering : public BodyPart {
+class PreludeLowering : public BodyLowering {
  public:
-  using BodyPart::BodyPart;
-
-  std::vector<ValueId> lower(const sema::CheckedCall& call, const std::vector<ValueId>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      cx().vars[call.params[i].index()] = {values[i]};
-    }
-    for (const StmtId stmt : call.stmts) {
-      StatementLowering(cx()).lower(cx().checked.stmts[stmt.index()]);
-    }
-    std::vector<ValueId> results;
-    results.reserve(call.results.size());
-    for (const ExprId result : call.results) results.push_back(uniform(result));
-    return results;
+  PreludeLowering(const sema::CheckedCall& call, ir::Builder& b, FoundCounts counts)
+      : BodyLowering({call.program, nullptr}, b.program(), b.function()), call_(call) {
+    is_prelude_ = true;
+    counts_ = std::move(counts);
+    emit_.set_insertion(b.region());
   }
+
+  FoundCounts& counts() { return counts_; }
+
+  std::vector<ValueId> lower_call(const std::vector<ValueId>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      vars_[call_.params[i].index()] = {values[i]};
+    }
+    for (const StmtId stmt : call_.stmts) lower(checked_.stmts[stmt.index()]);
+    return mapped<ValueId>(call_.results, [&](const ExprId result) { return uniform(result); });
+  }
+
+ private:
+  const sema::CheckedCall& call_;
 };
 
 // If the array's length is a count from number `first` on, the count gets the array's name.
@@ -130,12 +136,9 @@ std::vector<ValueId> call_prelude(ir::Builder& b, std::string_view function, DTy
       Prelude::instance().elaborate(function, element, given, std::move(program.info), b.span());
   speak_for_caller(call.program, num_counts, b.span(), context);
   program.info = std::move(call.program.info);
-  BodyContext cx({call.program, nullptr}, program, b.function());
-  cx.is_prelude = true;
-  cx.counts = context ? context->counts : std::move(counts);
-  cx.emit.set_insertion(b.region());
-  std::vector<ValueId> results = PreludeLowering(cx).lower(call, values);
-  if (context) context->counts = std::move(cx.counts);
+  PreludeLowering lowering(call, b, context ? context->counts : std::move(counts));
+  std::vector<ValueId> results = lowering.lower_call(values);
+  if (context) context->counts = std::move(lowering.counts());
   return results;
 }
 

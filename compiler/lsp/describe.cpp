@@ -140,8 +140,7 @@ std::optional<Compiled> compile(const Analysis& analysis, const std::string& nam
 std::optional<analysis::ForcedSweeps> sweeps_of(const Compiled& compiled, ir::FunctionKind kind) {
   if (compiled.lowered.find(kind) == nullptr) return std::nullopt;
   const rt::ProgramInfo& info = compiled.lowered.info;
-  analysis::FloorRequest request;
-  request.function = kind;
+  analysis::FloorRequest request{.function = kind};
   request.env.n = request.env.rows = kElements;
   request.env.cols = 1;
   if (info.is_matrix) request.env.rows = request.env.cols = kColumns;

@@ -96,7 +96,6 @@ class NameWalker {
   void walk_fn(const ast::IdRange<ast::ParamId>& params, ast::TypeId result, ast::BlockId body,
                Span scope);
   void declare_generic_sizes(ast::TypeId id, Span scope);
-  void walk_compressor(const ast::Compressor& node, Span scope);
   void walk_params(const ast::IdRange<ast::ParamId>& params, Span scope);
   void declare_items(const ast::Compressor& node, Span scope);
   void declare_wire(const ast::WireItem& wire, Span scope);

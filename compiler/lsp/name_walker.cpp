@@ -9,13 +9,9 @@
 
 namespace cinch::lsp {
 
-namespace {
-
-bool touches(Span span, std::uint32_t offset) {
+static bool touches(Span span, std::uint32_t offset) {
   return span.begin <= offset && offset <= span.end;
 }
-
-}  // namespace
 
 const Declaration* NameIndex::find(Span name) const {
   const auto at =

@@ -56,7 +56,13 @@ void NameWalker::walk_decl(const ast::Decl& decl) {
   } else if (const auto* fn = std::get_if<ast::ExternFn>(&decl.node)) {
     walk_fn(fn->params, fn->result, {}, decl.span);
   } else if (const auto* node = std::get_if<ast::Compressor>(&decl.node)) {
-    walk_compressor(*node, decl.span);
+    scopes_.emplace_back();
+    fields_.clear();
+    counts_.clear();
+    walk_params(node->params, decl.span);
+    declare_items(*node, decl.span);
+    for (const ast::ItemId id : tree_.list(node->items)) walk_item(tree_[id]);
+    scopes_.pop_back();
   } else if (const auto* node = std::get_if<ast::Composition>(&decl.node)) {
     scopes_.emplace_back();
     walk_params(node->params, decl.span);
@@ -113,16 +119,6 @@ void NameWalker::walk_params(const ast::IdRange<ast::ParamId>& params, Span scop
     bring_in(declare(is_inner ? NameKind::InnerCompressor : NameKind::Parameter, param.name,
                      param.span, scope, param.doc));
   }
-}
-
-void NameWalker::walk_compressor(const ast::Compressor& node, Span scope) {
-  scopes_.emplace_back();
-  fields_.clear();
-  counts_.clear();
-  walk_params(node.params, scope);
-  declare_items(node, scope);
-  for (const ast::ItemId id : tree_.list(node.items)) walk_item(tree_[id]);
-  scopes_.pop_back();
 }
 
 void NameWalker::declare_items(const ast::Compressor& node, Span scope) {

@@ -33,9 +33,7 @@ sema::ExternReader reader_that_returns(const rt::HeaderSearch& headers) {
     try {
       return read(request);
     } catch (const service::ServiceError& error) {
-      rt::ExternReply reply;
-      reply.message = error.what();
-      return reply;
+      return rt::ExternReply{.message = error.what()};
     }
   };
 }
@@ -113,11 +111,9 @@ Document* Workspace::next_stale() {
 }
 
 AnalysisRequest Workspace::request(const std::string& path, std::string text) const {
-  AnalysisRequest made;
-  made.path = path;
-  made.text = std::move(text);
-  made.load = [this](const sema::ImportRequest& import) { return load(import); };
-  return made;
+  return {.path = path, .text = std::move(text), .load = [this](const sema::ImportRequest& import) {
+            return load(import);
+          }};
 }
 
 void Workspace::check(Document& document) {
@@ -202,9 +198,7 @@ std::vector<std::string> Workspace::files() const {
   return {found.begin(), found.end()};
 }
 
-namespace {
-
-bool is_of(const ast::Import& import, const ImportOrigin& origin) {
+static bool is_of(const ast::Import& import, const ImportOrigin& origin) {
   if (import.is_file()) return import.file == origin.file;
   if (import.path.size() != origin.std_path.size() + 1) return false;
   for (std::size_t i = 0; i < origin.std_path.size(); ++i) {
@@ -212,8 +206,6 @@ bool is_of(const ast::Import& import, const ImportOrigin& origin) {
   }
   return true;
 }
-
-}  // namespace
 
 Analysis::Analysis(AnalysisRequest request) {
   // Kept with the module, which outlives this call.

@@ -11,6 +11,7 @@
 
 #include "compiler/ir/types.h"
 #include "compiler/passes/passes.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {
@@ -96,9 +97,8 @@ class Columns {
     if (op.kind == OpKind::reshape) return element(op.operands[0], j);
     if (op.kind == OpKind::const_array) return element(value, j);
     const bool is_single = is_one(b_, b_.type(value).dims[1]);
-    ValueIds operands;
-    for (const ValueId operand : op.operands)
-      operands.push_back(column(operand, is_single ? 0 : j));
+    auto operands = mapped<ValueId>(
+        op.operands, [&](const ValueId operand) { return column(operand, is_single ? 0 : j); });
     const DType dtype = b_.dtype(value);
     switch (op.kind) {
       case OpKind::map:

@@ -18,11 +18,6 @@ namespace {
 
 using ir::ValueId;
 
-bool is_made_of_keys(const ir::Function& function, const ir::Op& op) {
-  const DType dtype = ir::type_of(function, op.results[0]).dtype;
-  return op.attrs.scalar_op == ScalarOp::max && (dtype == kU32 || dtype == kU64);
-}
-
 // Keys whose maximum is wanted.
 ValueId in_order_of(ir::Builder& b, ScalarOp op, ValueId keys) {
   return op == ScalarOp::min ? b.map(ScalarOp::bit_not, keys) : keys;
@@ -49,7 +44,9 @@ void expand_scatter_reduce(ir::Program& program, PassContext& context) {
   rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
     const ir::Op op = b.function().ops[id.index()];
     if (op.kind != ir::OpKind::scatter_reduce) return std::nullopt;
-    if (is_made_of_keys(b.function(), op)) return std::nullopt;
+    const DType dtype = b.dtype(op.results[0]);
+    const bool is_of_keys = op.attrs.scalar_op == ScalarOp::max && (dtype == kU32 || dtype == kU64);
+    if (is_of_keys) return std::nullopt;
     return ir::ValueIds{expand(b, op)};
   });
 }

@@ -39,10 +39,6 @@ constexpr std::int64_t kSampleMost = 16384;
 // only below and above.
 constexpr int kSampleBits = 20;
 
-ValueId order_of_columns(ir::Builder& b, ValueId values, bool descending) {
-  return b.transpose(b.argsort(b.transpose(values), descending, 1));
-}
-
 // The region of each op and the op that found each count, among the ops offered so far.
 class SeenCounts {
  public:
@@ -111,17 +107,13 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
 
 // Rows of constant length are not sorted: their largest are found by counting, and listed as places
 // of the whole matrix.
-ValueId counted_top_k_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k,
-                              const SeenCounts& seen) {
+ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
+  const SelectionKeys keys = make_keys(b, values);
+  if (!can_count_rows(b, keys))
+    return call_prelude(b, "largest_columns", keys.key_type, {keys.keys, k})[0];
   if (fits_a_tile(b, keys)) return b.list_marked(b.mark_largest(keys.keys, wanted(b, k, seen)), k);
   const ValueId mask = b.keep(mask_of_largest_in_rows(b, keys, wanted(b, k, seen)));
   return call_prelude(b, "columns_of_marks", kBool, {mask, k})[0];
-}
-
-ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
-  const SelectionKeys keys = make_keys(b, values);
-  if (can_count_rows(b, keys)) return counted_top_k_of_rows(b, keys, k, seen);
-  return call_prelude(b, "largest_columns", keys.key_type, {keys.keys, k})[0];
 }
 
 // +inf (the largest integer) if k is 0, else the value.
@@ -157,7 +149,8 @@ void expand_selection(ir::Program& program, PassContext& context) {
     SeenCounts& seen = all_seen[&b.function()];
     seen.see(b.function(), b.region(), op);
     if (op.kind == ir::OpKind::argsort && op.attrs.axis == 0) {
-      return ir::ValueIds{order_of_columns(b, op.operands[0], op.attrs.descending)};
+      const ValueId order = b.argsort(b.transpose(op.operands[0]), op.attrs.descending, 1);
+      return ir::ValueIds{b.transpose(order)};
     }
     const bool is_top = op.kind == ir::OpKind::top_k;
     if (!is_top && op.kind != ir::OpKind::kth_largest) return std::nullopt;

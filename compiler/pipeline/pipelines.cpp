@@ -89,7 +89,9 @@ bool is_named(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // A fault inside a pass gets the pass's name and its input program.
-void run_guarded(const Pass& pass, ir::Program& program, passes::PassContext& context) {
+PassTime run_timed(const Pass& pass, ir::Program& program, passes::PassContext& context) {
+  const std::int64_t before = context.num_rewrites();
+  const auto start = std::chrono::steady_clock::now();
   try {
     pass.run(program, context);
   } catch (InternalError& error) {
@@ -97,12 +99,6 @@ void run_guarded(const Pass& pass, ir::Program& program, passes::PassContext& co
     throw;
   }
   ir::verify(program, std::string(pass.name));
-}
-
-PassTime run_timed(const Pass& pass, ir::Program& program, passes::PassContext& context) {
-  const std::int64_t before = context.num_rewrites();
-  const auto start = std::chrono::steady_clock::now();
-  run_guarded(pass, program, context);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   return {std::string(pass.name), taken.count(), context.num_rewrites() - before};
 }

@@ -257,9 +257,8 @@ std::optional<BetterCode> better_than(const Compilation& compilation, const code
 
 Made find_or_compile(FrontEnd& front_end, Compilation& compilation, const codegen::Target& target,
                      std::optional<std::uint32_t> block_warps) {
-  codegen::ImageOptions options;
-  options.block_warps = block_warps.value_or(block_warps_of(target));
-  options.is_ptx = target.arch == codegen::kPtx;
+  codegen::ImageOptions options{.block_warps = block_warps.value_or(block_warps_of(target)),
+                                .is_ptx = target.arch == codegen::kPtx};
   const bool is_limited = compilation.request.pass_limit.has_value();
   std::optional<Made> made;
   if (!is_limited) made = find_kept(compilation, target, options.block_warps);

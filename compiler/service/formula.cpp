@@ -93,18 +93,8 @@ std::string formula_text(rt::ProgramInfo& info, HostExprId id) {
       [&](std::uint32_t i) { return info.counts[i].name; });
 }
 
-namespace {
-
-// Returns whether anything was replaced.
-bool replace_all(std::string& text, const std::string& what, const std::string& with) {
-  const std::string before = text;
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text != before;
-}
-
 // A call needs no brackets, wherever it is.
-bool is_call(const std::string& text) {
+static bool is_call(const std::string& text) {
   const std::size_t bracket = text.find('(');
   if (bracket == 0 || bracket == std::string::npos || text.back() != ')') return false;
   if (text.find(' ') < bracket) return false;
@@ -116,10 +106,12 @@ bool is_call(const std::string& text) {
   return true;
 }
 
-}  // namespace
-
 bool name_size(std::string& text, const std::string& formula, const std::string& name) {
-  return is_call(formula) && replace_all(text, formula, name);
+  if (!is_call(formula)) return false;
+  const std::string before = text;
+  for (std::size_t at = 0; (at = text.find(formula, at)) != std::string::npos; at += name.size())
+    text.replace(at, formula.size(), name);
+  return text != before;
 }
 
 std::string formula_with_sizes(rt::ProgramInfo& info, HostExprId id) {

@@ -103,10 +103,8 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
   return bindings;
 }
 
-namespace {
-
 // Without a name: the file's only compressor that works alone, or the one with the file's name.
-std::string choose_compressor(const sema::CheckedModule& module, const ProgramText& place) {
+static std::string choose_compressor(const sema::CheckedModule& module, const ProgramText& place) {
   if (!place.compressor.empty()) return place.compressor;
   std::string stem = std::filesystem::path(place.path).stem();
   std::vector<std::string> names;
@@ -125,8 +123,6 @@ std::string choose_compressor(const sema::CheckedModule& module, const ProgramTe
   for (const std::string& name : names) message += " " + place.path + ":" + name;
   throw ServiceError(Fault::Program, message);
 }
-
-}  // namespace
 
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
                                    const std::vector<std::string>& bindings, bool is_carrier) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/mapped.h"
 #include "runtime/module/shared_object.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
@@ -47,9 +48,7 @@ std::vector<std::string> environment_for(const codegen::Target& target) {
 }
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
+  auto pointers = mapped<char*>(words, [&](std::string& word) { return word.data(); });
   pointers.push_back(nullptr);
   return pointers;
 }

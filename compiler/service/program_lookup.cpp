@@ -6,6 +6,7 @@
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/log.h"
+#include "runtime/core/mapped.h"
 #include "runtime/module/shared_object.h"
 
 namespace cinch::service {
@@ -58,11 +59,9 @@ Fault fault_of(const std::error_code& error) {
 
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
   std::sort(paths.begin(), paths.end());
-  std::vector<sema::LoadedText> texts;
-  texts.reserve(paths.size());
-  for (const fs::path& path : paths)
-    texts.push_back({path.string(), value_or_throw(rt::read_text_file(path))});
-  return texts;
+  return mapped<sema::LoadedText>(paths, [&](const fs::path& path) {
+    return sema::LoadedText{path.string(), value_or_throw(rt::read_text_file(path))};
+  });
 }
 
 std::vector<sema::LoadedText> load_from_stdlib(const std::vector<std::string>& path) {

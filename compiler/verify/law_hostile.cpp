@@ -137,9 +137,7 @@ Finding hostile_payloads(const Trial& trial) {
   std::vector<Hostile> subjects;
   for (const Shape& shape : shapes) {
     const Input input = make_input(Family::HeavyTailed, shape);
-    rt::Result<Hostile> made = prepare(trial, input);
-    if (!made) return failed_call(finding.law, trial, input, made.error());
-    subjects.push_back(std::move(*made));
+    subjects.push_back(TRY_ON(trial, input, prepare(trial, input)));
   }
   Dice dice(trial.seed + 1);
   Sweep sweep(trial, kPayloads);

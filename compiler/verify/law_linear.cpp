@@ -96,11 +96,10 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
 // The distance between the decoded sum and the sum of the decoded values.
 rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks) {
-  interp::Inputs inputs;
-  inputs.rows = shape.rows;
-  inputs.cols = shape.cols;
-  inputs.world = world;
-  inputs.call_extern = trial.subject.call_extern;
+  interp::Inputs inputs{.rows = shape.rows,
+                        .cols = shape.cols,
+                        .world = world,
+                        .call_extern = trial.subject.call_extern};
   inputs.draw.seed = trial.seed;
   inputs.fields = ranks.sum;
   const auto out = TRY(interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs));
@@ -146,16 +145,15 @@ Finding linear(const Trial& trial) {
   while (sweep.goes_on() && finding.holds) {
     const Input& input = inputs[(sweep.done() - 1) / std::size(kLinearWorlds)];
     const std::uint32_t world = kLinearWorlds[(sweep.done() - 1) % std::size(kLinearWorlds)];
-    const auto distance = distance_of(trial, input, world);
-    if (!distance) return failed_call(finding.law, trial, input, distance.error());
+    const auto distance = TRY_ON(trial, input, distance_of(trial, input, world));
     const double bound = tolerance_of(trial.subject.info(), world);
-    if (*distance / bound <= worst) continue;
-    worst = *distance / bound;
-    finding.figure = *distance;
+    if (distance / bound <= worst) continue;
+    worst = distance / bound;
+    finding.figure = distance;
     finding.bound = bound;
     finding.detail = fmt::format("relative distance of the summed payload's, {} rank{}: {}", world,
                                  world == 1 ? "" : "s", describe(input));
-    if (*distance <= bound) continue;
+    if (distance <= bound) continue;
     finding.holds = false;
     finding.counterexample = Counterexample{
         {},
@@ -255,16 +253,15 @@ Finding conserves(const Trial& trial, const sema::Claim& claim) {
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
     const std::vector<Input> gradients = variants_of(input, kConservesGradients);
-    const rt::Result<Drift> drift = drift_of(trial, gradients, claim.state);
-    if (!drift) return failed_call(finding.law, trial, input, drift.error());
-    const bool is_lost = !(drift->distance <= kTolerance);
-    if (!finding.holds || (!is_lost && drift->distance < finding.figure)) continue;
-    finding.figure = drift->distance;
+    const auto drift = TRY_ON(trial, input, drift_of(trial, gradients, claim.state));
+    const bool is_lost = !(drift.distance <= kTolerance);
+    if (!finding.holds || (!is_lost && drift.distance < finding.figure)) continue;
+    finding.figure = drift.distance;
     finding.detail = fmt::format("of the gradients' sum after {} step{}, the worst: {}",
-                                 drift->steps, drift->steps == 1 ? "" : "s", describe(input));
+                                 drift.steps, drift.steps == 1 ? "" : "s", describe(input));
     if (!is_lost) continue;
     finding.holds = false;
-    finding.counterexample = steps_that_lose(trial, gradients, drift->steps, state.name);
+    finding.counterexample = steps_that_lose(trial, gradients, drift.steps, state.name);
   }
   finding.cut = sweep.cut();
   return finding;

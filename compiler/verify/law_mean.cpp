@@ -7,6 +7,7 @@
 
 #include "compiler/verify/laws.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::verify {
 namespace {
@@ -34,9 +35,7 @@ class MeanOf {
  public:
   explicit MeanOf(const Input& input)
       : input_(input), directions_(directions_of(input)), elements_(input.values.size()) {
-    std::vector<float> magnitudes;
-    magnitudes.reserve(input.values.size());
-    for (float value : input.values) magnitudes.push_back(std::abs(value));
+    auto magnitudes = mapped<float>(input.values, [&](float value) { return std::abs(value); });
     std::ranges::sort(magnitudes);
     if (magnitudes.empty()) return;
     median_ = magnitudes[magnitudes.size() / 2];
@@ -105,14 +104,14 @@ Finding unbiased(const Trial& trial, const sema::Claim&) {
     const Input& input = inputs[i];
     MeanOf mean(input);
     const auto taken =
-        sample_seeds(trial, input, wanted, share_of_time(trial, i, inputs.size()),
-                     [&](const std::vector<float>& decoded) {
-                       for (std::size_t j = is_random ? 1 : kMeanSamples; j > 0; --j) {
-                         mean.add(decoded);
-                       }
-                     });
-    if (!taken) return failed_call(finding.law, trial, input, taken.error());
-    fewest = std::min(fewest, *taken);
+        TRY_ON(trial, input,
+               sample_seeds(trial, input, wanted, share_of_time(trial, i, inputs.size()),
+                            [&](const std::vector<float>& decoded) {
+                              for (std::size_t j = is_random ? 1 : kMeanSamples; j > 0; --j) {
+                                mean.add(decoded);
+                              }
+                            }));
+    fewest = std::min(fewest, taken);
     const double found = mean.standard_errors();
     if (found < finding.figure && !finding.detail.empty()) continue;
     finding.figure = found;
@@ -122,7 +121,7 @@ Finding unbiased(const Trial& trial, const sema::Claim&) {
     finding.counterexample = shown_by(
         trial, {input},
         is_random ? fmt::format("the mean of the outputs over --seed {} to {} is not the input",
-                                trial.seed, trial.seed + *taken - 1)
+                                trial.seed, trial.seed + taken - 1)
                   : "the output, the same for every seed, is not the input");
   }
   if (fewest < wanted) finding.cut = fmt::format("{} of {} seeds", fewest, wanted);
@@ -182,18 +181,17 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
   double worst = -HUGE_VAL;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
-    const auto claimed = trial.claimed(claim.numbers[0], input.shape);
-    if (!claimed) return failed_call(finding.law, trial, input, claimed.error());
-    const double bound = bound_of(*claimed);
-    const auto measured = measure(trial, input, share_of_time(trial, i, inputs.size()), wanted);
-    if (!measured) return failed_call(finding.law, trial, input, measured.error());
-    fewest = std::min(fewest, measured->ratios.count());
-    const bool fails = is_above(*measured, bound);
+    const auto claimed = TRY_ON(trial, input, trial.claimed(claim.numbers[0], input.shape));
+    const double bound = bound_of(claimed);
+    const auto measured =
+        TRY_ON(trial, input, measure(trial, input, share_of_time(trial, i, inputs.size()), wanted));
+    fewest = std::min(fewest, measured.ratios.count());
+    const bool fails = is_above(measured, bound);
     // Keeps the first that fails, else the one closest to its bound.
-    const double excess = measured->ratios.mean() - bound;
+    const double excess = measured.ratios.mean() - bound;
     if (!finding.holds || (!fails && excess <= worst)) continue;
     worst = excess;
-    finding.figure = measured->ratios.mean();
+    finding.figure = measured.ratios.mean();
     finding.bound = bound;
     finding.detail =
         fmt::format("|x - C(x)|^2 / |x|^2, the nearest to `{}`: {}", claim.text, describe(input));
@@ -202,7 +200,7 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
     finding.counterexample =
         shown_by(trial, {input},
                  fmt::format("the square of relative_error{} is {:.6g}, above {:.6g}",
-                             measured->ratios.count() > 1 ? ", in the mean over seeds," : "",
+                             measured.ratios.count() > 1 ? ", in the mean over seeds," : "",
                              finding.figure, bound));
   }
   if (finding.holds && finding.figure > finding.bound) {
@@ -230,25 +228,24 @@ Finding absolute_error(const Trial& trial, const sema::Claim& claim) {
   double worst = -HUGE_VAL;
   for (std::size_t i = 0; i < inputs.size() && finding.holds; ++i) {
     const Input& input = inputs[i];
-    const auto bound = trial.claimed(claim.numbers[0], input.shape);
-    if (!bound) return failed_call(finding.law, trial, input, bound.error());
-    const auto measured = measure(trial, input, share_of_time(trial, i, inputs.size()), wanted);
-    if (!measured) return failed_call(finding.law, trial, input, measured.error());
-    fewest = std::min(fewest, measured->ratios.count());
-    if (measured->farthest - *bound <= worst) continue;
-    worst = measured->farthest - *bound;
-    finding.figure = measured->farthest;
-    finding.bound = *bound;
+    const auto bound = TRY_ON(trial, input, trial.claimed(claim.numbers[0], input.shape));
+    const auto measured =
+        TRY_ON(trial, input, measure(trial, input, share_of_time(trial, i, inputs.size()), wanted));
+    fewest = std::min(fewest, measured.ratios.count());
+    if (measured.farthest - bound <= worst) continue;
+    worst = measured.farthest - bound;
+    finding.figure = measured.farthest;
+    finding.bound = bound;
     finding.detail =
         fmt::format("|x - C(x)|, the nearest to `{}`: {}", claim.text, describe(input));
     const double granted =
-        *bound + kRounding * std::max(*bound, std::sqrt(norm_squared(input.values)));
-    if (measured->farthest <= granted) continue;
+        bound + kRounding * std::max(bound, std::sqrt(norm_squared(input.values)));
+    if (measured.farthest <= granted) continue;
     finding.holds = false;
     finding.counterexample =
         shown_by(trial, {input},
                  fmt::format("relative_error times the input's norm is {:.6g}, above {:.6g}",
-                             finding.figure, *bound));
+                             finding.figure, bound));
   }
   if (fewest < wanted) finding.cut = fmt::format("{} of {} seeds", fewest, wanted);
   return finding;
@@ -290,28 +287,25 @@ Finding density(const Trial& trial, const sema::Claim& claim) {
   double worst = -HUGE_VAL;
   while (sweep.goes_on() && finding.holds) {
     const Input& input = inputs[sweep.done() - 1];
-    const auto least = trial.claimed(claim.numbers[0], input.shape);
-    if (!least) return failed_call(finding.law, trial, input, least.error());
-    const auto most = trial.claimed(claim.numbers[1], input.shape);
-    if (!most) return failed_call(finding.law, trial, input, most.error());
+    const auto least = TRY_ON(trial, input, trial.claimed(claim.numbers[0], input.shape));
+    const auto most = TRY_ON(trial, input, trial.claimed(claim.numbers[1], input.shape));
     const std::vector<Input> gradients = variants_of(input, kDensityGradients);
-    const auto found = density_of(trial, gradients);
-    if (!found) return failed_call(finding.law, trial, input, found.error());
+    const auto found = TRY_ON(trial, input, density_of(trial, gradients));
     // The nearer bound, or the one that is exceeded.
-    const double excess = std::max(*found - *most, *least - *found);
+    const double excess = std::max(found - most, least - found);
     if (excess <= worst) continue;
     worst = excess;
-    const bool is_above = *found - *most >= *least - *found;
-    finding.figure = *found;
-    finding.bound = is_above ? *most : *least;
+    const bool is_above = found - most >= least - found;
+    finding.figure = found;
+    finding.bound = is_above ? most : least;
     finding.detail = fmt::format("the share kept, at {} {:.4g}, the nearest: {}",
                                  is_above ? "most" : "least", finding.bound, describe(input));
     if (excess <= 1e-6) continue;
     finding.holds = false;
     finding.counterexample = shown_by(
         trial, gradients,
-        fmt::format("the share of the output that is not 0 is not within {:.4g} and {:.4g}", *least,
-                    *most));
+        fmt::format("the share of the output that is not 0 is not within {:.4g} and {:.4g}", least,
+                    most));
     for (std::uint32_t step = 0; step < kDensitySteps; ++step) {
       finding.counterexample->order.push_back(step % kDensityGradients);
     }

@@ -35,13 +35,11 @@ Finding round_trip(const Trial& trial) {
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    auto tensor = trial.subject.main->open(trial.request(input.shape));
-    if (!tensor) return failed_call(finding.law, trial, input, tensor.error());
+    auto tensor = TRY_ON(trial, input, trial.subject.main->open(trial.request(input.shape)));
     for (std::uint32_t step = 0; step < kRoundTripSteps; ++step) {
-      const rt::Result<std::vector<float>> decoded =
-          round_trip_of(**tensor, variant_of(input, step).values, step);
-      if (!decoded) return failed_call(finding.law, trial, input, decoded.error());
-      if (std::ranges::none_of(*decoded, [](float x) { return std::isnan(x); })) continue;
+      const auto decoded =
+          TRY_ON(trial, input, round_trip_of(*tensor, variant_of(input, step).values, step));
+      if (std::ranges::none_of(decoded, [](float x) { return std::isnan(x); })) continue;
       finding.figure += 1;
       if (finding.holds) {
         finding.counterexample =
@@ -66,14 +64,12 @@ Finding size_bound(const Trial& trial) {
   Bounded worst;
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    auto tensor = trial.subject.main->open(trial.request(input.shape));
-    if (!tensor) return failed_call(finding.law, trial, input, tensor.error());
+    auto tensor = TRY_ON(trial, input, trial.subject.main->open(trial.request(input.shape)));
     for (std::uint32_t step = 0; step < kRoundTripSteps; ++step) {
-      const rt::Result<Bytes> payload = (*tensor)->encode(variant_of(input, step).values, step);
-      if (!payload) return failed_call(finding.law, trial, input, payload.error());
-      const rt::Result<std::int64_t> bound = (*tensor)->payload_bound(step);
-      if (!bound) return failed_call(finding.law, trial, input, bound.error());
-      const Bounded found{static_cast<std::int64_t>(payload->size()), *bound};
+      const auto payload =
+          TRY_ON(trial, input, tensor->encode(variant_of(input, step).values, step));
+      const auto bound = TRY_ON(trial, input, tensor->payload_bound(step));
+      const Bounded found{static_cast<std::int64_t>(payload.size()), bound};
       if (worst.bound_bytes != 0 && found.share() <= worst.share() &&
           (found.share() < worst.share() || found.size_bytes <= worst.size_bytes)) {
         continue;
@@ -131,23 +127,19 @@ Finding non_finite(const Trial& trial) {
     const Input first = make_input(Family::Normal, shapes[sweep.done() - 1]);
     const std::size_t last = first.values.size() - 1;
     for (const Poison& poison : kPoisons) {
-      auto tensor = trial.subject.main->open(trial.request(first.shape));
-      if (!tensor) return failed_call(finding.law, trial, first, tensor.error());
-      const rt::Result<Bytes> payload = (*tensor)->encode(first.values, 0);
-      if (!payload) return failed_call(finding.law, trial, first, payload.error());
+      auto tensor = TRY_ON(trial, first, trial.subject.main->open(trial.request(first.shape)));
+      const auto payload = TRY_ON(trial, first, tensor->encode(first.values, 0));
       for (std::size_t at : {std::size_t{0}, last / 2, last}) {
         Input poisoned = variant_of(first, 1);
         poisoned.values[at] = poison.value;
-        const rt::Result<std::string> wrong = wrong_with(**tensor, poisoned.values);
-        if (!wrong) return failed_call(finding.law, trial, poisoned, wrong.error());
+        const auto wrong = TRY_ON(trial, poisoned, wrong_with(*tensor, poisoned.values));
         ++tried;
-        if (wrong->empty()) continue;
+        if (wrong.empty()) continue;
         finding.figure += 1;
         if (!finding.holds) continue;
         finding.holds = false;
-        finding.detail =
-            fmt::format("{} at {} of {}: {}", poison.name, at, describe(first), *wrong);
-        finding.counterexample = shown_by(trial, {first, poisoned}, *wrong);
+        finding.detail = fmt::format("{} at {} of {}: {}", poison.name, at, describe(first), wrong);
+        finding.counterexample = shown_by(trial, {first, poisoned}, wrong);
       }
     }
   }
@@ -212,14 +204,13 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
     const Input& input = inputs[sweep.done() - 1];
     for (float factor : factors) {
       std::uint32_t step = 0;
-      const auto different = num_different_at(trial, input, factor, step);
-      if (!different) return failed_call(finding.law, trial, input, different.error());
-      if (*different == 0) continue;
+      const auto different = TRY_ON(trial, input, num_different_at(trial, input, factor, step));
+      if (different == 0) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
       finding.detail = fmt::format("{}, times {}: {} of {} elements of step {} differ",
-                                   describe(input), factor, *different, input.values.size(), step);
+                                   describe(input), factor, different, input.values.size(), step);
       finding.counterexample = pair_of(trial, input, factor, step);
     }
   }
@@ -249,19 +240,18 @@ Finding idempotent(const Trial& trial, const sema::Claim&) {
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
     const TensorRequest request = trial.request(input.shape);
-    const auto once = round_trip_of(*trial.subject.main, request, input.values);
-    if (!once) return failed_call(finding.law, trial, input, once.error());
-    const auto twice = round_trip_of(*trial.subject.main, request, *once);
-    if (!twice) return failed_call(finding.law, trial, input, twice.error());
-    const std::size_t different = num_different(*once, *twice);
+    const auto once =
+        TRY_ON(trial, input, round_trip_of(*trial.subject.main, request, input.values));
+    const auto twice = TRY_ON(trial, input, round_trip_of(*trial.subject.main, request, once));
+    const std::size_t different = num_different(once, twice);
     if (different == 0) continue;
     finding.figure += 1;
     if (!finding.holds) continue;
     finding.holds = false;
     finding.detail = fmt::format("{}: {} of {} elements change when decoded values are compressed",
-                                 describe(input), different, once->size());
+                                 describe(input), different, once.size());
     Input again = input;
-    again.values = *once;
+    again.values = once;
     finding.counterexample =
         shown_by(trial, {again}, "the input was decoded before, and relative_error is not 0");
   }

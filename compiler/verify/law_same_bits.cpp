@@ -35,14 +35,13 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
   while (!targets.empty() && sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
     const std::vector<Input> steps = variants_of(input, kSameBitsSteps);
-    const rt::Result<Trace> expected = trace_of(main, trial.request(input.shape), steps);
-    if (!expected) return failed_call(finding.law, trial, input, expected.error());
+    const auto expected = TRY_ON(trial, input, trace_of(main, trial.request(input.shape), steps));
     for (const auto& target : targets) {
       if (target->most_elements > 0 && input.shape.num_elems() > target->most_elements) {
         left_out = true;
         continue;
       }
-      const auto difference = compare(*expected, *target, trial, steps);
+      const auto difference = compare(expected, *target, trial, steps);
       if (!difference) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
@@ -138,10 +137,9 @@ Finding ranks(const Trial& trial) {
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
     const std::vector<Input> gradients = variants_of(input, kRanks);
-    const auto updates = updates_of_ranks(trial, gradients);
-    if (!updates) return failed_call(finding.law, trial, input, updates.error());
-    for (std::size_t rank = 1; rank < updates->size(); ++rank) {
-      if (same_bits((*updates)[0], (*updates)[rank])) continue;
+    const auto updates = TRY_ON(trial, input, updates_of_ranks(trial, gradients));
+    for (std::size_t rank = 1; rank < updates.size(); ++rank) {
+      if (same_bits(updates[0], updates[rank])) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
@@ -221,11 +219,8 @@ Finding protocol_ranks(const Trial& trial) {
     for (const auto& [world, is_opposed] : runs) {
       const std::vector<Input> gradients =
           is_opposed ? opposed_to(input, world) : variants_of(input, world);
-      auto ranks = open_ranks(trial, input.shape, world);
-      if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
-      const auto found = differing_step(**ranks, values_of(gradients));
-      if (!found) return failed_call(finding.law, trial, input, found.error());
-      const std::optional<std::uint64_t> step = *found;
+      auto ranks = TRY_ON(trial, input, open_ranks(trial, input.shape, world));
+      const auto step = TRY_ON(trial, input, differing_step(*ranks, values_of(gradients)));
       if (!step) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
@@ -254,19 +249,16 @@ Finding protocol_non_finite(const Trial& trial) {
     const Input first = make_input(Family::Normal, shapes[sweep.done() - 1]);
     for (const std::uint32_t world : kProtocolWorlds) {
       const std::vector<Input> gradients = variants_of(first, world);
-      auto ranks = open_ranks(trial, first.shape, world);
-      if (!ranks) return failed_call(finding.law, trial, first, ranks.error());
-      const auto wrong = wrong_with(**ranks, values_of(gradients));
-      if (!wrong) return failed_call(finding.law, trial, first, wrong.error());
-      if (wrong->empty()) continue;
+      auto ranks = TRY_ON(trial, first, open_ranks(trial, first.shape, world));
+      const auto wrong = TRY_ON(trial, first, wrong_with(*ranks, values_of(gradients)));
+      if (wrong.empty()) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
-      finding.detail =
-          fmt::format("NaN on one of {} ranks, {}: {}", world, describe(first), *wrong);
+      finding.detail = fmt::format("NaN on one of {} ranks, {}: {}", world, describe(first), wrong);
       std::vector<Input> poisoned = gradients;
       poisoned[world / 2].values.back() = std::numeric_limits<float>::quiet_NaN();
-      finding.counterexample = ranks_of(trial, poisoned, *wrong);
+      finding.counterexample = ranks_of(trial, poisoned, wrong);
     }
   }
   if (finding.holds) {

@@ -190,16 +190,15 @@ Finding sums(const Trial& trial, const sema::Claim& claim) {
   double worst = -HUGE_VAL;
   while (finding.holds && sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    const rt::Result<Distance> distance = distance_of(trial, claim, input);
-    if (!distance) return failed_call(finding.law, trial, input, distance.error());
-    finding.holds = distance->figure <= distance->bound;
-    const double excess = distance->figure - distance->bound;
+    const auto distance = TRY_ON(trial, input, distance_of(trial, claim, input));
+    finding.holds = distance.figure <= distance.bound;
+    const double excess = distance.figure - distance.bound;
     if (finding.holds && excess <= worst) continue;
     worst = excess;
-    finding.bound = distance->bound;
-    finding.figure = distance->figure;
-    finding.detail = fmt::format("{}, by `{}`, {} steps: {}", distance->unit, claim.text,
-                                 kSumsSteps, describe(input));
+    finding.bound = distance.bound;
+    finding.figure = distance.figure;
+    finding.detail = fmt::format("{}, by `{}`, {} steps: {}", distance.unit, claim.text, kSumsSteps,
+                                 describe(input));
     if (finding.holds) continue;
     Counterexample example = shown_by(trial, variants_of(input, kSumsRanks),
                                       "outputs by this plan and by `--plan allgather` add up to "

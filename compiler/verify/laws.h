@@ -66,8 +66,16 @@ class Sweep {
 Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows);
 
 /// The finding of a law that could not be tried: the call that failed, and its input.
-Finding failed_call(std::string law, const Trial& trial, const Input& input,
-                    const rt::Error& error);
+Finding failed_call(const Trial& trial, const Input& input, const rt::Error& error);
+
+/// The value of a call on an input; an error ends the law: const auto sum = TRY_ON(trial, input,
+/// sum_of(input));
+#define TRY_ON(trial, input, ...)                                                  \
+  ({                                                                               \
+    auto&& tried_result = (__VA_ARGS__);                                           \
+    if (!tried_result) return failed_call((trial), (input), tried_result.error()); \
+    *std::forward<decltype(tried_result)>(tried_result);                           \
+  })
 
 // Means over seeds, and a test whether one is too far from a claim to be chance.
 

@@ -84,15 +84,12 @@ Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::strin
   return {std::move(steps), {}, false, trial.seed, 0, {""}, std::move(shows)};
 }
 
-Finding failed_call(std::string law, const Trial& trial, const Input& input,
-                    const rt::Error& error) {
-  Finding finding;
-  finding.law = std::move(law);
-  finding.holds = false;
-  finding.figure = 1;
-  finding.detail = describe(input) + ": " + error.message;
-  finding.counterexample = shown_by(trial, {input}, "the call fails: " + error.message);
-  return finding;
+Finding failed_call(const Trial& trial, const Input& input, const rt::Error& error) {
+  return {.law = trial.finding->law,
+          .holds = false,
+          .figure = 1,
+          .detail = describe(input) + ": " + error.message,
+          .counterexample = shown_by(trial, {input}, "the call fails: " + error.message)};
 }
 
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
@@ -141,13 +138,11 @@ std::optional<std::string> find_difference(const Trace& a, const Trace& b) {
 }
 
 HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
-  HostEnv env;
-  env.n = shape.num_elems();
-  env.rows = shape.rows;
-  env.cols = shape.cols;
-  env.world = world;
-  env.params = parameters.host_values();
-  return env;
+  return {.n = shape.num_elems(),
+          .rows = shape.rows,
+          .cols = shape.cols,
+          .world = world,
+          .params = parameters.host_values()};
 }
 
 rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,

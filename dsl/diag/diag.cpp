@@ -7,10 +7,8 @@
 #include "dsl/diag/render.h"
 
 namespace cinch::dsl {
-namespace {
-
 // The middle of a text that nobody would read, such as a number of 100,000 digits, is left out.
-std::string readable(std::string text) {
+static std::string readable(std::string text) {
   constexpr std::size_t kMost = 400, kFirst = 240, kLast = 60;
   if (text.size() <= kMost) return text;
   const auto continues = [&](std::size_t at) {
@@ -22,8 +20,6 @@ std::string readable(std::string text) {
   while (end < text.size() - kLast + 3 && continues(end)) ++end;
   return text.replace(begin, end - begin, "…");
 }
-
-}  // namespace
 
 Diagnostic& Diagnostic::label(Span where, std::string text) {
   labels.push_back({where, readable(std::move(text))});
@@ -63,13 +59,9 @@ Diagnostic& DiagSink::add(Diagnostic diag) {
   return all_.back();
 }
 
-namespace {
-
-std::string more_of(std::size_t count, std::string_view noun) {
+static std::string more_of(std::size_t count, std::string_view noun) {
   return fmt::format("{} more {}{}", count, noun, count == 1 ? "" : "s");
 }
-
-}  // namespace
 
 std::string Shown::left_out_text() const {
   if (num_left_out() == 0) return "";

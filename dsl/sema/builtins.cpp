@@ -13,7 +13,7 @@ namespace cinch::sema {
 namespace {
 
 constexpr std::array kTable{
-#define BUILTIN(name, group, signature, meaning) \
+#define BUILTIN(name, group, call, signature, meaning) \
   BuiltinInfo{#name, BuiltinGroup::group, signature, meaning},
 #include "dsl/sema/builtins.def"
 };
@@ -88,8 +88,7 @@ void add_wanted(const Spec& spec, std::vector<OpenParameter>& all) {
         param.type.has_value() &&
         std::holds_alternative<ast::CompressorType>(unit.tree[param.type].node);
     if (!is_compressor || spec.inner.contains(param.name.text)) continue;
-    OpenParameter wanted;
-    wanted.name = param.name.text;
+    OpenParameter wanted{.name = param.name.text};
     add_missing(unit, param, wanted);
     all.push_back(std::move(wanted));
   }
@@ -111,9 +110,7 @@ std::vector<OpenParameter> open_parameters(const CheckedModule& module, std::str
   for (const OpenParam& param : open_params(*spec)) {
     // A parameter that a composition passes on to several compressors is listed once.
     if (std::ranges::find(all, param.name, &OpenParameter::name) != all.end()) continue;
-    OpenParameter open;
-    open.name = param.name;
-    open.is_const = param.param->is_const;
+    OpenParameter open{.name = param.name, .is_const = param.param->is_const};
     const auto named = param.spec->named.find(param.param->name.text);
     if (named != param.spec->named.end()) {
       for (const NamedParam& outer : std::views::reverse(named->second))

@@ -11,7 +11,7 @@
 namespace cinch::sema {
 
 enum class BuiltinId : std::uint8_t {
-#define BUILTIN(name, group, signature, meaning) name,
+#define BUILTIN(name, group, call, signature, meaning) name,
 #include "dsl/sema/builtins.def"
 };
 

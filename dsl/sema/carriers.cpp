@@ -137,16 +137,11 @@ bool is_same(const Spec& a, const Spec& b) {
 }
 
 Carrier none_because(std::string reason) {
-  Carrier carrier;
-  carrier.kind = CarrierKind::None;
-  carrier.reason = std::move(reason);
-  return carrier;
+  return {.kind = CarrierKind::None, .reason = std::move(reason)};
 }
 
 Carrier program_carrier(std::unique_ptr<Spec> spec, bool shares_draws) {
-  Carrier carrier;
-  carrier.kind = CarrierKind::Program;
-  carrier.shares_draws = shares_draws;
+  Carrier carrier{.kind = CarrierKind::Program, .shares_draws = shares_draws};
   spec->is_carrier = true;
   carrier.spec = std::move(spec);
   return carrier;
@@ -207,9 +202,7 @@ Carrier Carriers::of_clause(Spec& spec, const ast::Item& item, const ast::Again&
   const std::string mistake = "there is a mistake in its clause `again`";
   const auto* name = std::get_if<ast::NameRef>(&spec.decl.unit->tree[clause.carrier].node);
   if (name != nullptr && name->name.text == "exact") {
-    Carrier exact;
-    exact.kind = CarrierKind::Exact;
-    return exact;
+    return {.kind = CarrierKind::Exact};
   }
   if (std::ranges::find(open_, spec.node) != open_.end()) {
     reporter_.report<DiagKind::RecursiveCarrier>(item.span, spec.node->name.text);
@@ -321,9 +314,7 @@ std::string Carriers::text_of(const Spec& spec, const std::vector<Binding>& bind
   return args.empty() ? name : fmt::format("{}({})", name, fmt::join(args, ", "));
 }
 
-namespace {
-
-std::string shown_value(const FileUnit& unit, const ast::Param& param, double value) {
+static std::string shown_value(const FileUnit& unit, const ast::Param& param, double value) {
   const auto& type = unit.tree[param.type].node;
   if (const auto* words = std::get_if<ast::EnumType>(&type)) {
     const auto i = static_cast<std::size_t>(value);
@@ -333,8 +324,6 @@ std::string shown_value(const FileUnit& unit, const ast::Param& param, double va
   if (scalar != nullptr && scalar->name.text == "bool") return value != 0 ? "true" : "false";
   return fmt::format("{}", value);
 }
-
-}  // namespace
 
 // "" for values that are the compressor's own business.
 std::string Carriers::value_text(const Spec& spec, const ast::Param& param,
@@ -361,7 +350,7 @@ std::string Carriers::value_text(const Spec& spec, const ast::Param& param,
   if (!declared.initial.has_value() || !declared.type.has_value()) return "";
   auto value = word_given(at.unit->tree, declared, at.unit->tree, declared.initial);
   if (!value) {
-    value = Elaboration(module_, reporter_).constants.evaluate_constant(*at.unit, declared.initial);
+    value = Elaboration(module_, reporter_).numbers.evaluate_constant(*at.unit, declared.initial);
   }
   return value ? shown_value(*at.unit, declared, value->to_double()) : "";
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 
@@ -236,9 +237,7 @@ class SpecMaker {
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(
         label.empty() ? arg.span : arg.label.span, spec.node->name.text,
         label.empty() ? "for this value" : "`" + label + "`");
-    std::vector<std::string_view> names;
-    names.reserve(open.size());
-    for (const OpenParam& param : open) names.push_back(param.name);
+    auto names = mapped<std::string_view>(open, &OpenParam::name);
     diag.suggest(arg.label.span, std::string(dsl::nearest_name(label, names)));
     return false;
   }
@@ -270,8 +269,7 @@ class SpecMaker {
     auto value = word_given(declaring, param, unit.tree, arg.value);
     if (!value && is_wrong_word(declaring, param, unit, arg.value, reporter_)) return false;
     if (!value && uses_named(unit, arg.value)) return false;
-    if (!value)
-      value = Elaboration(module_, reporter_).constants.evaluate_constant(unit, arg.value);
+    if (!value) value = Elaboration(module_, reporter_).numbers.evaluate_constant(unit, arg.value);
     if (!value) return false;
     spec.fixed[param.name.text] = *value;
     spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;
@@ -306,9 +304,7 @@ bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const 
   const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
   if (words == nullptr || name == nullptr) return false;
   if (find_decl(unit, name->name.text, name->name.span, reporter)) return false;
-  std::vector<std::string_view> known;
-  known.reserve(words->names.size());
-  for (const ast::Name& word : words->names) known.push_back(word.text);
+  auto known = mapped<std::string_view>(words->names, &ast::Name::text);
   auto& diag = reporter.report<DiagKind::ParameterOutOfRange>(
       name->name.span, param.name.text, "`" + name->name.text + "`",
       fmt::format("{{{}}}", fmt::join(known, ", ")));

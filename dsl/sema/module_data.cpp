@@ -96,9 +96,7 @@ class FileLoader {
   }
 
   void follow(FileUnit& unit, const ast::Import& import, Span span) {
-    ImportRequest request;
-    request.from = unit.source->name();
-    request.file = import.file;
+    ImportRequest request{.file = import.file, .from = unit.source->name()};
     std::string shown = "`" + import.file + "`";
     // Messages show lines of what is parsed, so that a stranger's text must not name any file.
     if (import.is_file() && !import.file.ends_with(".cinch")) {
@@ -159,18 +157,14 @@ class FileLoader {
 
 std::string library_family(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";
-  ImportRequest request;
-  request.std_path = {name};
-  const auto found = module.load(request);
+  const auto found = module.load(ImportRequest{.std_path = {name}});
   if (!found || found->size() != 1) return "";
   return std::filesystem::path(found->front().name).parent_path().filename().string();
 }
 
 std::string module_of_function(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";
-  ImportRequest request;
-  request.std_path = {"parts"};
-  const auto files = module.load(request);
+  const auto files = module.load(ImportRequest{.std_path = {"parts"}});
   if (!files) return "";
   for (const LoadedText& file : *files) {
     if (file.text.find("\nfn " + name + "(") == std::string::npos) continue;

@@ -1,6 +1,6 @@
 // Follows assignments in order. Repeats loops, and the whole body for its states, until no further
-// value may differ. See rank_agreement.h.
-#include "dsl/sema/rank_agreement.h"
+// value may differ. See methods.h.
+#include "dsl/sema/bodies/methods.h"
 
 #include <algorithm>
 #include <utility>

@@ -25,11 +25,11 @@ constexpr const char* kStandIn =
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
-    Elaboration(data, reporter).constants.check_const(decl);
+    Elaboration(data, reporter).numbers.check_const(decl);
   } else if (std::holds_alternative<ast::Fn>(node.node)) {
-    Elaboration(data, reporter).functions.check_fn(decl);
+    Elaboration(data, reporter).calls.check_fn(decl);
   } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
-    Elaboration(data, reporter).externs.find_extern(decl);
+    Elaboration(data, reporter).calls.find_extern(decl);
   } else if (std::holds_alternative<ast::Compressor>(node.node) ||
              std::holds_alternative<ast::Composition>(node.node)) {
     const auto spec = make_spec(data, decl, reporter);
@@ -97,10 +97,8 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
   for (ast::DeclId id : tree.decls) {
     const ast::Decl& decl = tree[id];
     if (!is_compressor(decl)) continue;
-    CompressorEntry entry;
-    entry.name = declared_name(decl)->text;
-    entry.doc = decl.doc;
-    entry.span = declared_name(decl)->span;
+    CompressorEntry entry{
+        .name = declared_name(decl)->text, .doc = decl.doc, .span = declared_name(decl)->span};
     const auto* node = std::get_if<ast::Compressor>(&decl.node);
     entry.is_composition = node == nullptr;
     entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);
@@ -165,16 +163,15 @@ std::optional<DeclRef> find_compressor(const FileUnit& unit, std::string_view co
 }
 
 std::optional<Found> find_spec(ModuleData& data, std::string_view compressor, Reporter& reporter) {
-  const auto decl = find_compressor(data.root(), compressor, reporter);
-  if (!decl) return std::nullopt;
-  auto spec = make_spec(data, *decl, reporter);
+  const auto decl = FOUND(find_compressor(data.root(), compressor, reporter));
+  auto spec = make_spec(data, decl, reporter);
   if (spec == nullptr) return std::nullopt;
   if (wants_inner(data, *spec, false)) {
-    const ast::Name& name = *declared_name(**decl);
+    const ast::Name& name = *declared_name(*decl);
     reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
     return std::nullopt;
   }
-  return Found{*decl, std::move(spec)};
+  return Found{decl, std::move(spec)};
 }
 
 std::optional<CheckedProgram> elaborate_spec(ModuleData& data, const DeclRef& decl, Spec& spec,
@@ -194,13 +191,12 @@ std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string
                                         const std::vector<Binding>& bindings, dsl::DiagSink& sink) {
   ModuleData& data = module.data();
   Reporter reporter(sink);
-  const auto found = find_spec(data, compressor, reporter);
-  if (!found) return std::nullopt;
-  auto program = elaborate_spec(data, found->decl, *found->spec, bindings, reporter);
+  const auto found = FOUND(find_spec(data, compressor, reporter));
+  auto program = elaborate_spec(data, found.decl, *found.spec, bindings, reporter);
   if (!program) return std::nullopt;
   const std::size_t errors = reporter.num_errors();
   Carriers carriers(data, reporter);
-  const Carrier carrier = carriers.of_program(*found->spec);
+  const Carrier carrier = carriers.of_program(*found.spec);
   program->info.carrier = carriers.describe(carrier, bindings);
   program->declared_carrier = carriers.describe(carrier, {}).text;
   if (reporter.num_errors() != errors) return std::nullopt;
@@ -213,12 +209,11 @@ std::optional<CheckedProgram> elaborate_carrier(const CheckedModule& module,
                                                 dsl::DiagSink& sink) {
   ModuleData& data = module.data();
   Reporter reporter(sink);
-  const auto found = find_spec(data, compressor, reporter);
-  if (!found) return std::nullopt;
+  const auto found = FOUND(find_spec(data, compressor, reporter));
   const std::size_t errors = reporter.num_errors();
-  const Carrier carrier = Carriers(data, reporter).of_program(*found->spec);
+  const Carrier carrier = Carriers(data, reporter).of_program(*found.spec);
   if (carrier.spec == nullptr || reporter.num_errors() != errors) return std::nullopt;
-  auto program = elaborate_spec(data, found->decl, *carrier.spec,
+  auto program = elaborate_spec(data, found.decl, *carrier.spec,
                                 bindings_of_carrier(*carrier.spec, bindings), reporter);
   if (program) program->info.name += ".again";
   return program;
@@ -234,7 +229,7 @@ CheckedCall elaborate_call(const CheckedModule& module, std::string_view fn, DTy
   Elaboration elaboration(data, reporter);
   elaboration.out.info = std::move(info);
   elaboration.sizes.prover().set_matrix(elaboration.out.info.is_matrix);
-  return elaboration.functions.call_alone({&data.root(), decl->second}, element, arguments, span);
+  return elaboration.calls.call_alone({&data.root(), decl->second}, element, arguments, span);
 }
 
 }  // namespace cinch::sema

@@ -7,17 +7,11 @@
 namespace cinch::sema {
 
 Value error_value(Span span) {
-  Value value;
-  value.span = span;
-  return value;
+  return {.span = span};
 }
 
 Value host_value(HostExprId id, Span span) {
-  Value value;
-  value.kind = ValueKind::Host;
-  value.host = id;
-  value.span = span;
-  return value;
+  return {.host = id, .span = span, .kind = ValueKind::Host};
 }
 
 bool fits(std::int64_t number, DType type) {

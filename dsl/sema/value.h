@@ -1,6 +1,7 @@
 // Values of expressions during elaboration, and the names that mean them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -82,6 +83,49 @@ struct Value {
 
 /// The value of an expression whose mistake was reported.
 Value error_value(Span span);
+inline Value error_value(const dsl::Diagnostic& reported) {
+  return error_value(reported.span);
+}
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// What a function returns that has nothing to give: an error value, no value, or false. It is not
+/// for functions that return an optional Value.
+struct Nothing {
+  template <class T>
+    requires std::same_as<T, Value> || std::same_as<T, bool> || kIsOptional<T>
+  operator T() const {
+    return T{};
+  }
+};
+
+inline bool is_found(const Value& value) {
+  return !value.is_error();
+}
+template <class T>
+bool is_found(const std::optional<T>& value) {
+  return value.has_value();
+}
+inline Value found_in(Value value) {
+  return value;
+}
+template <class T>
+T found_in(std::optional<T> value) {
+  return *std::move(value);  // NOLINT(bugprone-unchecked-optional-access): FOUND asked is_found
+}
+
+/// What an expression gives. If that is nothing or an error value, the caller returns Nothing:
+/// const auto size = FOUND(size_of(x));
+#define FOUND(...)                                                             \
+  ({                                                                           \
+    auto&& found_value = (__VA_ARGS__);                                        \
+    if (!::cinch::sema::is_found(found_value)) return Nothing{};               \
+    ::cinch::sema::found_in(std::forward<decltype(found_value)>(found_value)); \
+  })
+
 /// A value that the host computes.
 Value host_value(HostExprId id, Span span);
 

@@ -9,15 +9,11 @@
 namespace cinch::dsl {
 namespace grammar {
 
-namespace {
-
 // Steps over the pair of brackets at `at`, or over the single token there.
-Iterator skip_token(Iterator begin, Iterator at) {
+static Iterator skip_token(Iterator begin, Iterator at) {
   const bool opens = at->partner != Token::kNone && begin + at->partner > at;
   return (opens ? begin + at->partner : at) + 1;
 }
-
-}  // namespace
 
 void recover_line(Iterator& first, Iterator last, const Failure& failure, TreeBuilder& builder) {
   builder.report_expected(*failure.where(), failure.which());
@@ -78,8 +74,7 @@ void pass_on(const DiagSink& found, DiagSink& sink) {
 }  // namespace
 
 ast::Module parse(const SourceBuffer& source, DiagSink& sink) {
-  ast::Module empty;
-  empty.file = source.id();
+  ast::Module empty{.file = source.id()};
   if (source.text().size() > kMaxSourceBytes) {
     sink.report<DiagKind::FileTooLarge>(Span{source.id(), 0, 0}, source.text().size(),
                                         kMaxSourceBytes);

@@ -280,8 +280,7 @@ class Layout {
     const Token& last = out_.back();
     if (last.kind == TokenKind::End || continues_line(last.kind)) return;
     if (token.kind == TokenKind::RBrace || token.kind == TokenKind::KwElse) return;
-    Token end;
-    end.kind = TokenKind::End;
+    Token end{.kind = TokenKind::End};
     end.span = {last.span.file, last.span.end, last.span.end};
     end.text = last.text.substr(last.text.size());
     out_.push_back(end);

@@ -19,7 +19,7 @@ Row row(const Columns&... columns) {
 
 Rows builtins() {
   return {
-#define BUILTIN(name, group, signature, meaning) row(#name, #group, signature, meaning),
+#define BUILTIN(name, group, call, signature, meaning) row(#name, #group, signature, meaning),
 #include "dsl/sema/builtins.def"
 #undef BUILTIN
   };

@@ -9,6 +9,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/check.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::ir {
 namespace {
@@ -186,9 +187,7 @@ class FunctionParser {
   }
 
   void add(Statement& s) {
-    std::vector<Type> types;
-    types.reserve(s.results.size());
-    for (const NewValue& value : s.results) types.push_back(value.type);
+    auto types = mapped<Type>(s.results, &NewValue::type);
     const OpId op = builder_.add(s.kind, std::move(s.operands), std::move(types),
                                  std::move(s.attrs), std::move(s.regions));
     for (std::size_t i = 0; i < s.results.size(); ++i) {

@@ -9,11 +9,40 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/sema/checked.h"
 #include "dsl/sema/elaboration/part.h"
-#include "dsl/sema/rank_agreement.h"
 
 namespace cinch::sema {
-class Methods : Part {
+
+/// A collective on which ranks may disagree, a `sendrecv` to the same rank from all ranks, or an
+/// update that differs.
+struct Disagreement {
+  enum class Kind : std::uint8_t {
+    Way,       // ranks may not all reach it: `cause` is the condition
+    Size,      // arrays may differ in size: `cause` is the array
+    Receiver,  // all ranks send to one rank, which `cause` names
+    Update,    // the update, `collective`, depends on what only this rank has: `cause`
+  };
+  Span collective;
+  BuiltinId operation{};
+  Span cause;
+  Kind kind = Kind::Way;
+};
+
+/// Returns disagreements in source order, one for each collective. Sound but incomplete: a value
+/// may differ if it depends on the gradient, on `worker`, on draws that are not shared, on shared
+/// draws behind a loop whose bounds may differ, or on a state that was assigned such a value, until
+/// an `allreduce`, `allgather` or `broadcast` gives it to all. Of an update that was made of what
+/// one rank sent to another, nobody knows before it runs.
+std::vector<Disagreement> find_disagreements(const CheckedProgram& program, const Body& sync);
+
+/// The same of the update that `finish` makes of the sum, which all ranks have, and of the states,
+/// which `encode` makes of this rank's gradient.
+std::vector<Disagreement> find_disagreements(const CheckedProgram& program, const Body& encode,
+                                             const Body& finish);
+
+/// Methods and the payloads that they exchange.
+class Bodies : Part {
  public:
   using Part::Part;
 
@@ -33,31 +62,8 @@ class Methods : Part {
   /// Reshapes a wrapped compressor's result to the wrapper's gradient.
   Value outer_result(Value value, const Instance& inner, Span span);
 
- private:
-  Type gradient_type(const Instance& instance);
-  Value gradient_value(Instance& instance, Span span);
-  Value gradient_result(const Value& value, Instance& instance, std::string_view what);
-  Value program_result(const Value& value);
-  Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
-                     const std::function<Value(Value)>& finish);
-  bool has_finish(const Instance& instance) const;
-  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
-  void elaborate_encode(Instance& instance);
-  void elaborate_decode(Instance& instance);
-  void check_agreement(const Instance& instance,
-                       const std::function<std::vector<Disagreement>()>& find);
-  const Instance* rank_states(const Instance& instance) const;
-
-  int depth_ = 0;  // number of nested inlined methods
-};
-
-// Checks wire literals against the wire's fields, takes counts from the arrays, and makes payload
-// variables and their fields.
-
-class Payloads : Part {
- public:
-  using Part::Part;
-
+  // Checks wire literals against the wire's fields, takes counts from the arrays, and makes payload
+  // variables and their fields.
   /// The compressor that declares the wire of this one, which may be inherited.
   const Instance* wire_owner(const Instance& instance) const;
   /// `wire { … }`.
@@ -78,6 +84,19 @@ class Payloads : Part {
   void assume_field_facts(const Instance& instance);
 
  private:
+  Type gradient_type(const Instance& instance);
+  Value gradient_value(Instance& instance, Span span);
+  Value gradient_result(const Value& value, Instance& instance, std::string_view what);
+  Value program_result(const Value& value);
+  Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
+                     const std::function<Value(Value)>& finish);
+  bool has_finish(const Instance& instance) const;
+  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
+  void elaborate_encode(Instance& instance);
+  void elaborate_decode(Instance& instance);
+  void check_agreement(const Instance& instance,
+                       const std::function<std::vector<Disagreement>()>& find);
+  const Instance* rank_states(const Instance& instance) const;
   bool fill_wire_part(const WirePart& part, Value given, Span span, std::vector<Value>& values,
                       std::vector<bool>& is_given);
   bool bind_counts(Instance& owner, const std::vector<Value>& values,
@@ -86,6 +105,7 @@ class Payloads : Part {
   Value make_wire(Instance& owner, const std::vector<Value>& given, Span span);
   Value payload_field_at(const Value& payload, std::uint32_t index, Span span);
 
+  int depth_ = 0;                        // number of nested inlined methods
   std::vector<IndexFacts> field_facts_;  // of the program's payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;     // by wire literal
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable

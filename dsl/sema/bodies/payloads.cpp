@@ -4,24 +4,23 @@
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 
 using dsl::DiagKind;
 
-const Instance* Payloads::wire_owner(const Instance& instance) const {
+const Instance* Bodies::wire_owner(const Instance& instance) const {
   const bool is_inherited = instance.wire_item == nullptr || instance.wire_item->is_inherited();
   const Instance* inner = instance.only_inner();
   return is_inherited && inner != nullptr ? wire_owner(*inner) : &instance;
 }
 
-Value Payloads::wire_literal(const ast::WireLiteral& node, Span span) {
+Value Bodies::wire_literal(const ast::WireLiteral& node, Span span) {
   Instance* instance = env_->instance;
   const bool is_in_encode = mode_.body == BodyKind::Encode || mode_.encodes_in_finish;
-  if (instance == nullptr || !is_in_encode || mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::BadType>(span, "a value", "a payload");
-    return error_value(span);
-  }
+  if (instance == nullptr || !is_in_encode || mode_.lambda_depth > 0)
+    return mistake<DiagKind::BadType>(span, "a value", "a payload");
   std::vector<Value> values(instance->fields.size());
   std::vector<bool> is_given(values.size(), false);
   bool is_good = true;
@@ -39,9 +38,7 @@ Value Payloads::wire_literal(const ast::WireLiteral& node, Span span) {
     const auto same = [&](const WireField& f) { return f.name == init.name.text; };
     const auto at = std::find_if(instance->fields.begin(), instance->fields.end(), same);
     if (at == instance->fields.end()) {
-      std::vector<std::string_view> names;
-      names.reserve(instance->fields.size());
-      for (const WireField& f : instance->fields) names.push_back(f.name);
+      auto names = mapped<std::string_view>(instance->fields, &WireField::name);
       reporter_.report<DiagKind::UnknownField>(init.name.span, init.name.text)
           .suggest(init.name.span, std::string(dsl::nearest_name(init.name.text, names)));
       is_good = false;
@@ -72,8 +69,8 @@ Value Payloads::wire_literal(const ast::WireLiteral& node, Span span) {
 }
 
 // Fills all fields that `part: inner.wire` means, from a payload of that compressor.
-bool Payloads::fill_wire_part(const WirePart& part, Value given, Span span,
-                              std::vector<Value>& values, std::vector<bool>& is_given) {
+bool Bodies::fill_wire_part(const WirePart& part, Value given, Span span,
+                            std::vector<Value>& values, std::vector<bool>& is_given) {
   const auto begin = is_given.begin() + part.first_field;
   const auto end = begin + static_cast<std::ptrdiff_t>(part.inner->fields.size());
   const bool is_repeated = std::find(begin, end, true) != end;
@@ -96,8 +93,8 @@ bool Payloads::fill_wire_part(const WirePart& part, Value given, Span span,
 }
 
 // A count is the length of the first field whose type names it. Its bound must be proved.
-bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
-                           std::map<HostExprId, HostExprId>& bound) {
+bool Bodies::bind_counts(Instance& owner, const std::vector<Value>& values,
+                         std::map<HostExprId, HostExprId>& bound) {
   bool is_good = true;
   for (const WireCount& count : owner.counts) {
     HostExprId size;
@@ -138,7 +135,7 @@ bool Payloads::bind_counts(Instance& owner, const std::vector<Value>& values,
 }
 
 // Indices packed as ascending must be proved to be ascending. Packing checks all other numbers.
-bool Payloads::check_packed(const WireField& field, const Value& value) {
+bool Bodies::check_packed(const WireField& field, const Value& value) {
   if (!field.is_ascending()) return true;
   const IndexFacts& facts = value.facts;
   const bool ascends = facts.ascending && facts.assumed == 0;
@@ -150,7 +147,7 @@ bool Payloads::check_packed(const WireField& field, const Value& value) {
   return false;
 }
 
-Value Payloads::make_wire(Instance& owner, const std::vector<Value>& given, Span span) {
+Value Bodies::make_wire(Instance& owner, const std::vector<Value>& given, Span span) {
   std::vector<Value> values;
   bool is_good = true;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -175,7 +172,7 @@ Value Payloads::make_wire(Instance& owner, const std::vector<Value>& given, Span
   std::vector<IndexFacts> facts;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const WireField& field = owner.fields[i];
-    const Type wanted = all_.wires.with_counts(field.type, bound);
+    const Type wanted = all_.items.with_counts(field.type, bound);
     made.args.push_back(values[i].expr);
     facts.push_back(values[i].facts);
     is_good &= check_packed(field, values[i]);
@@ -193,13 +190,13 @@ Value Payloads::make_wire(Instance& owner, const std::vector<Value>& given, Span
   return wire;
 }
 
-ExprId Payloads::literal_of(const Value& wire) const {
+ExprId Bodies::literal_of(const Value& wire) const {
   ExprId id = wire.expr;
   while (out_.exprs[id.index()].kind == ExprKind::Block) id = out_.exprs[id.index()].args.at(0);
   return id;
 }
 
-Value Payloads::as_wire(const Value& value, Instance& instance, Span span) {
+Value Bodies::as_wire(const Value& value, Instance& instance, Span span) {
   const bool is_payload = value.kind == ValueKind::Wire || value.kind == ValueKind::Payload;
   if (!is_payload || wire_owner(*value.owner) != wire_owner(instance)) {
     auto& diag = reporter_.report<DiagKind::NoWireLiteral>(span);
@@ -219,13 +216,10 @@ Value Payloads::as_wire(const Value& value, Instance& instance, Span span) {
   return make_wire(instance, fields, span);
 }
 
-Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name, Span span) {
+Value Bodies::payload_of(Instance& owner, const Value& wire, std::string name, Span span) {
   const ExprId literal = literal_of(wire);
   const std::vector<ExprId> fields = out_.exprs[literal.index()].args;
-  Var var;
-  var.name = std::move(name);
-  var.is_payload = true;
-  var.span = span;
+  Var var{.name = std::move(name), .is_payload = true, .span = span};
   for (ExprId arg : fields) var.field_types.push_back(out_.exprs[arg.index()].type);
   for (const WireCount& count : owner.counts) {
     HostExprId size = count.bound;
@@ -240,21 +234,18 @@ Value Payloads::payload_of(Instance& owner, const Value& wire, std::string name,
                                                         : kNoCount);
   }
   out_.vars.push_back(std::move(var));
-  Value payload;
-  payload.kind = ValueKind::Payload;
-  payload.span = span;
-  payload.var = VarId(out_.vars.size() - 1);
-  payload.owner = &owner;
-  Stmt let{StmtKind::LetPayload, span};
-  let.var = payload.var;
-  let.expr = wire.expr;
-  build_.push(std::move(let));
+  Value payload{.owner = &owner,
+                .var = VarId(out_.vars.size() - 1),
+                .span = span,
+                .kind = ValueKind::Payload};
+  build_.push(
+      Stmt{.kind = StmtKind::LetPayload, .span = span, .var = payload.var, .expr = wire.expr});
   all_.numbering.note_payload(payload.var, literal);
   payload_facts_[payload.var.index()] = wire_facts_[literal.index()];
   return payload;
 }
 
-void Payloads::note_field_facts(const Value& wire) {
+void Bodies::note_field_facts(const Value& wire) {
   field_facts_ = wire_facts_[literal_of(wire).index()];
   for (std::size_t i = 0; i < field_facts_.size(); ++i) {
     IndexFacts& facts = field_facts_[i];
@@ -274,7 +265,7 @@ void Payloads::note_field_facts(const Value& wire) {
   }
 }
 
-Value Payloads::payload_field(const Value& payload, const ast::Name& field, Span span) {
+Value Bodies::payload_field(const Value& payload, const ast::Name& field, Span span) {
   for (const WirePart& part : payload.owner->parts) {
     if (part.name != field.text) continue;
     Value view = payload;
@@ -289,17 +280,14 @@ Value Payloads::payload_field(const Value& payload, const ast::Name& field, Span
                                [&](const WireField& f) { return f.name == field.text; });
   if (at == fields.end()) {
     if (payload.owner->spec->is_stand_in) return error_value(span);
-    std::vector<std::string_view> names;
-    names.reserve(fields.size());
-    for (const WireField& f : fields) names.push_back(f.name);
-    reporter_.report<DiagKind::UnknownField>(field.span, field.text)
-        .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
-    return error_value(span);
+    auto names = mapped<std::string_view>(fields, &WireField::name);
+    return error_value(reporter_.report<DiagKind::UnknownField>(field.span, field.text)
+                           .suggest(field.span, std::string(dsl::nearest_name(field.text, names))));
   }
   return payload_field_at(payload, static_cast<std::uint32_t>(at - fields.begin()), span);
 }
 
-Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span span) {
+Value Bodies::payload_field_at(const Value& payload, std::uint32_t index, Span span) {
   index += payload.first_field;
   const std::vector<Type>& types = out_.vars[payload.var.index()].field_types;
   if (index >= types.size()) return error_value(span);
@@ -314,30 +302,28 @@ Value Payloads::payload_field_at(const Value& payload, std::uint32_t index, Span
   return all_.counts.with_first_count(value, span);
 }
 
-Value Payloads::program_payload(Instance& instance) {
-  const ast::Param* param = all_.methods.method_param(instance, ast::MethodKind::Decode);
-  Var var;
-  var.name = param == nullptr ? "w" : param->name.text;
-  var.is_payload = true;
-  var.span = param == nullptr ? instance.spec->node->name.span : param->name.span;
+Value Bodies::program_payload(Instance& instance) {
+  const ast::Param* param = method_param(instance, ast::MethodKind::Decode);
+  Var var{.name = param == nullptr ? "w" : param->name.text,
+          .is_payload = true,
+          .span = param == nullptr ? instance.spec->node->name.span : param->name.span};
   for (const CheckedField& field : out_.fields) var.field_types.push_back(field.type);
   for (std::uint32_t i = 0; i < out_.info.wire.counts.size(); ++i) {
     var.field_counts.push_back(i);
     var.count_sizes.push_back(pool().count(i, out_.info.wire.counts[i].bound));
   }
   out_.vars.push_back(std::move(var));
-  Value payload;
-  payload.kind = ValueKind::Payload;
-  payload.var = VarId(out_.vars.size() - 1);
-  payload.owner = &instance;
-  payload.span = out_.vars.back().span;
+  Value payload{.owner = &instance,
+                .var = VarId(out_.vars.size() - 1),
+                .span = out_.vars.back().span,
+                .kind = ValueKind::Payload};
   payload_facts_[payload.var.index()] = field_facts_;
   if (const ExprId sent = all_.counts.sent_literal())
     all_.numbering.note_payload(payload.var, sent);
   return payload;
 }
 
-void Payloads::assume_field_facts(const Instance& instance) {
+void Bodies::assume_field_facts(const Instance& instance) {
   field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
 }
 

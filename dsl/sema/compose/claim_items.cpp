@@ -39,7 +39,7 @@ std::span<const ClaimInfo> all_claims() {
   return kClaims;
 }
 
-const ClaimInfo* ClaimItems::find_claim(Span span, const std::string& name) {
+const ClaimInfo* Items::find_claim(Span span, const std::string& name) {
   std::vector<std::string_view> names;
   for (const ClaimInfo& info : kClaims) {
     if (info.name == name) return &info;
@@ -50,13 +50,12 @@ const ClaimInfo* ClaimItems::find_claim(Span span, const std::string& name) {
   return nullptr;
 }
 
-std::optional<HostExprId> ClaimItems::claimed_number(ast::ExprId id) {
+std::optional<HostExprId> Items::claimed_number(ast::ExprId id) {
   const ModeScope scope(mode_);
   mode_.in_host = true;
   mode_.in_claim = true;
   const std::size_t errors = reporter_.num_errors();
-  const Value value = all_.exprs.expr(id);
-  if (value.is_error()) return std::nullopt;
+  const Value value = FOUND(all_.exprs.expr(id));
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
       reporter_.report<DiagKind::NotKnownOnHost>(value.span, "what is claimed");
@@ -66,7 +65,7 @@ std::optional<HostExprId> ClaimItems::claimed_number(ast::ExprId id) {
   return value.host;
 }
 
-bool ClaimItems::read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim) {
+bool Items::read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim) {
   const auto args = tree().list(call.args);
   const ClaimTakes takes = claim_info(claim.kind).takes;
   std::size_t read = 0;
@@ -83,23 +82,20 @@ bool ClaimItems::read_claim_args(const Instance& instance, const ast::Call& call
         holds_gradient =
             state.dtype == kF32 && prover_.proves_equal(sizes_.num_elems(state), elements);
       }
-      if (!holds_gradient) {
-        reporter_.report<DiagKind::BadClaim>(
+      if (!holds_gradient)
+        return mistake<DiagKind::BadClaim>(
             tree()[arg.value].span, std::string(claim_info(claim.kind).name), wanted_by(takes));
-        return false;
-      }
       claim.state = at->second.index;
     } else if (read < 2) {
-      const auto number = claimed_number(arg.value);
-      if (!number) return false;
-      claim.numbers[read] = *number;
+      const auto number = FOUND(claimed_number(arg.value));
+      claim.numbers[read] = number;
     }
     ++read;
   }
   return true;
 }
 
-void ClaimItems::add_claim(Instance& instance, Claim claim) {
+void Items::add_claim(Instance& instance, Claim claim) {
   const auto same = [&](const Claim& other) { return other.kind == claim.kind; };
   const auto first = std::ranges::find_if(instance.claims, same);
   if (first == instance.claims.end()) {
@@ -111,8 +107,7 @@ void ClaimItems::add_claim(Instance& instance, Claim claim) {
 }
 
 // `inner.unbiased`: claimed if the wrapped compressor claims it.
-void ClaimItems::inherit_claim(Instance& instance, const ast::Expr& claim,
-                               const ast::FieldRef& member) {
+void Items::inherit_claim(Instance& instance, const ast::Expr& claim, const ast::FieldRef& member) {
   const auto* name = std::get_if<ast::NameRef>(&tree()[member.base].node);
   const auto at = name == nullptr ? instance.inner.end() : instance.inner.find(name->name.text);
   if (at == instance.inner.end()) {
@@ -131,7 +126,7 @@ void ClaimItems::inherit_claim(Instance& instance, const ast::Expr& claim,
   }
 }
 
-void ClaimItems::elaborate_claim(Instance& instance, ast::ExprId id) {
+void Items::elaborate_claim(Instance& instance, ast::ExprId id) {
   const ast::Expr& whole = tree()[id];
   const auto* member = std::get_if<ast::FieldRef>(&whole.node);
   if (member != nullptr) {
@@ -159,7 +154,7 @@ void ClaimItems::elaborate_claim(Instance& instance, ast::ExprId id) {
   add_claim(instance, std::move(claim));
 }
 
-void ClaimItems::elaborate_claims(Instance& instance, const ast::Claims& node) {
+void Items::elaborate_claims(Instance& instance, const ast::Claims& node) {
   for (ast::ExprId id : tree().list(node.claims)) elaborate_claim(instance, id);
 }
 

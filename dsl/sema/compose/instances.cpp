@@ -34,19 +34,19 @@ bool takes_matrix(const Spec& spec) {
   });
 }
 
-void Instances::restart_draws() {
+void Items::restart_draws() {
   for (auto& each : instances_) each->own_draws = 0;
   num_methods_ = 0;
 }
 
-Instance* Instances::add_root(Spec& spec) {
+Instance* Items::add_root(Spec& spec) {
   out_.info.is_matrix = takes_matrix(spec);
   prover_.set_matrix(out_.info.is_matrix);
   number_compressors(spec);
   return add_instance(spec, "");
 }
 
-Instance* Instances::add_instance(Spec& spec, const std::string& prefix) {
+Instance* Items::add_instance(Spec& spec, const std::string& prefix) {
   instances_.push_back(std::make_unique<Instance>());
   Instance& instance = *instances_.back();
   instance.spec = &spec;
@@ -56,27 +56,24 @@ Instance* Instances::add_instance(Spec& spec, const std::string& prefix) {
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;
   collect_items(instance);
-  all_.names.with_environment(env, [&] { all_.params.bind_params(instance); });
+  all_.exprs.with_environment(env, [&] { all_.params.bind_params(instance); });
   for (auto& [slot, inner] : spec.inner) {
     Instance* made = add_instance(*inner, prefix + slot + ".");
     instance.inner[slot] = made;
-    Symbol symbol;
-    symbol.kind = SymbolKind::Inner;
-    symbol.inner = made;
-    symbol.span = spec.node->name.span;
-    instance.names.insert_or_assign(slot, std::move(symbol));
+    instance.names.insert_or_assign(
+        slot, Symbol{.kind = SymbolKind::Inner, .span = spec.node->name.span, .inner = made});
     if (made->method(ast::MethodKind::Sync) != nullptr) {
       reporter_.report<DiagKind::NoProtocol>(spec.node->name.span, made->name());
     }
   }
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     find_shape(instance);
     check_items(instance);
   });
   return &instance;
 }
 
-void Instances::add_method(Instance& instance, const ast::Method& method) {
+void Items::add_method(Instance& instance, const ast::Method& method) {
   const auto slot = static_cast<std::size_t>(method.kind);
   if (instance.methods[slot] != nullptr) {
     reporter_.report<DiagKind::DuplicateName>(method.keyword_span, keyword_of(method.kind))
@@ -105,7 +102,7 @@ void Instances::add_method(Instance& instance, const ast::Method& method) {
   }
 }
 
-void Instances::collect_items(Instance& instance) {
+void Items::collect_items(Instance& instance) {
   for (ast::ItemId id : instance.tree().list(instance.spec->node->items)) {
     const ast::Item& item = instance.tree()[id];
     if (const auto* method = std::get_if<ast::Method>(&item.node)) {
@@ -129,7 +126,7 @@ void Instances::collect_items(Instance& instance) {
 
 // The shape of the gradient that encode or sync takes. A wrapper without either takes what its
 // inner compressor takes.
-void Instances::find_shape(Instance& instance) {
+void Items::find_shape(Instance& instance) {
   const ast::Method* method = instance.method(ast::MethodKind::Sync);
   if (method == nullptr) method = instance.method(ast::MethodKind::Encode);
   if (method == nullptr || method->params.count != 1) {
@@ -166,7 +163,7 @@ void Instances::find_shape(Instance& instance) {
       tree[param.type].span, std::string(instance.unit().source->text(tree[param.type].span)));
 }
 
-void Instances::check_items(Instance& instance) {
+void Items::check_items(Instance& instance) {
   const ast::Name& name = instance.spec->node->name;
   const bool is_wrapper = !instance.inner.empty();
   if (instance.method(ast::MethodKind::Sync) != nullptr) {
@@ -195,8 +192,8 @@ void Instances::check_items(Instance& instance) {
   }
 }
 
-void Instances::declare_item(Instance& instance, const ast::Name& name, Symbol symbol) {
-  if (Names::is_taken(name.text, &instance)) {
+void Items::declare_item(Instance& instance, const ast::Name& name, Symbol symbol) {
+  if (Expressions::is_taken(name.text, &instance)) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
     return;
   }
@@ -207,7 +204,7 @@ void Instances::declare_item(Instance& instance, const ast::Name& name, Symbol s
       .note(at->second.span, "first declared here");
 }
 
-Environment Instances::environment_of(Instance& instance) {
+Environment Items::environment_of(Instance& instance) {
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;
   env.method = ++num_methods_;

@@ -10,12 +10,12 @@ using dsl::DiagKind;
 
 // Sizes come first, because the arguments of `set` may use them. Wrapped compressors come next,
 // because a wire may be the wire of one of them.
-void Instances::elaborate_items(Instance& instance) {
+void Items::elaborate_items(Instance& instance) {
   const auto each = [&](auto&& handle) {
     for (ast::ItemId id : tree().list(instance.spec->node->items)) handle(tree()[id]);
   };
   Environment env = environment_of(instance);
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     each([&](const ast::Item& item) {
       if (const auto* node = std::get_if<ast::Const>(&item.node)) elaborate_const(instance, *node);
       if (const auto* node = std::get_if<ast::SizeItem>(&item.node)) {
@@ -23,10 +23,9 @@ void Instances::elaborate_items(Instance& instance) {
       }
     });
     each([&](const ast::Item& item) {
-      if (const auto* node = std::get_if<ast::SetItem>(&item.node))
-        all_.sets.elaborate_set(instance, *node);
+      if (const auto* node = std::get_if<ast::SetItem>(&item.node)) elaborate_set(instance, *node);
     });
-    all_.sets.check_set_elements(instance);
+    check_set_elements(instance);
   });
   for (const auto& [slot, inner] : instance.inner) {
     if (!inner->has_set_elements) inner->elements = instance.elements;
@@ -36,31 +35,28 @@ void Instances::elaborate_items(Instance& instance) {
     }
     elaborate_items(*inner);
   }
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     each([&](const ast::Item& item) {
       if (const auto* node = std::get_if<ast::StateItem>(&item.node)) {
         elaborate_state(instance, *node);
       }
     });
-    all_.wires.elaborate_wire(instance);
+    elaborate_wire(instance);
     each([&](const ast::Item& item) {
       const auto* node = std::get_if<ast::Claims>(&item.node);
-      if (node != nullptr) all_.claims.elaborate_claims(instance, *node);
+      if (node != nullptr) elaborate_claims(instance, *node);
     });
   });
 }
 
-Value Instances::constant_of(const ast::Const& node) {
+Value Items::constant_of(const ast::Const& node) {
   const ModeScope scope(mode_);
   mode_.in_constant = true;
   return build_.in_block(tree()[node.value].span, [&] { return all_.exprs.expr(node.value); });
 }
 
-void Instances::elaborate_const(Instance& instance, const ast::Const& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
-  symbol.noun = "a constant";
-  symbol.value = constant_of(node);
+void Items::elaborate_const(Instance& instance, const ast::Const& node) {
+  Symbol symbol{.value = constant_of(node), .span = node.name.span, .noun = "a constant"};
   const Value& value = symbol.value;
   if (value.is_host() && pool().is_const(value.host) && !value.is_big) {
     const double shown = pool().const_value(value.host).to_double();
@@ -69,11 +65,9 @@ void Instances::elaborate_const(Instance& instance, const ast::Const& node) {
   declare_item(instance, node.name, std::move(symbol));
 }
 
-void Instances::elaborate_size(Instance& instance, const ast::SizeItem& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
-  symbol.noun = "a size";
-  if (const auto size = all_.constants.host_size(node.value, "a size")) {
+void Items::elaborate_size(Instance& instance, const ast::SizeItem& node) {
+  Symbol symbol{.span = node.name.span, .noun = "a size"};
+  if (const auto size = all_.numbers.host_size(node.value, "a size")) {
     prover_.canonical(*size);  // later proofs begin from here
     symbol.value = host_value(*size, node.name.span);
     const bool is_plain = pool().is_const(*size) || host_op_num_args(pool().node(*size).op) == 0;
@@ -85,11 +79,9 @@ void Instances::elaborate_size(Instance& instance, const ast::SizeItem& node) {
   declare_item(instance, node.name, std::move(symbol));
 }
 
-Value Instances::first_value(const ast::StateItem& node, const Type& type) {
-  if (!node.initial.has_value()) {
-    reporter_.report<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
-    return error_value(node.name.span);
-  }
+Value Items::first_value(const ast::StateItem& node, const Type& type) {
+  if (!node.initial.has_value())
+    return mistake<DiagKind::MissingItem>(node.name.span, node.name.text, "first value");
   const ModeScope scope(mode_);
   mode_.body = BodyKind::StateInit;
   mode_.wanted = &type;
@@ -99,11 +91,10 @@ Value Instances::first_value(const ast::StateItem& node, const Type& type) {
   });
 }
 
-void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
-  auto type = all_.written_types.type_of(node.type);
-  if (type && is_by_rows()) type = all_.rows.by_rows(*type, tree()[node.type].span);
+void Items::elaborate_state(Instance& instance, const ast::StateItem& node) {
+  Symbol symbol{.span = node.name.span};
+  auto type = conversions_.type_of(node.type);
+  if (type && is_by_rows()) type = by_rows(*type, tree()[node.type].span);
   if (!type) {
     declare_item(instance, node.name, std::move(symbol));
     return;
@@ -124,8 +115,6 @@ void Instances::elaborate_state(Instance& instance, const ast::StateItem& node) 
 }
 
 // Compressors that keep what another one loses, and what they may wrap.
-
-using dsl::DiagKind;
 
 namespace {
 
@@ -151,7 +140,7 @@ const Claim* claim_of(const Instance& instance, ClaimKind kind) {
 
 }  // namespace
 
-void Residuals::find_own_states(const Instance& instance, std::vector<std::string>& found) const {
+void Items::find_own_states(const Instance& instance, std::vector<std::string>& found) const {
   for (const auto& [name, symbol] : instance.names) {
     if (symbol.kind != SymbolKind::State) continue;
     const Type& type = out_.info.states[symbol.index].type;
@@ -163,13 +152,13 @@ void Residuals::find_own_states(const Instance& instance, std::vector<std::strin
   }
 }
 
-void Residuals::find_states(const Instance& instance, std::vector<std::string>& found) const {
+void Items::find_states(const Instance& instance, std::vector<std::string>& found) const {
   find_own_states(instance, found);
   for (const auto& [slot, inner] : instance.inner) find_states(*inner, found);
 }
 
 // A variance below 1 is a contraction.
-bool Residuals::loses_too_much(const Instance& inner) const {
+bool Items::loses_too_much(const Instance& inner) const {
   if (claim_of(inner, ClaimKind::Unbiased) == nullptr) return false;
   if (claim_of(inner, ClaimKind::Contraction) != nullptr) return false;
   const Claim* variance = claim_of(inner, ClaimKind::Variance);
@@ -177,7 +166,7 @@ bool Residuals::loses_too_much(const Instance& inner) const {
   return pool().const_value(variance->numbers[0]).to_double() >= 1;
 }
 
-void Residuals::check(const Instance& instance, Span span) {
+void Items::check(const Instance& instance, Span span) {
   // A residual has an element for each of the gradient's: a counter keeps nothing that was lost.
   std::vector<std::string> own;
   find_own_states(instance, own);
@@ -198,15 +187,12 @@ void Residuals::check(const Instance& instance, Span span) {
 
 // Operators that work by rows, and types with rows.
 
-using dsl::DiagKind;
-
-Value RowForms::not_by_rows(std::string_view what, Span span) {
-  reporter_.report<DiagKind::NotByRows>(span, what)
-      .note(env_->instance->rows_span, "rows are set here");
-  return error_value(span);
+Value Items::not_by_rows(std::string_view what, Span span) {
+  return error_value(reporter_.report<DiagKind::NotByRows>(span, what)
+                         .note(env_->instance->rows_span, "rows are set here"));
 }
 
-bool RowForms::has_row_form(BuiltinId id) const {
+bool Items::has_row_form(BuiltinId id) const {
   switch (builtin_info(id).group) {
     case BuiltinGroup::Map:
       return id == BuiltinId::map || id == BuiltinId::floor_div;
@@ -227,7 +213,7 @@ bool RowForms::has_row_form(BuiltinId id) const {
   return false;
 }
 
-std::optional<Type> RowForms::by_rows(const Type& type, Span span) {
+std::optional<Type> Items::by_rows(const Type& type, Span span) {
   const HostExprId rows = env_->instance->rows;
   if (type.rank == 2) {
     not_by_rows("a matrix", span);
@@ -239,14 +225,14 @@ std::optional<Type> RowForms::by_rows(const Type& type, Span span) {
 // The wire in the form that the program publishes, and bounds of packed fields.
 
 // The logarithm of a number of at most 32 bits, rounded down; 0 for 0.
-HostExprId WireItems::log2_of(HostExprId x) {
+HostExprId Items::log2_of(HostExprId x) {
   HostExprPool& p = pool();
   const HostExprId whole = p.make(HostOp::Floor, p.make(HostOp::Log2, p.cast(x, HostType::F64)));
   return p.make(HostOp::Max, p.cast(whole, HostType::Int), p.const_int(0));
 }
 
 // The most bits that the unary parts of the codes of `len` numbers take.
-HostExprId WireItems::most_unary_bits(const WireField& field, HostExprId len) {
+HostExprId Items::most_unary_bits(const WireField& field, HostExprId len) {
   HostExprPool& p = pool();
   if (field.code == FieldCode::Ascending) {
     return p.make(HostOp::Min, p.mul(len, p.const_int(3)), field.below);
@@ -263,7 +249,7 @@ HostExprId WireItems::most_unary_bits(const WireField& field, HostExprId len) {
 //
 // Elias delta codes are at most as long as the code of the largest number. The code of y takes at
 // most 2 y bits.
-HostExprId WireItems::most_words(const WireField& field, HostExprId most) {
+HostExprId Items::most_words(const WireField& field, HostExprId most) {
   HostExprPool& p = pool();
   const HostExprId one = p.const_int(1), below = field.below;
   HostExprId bits;
@@ -286,7 +272,7 @@ HostExprId WireItems::most_words(const WireField& field, HostExprId most) {
 }
 
 // A packed field becomes words in the payload, with a count of their number.
-void WireItems::publish_packed(const WireField& field, rt::FieldInfo& info) {
+void Items::publish_packed(const WireField& field, rt::FieldInfo& info) {
   CheckedField& checked = out_.fields.back();
   checked.code = field.code;
   checked.below = field.below;
@@ -304,7 +290,7 @@ void WireItems::publish_packed(const WireField& field, rt::FieldInfo& info) {
 }
 
 // The counts of the program's own wire are the first entries of ProgramInfo::counts.
-void WireItems::publish_wire(Instance& instance) {
+void Items::publish_wire(Instance& instance) {
   std::map<HostExprId, HostExprId> real;
   for (const WireCount& count : instance.counts) {
     const auto index = static_cast<std::uint32_t>(out_.info.wire.counts.size());
@@ -317,10 +303,7 @@ void WireItems::publish_wire(Instance& instance) {
   bool all_add_up = !instance.fields.empty() && instance.counts.empty();
   out_.fields.clear();
   for (const WireField& field : instance.fields) {
-    rt::FieldInfo info;
-    info.name = field.name;
-    info.type = with_counts(field.type, real);
-    info.sum = field.sum;
+    rt::FieldInfo info{.name = field.name, .type = with_counts(field.type, real), .sum = field.sum};
     out_.fields.push_back({info.type});
     if (field.code != FieldCode::Plain) publish_packed(field, info);
     all_add_up &= field.sum != rt::FieldSum::None;

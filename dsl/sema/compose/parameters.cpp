@@ -1,5 +1,5 @@
 // Binding of parameters to values.
-#include "dsl/sema/compose/parameters.h"
+#include "dsl/sema/compose/items.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,8 +73,8 @@ void Parameters::check_bindings(const std::vector<Binding>& bindings, Span span)
 std::optional<rt::ParamRange> Parameters::param_range(const ast::Param& param, DType type) {
   if (!param.range.has_value()) return std::nullopt;
   const ast::Interval& interval = tree()[param.range];
-  const auto low = all_.constants.constant_number(interval.lo),
-             high = all_.constants.constant_number(interval.hi);
+  const auto low = all_.numbers.constant_number(interval.lo),
+             high = all_.numbers.constant_number(interval.hi);
   if (!low || !high) return std::nullopt;
   rt::ParamRange range;
   const double lo = low->bound_to(type).to_double(), hi = high->bound_to(type).to_double();
@@ -83,10 +83,8 @@ std::optional<rt::ParamRange> Parameters::param_range(const ast::Param& param, D
   range.low_open = !interval.includes_lo;
   range.high_open = !interval.includes_hi;
   const bool is_point = lo == hi && interval.includes_lo && interval.includes_hi;
-  if (!(lo < hi) && !is_point) {
-    reporter_.report<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
-    return std::nullopt;
-  }
+  if (!(lo < hi) && !is_point)
+    return mistake<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
   return range;
 }
 
@@ -164,16 +162,12 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
                           const Constant& value, Span span) {
   const double number = value.to_double();
   const bool is_open = !instance.spec->fixed.contains(param.name.text) && !param.is_const;
-  if (is_int(type.dtype) && is_open && !is_kept_whole(value)) {
-    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
-                                                    whole_text(value), "[-2^53, 2^53]");
-    return false;
-  }
-  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number)) {
-    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
-                                                    fmt::format("{}", number), takes_text(type));
-    return false;
-  }
+  if (is_int(type.dtype) && is_open && !is_kept_whole(value))
+    return mistake<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                  whole_text(value), "[-2^53, 2^53]");
+  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number))
+    return mistake<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                  fmt::format("{}", number), takes_text(type));
   Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   for (const NamedParam& name : names_of(instance, param)) {  // a composition's range is narrower
     const auto& range = name.declared->range;
@@ -181,15 +175,14 @@ bool Parameters::may_have(const Instance& instance, const ast::Param& param, con
   }
   return check_range(open_name(instance, param), type.dtype, number, type.range, span,
                      range_span) &&
-         !conversions_.coerce(all_.constants.constant(value, span), type.dtype).is_error();
+         !conversions_.coerce(all_.numbers.constant(value, span), type.dtype).is_error();
 }
 
 std::optional<ParamType> Parameters::declared_type(const ast::Param& param) {
   const auto* words = std::get_if<ast::EnumType>(&tree()[param.type].node);
   if (words == nullptr) {
-    const auto dtype = all_.written_types.dtype_of(param.type);
-    if (!dtype) return std::nullopt;
-    return ParamType{*dtype, param_range(param, *dtype), {}};
+    const auto dtype = FOUND(conversions_.dtype_of(param.type));
+    return ParamType{dtype, param_range(param, dtype), {}};
   }
   ParamType type{kU32, rt::ParamRange{}, {}};
   for (const ast::Name& word : words->names) type.words.push_back(word.text);
@@ -206,7 +199,7 @@ std::string Parameters::takes_text(const ParamType& type) {
 std::optional<Constant> Parameters::default_of(const ast::Param& param, DType dtype) {
   if (const auto word = word_given(tree(), param, tree(), param.initial)) return word;
   if (is_wrong_word(tree(), param, *env_->unit, param.initial, reporter_)) return std::nullopt;
-  const auto number = all_.constants.constant_number(param.initial);
+  const auto number = all_.numbers.constant_number(param.initial);
   return number ? std::optional(number->bound_to(dtype)) : std::nullopt;
 }
 
@@ -220,10 +213,10 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   }
   Symbol failed;
   failed.span = param.name.span;
-  const auto fail = [&] { all_.instances.declare_item(instance, param.name, failed); };
+  const auto fail = [&] { all_.items.declare_item(instance, param.name, failed); };
   if (!dtype) return fail();
   ParamType type = *declared;
-  for (std::size_t i = 0; i < type.words.size(); ++i) all_.words.declare_word(instance, param, i);
+  for (std::size_t i = 0; i < type.words.size(); ++i) declare_word(instance, param, i);
   const std::vector<NamedParam>& named = names_of(instance, param);
   for (const NamedParam& name : named) {
     if (!take_named(name, param, type)) return fail();
@@ -251,7 +244,7 @@ void Parameters::bind_param(Instance& instance, const ast::Param& param) {
   if (at.declared->initial.has_value()) {
     span = at.unit->tree[at.declared->initial].span;
     Environment outside{at.unit, nullptr, {Scope{}}};
-    all_.names.with_environment(at.declared == &param ? *env_ : outside,
+    all_.exprs.with_environment(at.declared == &param ? *env_ : outside,
                                 [&] { initial = value = default_of(*at.declared, *dtype); });
     if (!initial || !may_have(instance, param, type, *initial, span)) return fail();
   }
@@ -292,7 +285,7 @@ void Parameters::share_param(Instance& instance, const ast::Param& param, const 
   prover_.set_param_range(symbol.index, info.range);
   const Span span = shared.first != nullptr ? shared.first->name.span : param.name.span;
   check_range(info.name, info.dtype, info.default_value, info.range, span, span);
-  all_.instances.declare_item(instance, param.name, symbol);
+  all_.items.declare_item(instance, param.name, symbol);
 }
 
 // Checks a parameter that a composition passes on: it must have the same type, and a range inside
@@ -300,7 +293,7 @@ void Parameters::share_param(Instance& instance, const ast::Param& param, const 
 bool Parameters::take_named(const NamedParam& named, const ast::Param& param, ParamType& type) {
   Environment env{named.unit, nullptr, {Scope{}}};
   std::optional<ParamType> declared;
-  all_.names.with_environment(env, [&] { declared = declared_type(*named.declared); });
+  all_.exprs.with_environment(env, [&] { declared = declared_type(*named.declared); });
   if (!declared) return false;
   if (declared->dtype != type.dtype || declared->words != type.words) {
     reporter_
@@ -324,31 +317,27 @@ void Parameters::bind_constant(Instance& instance, const ast::Param& param, DTyp
              false,
              {}};
   }
-  Symbol symbol;
-  symbol.span = param.name.span;
-  symbol.value = all_.constants.constant(value, param.name.span);
+  Symbol symbol{.value = all_.numbers.constant(value, param.name.span), .span = param.name.span};
   if (is_float(dtype)) symbol.given = pool().const_f64(number);
   out_.info.constants.push_back({open_name(instance, param), number});
-  all_.instances.declare_item(instance, param.name, std::move(symbol));
+  all_.items.declare_item(instance, param.name, std::move(symbol));
 }
 
 void Parameters::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
                            double value, std::optional<double> declared_default) {
-  Symbol symbol;
-  symbol.kind = SymbolKind::Param;
-  symbol.span = param.name.span;
-  symbol.index = static_cast<std::uint32_t>(out_.info.params.size());
+  Symbol symbol{.kind = SymbolKind::Param,
+                .span = param.name.span,
+                .index = static_cast<std::uint32_t>(out_.info.params.size())};
   symbol.value.type = scalar_type(type.dtype);
-  rt::ParamInfo info;
-  info.name = open_name(instance, param);
-  info.dtype = type.dtype;
-  info.default_value = value;
-  info.range = type.range;
-  info.words = type.words;
+  rt::ParamInfo info{.name = open_name(instance, param),
+                     .dtype = type.dtype,
+                     .default_value = value,
+                     .range = type.range,
+                     .words = type.words};
   prover_.set_param_range(symbol.index, type.range);
   out_.info.params.push_back(std::move(info));
   out_.declared_defaults.push_back(declared_default);
-  all_.instances.declare_item(instance, param.name, std::move(symbol));
+  all_.items.declare_item(instance, param.name, std::move(symbol));
 }
 
 }  // namespace cinch::sema

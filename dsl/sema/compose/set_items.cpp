@@ -13,7 +13,7 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 // Finds the compressor's own parameter, else one of a compressor that it wraps, as compositions do.
-std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_view name) {
+std::optional<InnerParam> Items::search_param(Instance& inner, std::string_view name) {
   const ast::Module& tree = inner.tree();
   for (ast::ParamId id : tree.list(inner.spec->node->params)) {
     const bool is_slot = inner.inner.contains(tree[id].name.text);
@@ -26,7 +26,7 @@ std::optional<InnerParam> SetItems::search_param(Instance& inner, std::string_vi
 }
 
 // The wrapped compressor to which all names but the last lead.
-Instance* SetItems::find_inner(Instance& from, std::span<const ast::Name> path) {
+Instance* Items::find_inner(Instance& from, std::span<const ast::Name> path) {
   Instance* inner = &from;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     const auto at = inner->inner.find(path[i].text);
@@ -61,8 +61,7 @@ std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& nod
 
 }  // namespace
 
-std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
-                                                     std::span<const ast::Name> path) {
+std::optional<InnerParam> Items::find_inner_param(Instance& from, std::span<const ast::Name> path) {
   Instance* inner = find_inner(from, path);
   if (inner == nullptr) return std::nullopt;
   const ast::Name& name = path.back();
@@ -79,24 +78,22 @@ std::optional<InnerParam> SetItems::find_inner_param(Instance& from,
   return found;
 }
 
-Value SetItems::inner_param_value(const ast::FieldRef& node) {
+Value Items::inner_param_value(const ast::FieldRef& node) {
   const std::vector<ast::Name> path = path_of(tree(), node);
   const Span span = node.field.span;
-  if (path.empty()) {
-    reporter_.report<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
-    return error_value(span);
-  }
+  if (path.empty())
+    return mistake<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
   const std::size_t errors = reporter_.num_errors();
   const auto found = find_inner_param(*env_->instance, path);
   if (found)
-    return all_.names.symbol_value(found->owner->names.at(found->param->name.text), node.field);
+    return all_.exprs.symbol_value(found->owner->names.at(found->param->name.text), node.field);
   if (reporter_.num_errors() != errors) return error_value(span);
   // A wrapper that is checked alone: this is a parameter of an unknown compressor.
   return host_value(sizes_.opaque_number(HostType::F64), span);
 }
 
 // The words of the parameter hide other names: `set inner.fit = if step > 9 { gamma } else { … }`.
-Value SetItems::given_value(const ast::SetItem& node, const std::optional<InnerParam>& target) {
+Value Items::given_value(const ast::SetItem& node, const std::optional<InnerParam>& target) {
   const ModeScope scope(mode_);
   mode_.in_host = true;
   mode_.in_set = true;
@@ -115,7 +112,7 @@ Value SetItems::given_value(const ast::SetItem& node, const std::optional<InnerP
   return value;
 }
 
-void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
+void Items::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const std::string& last = node.path.back().text;
   bool is_param = last == "r" || last == "step";
   if (is_param) {
@@ -126,12 +123,12 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
   const std::size_t before = reporter_.num_errors();
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
   const bool is_open = !is_size && !target && reporter_.num_errors() == before;
-  if (is_open && all_.words.may_be_word(node.value)) return;
+  if (is_open && all_.params.may_be_word(node.value)) return;
   const std::size_t errors = reporter_.num_errors();
   const auto word =
       target ? word_given(target->owner->tree(), *target->param, tree(), node.value) : std::nullopt;
   const Value value =
-      word ? all_.constants.constant(*word, tree()[node.value].span) : given_value(node, target);
+      word ? all_.numbers.constant(*word, tree()[node.value].span) : given_value(node, target);
   const bool is_number = value.is_host() && !value.is_big;
   if (!is_number && reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");
@@ -151,9 +148,9 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
         .note(first->second, "first set here");
     return;
   }
-  Environment env = all_.instances.environment_of(*target->owner);
+  Environment env = environment_of(*target->owner);
   std::optional<ParamType> type;
-  all_.names.with_environment(env, [&] { type = all_.params.declared_type(*target->param); });
+  all_.exprs.with_environment(env, [&] { type = all_.params.declared_type(*target->param); });
   if (!type) return;
   if ((pool().type(value.host) == HostType::Bool) != is_bool(type->dtype)) {
     reporter_.report<DiagKind::BadType>(value.span, dtype_name(type->dtype), text_.describe(value));
@@ -171,7 +168,7 @@ void SetItems::elaborate_set(Instance& instance, const ast::SetItem& node) {
 
 // `set inner.n = e`: the wrapped compressor works on this many elements, as if they were a tensor
 // of their own.
-void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const Value& value) {
+void Items::set_elements(Instance& instance, const ast::SetItem& node, const Value& value) {
   Instance* inner = find_inner(instance, node.path);
   if (inner == nullptr) return;
   const Span span = node.path.back().span;
@@ -197,13 +194,13 @@ void SetItems::set_elements(Instance& instance, const ast::SetItem& node, const 
   inner->elements_span = span;
 }
 
-void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span) {
+void Items::set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span) {
   if (inner.rows) {
     reporter_.report<DiagKind::DuplicateName>(span, "r");
     return;
   }
   if (outer.rows) {
-    all_.rows.not_by_rows("`set inner.r`", span);
+    not_by_rows("`set inner.r`", span);
     return;
   }
   inner.rows = prover_.canonical(rows);
@@ -214,7 +211,7 @@ void SetItems::set_rows(Instance& inner, const Instance& outer, HostExprId rows,
 }
 
 // A part has at most as many elements as the whole, except that a last row may be filled up.
-void SetItems::check_set_elements(const Instance& instance) {
+void Items::check_set_elements(const Instance& instance) {
   for (const auto& [slot, inner] : instance.inner) {
     if (!inner->has_set_elements) continue;
     const HostExprId zero = pool().const_int(0), least = inner->elements;
@@ -232,8 +229,7 @@ void SetItems::check_set_elements(const Instance& instance) {
 
 // Adds a check before launch: the value is in the parameter's range, and an integer is in the range
 // of its type.
-void SetItems::require_set_value(const ast::SetItem& node, const ParamType& target,
-                                 HostExprId value) {
+void Items::require_set_value(const ast::SetItem& node, const ParamType& target, HostExprId value) {
   const DType dtype = target.dtype;
   if (is_bool(dtype)) return;
   rt::ParamRange wanted = target.range.value_or(rt::ParamRange{});
@@ -264,13 +260,11 @@ void SetItems::require_set_value(const ast::SetItem& node, const ParamType& targ
       {holds, "`" + path + "` is in " + rt::range_text(wanted), node.path.back().span});
 }
 
-void SetItems::check_set_values() {
+void Items::check_set_values() {
   for (const SetCheck& check : set_checks_) build_.require(check.holds, check.text, check.span);
 }
 
 // Declares words, and finds the word that a comparison with a parameter means.
-
-using dsl::DiagKind;
 
 namespace {
 
@@ -284,7 +278,7 @@ const ast::Name* name_in(const ast::Module& tree, ast::ExprId id) {
 }  // namespace
 
 // The word is visible wherever the compressor's names are. Its value is its number.
-void ParamWords::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
+void Parameters::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
   const auto& words = std::get<ast::EnumType>(tree()[param.type].node).names;
   const ast::Name& word = words[i];
   const auto before = words.begin() + static_cast<std::ptrdiff_t>(i);
@@ -300,21 +294,20 @@ void ParamWords::declare_word(Instance& instance, const ast::Param& param, std::
     known->second.is_ambiguous |= known->second.value.host != number;
     return;
   }
-  Symbol symbol;
-  symbol.value = host_value(number, word.span);
-  symbol.span = word.span;
-  symbol.is_word = true;
-  symbol.noun = "a word";
-  all_.instances.declare_item(instance, word, std::move(symbol));
+  all_.items.declare_item(instance, word,
+                          Symbol{.value = host_value(number, word.span),
+                                 .span = word.span,
+                                 .noun = "a word",
+                                 .is_word = true});
 }
 
 // The parameter with words that an expression names, or nullptr.
-const ast::Param* ParamWords::words_param(ast::ExprId id) const {
+const ast::Param* Parameters::words_param(ast::ExprId id) const {
   const Instance* instance = env_->instance;
   const ast::Name* name = id ? name_in(tree(), id) : nullptr;
   if (instance == nullptr || name == nullptr) return nullptr;
   const auto known = instance->names.find(name->text);
-  if (known == instance->names.end() || all_.names.find_symbol(name->text) != &known->second)
+  if (known == instance->names.end() || all_.exprs.find_symbol(name->text) != &known->second)
     return nullptr;
   for (ast::ParamId param : instance->tree().list(instance->spec->node->params)) {
     const ast::Param& declared = instance->tree()[param];
@@ -325,23 +318,21 @@ const ast::Param* ParamWords::words_param(ast::ExprId id) const {
   return nullptr;
 }
 
-Value ParamWords::compared(ast::ExprId id, ast::ExprId other) {
+Value Parameters::compared(ast::ExprId id, ast::ExprId other) {
   const ast::Param* param = words_param(other);
   const ast::Name* name = param != nullptr && id ? name_in(tree(), id) : nullptr;
-  const Symbol* symbol = name == nullptr ? nullptr : all_.names.find_symbol(name->text);
+  const Symbol* symbol = name == nullptr ? nullptr : all_.exprs.find_symbol(name->text);
   if (symbol == nullptr || !symbol->is_word) return all_.exprs.expr(id);
   const auto& words = std::get<ast::EnumType>(tree()[param->type].node).names;
   const auto is_it = [&](const ast::Name& word) { return word.text == name->text; };
   const auto at = std::ranges::find_if(words, is_it);
   if (at != words.end()) return host_value(pool().const_int(at - words.begin()), name->span);
-  const auto type = all_.params.declared_type(*param);
-  if (!type) return error_value(name->span);
-  reporter_.report<DiagKind::ParameterOutOfRange>(
-      name->span, param->name.text, "`" + name->text + "`", Parameters::takes_text(*type));
-  return error_value(name->span);
+  const auto type = FOUND(declared_type(*param));
+  return mistake<DiagKind::ParameterOutOfRange>(
+      name->span, param->name.text, "`" + name->text + "`", Parameters::takes_text(type));
 }
 
-bool ParamWords::may_be_word(ast::ExprId id) {
+bool Parameters::may_be_word(ast::ExprId id) {
   if (!id) return false;
   if (const auto* choice = std::get_if<ast::If>(&tree()[id].node)) {
     return may_be_word(tree()[choice->then].value) || may_be_word(choice->otherwise);
@@ -350,14 +341,14 @@ bool ParamWords::may_be_word(ast::ExprId id) {
     return may_be_word(tree()[block->block].value);
   }
   const ast::Name* name = name_in(tree(), id);
-  if (name == nullptr || all_.names.find_symbol(name->text) != nullptr ||
+  if (name == nullptr || all_.exprs.find_symbol(name->text) != nullptr ||
       is_builtin_name(name->text)) {
     return false;
   }
   return !find_decl(*env_->unit, name->text, name->span, reporter_);
 }
 
-Value ParamWords::ambiguous_word(const ast::Name& name) {
+Value Parameters::ambiguous_word(const ast::Name& name) {
   std::vector<std::string> owners;
   const ast::Module& tree = env_->instance->tree();
   for (ast::ParamId param : tree.list(env_->instance->spec->node->params)) {
@@ -368,9 +359,8 @@ Value ParamWords::ambiguous_word(const ast::Name& name) {
     if (std::ranges::any_of(words->names, is_meant))
       owners.push_back("`" + tree[param].name.text + "`");
   }
-  reporter_.report<DiagKind::AmbiguousWord>(name.span, name.text,
-                                            fmt::format("{}", fmt::join(owners, ", ")));
-  return error_value(name.span);
+  return mistake<DiagKind::AmbiguousWord>(name.span, name.text,
+                                          fmt::format("{}", fmt::join(owners, ", ")));
 }
 
 }  // namespace cinch::sema

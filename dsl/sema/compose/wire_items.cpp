@@ -9,7 +9,7 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-void WireItems::elaborate_wire(Instance& instance) {
+void Items::elaborate_wire(Instance& instance) {
   const bool is_inherited = instance.wire_item == nullptr || instance.wire_item->is_inherited();
   if (is_inherited) {
     const Instance* inner = instance.only_inner();
@@ -44,15 +44,15 @@ void WireItems::elaborate_wire(Instance& instance) {
   env_->scopes.pop_back();
 }
 
-Instance* WireItems::inner_named(const ast::Name& name) {
-  const Symbol* symbol = all_.names.find_symbol(name.text);
+Instance* Items::inner_named(const ast::Name& name) {
+  const Symbol* symbol = all_.exprs.find_symbol(name.text);
   if (symbol != nullptr && symbol->kind == SymbolKind::Inner) return symbol->inner;
   reporter_.report<DiagKind::NotACompressor>(name.span, name.text);
   return nullptr;
 }
 
 // Nested parts can grow like powers of two.
-bool WireItems::has_wire_room(const Instance& instance, std::size_t more, const ast::Name& part) {
+bool Items::has_wire_room(const Instance& instance, std::size_t more, const ast::Name& part) {
   constexpr std::size_t kMostFields = 1u << 14;
   if (instance.counts.size() + instance.fields.size() + more <= kMostFields) return true;
   if (!reporter_.work().is_over) {
@@ -65,7 +65,7 @@ bool WireItems::has_wire_room(const Instance& instance, std::size_t more, const 
 
 // Gives the counts of `part: inner.wire` placeholders of their own, because a wire may contain that
 // of one compressor twice.
-void WireItems::begin_wire_part(Instance& instance, const ast::WireField& node) {
+void Items::begin_wire_part(Instance& instance, const ast::WireField& node) {
   Instance* inner = inner_named(node.inner);
   if (inner == nullptr) return;
   if (!has_wire_room(instance, inner->counts.size() + inner->fields.size(), node.name)) return;
@@ -80,7 +80,7 @@ void WireItems::begin_wire_part(Instance& instance, const ast::WireField& node) 
   instance.parts.push_back(std::move(part));
 }
 
-void WireItems::add_part_fields(Instance& instance, const ast::WireField& node) {
+void Items::add_part_fields(Instance& instance, const ast::WireField& node) {
   const auto part = std::find_if(instance.parts.begin(), instance.parts.end(),
                                  [&](const WirePart& p) { return p.span == node.name.span; });
   if (part == instance.parts.end()) return;
@@ -97,17 +97,16 @@ void WireItems::add_part_fields(Instance& instance, const ast::WireField& node) 
   }
 }
 
-void WireItems::elaborate_wire_count(Instance& instance, const ast::WireCount& node) {
-  Symbol symbol;
-  symbol.span = node.name.span;
+void Items::elaborate_wire_count(Instance& instance, const ast::WireCount& node) {
+  Symbol symbol{.span = node.name.span};
   if (is_by_rows()) {
-    all_.rows.not_by_rows("a count", node.name.span);
-    return all_.names.declare(node.name, std::move(symbol));
+    not_by_rows("a count", node.name.span);
+    return all_.exprs.declare(node.name, std::move(symbol));
   }
-  if (const auto bound = all_.constants.host_size(node.bound, "the bound of a count")) {
+  if (const auto bound = all_.numbers.host_size(node.bound, "the bound of a count")) {
     if (pool().has_count(*bound)) {
       reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.bound].span, "the bound of a count");
-      return all_.names.declare(node.name, std::move(symbol));
+      return all_.exprs.declare(node.name, std::move(symbol));
     }
     if (!prover_.has_bound_in_n(*bound)) {
       reporter_.report<DiagKind::WireUnbounded>(tree()[node.bound].span, sizes_.size_text(*bound));
@@ -118,10 +117,10 @@ void WireItems::elaborate_wire_count(Instance& instance, const ast::WireCount& n
     symbol.value = host_value(count.placeholder, node.name.span);
     instance.counts.push_back(std::move(count));
   }
-  all_.names.declare(node.name, std::move(symbol));
+  all_.exprs.declare(node.name, std::move(symbol));
 }
 
-void WireItems::elaborate_wire_field(Instance& instance, const ast::WireField& node) {
+void Items::elaborate_wire_field(Instance& instance, const ast::WireField& node) {
   const auto same = [&](const WireField& f) { return f.name == node.name.text; };
   const auto old = std::find_if(instance.fields.begin(), instance.fields.end(), same);
   if (old != instance.fields.end()) {
@@ -129,8 +128,8 @@ void WireItems::elaborate_wire_field(Instance& instance, const ast::WireField& n
         .note(old->span, "first declared here");
     return;
   }
-  auto type = all_.written_types.type_of(node.type);
-  if (type && is_by_rows()) type = all_.rows.by_rows(*type, tree()[node.type].span);
+  auto type = conversions_.type_of(node.type);
+  if (type && is_by_rows()) type = by_rows(*type, tree()[node.type].span);
   if (!type) return;
   for (int i = 0; i < type->rank; ++i) {
     if (prover_.has_bound_in_n(type->dims[i])) continue;
@@ -151,33 +150,26 @@ void WireItems::elaborate_wire_field(Instance& instance, const ast::WireField& n
 
 // `elias`, `ascending` and `below limit` after a field's type. Rows are not packed: each has too
 // few indices to gain much.
-bool WireItems::elaborate_packing(WireField& field, const ast::WireField& node) {
+bool Items::elaborate_packing(WireField& field, const ast::WireField& node) {
   if (!node.below || is_by_rows()) return true;
   if (node.is_elias) {
     field.code = node.is_ascending ? FieldCode::EliasAscending : FieldCode::Elias;
   } else {
     field.code = FieldCode::Ascending;
   }
-  if (field.type.rank != 1 || field.type.dtype != kU32 || field.sum != rt::FieldSum::None) {
-    reporter_.report<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
-    return false;
-  }
-  const auto below = all_.constants.host_size(node.below, "the limit of a packed field");
-  if (!below) return false;
-  if (pool().has_count(*below)) {
-    reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.below].span,
-                                               "the limit of a packed field");
-    return false;
-  }
-  if (!prover_.has_bound_in_n(*below)) {
-    reporter_.report<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(*below));
-    return false;
-  }
-  field.below = *below;
+  if (field.type.rank != 1 || field.type.dtype != kU32 || field.sum != rt::FieldSum::None)
+    return mistake<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
+  const auto below = FOUND(all_.numbers.host_size(node.below, "the limit of a packed field"));
+  if (pool().has_count(below))
+    return mistake<DiagKind::NotKnownOnHost>(tree()[node.below].span,
+                                             "the limit of a packed field");
+  if (!prover_.has_bound_in_n(below))
+    return mistake<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(below));
+  field.below = below;
   return true;
 }
 
-Type WireItems::with_counts(Type type, const std::map<HostExprId, HostExprId>& bound) {
+Type Items::with_counts(Type type, const std::map<HostExprId, HostExprId>& bound) {
   const auto replaced = [&](HostExprId size) {
     // Most sizes are a count, or have no counts. Only the others are searched.
     if (const auto at = bound.find(size); at != bound.end()) return at->second;
@@ -194,7 +186,7 @@ Type WireItems::with_counts(Type type, const std::map<HostExprId, HostExprId>& b
 }
 
 // Sizes that are not proved to be nonnegative are checked before anything is allocated.
-void WireItems::check_wire_sizes(Instance& instance) {
+void Items::check_wire_sizes(Instance& instance) {
   for (const WireCount& count : instance.counts) {
     build_.require_nonnegative(count.bound, "the bound of `" + count.name + "` is not negative",
                                count.span);

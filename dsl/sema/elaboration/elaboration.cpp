@@ -27,11 +27,11 @@ bool Elaboration::run(Spec& spec, const ast::Name& name, const std::vector<Bindi
   out.name_span = spec.node->name.span;
   params.open(spec, spec.is_carrier);
   params.check_bindings(bindings, name.span);
-  Instance* root = instances.add_root(spec);
-  instances.elaborate_items(*root);
+  Instance* root = items.add_root(spec);
+  items.elaborate_items(*root);
   out.claims = root->claims;
-  if (reporter.num_errors() == errors && !spec.is_carrier) residuals.check(*root, name.span);
-  if (reporter.num_errors() == errors) methods.elaborate_bodies(*root);
+  if (reporter.num_errors() == errors && !spec.is_carrier) items.check(*root, name.span);
+  if (reporter.num_errors() == errors) bodies.elaborate_bodies(*root);
   return reporter.num_errors() == errors;
 }
 

@@ -8,14 +8,11 @@
 
 #include "dsl/sema/bodies/methods.h"
 #include "dsl/sema/compose/items.h"
-#include "dsl/sema/compose/parameters.h"
 #include "dsl/sema/elaboration/part.h"
-#include "dsl/sema/expressions/calls.h"
 #include "dsl/sema/expressions/expressions.h"
 #include "dsl/sema/operators/operators.h"
 #include "dsl/sema/sizes/size_prover.h"
 #include "dsl/sema/tree/tree.h"
-#include "dsl/sema/types/constants.h"
 #include "dsl/sema/types/conversions.h"
 
 namespace cinch::sema {
@@ -49,44 +46,16 @@ struct Elaboration {
 
   // Numbers and conversions.
   Conversions conversions{*this};
-  WrittenTypes written_types{*this};
-  ExactNumbers exact{*this};
-  HostArithmetic host{*this};
-  Constants constants{*this};
+  Numbers numbers{*this};
 
-  // Expressions, calls and statements.
-  Names names{*this};
   Expressions exprs{*this};
-  Indexing indexing{*this};
-  Statements statements{*this};
   Calls calls{*this};
-  Arguments arguments{*this};
-  Signatures signatures{*this};
-  FunctionCalls functions{*this};
-  ExternFunctions externs{*this};
-
-  // Operators by group.
-  ScalarOperators scalars{*this};
-  Shapes shapes{*this};
-  MapOperators maps{*this};
-  Reductions reductions{*this};
-  Selections selections{*this};
-  MoveOperators moves{*this};
-  RandomDraws random{*this};
-  MatrixOperators matrices{*this};
-  Collectives collectives{*this};
+  Operators operators{*this};
 
   // Compressors: items of a composition, then bodies.
-  Instances instances{*this};
+  Items items{*this};
   Parameters params{*this};
-  ParamWords words{*this};
-  SetItems sets{*this};
-  RowForms rows{*this};
-  ClaimItems claims{*this};
-  Residuals residuals{*this};
-  WireItems wires{*this};
-  Methods methods{*this};
-  Payloads payloads{*this};
+  Bodies bodies{*this};
 };
 
 }  // namespace cinch::sema

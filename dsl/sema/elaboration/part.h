@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/sema/checked.h"
@@ -68,6 +69,7 @@ struct Environment {
 /// The sorted arguments of a call of a named operator.
 struct CallArgs {
   std::string name;
+  BuiltinId id{};
   Span span;
   std::vector<ast::ExprId> positional;
   std::map<std::string, const ast::Arg*, std::less<>> named;
@@ -113,6 +115,13 @@ class Part {
   const ast::Module& tree() const { return env_->unit->tree; }
   /// Is this in a compressor that works on every row of a matrix?
   bool is_by_rows() const { return env_->instance != nullptr && env_->instance->rows.is_valid(); }
+
+  /// Reports a mistake, after which the caller has nothing to return.
+  template <dsl::DiagKind kKind, class... Args>
+  Nothing mistake(Span span, Args&&... args) {
+    reporter_.report<kKind>(span, std::forward<Args>(args)...);
+    return {};
+  }
 
   Elaboration& all_;
   ModuleData& module_;

@@ -1,4 +1,4 @@
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <algorithm>
 
@@ -10,20 +10,14 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-std::string operands_text(std::size_t count) {
+static std::string operands_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " operand" : " operands");
 }
 
-}  // namespace
-
-CallArgs Arguments::sort_args(const ast::Call& node, std::string_view name, Span span,
-                              const std::vector<std::string_view>& labels, std::size_t min,
-                              std::size_t max) {
-  CallArgs args;
-  args.name = name;
-  args.span = span;
+CallArgs Calls::sort_args(const ast::Call& node, std::string_view name, Span span,
+                          const std::vector<std::string_view>& labels, std::size_t min,
+                          std::size_t max) {
+  CallArgs args{.name = std::string(name), .span = span};
   for (ast::ArgId id : tree().list(node.args)) {
     const ast::Arg& arg = tree()[id];
     const std::string& label = arg.label.text;
@@ -52,10 +46,10 @@ CallArgs Arguments::sort_args(const ast::Call& node, std::string_view name, Span
   return args;
 }
 
-bool Arguments::flag(const CallArgs& args, std::string_view label) {
+bool Calls::flag(const CallArgs& args, std::string_view label) {
   const auto at = args.named.find(label);
   if (at == args.named.end()) return false;
-  const auto value = all_.constants.constant_value(at->second->value);
+  const auto value = all_.numbers.constant_value(at->second->value);
   if (value && value->type != HostType::Bool) {
     reporter_.report<DiagKind::BadType>(tree()[at->second->value].span, "`true` or `false`",
                                         "a number");
@@ -63,65 +57,58 @@ bool Arguments::flag(const CallArgs& args, std::string_view label) {
   return value && value->type == HostType::Bool && value->as_bool();
 }
 
-Value Arguments::operand(ast::ExprId id) {
+Value Calls::operand(ast::ExprId id) {
   return operand_of(all_.exprs.expr(id));
 }
 
-Value Arguments::operand_of(const Value& value) {
+Value Calls::operand_of(const Value& value) {
   if (value.is_error()) return value;
   const Value made = conversions_.unmet(value);
-  if (!made.is_error() && !made.is_typed()) {
-    reporter_.report<DiagKind::BadType>(value.span, "a value", text_.describe(value));
-    return error_value(value.span);
-  }
+  if (!made.is_error() && !made.is_typed())
+    return mistake<DiagKind::BadType>(value.span, "a value", text_.describe(value));
   return made.is_error() ? made : check_lambda_array(made);
 }
 
-Value Arguments::array_operand(ast::ExprId id, std::string_view name) {
+Value Calls::array_operand(ast::ExprId id, std::string_view name) {
   return array_of(operand(id), name);
 }
 
-Value Arguments::array_of(const Value& value, std::string_view name) {
+Value Calls::array_of(const Value& value, std::string_view name) {
   if (value.is_error() || value.type.rank > 0) return value;
   reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), text_.describe(value))
       .note("it takes an array");
   return error_value(value.span);
 }
 
-Value Arguments::vector_operand(ast::ExprId id, std::string_view name) {
+Value Calls::vector_operand(ast::ExprId id, std::string_view name) {
   Value value = array_operand(id, name);
   if (value.is_error() || value.type.rank == 1) return value;
-  reporter_.report<DiagKind::NeedsVector>(value.span, std::string(name), text_.describe(value));
-  return error_value(value.span);
+  return mistake<DiagKind::NeedsVector>(value.span, std::string(name), text_.describe(value));
 }
 
-Value Arguments::matrix_operand(ast::ExprId id, std::string_view name) {
+Value Calls::matrix_operand(ast::ExprId id, std::string_view name) {
   return matrix_of(operand(id), name);
 }
 
-Value Arguments::matrix_of(const Value& given, std::string_view name) {
+Value Calls::matrix_of(const Value& given, std::string_view name) {
   Value value = array_of(given, name);
   if (value.is_error() || value.type.rank == 2) return value;
-  reporter_.report<DiagKind::NeedsMatrix>(value.span, std::string(name), text_.describe(value));
-  return error_value(value.span);
+  return mistake<DiagKind::NeedsMatrix>(value.span, std::string(name), text_.describe(value));
 }
 
-std::optional<HostExprId> Arguments::size_arg(ast::ExprId id, std::string_view name) {
+std::optional<HostExprId> Calls::size_arg(ast::ExprId id, std::string_view name) {
   const std::string what = "the size in `" + std::string(name) + "`";
-  const auto size = all_.constants.host_size(id, what, true);
+  const auto size = all_.numbers.host_size(id, what, true);
   if (!size) return size;
-  if (!sizes_.without_counts(*size)) {
-    reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span,
-                                               "the most that " + what + " can be");
-    return std::nullopt;
-  }
+  if (!sizes_.without_counts(*size))
+    return mistake<DiagKind::NotKnownOnHost>(tree()[id].span, "the most that " + what + " can be");
   const bool is_possible = build_.require_nonnegative(
       *size, "the size " + sizes_.size_text(*size) + " is not negative", tree()[id].span);
   return is_possible ? size : std::nullopt;
 }
 
-std::optional<std::string_view> Arguments::word(ast::ExprId id,
-                                                const std::vector<std::string_view>& words) {
+std::optional<std::string_view> Calls::word(ast::ExprId id,
+                                            const std::vector<std::string_view>& words) {
   const ast::Expr& given = tree()[id];
   const auto* name = std::get_if<ast::NameRef>(&given.node);
   const auto known =
@@ -141,32 +128,24 @@ std::optional<std::string_view> Arguments::word(ast::ExprId id,
   return std::nullopt;
 }
 
-std::optional<HostExprId> Arguments::named_size(const CallArgs& args, std::string_view label) {
+std::optional<HostExprId> Calls::named_size(const CallArgs& args, std::string_view label) {
   const auto at = args.named.find(label);
   if (at != args.named.end()) return size_arg(at->second->value, args.name);
-  reporter_.report<DiagKind::MissingArgument>(args.span, args.name,
-                                              "`" + std::string(label) + ":`");
-  return std::nullopt;
+  return mistake<DiagKind::MissingArgument>(args.span, args.name, "`" + std::string(label) + ":`");
 }
 
-std::optional<int> Arguments::axis(const CallArgs& args, const Value& x) {
+std::optional<int> Calls::axis(const CallArgs& args, const Value& x) {
   const auto at = args.named.find("axis");
   if (at == args.named.end()) return is_by_rows() && x.type.rank == 2 ? 1 : -1;
-  const auto value = all_.constants.constant_int(at->second->value);
-  if (!value) return std::nullopt;
-  if (*value != 0 && *value != 1) {
-    reporter_.report<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(*value),
-                                           "0 and 1");
-    return std::nullopt;
-  }
-  if (x.type.rank != 2) {
-    reporter_.report<DiagKind::NeedsMatrix>(x.span, "axis:", text_.describe(x));
-    return std::nullopt;
-  }
-  return static_cast<int>(*value);
+  const auto value = FOUND(all_.numbers.constant_int(at->second->value));
+  if (value != 0 && value != 1)
+    return mistake<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(value),
+                                         "0 and 1");
+  if (x.type.rank != 2) return mistake<DiagKind::NeedsMatrix>(x.span, "axis:", text_.describe(x));
+  return static_cast<int>(value);
 }
 
-std::optional<int> Arguments::line_axis(const CallArgs& args, const Value& x) {
+std::optional<int> Calls::line_axis(const CallArgs& args, const Value& x) {
   const auto along = axis(args, x);
   if (!along || x.type.rank != 2 || *along >= 0) return along;
   reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
@@ -174,22 +153,21 @@ std::optional<int> Arguments::line_axis(const CallArgs& args, const Value& x) {
   return std::nullopt;
 }
 
-Value Arguments::check_lambda_array(Value value) {
+Value Calls::check_lambda_array(Value value) {
   if (mode_.lambda_depth == 0 || !value.is_typed() || sizes_.all_constant_sizes(value.type))
     return value;
-  reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
-      .note("compute it before the lambda, with `let`");
-  return error_value(value.span);
+  return error_value(reporter_.report<DiagKind::ArrayInLambda>(value.span, text_.describe(value))
+                         .note("compute it before the lambda, with `let`"));
 }
 
 // The `where:` mask. Returns an empty value if there is none, and nothing after a mistake.
-std::optional<Value> Arguments::mask(const CallArgs& args, const Type& shape) {
+std::optional<Value> Calls::mask(const CallArgs& args, const Type& shape) {
   const auto at = args.named.find("where");
   if (at == args.named.end()) return Value{};
   Value value = conversions_.bool_value(all_.exprs.expr(at->second->value), "bools in `where:`");
   if (value.is_error() || check_lambda_array(value).is_error()) return std::nullopt;
-  if (value.type.rank == 1 && shape.rank == 2 && all_.shapes.is_row_of(value.type, shape)) {
-    return all_.shapes.as_row(value, shape);
+  if (value.type.rank == 1 && shape.rank == 2 && all_.operators.is_row_of(value.type, shape)) {
+    return all_.operators.as_row(value, shape);
   }
   bool fits = value.type.rank == shape.rank;
   for (int i = 0; fits && i < shape.rank; ++i) {

@@ -18,10 +18,7 @@ Value Expressions::if_expr(const ast::If& node, Span span) {
   const auto facts_of_then = all_.facts.exchange(facts_before);
   Branch b = branch([&] {
     if (!node.otherwise.has_value()) {
-      Value unit;
-      unit.kind = ValueKind::Unit;
-      unit.span = span;
-      return unit;
+      return Value{.span = span, .kind = ValueKind::Unit};
     }
     const ast::Expr& other = tree()[node.otherwise];
     if (const auto* braces = std::get_if<ast::BlockExpr>(&other.node)) return block(braces->block);
@@ -48,16 +45,15 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   const bool is_on_host =
       chosen_by.is_host() && a.is_host() && b.is_host() && !a.is_big && !b.is_big;
   if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
-    const std::vector<Value> args = all_.exact.with_quotients(ScalarOp::select, {chosen_by, a, b});
-    Value value = all_.host.host_scalar_op(ScalarOp::select, args, span);
-    if (value.is_error()) return value;
-    value.quotient = all_.exact.quotient_of(ScalarOp::select, args, value, span);
-    value.remake = all_.exact.host_remake(ScalarOp::select, args, value, span);
+    const std::vector<Value> args =
+        all_.numbers.with_quotients(ScalarOp::select, {chosen_by, a, b});
+    Value value = FOUND(all_.numbers.host_scalar_op(ScalarOp::select, args, span));
+    value.quotient = all_.numbers.quotient_of(ScalarOp::select, args, value, span);
+    value.remake = all_.numbers.host_remake(ScalarOp::select, args, value, span);
     return value;
   }
   if (const auto decided = decided_condition(chosen_by)) return *decided ? a : b;
-  const Value test = conversions_.one_bool(chosen_by);
-  if (test.is_error()) return error_value(span);
+  const Value test = FOUND(conversions_.one_bool(chosen_by));
   const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
   if (!is_unit) return choose(test, std::move(a), std::move(b), span);
   Expr made{ExprKind::If, {}, span};
@@ -100,7 +96,7 @@ bool Expressions::are_of_one_shape(const Value& a, const Value& b, bool have_typ
 
 // The value of one of two branches, chosen on the device.
 Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
-  const std::vector<Value> met = all_.exact.with_adaptables(ScalarOp::select, {test, a, b});
+  const std::vector<Value> met = all_.numbers.with_adaptables(ScalarOp::select, {test, a, b});
   a = met[1];
   b = met[2];
   const bool is_exact = is_exact_choice(a, b);
@@ -111,26 +107,23 @@ Value Expressions::choose(const Value& test, Value a, Value b, Span span) {
   const Value branches[] = {a, b};
   const auto dtype = type_of_choice(a, b);
   if (dtype) {
-    a = conversions_.coerce(all_.exact.as_low_bits(a, *dtype), *dtype);
-    b = conversions_.coerce(all_.exact.as_low_bits(b, *dtype), *dtype);
+    a = conversions_.coerce(all_.numbers.as_low_bits(a, *dtype), *dtype);
+    b = conversions_.coerce(all_.numbers.as_low_bits(b, *dtype), *dtype);
   }
   if (a.is_error() || b.is_error()) return error_value(span);
   if (!are_of_one_shape(a, b, dtype.has_value(), span)) return error_value(span);
-  Expr made{ExprKind::If, a.type, span};
-  made.args = {test.expr, a.expr, b.expr};
-  Value value = build_.typed(std::move(made));
+  Value value = build_.typed(Expr{
+      .kind = ExprKind::If, .type = a.type, .span = span, .args = {test.expr, a.expr, b.expr}});
   value.facts = all_.facts.common_facts(a.facts, b.facts);
   value.is_exact = is_exact;
   if (is_exact) value.chosen = types_.constants_of(branches);
   if (is_anew && (is_exact || is_adaptable)) {
-    value.remake = all_.exact.branch_remake(test, branches, value, span);
+    value.remake = all_.numbers.branch_remake(test, branches, value, span);
   }
   return value;
 }
 
 // `if` whose branches have several values: one choice for each value.
-
-using dsl::DiagKind;
 
 // A value that the statements of a branch compute is assigned to a variable there, and the variable
 // is read after the `if`. All other values are chosen one by one.
@@ -143,21 +136,16 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
   }
   const bool fits = a.value.kind == ValueKind::Tuple && b.value.kind == ValueKind::Tuple &&
                     a.value.elements.size() == b.value.elements.size();
-  if (!fits) {
-    reporter_.report<DiagKind::BranchesDiffer>(span, text_.describe(a.value),
-                                               text_.describe(b.value));
-    return error_value(span);
-  }
-  Value bools = conversions_.one_bool(chosen_by);
-  if (bools.is_error()) return bools;
+  if (!fits)
+    return mistake<DiagKind::BranchesDiffer>(span, text_.describe(a.value),
+                                             text_.describe(b.value));
+  Value bools = FOUND(conversions_.one_bool(chosen_by));
   const bool has_stmts = !a.stmts.empty() || !b.stmts.empty();
   const Value test = chosen_by.is_host() && !has_stmts ? chosen_by : build_.shared(bools, "is_so");
   const auto is_constant = [&](const Value& value) {
     return value.kind == ValueKind::Table || (value.is_host() && pool().is_const(value.host));
   };
-  Value results;
-  results.kind = ValueKind::Tuple;
-  results.span = span;
+  Value results{.span = span, .kind = ValueKind::Tuple};
   for (std::size_t i = 0; i < a.value.elements.size(); ++i) {
     const Value &first = a.value.elements[i], &second = b.value.elements[i];
     const bool is_chosen = !has_stmts || (is_constant(first) && is_constant(second));
@@ -173,9 +161,8 @@ Value Expressions::join_several(const Value& chosen_by, Branch& a, Branch& b, Sp
     block.stmts = std::move(branch->stmts);
     made.args.push_back(build_.typed(std::move(block)).expr);
   }
-  Stmt choice{StmtKind::Expr, span};
-  choice.expr = build_.typed(std::move(made)).expr;
-  build_.push(std::move(choice));
+  build_.push(
+      Stmt{.kind = StmtKind::Expr, .span = span, .expr = build_.typed(std::move(made)).expr});
   return results;
 }
 
@@ -188,7 +175,7 @@ Value Expressions::assigned_in(const Value& first, const Value& second, Branch& 
   Branch* const branches[] = {&a, &b};
   for (int i = 0; i < 2 && dtype; ++i) {
     build_.into_branch(*branches[i], [&] {
-      made[i] = conversions_.coerce(all_.exact.as_low_bits(made[i], *dtype), *dtype);
+      made[i] = conversions_.coerce(all_.numbers.as_low_bits(made[i], *dtype), *dtype);
     });
     if (made[i].is_error()) return error_value(span);
   }
@@ -200,15 +187,11 @@ Value Expressions::assigned_in(const Value& first, const Value& second, Branch& 
   Value before = conversions_.coerce(host_value(nothing, span), *dtype);
   if (type.rank > 0) before = build_.builtin(BuiltinId::fill, type, {before.expr}, span);
   const VarId var = build_.add_var("chosen", type, true, span);
-  Stmt let{StmtKind::Let, span};
-  let.var = var;
-  let.expr = before.expr;
-  build_.push(std::move(let));
+  build_.push(Stmt{.kind = StmtKind::Let, .span = span, .var = var, .expr = before.expr});
   for (int i = 0; i < 2; ++i) {
-    Stmt store{StmtKind::Assign, span};
-    store.var = var;
-    store.expr = made[i].expr;
-    build_.into_branch(*branches[i], [&] { build_.push(std::move(store)); });
+    build_.into_branch(*branches[i], [&] {
+      build_.push(Stmt{.kind = StmtKind::Assign, .span = span, .var = var, .expr = made[i].expr});
+    });
   }
   all_.numbering.note_assignment(var);
   Value result = build_.read_var(var, span);

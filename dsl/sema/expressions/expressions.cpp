@@ -10,7 +10,7 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 Value Expressions::expr(ast::ExprId id) {
-  if (!id) return error_value({});  // the grammar reported what is missing
+  if (!id) return error_value(Span{});  // the grammar reported what is missing
   const ast::Expr& node = tree()[id];
   if (!all_.growth.may_go_on(node.span)) return error_value(node.span);
   const GrowthLimits::Level level(all_.growth);
@@ -37,25 +37,21 @@ Value Expressions::expr_node(ast::ExprId, const ast::Expr& node) {
       Overloaded{
           [&](const ast::ErrorExpr&) { return error_value(span); },
           [&](const ast::Literal& e) { return literal_expr(e, span); },
-          [&](const ast::NameRef& e) { return all_.names.name_expr(e.name); },
-          [&](const ast::FieldRef& e) { return all_.names.field_expr(e, span); },
+          [&](const ast::NameRef& e) { return name_expr(e.name); },
+          [&](const ast::FieldRef& e) { return field_expr(e, span); },
           [&](const ast::Call& e) { return all_.calls.call(e, span); },
           [&](const ast::Bitcast& e) { return bitcast(e, span); },
-          [&](const ast::Index& e) { return all_.indexing.index_expr(e, span); },
-          [&](const ast::Range&) {
-            reporter_.report<DiagKind::BadType>(span, "a value", "a range");
-            return error_value(span);
+          [&](const ast::Index& e) { return index_expr(e, span); },
+          [&](const ast::Range&) -> Value {
+            return mistake<DiagKind::BadType>(span, "a value", "a range");
           },
-          [&](const ast::Unary& e) { return all_.scalars.unary(e, span); },
-          [&](const ast::Binary& e) { return all_.scalars.binary(e, span); },
+          [&](const ast::Unary& e) { return all_.operators.unary(e, span); },
+          [&](const ast::Binary& e) { return all_.operators.binary(e, span); },
           [&](const ast::Cast& e) { return cast(e, span); },
-          [&](const ast::Lambda&) {
-            reporter_.report<DiagKind::MisplacedLambda>(span);
-            return error_value(span);
-          },
+          [&](const ast::Lambda&) -> Value { return mistake<DiagKind::MisplacedLambda>(span); },
           [&](const ast::ArrayLiteral& e) { return array_literal(e, span); },
           [&](const ast::Tuple& e) { return tuple(e, span); },
-          [&](const ast::WireLiteral& e) { return all_.payloads.wire_literal(e, span); },
+          [&](const ast::WireLiteral& e) { return all_.bodies.wire_literal(e, span); },
           [&](const ast::If& e) { return if_expr(e, span); },
           [&](const ast::BlockExpr& e) {
             return build_.in_block(span, [&] { return block(e.block); });
@@ -94,7 +90,7 @@ Value Expressions::literal_expr(const ast::Literal& node, Span span) {
 
 Value Expressions::cast(const ast::Cast& node, Span span) {
   const Value value = expr(node.operand);
-  const auto to = all_.written_types.dtype_of(node.type);
+  const auto to = conversions_.dtype_of(node.type);
   if (value.is_error() || !to) return error_value(span);
   Value result = conversions_.convert(value, *to, span);
   result.span = span;
@@ -102,14 +98,12 @@ Value Expressions::cast(const ast::Cast& node, Span span) {
 }
 
 Value Expressions::bitcast(const ast::Bitcast& node, Span span) {
-  const auto to = all_.written_types.dtype_of(node.type);
+  const auto to = conversions_.dtype_of(node.type);
   const Value value = conversions_.materialize(expr(node.operand));
   if (value.is_error() || !to) return error_value(span);
-  if (!value.is_typed() || value.type.dtype.bits != to->bits) {
-    reporter_.report<DiagKind::BadType>(
+  if (!value.is_typed() || value.type.dtype.bits != to->bits)
+    return mistake<DiagKind::BadType>(
         value.span, "a value of " + std::to_string(to->bits) + " bits", text_.describe(value));
-    return error_value(span);
-  }
   Expr expr{ExprKind::Bitcast, value.type, span};
   expr.type.dtype = *to;
   expr.args = {value.expr};
@@ -117,20 +111,16 @@ Value Expressions::bitcast(const ast::Bitcast& node, Span span) {
 }
 
 Value Expressions::tuple(const ast::Tuple& node, Span span) {
-  Value made;
-  made.kind = ValueKind::Tuple;
-  made.span = span;
+  Value made{.span = span, .kind = ValueKind::Tuple};
   for (ast::ExprId id : tree().list(node.elements)) {
     made.elements.push_back(expr(id));
     const Value& element = made.elements.back();
     if (element.is_error()) return error_value(span);
     const bool is_value =
         element.is_host() || element.is_typed() || element.kind == ValueKind::Table;
-    if (!is_value) {
-      reporter_.report<DiagKind::BadType>(element.span, "a number or an array",
-                                          text_.describe(element));
-      return error_value(span);
-    }
+    if (!is_value)
+      return mistake<DiagKind::BadType>(element.span, "a number or an array",
+                                        text_.describe(element));
   }
   return made;
 }
@@ -138,15 +128,13 @@ Value Expressions::tuple(const ast::Tuple& node, Span span) {
 Value Expressions::table_of_rows(Value table, const std::vector<Value>& rows) {
   table.table_cols = static_cast<std::uint32_t>(rows.front().table.size());
   for (const Value& row : rows) {
-    if (row.table.size() != table.table_cols) {
-      reporter_.report<DiagKind::Mismatch>(row.span, text_.describe(rows.front()),
-                                           text_.describe(row));
-      return error_value(table.span);
-    }
+    if (row.table.size() != table.table_cols)
+      return mistake<DiagKind::Mismatch>(row.span, text_.describe(rows.front()),
+                                         text_.describe(row));
     for (std::size_t i = 0; i < row.table.size(); ++i)
       add_element(table, row.table[i], row.big_elements[i]);
   }
-  return all_.exact.with_table_quotient(std::move(table), rows);
+  return all_.numbers.with_table_quotient(std::move(table), rows);
 }
 
 Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
@@ -159,18 +147,14 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
     all_constant &= e.is_host() && pool().is_const(e.host);
     all_tables &= e.kind == ValueKind::Table && e.table_cols == 0;
   }
-  Value table;
-  table.kind = ValueKind::Table;
-  table.span = span;
-  if (elements.empty()) {
-    reporter_.report<DiagKind::BadType>(span, "an array of at least one element", "none");
-    return error_value(span);
-  }
+  Value table{.span = span, .kind = ValueKind::Table};
+  if (elements.empty())
+    return mistake<DiagKind::BadType>(span, "an array of at least one element", "none");
   const auto is_hex = [](const Value& e) { return e.is_hex; };
   table.is_hex = std::ranges::all_of(elements, is_hex);
   if (all_constant) {
     for (const Value& e : elements) add_element(table, e.host, e.is_big);
-    return all_.exact.with_table_quotient(std::move(table), elements);
+    return all_.numbers.with_table_quotient(std::move(table), elements);
   }
   if (all_tables) return table_of_rows(std::move(table), elements);
   std::optional<DType> dtype = types_.own_dtype(elements.front());
@@ -185,16 +169,13 @@ Value Expressions::array_literal(const ast::ArrayLiteral& node, Span span) {
   const auto size = static_cast<std::int64_t>(elements.size());
   Expr made{ExprKind::Table, vector_type(*dtype, pool().const_int(size)), span};
   for (const Value& e : elements) {
-    const Value scalar_value = conversions_.coerce(e, *dtype);
-    if (scalar_value.is_error()) return error_value(span);
-    if (scalar_value.type.rank != 0) {
-      reporter_.report<DiagKind::BadType>(e.span, "a number", text_.describe(e));
-      return error_value(span);
-    }
+    const Value scalar_value = FOUND(conversions_.coerce(e, *dtype));
+    if (scalar_value.type.rank != 0)
+      return mistake<DiagKind::BadType>(e.span, "a number", text_.describe(e));
     made.args.push_back(scalar_value.expr);
   }
   Value array = build_.typed(std::move(made));
-  if (is_exact) array.remake = all_.exact.array_remake(elements, array, span);
+  if (is_exact) array.remake = all_.numbers.array_remake(elements, array, span);
   array.is_exact = is_exact;
   if (is_exact) array.chosen = types_.constants_of(elements);
   return array;
@@ -210,10 +191,8 @@ Value Expressions::block(ast::BlockId id) {
   const GrowthLimits::Level level(all_.growth);
   env_->scopes.emplace_back();
   const ast::Block& node = tree()[id];
-  for (ast::StmtId stmt : tree().list(node.stmts)) all_.statements.statement(stmt);
-  Value value;
-  value.kind = ValueKind::Unit;
-  value.span = node.span;
+  for (ast::StmtId stmt : tree().list(node.stmts)) statement(stmt);
+  Value value{.span = node.span, .kind = ValueKind::Unit};
   if (node.value.has_value()) value = expr(node.value);
   env_->scopes.pop_back();
   return value;
@@ -228,9 +207,8 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
   const auto* written = std::get_if<ast::Lambda>(&node.node);
   if (written == nullptr || written->params.size() != params.size()) {
     const std::size_t count = params.size();
-    reporter_.report<DiagKind::ExpectedLambda>(
+    return mistake<DiagKind::ExpectedLambda>(
         node.span, name, std::to_string(count) + (count == 1 ? " parameter" : " parameters"));
-    return error_value(node.span);
   }
   Expr made{ExprKind::Lambda, {}, node.span};
   const ModeScope scope(mode_);
@@ -244,16 +222,13 @@ Value Expressions::lambda(ast::ExprId id, const std::vector<Type>& params, std::
     symbol.span = param.span;
     symbol.noun = "a parameter of the lambda";
     made.params.push_back(out_.exprs[symbol.value.expr.index()].var);
-    all_.names.declare(param, symbol);
+    declare(param, symbol);
   }
-  const Value body = build_.in_block(tree()[written->body].span, [&] {
-    Value value = finish(expr(written->body));
-    if (value.is_error()) return value;
-    if (!value.is_typed() || value.type.rank != 0) {
-      reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",
-                                          text_.describe(value));
-      return error_value(value.span);
-    }
+  const Value body = build_.in_block(tree()[written->body].span, [&]() -> Value {
+    Value value = FOUND(finish(expr(written->body)));
+    if (!value.is_typed() || value.type.rank != 0)
+      return mistake<DiagKind::BadType>(value.span, "one number as the lambda's value",
+                                        text_.describe(value));
     return value;
   });
   env_->scopes.pop_back();

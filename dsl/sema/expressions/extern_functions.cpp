@@ -1,18 +1,19 @@
 // Headers of `extern fn`s, and calls of their functions.
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
 
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 
 using dsl::DiagKind;
 
-std::optional<DType> ExternFunctions::extern_type(ast::TypeId id) {
+std::optional<DType> Calls::extern_type(ast::TypeId id) {
   const std::size_t errors = reporter_.num_errors();
-  const auto type = all_.written_types.dtype_of(id);
+  const auto type = conversions_.dtype_of(id);
   if (type && rt::is_cpp_type(*type)) return type;
   if (reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::ExternType>(tree()[id].span,
@@ -22,25 +23,18 @@ std::optional<DType> ExternFunctions::extern_type(ast::TypeId id) {
 }
 
 // The types of the parameters, then the type of the result.
-std::optional<std::vector<DType>> ExternFunctions::extern_types(const ast::ExternFn& fn) {
+std::optional<std::vector<DType>> Calls::extern_types(const ast::ExternFn& fn) {
   std::vector<DType> types;
   for (std::uint32_t i = 0; i < fn.params.count; ++i) {
     const ast::Param& param = tree()[tree().params.pool[fn.params.first + i]];
-    const auto type = extern_type(param.type);
-    if (!type) return std::nullopt;
-    types.push_back(*type);
+    types.push_back(FOUND(extern_type(param.type)));
   }
-  if (types.empty()) {
-    reporter_.report<DiagKind::ExternType>(fn.name.span, "()");
-    return std::nullopt;
-  }
-  const auto result = extern_type(fn.result);
-  if (!result) return std::nullopt;
-  types.push_back(*result);
+  if (types.empty()) return mistake<DiagKind::ExternType>(fn.name.span, "()");
+  types.push_back(FOUND(extern_type(fn.result)));
   return types;
 }
 
-void ExternFunctions::report_extern(const ast::ExternFn& fn, const rt::ExternReply& reply) {
+void Calls::report_extern(const ast::ExternFn& fn, const rt::ExternReply& reply) {
   const auto add = [&]() -> dsl::Diagnostic& {
     const std::string& name = fn.name.text;
     switch (reply.outcome) {
@@ -71,7 +65,7 @@ void ExternFunctions::report_extern(const ast::ExternFn& fn, const rt::ExternRep
 
 // Adds the headers to the files of the run: diagnostics point into them, and the cache compares
 // them.
-void ExternFunctions::add_headers(rt::ExternReply& reply) const {
+void Calls::add_headers(rt::ExternReply& reply) const {
   for (rt::ExternFile& file : reply.files) {
     const dsl::SourceBuffer* known = module_.sources->find_name(file.path);
     if (known == nullptr) {
@@ -83,14 +77,14 @@ void ExternFunctions::add_headers(rt::ExternReply& reply) const {
   }
 }
 
-const rt::ExternInfo* ExternFunctions::find_extern(const DeclRef& decl) {
+const rt::ExternInfo* Calls::find_extern(const DeclRef& decl) {
   const auto& fn = std::get<ast::ExternFn>((*decl).node);
   const auto known = module_.externs.find(&fn);
   if (known != module_.externs.end()) return known->second.get();
   std::unique_ptr<const rt::ExternInfo>& found = module_.externs[&fn];
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<std::vector<DType>> types;
-  all_.names.with_environment(env, [&] { types = extern_types(fn); });
+  all_.exprs.with_environment(env, [&] { types = extern_types(fn); });
   if (!types) return nullptr;
   rt::ExternRequest request{fn.header, decl.unit->source->name(), fn.name.text, *types, {}};
   request.result = types->back();
@@ -118,7 +112,7 @@ const rt::ExternInfo* ExternFunctions::find_extern(const DeclRef& decl) {
   return found.get();
 }
 
-std::uint32_t ExternFunctions::extern_index(const rt::ExternInfo& function) {
+std::uint32_t Calls::extern_index(const rt::ExternInfo& function) {
   auto& all = out_.info.externs;
   const auto known = std::find_if(all.begin(), all.end(), [&](const rt::ExternInfo& each) {
     return each.name == function.name && each.digest == function.digest;
@@ -130,21 +124,18 @@ std::uint32_t ExternFunctions::extern_index(const rt::ExternInfo& function) {
   return static_cast<std::uint32_t>(known - all.begin());
 }
 
-Value ExternFunctions::call_extern(const DeclRef& decl, const ast::ExternFn& fn,
-                                   const ast::Call& node, Span span) {
-  if (!module_.read_extern && !mode_.is_check) {
-    reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here");
-    return error_value(span);
-  }
-  const CallArgs args =
-      all_.arguments.sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
+Value Calls::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node,
+                         Span span) {
+  if (!module_.read_extern && !mode_.is_check)
+    return error_value(
+        reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here"));
+  const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
   if (args.is_bad) return error_value(span);
-  std::vector<Value> operands;
-  operands.reserve(args.positional.size());
-  for (ast::ExprId id : args.positional) operands.push_back(all_.exprs.expr(id));
+  auto operands =
+      mapped<Value>(args.positional, [&](ast::ExprId id) { return all_.exprs.expr(id); });
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<std::vector<DType>> types;
-  all_.names.with_environment(env, [&] { types = extern_types(fn); });
+  all_.exprs.with_environment(env, [&] { types = extern_types(fn); });
   if (!types) return error_value(span);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     operands[i] = conversions_.coerce(operands[i], (*types)[i]);
@@ -152,14 +143,13 @@ Value ExternFunctions::call_extern(const DeclRef& decl, const ast::ExternFn& fn,
   }
   const rt::ExternInfo* function = module_.read_extern ? find_extern(decl) : nullptr;
   if (function == nullptr && module_.read_extern) return error_value(span);
-  const auto shape = all_.shapes.broadcast(operands, span, fn.name.text);
-  if (!shape) return error_value(span);
-  Expr made{function ? ExprKind::CallExtern : ExprKind::Literal, *shape, span};
+  const auto shape = FOUND(all_.operators.broadcast(operands, span, fn.name.text));
+  Expr made{function ? ExprKind::CallExtern : ExprKind::Literal, shape, span};
   made.type.dtype = types->back();
   if (function != nullptr) {
     made.index = extern_index(*function);
     for (const Value& operand : operands)
-      made.args.push_back(all_.shapes.as_row(operand, *shape).expr);
+      made.args.push_back(all_.operators.as_row(operand, shape).expr);
   }
   return build_.typed(std::move(made));
 }

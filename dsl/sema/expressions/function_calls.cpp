@@ -2,15 +2,15 @@
 #include <algorithm>
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/expressions/calls.h"
+#include "dsl/sema/expressions/expressions.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 using dsl::DiagKind;
 
-Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node,
-                             Span span) {
+Value Calls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span) {
   const auto params = decl.unit->tree.params.nodes.empty() ? 0u : fn.params.count;
-  const CallArgs args = all_.arguments.sort_args(node, fn.name.text, span, {}, params, params);
+  const CallArgs args = sort_args(node, fn.name.text, span, {}, params, params);
   if (args.is_bad) return error_value(span);
   std::vector<Value> values;
   bool has_array = false;
@@ -28,17 +28,15 @@ Value FunctionCalls::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::
 
 // Maps a fn with several results over arrays: one array for each result. All of them use the same
 // draws.
-Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
-                              std::size_t num_results, Span span) {
+Value Calls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                      std::size_t num_results, Span span) {
   for (Value& value : values) {
     if (value.is_typed() && value.type.rank > 0) value = build_.shared(value, "operand");
   }
   Instance* const drawn = env_->draw_instance;
   const std::uint32_t shared_draws = env_->shared_draws;
   const std::uint32_t own_draws = drawn == nullptr ? 0 : drawn->own_draws;
-  Value results;
-  results.kind = ValueKind::Tuple;
-  results.span = span;
+  Value results{.span = span, .kind = ValueKind::Tuple};
   for (std::size_t i = 0; i < num_results; ++i) {
     env_->shared_draws = shared_draws;
     if (drawn != nullptr) drawn->own_draws = own_draws;
@@ -48,7 +46,7 @@ Value FunctionCalls::map_each(const DeclRef& decl, const ast::Fn& fn, std::vecto
   return results;
 }
 
-bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
+bool Calls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
   const auto is_scalar = [&](ast::TypeId id) {
     return std::holds_alternative<ast::ScalarType>(tree[id].node);
   };
@@ -63,8 +61,8 @@ bool FunctionCalls::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
 
 // Maps a fn of scalars over arrays, as `map` does with a lambda. `result` selects one of several
 // results.
-Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
-                            std::optional<std::size_t> result, Span span) {
+Value Calls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                    std::optional<std::size_t> result, Span span) {
   const ast::Module& tree = decl.unit->tree;
   const auto params = tree.list(fn.params);
   Environment types{decl.unit, nullptr, {Scope{}}};
@@ -75,8 +73,8 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (types_.value_type(values[i]).rank == 0) continue;
     std::optional<DType> dtype;
-    all_.names.with_environment(types,
-                                [&] { dtype = all_.written_types.dtype_of(tree[params[i]].type); });
+    all_.exprs.with_environment(types,
+                                [&] { dtype = conversions_.dtype_of(tree[params[i]].type); });
     const Value array = dtype ? conversions_.coerce(values[i], *dtype) : error_value(span);
     if (array.is_error()) break;
     arrays.push_back(array);
@@ -93,30 +91,28 @@ Value FunctionCalls::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<
     return conversions_.materialize(is_one ? given : given.elements[*result]);
   };
   const Value body = has_arrays ? build_.in_block(span, applied) : error_value(span);
-  const auto shape = all_.shapes.broadcast(arrays, span, fn.name.text);
+  const auto shape = all_.operators.broadcast(arrays, span, fn.name.text);
   if (body.is_error() || !shape) return error_value(span);
   made.type = body.type;
   made.args = {body.expr};
-  std::vector<ExprId> operands;
-  operands.reserve(arrays.size() + 1);
-  for (const Value& array : arrays) operands.push_back(all_.shapes.as_row(array, *shape).expr);
+  auto operands = mapped<ExprId>(
+      arrays, [&](const Value& array) { return all_.operators.as_row(array, *shape).expr; });
   operands.push_back(build_.typed(std::move(made)).expr);
   Type type = *shape;
   type.dtype = body.type.dtype;
   return build_.builtin(BuiltinId::map, type, std::move(operands), span);
 }
 
-Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
-                               const std::vector<Value>& values, Span span) {
+Value Calls::inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
+                       Span span) {
   for (const Value& value : values) {
     if (is_by_rows() && value.is_typed() && value.type.rank == 2) {
-      return all_.rows.not_by_rows("a call of `" + fn.name.text + "`", span);
+      return all_.items.not_by_rows("a call of `" + fn.name.text + "`", span);
     }
   }
-  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
-    reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");
-    return error_value(span);
-  }
+  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end())
+    return error_value(reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text)
+                           .note(fn.name.span, "declared here"));
   const GrowthLimits::Use use(all_.growth, span);
   open_fns_.push_back(decl);
   Value result = build_.in_block(span, [&] {
@@ -126,8 +122,8 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
     env.method = env_->method;
     env.draw_instance = env_->draw_instance;
     Value value = error_value(span);
-    if (all_.signatures.bind_fn_params(fn, values, env))
-      all_.names.with_environment(env, [&] { value = fn_body(fn, span); });
+    if (bind_fn_params(fn, values, env))
+      all_.exprs.with_environment(env, [&] { value = fn_body(fn, span); });
     env_->shared_draws = env.shared_draws;
     return value;
   });
@@ -136,12 +132,12 @@ Value FunctionCalls::inline_fn(const DeclRef& decl, const ast::Fn& fn,
   return result;
 }
 
-Value FunctionCalls::fn_body(const ast::Fn& fn, Span span) {
+Value Calls::fn_body(const ast::Fn& fn, Span span) {
   const Value value = all_.exprs.block(fn.body);
-  return value.is_error() ? value : all_.signatures.to_result(value, fn.result, span, fn.name.text);
+  return value.is_error() ? value : to_result(value, fn.result, span, fn.name.text);
 }
 
-void FunctionCalls::check_fn(const DeclRef& decl) {
+void Calls::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
   const GrowthLimits::Use use(all_.growth, fn.name.span);
   const ModeScope scope(mode_);
@@ -152,18 +148,16 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::vector<StmtId> stmts;
   build_.collect_into(&stmts);
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     const auto each_param = [&](auto&& handle) {
       for (std::uint32_t i = 0; i < fn.params.count; ++i) {
         handle(tree()[tree().params.pool[fn.params.first + i]]);
       }
     };
-    each_param([&](const ast::Param& param) { all_.signatures.declare_generic_sizes(param); });
+    each_param([&](const ast::Param& param) { declare_generic_sizes(param); });
     each_param([&](const ast::Param& param) {
-      const auto type = all_.signatures.checked_type(param);
-      Symbol symbol;
-      symbol.span = param.name.span;
-      symbol.noun = "an argument";
+      const auto type = checked_type(param);
+      Symbol symbol{.span = param.name.span, .noun = "an argument"};
       if (type) {
         symbol.value = build_.read_var(build_.add_var(param.name.text, *type, false, symbol.span),
                                        symbol.span);
@@ -175,7 +169,7 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
           symbol.value.declared = type->dtype;
         }
       }
-      all_.names.declare(param.name, symbol);
+      all_.exprs.declare(param.name, symbol);
     });
     fn_body(fn, fn.name.span);
   });
@@ -183,15 +177,15 @@ void FunctionCalls::check_fn(const DeclRef& decl) {
   open_fns_.pop_back();
 }
 
-CheckedCall FunctionCalls::call_alone(const DeclRef& decl, DType element,
-                                      const std::vector<FnArgument>& arguments, Span span) {
+CheckedCall Calls::call_alone(const DeclRef& decl, DType element,
+                              const std::vector<FnArgument>& arguments, Span span) {
   const ModeScope scope(mode_);
   mode_.body = BodyKind::Encode;
   mode_.element = element;
   CheckedCall call;
   Environment env{decl.unit, nullptr, {Scope{}}};
   build_.collect_into(&call.stmts);
-  all_.names.with_environment(env, [&] {
+  all_.exprs.with_environment(env, [&] {
     std::vector<Value> values;
     for (const FnArgument& argument : arguments) {
       if (argument.number) {
@@ -212,17 +206,13 @@ CheckedCall FunctionCalls::call_alone(const DeclRef& decl, DType element,
   return call;
 }
 
-using dsl::DiagKind;
-
-Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
+Value Calls::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);
   if (types == nullptr) return to_declared(value, id, span, what);
   const auto wanted = tree().list(types->elements);
-  if (value.kind != ValueKind::Tuple || value.elements.size() != wanted.size()) {
-    reporter_.report<DiagKind::Mismatch>(value.span, std::to_string(wanted.size()) + " values",
-                                         text_.describe(value));
-    return error_value(span);
-  }
+  if (value.kind != ValueKind::Tuple || value.elements.size() != wanted.size())
+    return mistake<DiagKind::Mismatch>(value.span, std::to_string(wanted.size()) + " values",
+                                       text_.describe(value));
   Value result = value;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     result.elements[i] = to_declared(value.elements[i], wanted[i], span, what);
@@ -232,7 +222,7 @@ Value Signatures::to_result(const Value& value, ast::TypeId id, Span span, std::
 }
 
 // Binds sizes that are plain names and no constants. A size that is bound already must be the same.
-bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
+bool Calls::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
   const Type shape = types_.value_type(arg);
   if (type.is_any()) return true;
   const auto dims = tree().list(type.dims);
@@ -248,9 +238,7 @@ bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg
     }
     const auto bound = scope.find(name->text);
     if (bound == scope.end()) {
-      Symbol symbol;
-      symbol.value = host_value(shape.dims[i], name->span);
-      symbol.span = name->span;
+      Symbol symbol{.value = host_value(shape.dims[i], name->span), .span = name->span};
       scope.emplace(name->text, symbol);
     } else if (!prover_.proves_equal(bound->second.value.host, shape.dims[i])) {
       auto& diag = reporter_.report<DiagKind::GenericSizes>(
@@ -263,8 +251,7 @@ bool Signatures::bind_generic_sizes(const ast::ArrayType& type, const Value& arg
   return true;
 }
 
-bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args,
-                                Environment& inner) {
+bool Calls::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner) {
   std::size_t next = 0;
   std::vector<std::pair<const ast::Param*, const Value*>> arrays;
   bool is_good = true;
@@ -275,7 +262,7 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     if (array == nullptr) continue;
     bool has_shape = false;
     const std::size_t errors = reporter_.num_errors();
-    all_.names.with_environment(
+    all_.exprs.with_environment(
         inner, [&] { has_shape = bind_generic_sizes(*array, args[next], inner.scopes.front()); });
     if (!has_shape && reporter_.num_errors() == errors) {
       const auto& text = inner.unit->source->text(tree[param.type].span);
@@ -289,22 +276,20 @@ bool Signatures::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     const ast::Module& tree = inner.unit->tree;
     const ast::Param& param = tree[tree.params.pool[fn.params.first + i]];
     Value value;
-    all_.names.with_environment(
+    all_.exprs.with_environment(
         inner, [&] { value = to_declared(args[i], param.type, args[i].span, param.name.text); });
     if (value.is_error()) return false;
-    Symbol symbol;
-    symbol.value = build_.shared(value, param.name.text);
-    symbol.span = param.name.span;
-    symbol.noun = "an argument";
-    inner.scopes.front().insert_or_assign(param.name.text, symbol);
+    inner.scopes.front().insert_or_assign(param.name.text,
+                                          Symbol{.value = build_.shared(value, param.name.text),
+                                                 .span = param.name.span,
+                                                 .noun = "an argument"});
   }
   return true;
 }
 
 // Converts a value to a type in a signature, whose sizes are already bound. The host still knows
 // whole numbers, because sizes may use them, but they take the arithmetic of the type.
-Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
-                              std::string_view what) {
+Value Calls::to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[id].node);
   if (array != nullptr) {
     const std::size_t errors = reporter_.num_errors();
@@ -319,10 +304,10 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
     }
   }
   if (array != nullptr && array->is_any()) {
-    const auto element = all_.written_types.dtype_of(array->element);
+    const auto element = conversions_.dtype_of(array->element);
     return element && !value.is_error() ? conversions_.coerce(value, *element) : error_value(span);
   }
-  const auto type = all_.written_types.type_of(id);
+  const auto type = conversions_.type_of(id);
   if (!type || value.is_error()) return error_value(span);
   const bool is_number = value.is_host() && type->rank == 0;
   if (is_number && is_int(type->dtype) && pool().type(value.host) == HostType::Int) {
@@ -342,8 +327,7 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
                                           : pool().cast(as_quotient(value).host, HostType::F64),
                       value.span);
   }
-  Value made = conversions_.coerce(value, type->dtype);
-  if (made.is_error()) return made;
+  Value made = FOUND(conversions_.coerce(value, type->dtype));
   if (!sizes_.same_shape(made.type, *type)) {
     auto& diag = reporter_.report<DiagKind::Mismatch>(value.span, sizes_.type_text(*type),
                                                       text_.describe(value));
@@ -353,7 +337,7 @@ Value Signatures::to_declared(const Value& value, ast::TypeId id, Span span,
   return made;
 }
 
-void Signatures::declare_generic_sizes(const ast::Param& param) {
+void Calls::declare_generic_sizes(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
   if (array == nullptr) return;
   for (ast::ExprId dim : tree().list(array->dims)) {
@@ -368,27 +352,24 @@ void Signatures::declare_generic_sizes(const ast::Param& param) {
     const HostExprId leaf = sizes_.opaque_number(HostType::Int);
     prover_.set_nonnegative(leaf);
     sizes_.name(leaf, name->name.text, name->name.span);
-    Symbol symbol;
-    symbol.value = host_value(leaf, name->name.span);
-    symbol.span = name->name.span;
+    Symbol symbol{.value = host_value(leaf, name->name.span), .span = name->name.span};
     env_->scopes.front().emplace(name->name.text, symbol);
   }
 }
 
 // An array of any sizes is checked as a vector, which has the most operators, and all of them get
 // one size.
-std::optional<Type> Signatures::checked_type(const ast::Param& param) {
+std::optional<Type> Calls::checked_type(const ast::Param& param) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
-  if (array == nullptr || !array->is_any()) return all_.written_types.type_of(param.type);
-  const auto element = all_.written_types.dtype_of(array->element);
-  if (!element) return std::nullopt;
+  if (array == nullptr || !array->is_any()) return conversions_.type_of(param.type);
+  const auto element = FOUND(conversions_.dtype_of(array->element));
   Symbol& size = env_->scopes.front()[".."];
   if (!size.value.host) {
     size.value = host_value(sizes_.opaque_number(HostType::Int), param.name.span);
     prover_.set_nonnegative(size.value.host);
     sizes_.name(size.value.host, "..", param.name.span);
   }
-  return vector_type(*element, size.value.host);
+  return vector_type(element, size.value.host);
 }
 
 }  // namespace cinch::sema

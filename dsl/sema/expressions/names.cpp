@@ -11,7 +11,7 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-const Symbol* Names::find_symbol(std::string_view name) const {
+const Symbol* Expressions::find_symbol(std::string_view name) const {
   for (std::size_t i = env_->scopes.size(); i-- > 0;) {
     const auto at = env_->scopes[i].find(name);
     if (at != env_->scopes[i].end()) return &at->second;
@@ -23,7 +23,7 @@ const Symbol* Names::find_symbol(std::string_view name) const {
   return nullptr;
 }
 
-void Names::unknown_name(const ast::Name& name) {
+void Expressions::unknown_name(const ast::Name& name) {
   // Later mistakes are not shown, and this search takes long if there are many names.
   if (reporter_.num_errors() >= dsl::kMostShown) {
     reporter_.report<DiagKind::UnknownName>(name.span, name.text);
@@ -45,31 +45,23 @@ void Names::unknown_name(const ast::Name& name) {
   }
 }
 
-Value Names::builtin_name(const ast::Name& name) {
+Value Expressions::builtin_name(const ast::Name& name) {
   const std::string& text = name.text;
   const Instance* instance = env_->instance;
-  if (mode_.in_constant) {
-    reporter_.report<DiagKind::NotConstant>(name.span);
-    return error_value(name.span);
-  }
+  if (mode_.in_constant) return mistake<DiagKind::NotConstant>(name.span);
   if (text == "n")
     return host_value(instance == nullptr ? pool().n() : instance->elements, name.span);
   if (text == "world") return host_value(pool().world(), name.span);
   if (text == "step") return host_value(pool().step(), name.span);
   if (text == "worker") {
-    if (mode_.body == BodyKind::Decode) {
-      reporter_.report<DiagKind::NotInDecode>(name.span, "`worker`");
-      return error_value(name.span);
-    }
-    if (mode_.encodes_in_finish) {
-      reporter_.report<DiagKind::NotInFinish>(name.span, "an encode that sees `worker`");
-      return error_value(name.span);
-    }
+    if (mode_.body == BodyKind::Decode)
+      return mistake<DiagKind::NotInDecode>(name.span, "`worker`");
+    if (mode_.encodes_in_finish)
+      return mistake<DiagKind::NotInFinish>(name.span, "an encode that sees `worker`");
     if (mode_.in_host || mode_.body == BodyKind::StateInit) {
       if (mode_.is_tried) return error_value(name.span);
-      reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
-          .note("`worker` differs from rank to rank");
-      return error_value(name.span);
+      return error_value(reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
+                             .note("`worker` differs from rank to rank"));
     }
     return host_value(pool().worker(), name.span);
   }
@@ -80,10 +72,10 @@ Value Names::builtin_name(const ast::Name& name) {
   return host_value(text == "r" ? pool().rows() : pool().cols(), name.span);
 }
 
-Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
+Value Expressions::symbol_value(const Symbol& symbol, const ast::Name& name) {
   switch (symbol.kind) {
     case SymbolKind::Value: {
-      if (symbol.is_ambiguous) return all_.words.ambiguous_word(name);
+      if (symbol.is_ambiguous) return all_.params.ambiguous_word(name);
       if (mode_.in_leaves && symbol.leaf) return host_value(symbol.leaf, name.span);
       if (mode_.in_host && symbol.given) return host_value(symbol.given, name.span);
       Value value = symbol.value;
@@ -96,15 +88,12 @@ Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
       return value;
     }
     case SymbolKind::State: {
-      if (mode_.body == BodyKind::Decode) {
-        reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
-            .note(symbol.span, "the state");
-        return error_value(name.span);
-      }
-      if (mode_.body == BodyKind::StateInit) {
-        reporter_.report<DiagKind::StateInit>(name.span, "another state");
-        return error_value(name.span);
-      }
+      if (mode_.body == BodyKind::Decode)
+        return error_value(
+            reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
+                .note(symbol.span, "the state"));
+      if (mode_.body == BodyKind::StateInit)
+        return mistake<DiagKind::StateInit>(name.span, "another state");
       Expr read{ExprKind::State, out_.info.states[symbol.index].type, name.span};
       read.index = symbol.index;
       const Value value = build_.typed(std::move(read));
@@ -113,14 +102,9 @@ Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
     }
     case SymbolKind::Param: {
       const DType dtype = symbol.value.type.dtype;
-      if (mode_.in_constant) {
-        reporter_.report<DiagKind::NotConstant>(name.span);
-        return error_value(name.span);
-      }
-      if (mode_.body == BodyKind::StateInit) {
-        reporter_.report<DiagKind::StateInit>(name.span, "a run-time parameter");
-        return error_value(name.span);
-      }
+      if (mode_.in_constant) return mistake<DiagKind::NotConstant>(name.span);
+      if (mode_.body == BodyKind::StateInit)
+        return mistake<DiagKind::StateInit>(name.span, "a run-time parameter");
       if (symbol.leaf && !mode_.in_host)
         return conversions_.coerce(host_value(symbol.leaf, name.span), dtype);
       if (mode_.in_host) {
@@ -136,11 +120,10 @@ Value Names::symbol_value(const Symbol& symbol, const ast::Name& name) {
     case SymbolKind::Inner:
       break;
   }
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor", "a value");
-  return error_value(name.span);
+  return mistake<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor", "a value");
 }
 
-Value Names::name_expr(const ast::Name& name) {
+Value Expressions::name_expr(const ast::Name& name) {
   if (const Symbol* symbol = find_symbol(name.text)) return symbol_value(*symbol, name);
   if (is_builtin_name(name.text)) return builtin_name(name);
   const std::size_t errors = reporter_.num_errors();
@@ -148,32 +131,29 @@ Value Names::name_expr(const ast::Name& name) {
     return decl_value(*decl, name);
   }
   if (reporter_.num_errors() != errors) return error_value(name.span);
-  if (find_builtin(name.text) || find_scalar_op(name.text)) {
-    reporter_.report<DiagKind::NotAValue>(name.span, name.text, "an operator", "a value");
-    return error_value(name.span);
-  }
+  if (find_builtin(name.text) || find_scalar_op(name.text))
+    return mistake<DiagKind::NotAValue>(name.span, name.text, "an operator", "a value");
   unknown_name(name);
   return error_value(name.span);
 }
 
-Value Names::decl_value(const DeclRef& decl, const ast::Name& name) {
+Value Expressions::decl_value(const DeclRef& decl, const ast::Name& name) {
   if (const auto* node = std::get_if<ast::Const>(&(*decl).node)) {
     const GrowthLimits::Use use(all_.growth, name.span);
-    Value value = all_.constants.const_value(decl, *node);
+    Value value = all_.numbers.const_value(decl, *node);
     value.span = name.span;
     return value;
   }
-  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a value");
-  return error_value(name.span);
+  return mistake<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl), "a value");
 }
 
-void Names::with_environment(Environment& env, const std::function<void()>& body) {
+void Expressions::with_environment(Environment& env, const std::function<void()>& body) {
   Environment* const outer = std::exchange(env_, &env);
   body();
   env_ = outer;
 }
 
-Value Names::field_expr(const ast::FieldRef& node, Span span) {
+Value Expressions::field_expr(const ast::FieldRef& node, Span span) {
   const ast::Expr& base = tree()[node.base];
   if (const auto* name = std::get_if<ast::NameRef>(&base.node)) {
     const Symbol* symbol = find_symbol(name->name.text);
@@ -181,34 +161,29 @@ Value Names::field_expr(const ast::FieldRef& node, Span span) {
       if (const auto decl = find_qualified(*env_->unit, name->name.text, node.field.text)) {
         return decl_value(*decl, node.field);
       }
-      reporter_.report<DiagKind::UnknownName>(node.field.span,
-                                              name->name.text + "." + node.field.text);
-      return error_value(span);
+      return mistake<DiagKind::UnknownName>(node.field.span,
+                                            name->name.text + "." + node.field.text);
     }
     if (symbol != nullptr && symbol->kind == SymbolKind::Inner) {
-      if (mode_.in_set) return all_.sets.inner_param_value(node);
-      reporter_.report<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
-                                            "a member of a wrapped compressor", "a value");
-      return error_value(span);
+      if (mode_.in_set) return all_.items.inner_param_value(node);
+      return mistake<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
+                                          "a member of a wrapped compressor", "a value");
     }
   }
-  if (mode_.in_set) return all_.sets.inner_param_value(node);
-  const Value value = all_.exprs.expr(node.base);
-  if (value.is_error()) return error_value(span);
-  if (value.kind != ValueKind::Payload) {
-    reporter_.report<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
-                                        text_.describe(value));
-    return error_value(span);
-  }
-  return all_.payloads.payload_field(value, node.field, span);
+  if (mode_.in_set) return all_.items.inner_param_value(node);
+  const Value value = FOUND(expr(node.base));
+  if (value.kind != ValueKind::Payload)
+    return mistake<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
+                                      text_.describe(value));
+  return all_.bodies.payload_field(value, node.field, span);
 }
 
-bool Names::is_taken(std::string_view name, const Instance* instance) {
+bool Expressions::is_taken(std::string_view name, const Instance* instance) {
   const bool is_dimension = name == "r" || name == "c";
   return is_reserved_name(name) || (is_dimension && instance != nullptr && instance->is_matrix);
 }
 
-void Names::declare(const ast::Name& name, Symbol symbol) {
+void Expressions::declare(const ast::Name& name, Symbol symbol) {
   if (is_taken(name.text, env_->instance)) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
   }

@@ -7,7 +7,7 @@
 namespace cinch::sema {
 using dsl::DiagKind;
 
-void Statements::statement(ast::StmtId id) {
+void Expressions::statement(ast::StmtId id) {
   const ast::Stmt& node = tree()[id];
   const Span span = node.span;
   if (const auto* s = std::get_if<ast::Let>(&node.node)) return let(*s, span);
@@ -16,22 +16,20 @@ void Statements::statement(ast::StmtId id) {
   if (const auto* s = std::get_if<ast::For>(&node.node)) return for_loop(*s, span);
   if (const auto* s = std::get_if<ast::While>(&node.node)) return while_loop(*s, span);
   if (const auto* s = std::get_if<ast::Assert>(&node.node)) return assertion(*s, span);
-  const Value value = all_.exprs.expr(std::get<ast::ExprStmt>(node.node).expr);
+  const Value value = expr(std::get<ast::ExprStmt>(node.node).expr);
   // Nobody uses the value that a branch or block may leave; its assignments stay.
   if ((value.kind != ValueKind::Unit && !value.is_typed()) || !value.expr) return;
   const ExprKind kind = out_.exprs[value.expr.index()].kind;
   if (kind != ExprKind::Block && kind != ExprKind::If) return;
-  Stmt made{StmtKind::Expr, span};
-  made.expr = value.expr;
-  build_.push(std::move(made));
+  build_.push(Stmt{.kind = StmtKind::Expr, .span = span, .expr = value.expr});
 }
 
-void Statements::let(const ast::Let& node, Span span) {
-  bind(node.name, node.is_mutable, all_.exprs.expr(node.value), node.value, span);
+void Expressions::let(const ast::Let& node, Span span) {
+  bind(node.name, node.is_mutable, expr(node.value), node.value, span);
 }
 
-void Statements::let_tuple(const ast::LetTuple& node, Span span) {
-  const Value value = all_.exprs.expr(node.value);
+void Expressions::let_tuple(const ast::LetTuple& node, Span span) {
+  const Value value = expr(node.value);
   const bool fits = value.kind == ValueKind::Tuple && value.elements.size() == node.names.size();
   if (!fits && !value.is_error()) {
     reporter_.report<DiagKind::BadType>(value.span, std::to_string(node.names.size()) + " values",
@@ -43,11 +41,9 @@ void Statements::let_tuple(const ast::LetTuple& node, Span span) {
 }
 
 // `written`: the expression, which loop variables may make an exact number.
-void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
-                      std::optional<ast::ExprId> written, Span span) {
-  Symbol symbol;
-  symbol.span = name.span;
-  symbol.is_let = written.has_value();
+void Expressions::bind(const ast::Name& name, bool is_mutable, Value value,
+                       std::optional<ast::ExprId> written, Span span) {
+  Symbol symbol{.span = name.span, .is_let = written.has_value()};
   if (value.kind == ValueKind::Tuple) {
     reporter_.report<DiagKind::BadType>(value.span, "one value", text_.describe(value))
         .note("`let (a, b) = …` takes several");
@@ -58,61 +54,56 @@ void Statements::bind(const ast::Name& name, bool is_mutable, Value value,
     value = error_value(span);
   }
   if (value.kind == ValueKind::Wire) {
-    value = all_.payloads.payload_of(*value.owner, value, name.text, span);
+    value = all_.bodies.payload_of(*value.owner, value, name.text, span);
   }
   const bool is_number = value.is_host() || value.kind == ValueKind::Table;
   const bool stays =
       value.is_error() || value.kind == ValueKind::Payload || (is_number && !is_mutable);
   if (stays) {
     symbol.value = value;
-    all_.names.declare(name, std::move(symbol));
+    declare(name, std::move(symbol));
     return;
   }
   const Value made = is_mutable ? conversions_.unmet(value) : value;
   if (made.is_error()) {
-    all_.names.declare(name, std::move(symbol));
+    declare(name, std::move(symbol));
     return;
   }
   all_.counts.name_counts(made.type, name);
   const VarId var = build_.add_var(name.text, made.type, is_mutable, name.span);
-  Stmt let{StmtKind::Let, span};
-  let.var = var;
-  let.expr = made.expr;
-  build_.push(std::move(let));
+  build_.push(Stmt{.kind = StmtKind::Let, .span = span, .var = var, .expr = made.expr});
   symbol.value = build_.read_var(var, name.span);
   symbol.value.facts = made.facts;
-  if (!is_mutable) symbol.value = all_.exact.as_named(made, symbol.value);
+  if (!is_mutable) symbol.value = all_.numbers.as_named(made, symbol.value);
   if (symbol.value.is_exact && written) {
     const ModeScope scope(mode_);
     mode_.is_tried = true;
-    symbol.leaf = all_.indexing.symbolic(*written).value_or(HostExprId());
+    symbol.leaf = symbolic(*written).value_or(HostExprId());
   }
   if (is_mutable) {
     symbol.kind = SymbolKind::Variable;
     symbol.value.var = var;
     all_.facts.note(var, made.facts);
   }
-  all_.names.declare(name, std::move(symbol));
+  declare(name, std::move(symbol));
 }
 
-Value Statements::unused_block(ast::BlockId id) {
-  Value value = all_.exprs.block(id);
+Value Expressions::unused_block(ast::BlockId id) {
+  Value value = block(id);
   if (value.is_error() || value.is_typed() || value.kind == ValueKind::Unit) return value;
   value.kind = ValueKind::Unit;
   value.expr = {};
   return value;
 }
 
-void Statements::for_loop(const ast::For& node, Span span) {
+void Expressions::for_loop(const ast::For& node, Span span) {
   const ast::Interval& bounds = tree()[node.bounds];
-  auto begin = all_.constants.host_size(bounds.lo, "a loop bound");
-  auto end = all_.constants.host_size(bounds.hi, "a loop bound");
+  auto begin = all_.numbers.host_size(bounds.lo, "a loop bound");
+  auto end = all_.numbers.host_size(bounds.hi, "a loop bound");
   const HostExprId one = pool().const_int(1);
   if (begin && !bounds.includes_lo) begin = pool().add(*begin, one);
   if (end && bounds.includes_hi) end = pool().add(*end, one);
-  Symbol symbol;
-  symbol.span = node.variable.span;
-  symbol.noun = kLoopVariable;
+  Symbol symbol{.span = node.variable.span, .noun = kLoopVariable};
   const VarId var =
       build_.add_var(node.variable.text, scalar_type(kI64), false, node.variable.span);
   if (begin && end) {
@@ -126,12 +117,11 @@ void Statements::for_loop(const ast::For& node, Span span) {
     }
   }
   all_.numbering.forget_masks();
-  Stmt made{StmtKind::For, span};
-  made.index = all_.instances.num_methods();
+  Stmt made{.kind = StmtKind::For, .span = span, .index = all_.items.num_methods()};
   const Value body = all_.facts.in_loop([&] {
     return build_.in_block(tree()[node.body].span, [&] {
       env_->scopes.emplace_back();
-      all_.names.declare(node.variable, symbol);
+      declare(node.variable, symbol);
       const Value value = unused_block(node.body);
       env_->scopes.pop_back();
       return value;
@@ -146,16 +136,15 @@ void Statements::for_loop(const ast::For& node, Span span) {
   if (body.expr) build_.push(std::move(made));
 }
 
-void Statements::while_loop(const ast::While& node, Span span) {
-  const auto limit = all_.constants.host_size(node.limit, "`at_most:`");
+void Expressions::while_loop(const ast::While& node, Span span) {
+  const auto limit = all_.numbers.host_size(node.limit, "`at_most:`");
   all_.numbering.forget_masks();
-  Stmt made{StmtKind::While, span};
-  made.index = all_.instances.num_methods();
+  Stmt made{.kind = StmtKind::While, .span = span, .index = all_.items.num_methods()};
   Value test = error_value(span);
   const Value body = all_.facts.in_loop([&] {
     test = build_.in_block(tree()[node.condition].span, [&] {
       const auto outer = std::exchange(condition_vars_, out_.vars.size());
-      const auto holds = all_.exprs.condition(node.condition);
+      const auto holds = condition(node.condition);
       condition_vars_ = outer;
       Value value = error_value(span);
       if (!holds) return value;
@@ -174,20 +163,15 @@ void Statements::while_loop(const ast::While& node, Span span) {
   build_.push(std::move(made));
 }
 
-void Statements::assertion(const ast::Assert& node, Span span) {
-  const auto holds = all_.exprs.condition(node.condition);
+void Expressions::assertion(const ast::Assert& node, Span span) {
+  const auto holds = condition(node.condition);
   if (!holds) return;
-  Stmt made{StmtKind::Assert, span};
-  made.expr2 = *holds;
-  made.text = node.message;
-  build_.push(std::move(made));
+  build_.push(Stmt{.kind = StmtKind::Assert, .span = span, .expr2 = *holds, .text = node.message});
 }
 
 // Assignments to variables and states, whole or at indices.
 
-using dsl::DiagKind;
-
-void Statements::report_not_mutable(const ast::Name& name, const Symbol& symbol) {
+void Expressions::report_not_mutable(const ast::Name& name, const Symbol& symbol) {
   const char* noun = symbol.noun != nullptr             ? symbol.noun
                      : symbol.kind == SymbolKind::Param ? "a parameter"
                      : symbol.kind == SymbolKind::Inner ? "a wrapped compressor"
@@ -202,14 +186,14 @@ void Statements::report_not_mutable(const ast::Name& name, const Symbol& symbol)
   }
 }
 
-const Symbol* Statements::assignable(const ast::Assign& node) {
+const Symbol* Expressions::assignable(const ast::Assign& node) {
   const ast::Name& name = node.target;
-  const Symbol* symbol = all_.names.find_symbol(name.text);
+  const Symbol* symbol = find_symbol(name.text);
   if (symbol == nullptr) {
     if (is_builtin_name(name.text)) {
       reporter_.report<DiagKind::NotMutable>(name.span, name.text, "a built-in name");
     } else {
-      all_.names.unknown_name(name);
+      unknown_name(name);
     }
     return nullptr;
   }
@@ -238,10 +222,10 @@ const Symbol* Statements::assignable(const ast::Assign& node) {
   return symbol;
 }
 
-void Statements::assign(const ast::Assign& node, Span span) {
+void Expressions::assign(const ast::Assign& node, Span span) {
   const Symbol* symbol = assignable(node);
   if (symbol == nullptr) {
-    all_.exprs.expr(node.value);
+    expr(node.value);
     return;
   }
   const Type type = symbol->kind == SymbolKind::State ? out_.info.states[symbol->index].type
@@ -261,11 +245,11 @@ void Statements::assign(const ast::Assign& node, Span span) {
 }
 
 // Returns what is known of the new value.
-IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
-                                    Span span) {
-  Value whole = all_.exprs.expr(node.value);
+IndexFacts Expressions::assign_whole(const ast::Assign& node, const Symbol& symbol,
+                                     const Type& type, Span span) {
+  Value whole = expr(node.value);
   if (node.is_update && !whole.is_error()) {
-    const Value before = all_.names.symbol_value(symbol, node.target);
+    const Value before = symbol_value(symbol, node.target);
     whole = before.is_error() ? before : update(node.op, before, whole, span);
   }
   const Value value = conversions_.fit_to(whole, type, node.target.text, span);
@@ -286,7 +270,7 @@ IndexFacts Statements::assign_whole(const ast::Assign& node, const Symbol& symbo
 
 // If bits of a narrow integer are combined with others of its type, the result stays within the
 // type.
-Value Statements::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
+Value Expressions::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
   const bool is_on_bits =
       op == ast::BinaryOp::BitAnd || op == ast::BinaryOp::BitOr || op == ast::BinaryOp::BitXor;
   const DType type = before.type.dtype;
@@ -296,16 +280,16 @@ Value Statements::update(ast::BinaryOp op, const Value& before, const Value& val
   const bool is_made = is_adaptable(value) || ((value.is_host() || value.is_typed()) &&
                                                !is_constant && !types_.own_dtype(value));
   if (!is_narrow || (!is_made && !types_.can_coerce(value, type))) {
-    return all_.scalars.binary_op(op, before, value, span);
+    return all_.operators.binary_op(op, before, value, span);
   }
-  const Value bits = is_made ? all_.exact.narrow_bits(value, type)
-                             : conversions_.coerce(all_.exact.as_mask(value, type), type);
+  const Value bits = is_made ? all_.numbers.narrow_bits(value, type)
+                             : conversions_.coerce(all_.numbers.as_mask(value, type), type);
   return bits.is_error()
              ? bits
-             : conversions_.convert(all_.scalars.binary_op(op, before, bits, span), type, span);
+             : conversions_.convert(all_.operators.binary_op(op, before, bits, span), type, span);
 }
 
-void Statements::report_repeats(const ast::Assign& node, Span span) {
+void Expressions::report_repeats(const ast::Assign& node, Span span) {
   const std::string& name = node.target.text;
   auto& diag = reporter_.report<DiagKind::IndexMayRepeat>(span);
   if (node.is_update && node.op == ast::BinaryOp::Add) {
@@ -317,10 +301,10 @@ void Statements::report_repeats(const ast::Assign& node, Span span) {
   }
 }
 
-void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type,
-                                Span span) {
+void Expressions::assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                                 Span span) {
   const auto indices = tree().list(node.indices);
-  const Value value = all_.exprs.expr(node.value);
+  const Value value = expr(node.value);
   if (type.rank == 0 || indices.size() != 1) {
     reporter_.report<DiagKind::CannotIndex>(node.target.span, sizes_.type_text(type))
         .note(type.rank == 2 ? "an assignment to a matrix takes one index, of a row: change a copy "
@@ -330,11 +314,10 @@ void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     return;
   }
   const auto* range = std::get_if<ast::Range>(&tree()[indices[0]].node);
-  Value raw = range == nullptr ? all_.exprs.expr(indices[0]) : Value{};
+  Value raw = range == nullptr ? expr(indices[0]) : Value{};
   if (node.is_update && raw.is_typed()) raw = build_.shared(raw, "place");
-  const Value index = range == nullptr
-                          ? all_.indexing.as_index(raw)
-                          : all_.indexing.index_of_range(*range, type, tree()[indices[0]].span);
+  const Value index =
+      range == nullptr ? as_index(raw) : index_of_range(*range, type, tree()[indices[0]].span);
   if (index.is_error() || value.is_error()) return;
   if (index.type.rank > 1) {
     reporter_.report<DiagKind::BadIndex>(index.span, text_.describe(index));
@@ -350,9 +333,8 @@ void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
   }
   Value given = value;
   if (node.is_update) {
-    const Value whole = all_.names.symbol_value(symbol, node.target);
-    const Value before = range == nullptr ? all_.indexing.gather(whole, raw, span)
-                                          : all_.indexing.slice(whole, *range, span);
+    const Value whole = symbol_value(symbol, node.target);
+    const Value before = range == nullptr ? gather(whole, raw, span) : slice(whole, *range, span);
     if (before.is_error()) return;
     given = update(node.op, before, value, span);
   }
@@ -366,7 +348,7 @@ void Statements::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
   store.expr2 = index.expr;
   store.proved_unique = true;
   const bool is_host = raw.is_host() && !pool().has_count(type.dims[0]);
-  if (is_host) all_.indexing.check_host_index(raw, type.dims[0], index.span);
+  if (is_host) check_host_index(raw, type.dims[0], index.span);
   store.proved_in_bounds = is_host || all_.facts.is_in_bounds(index, type.dims[0]);
   build_.push(std::move(store));
 }

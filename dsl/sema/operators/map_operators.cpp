@@ -5,82 +5,71 @@
 namespace cinch::sema {
 using dsl::DiagKind;
 
-Value MapOperators::map_call(const CallArgs& args) {
+Value Operators::map_call(const CallArgs& args) {
   std::vector<Value> arrays;
   std::vector<Type> params;
   std::vector<ExprId> operands;
   for (std::size_t i = 0; i + 1 < args.positional.size(); ++i) {
-    arrays.push_back(all_.arguments.operand(args.positional[i]));
+    arrays.push_back(all_.calls.operand(args.positional[i]));
     if (arrays.back().is_error()) return error_value(args.span);
     params.push_back(scalar_type(arrays.back().type.dtype));
   }
-  const auto shape = all_.shapes.broadcast(arrays, args.span, "map");
-  if (!shape) return error_value(args.span);
+  const auto shape = FOUND(broadcast(arrays, args.span, "map"));
   operands.reserve(arrays.size() + 1);
-  for (const Value& array : arrays) operands.push_back(all_.shapes.as_row(array, *shape).expr);
+  for (const Value& array : arrays) operands.push_back(as_row(array, shape).expr);
   const Value body =
       all_.exprs.lambda(args.positional.back(), params, args.name,
                         [&](const Value& value) { return conversions_.unmet(value); });
   if (body.is_error()) return error_value(args.span);
   operands.push_back(body.expr);
-  Type type = *shape;
+  Type type = shape;
   type.dtype = body.type.dtype;
   return build_.builtin(BuiltinId::map, type, std::move(operands), args.span);
 }
 
-Value MapOperators::fill_call(const CallArgs& args) {
-  const Value value = all_.exprs.expr(args.positional[0]);
-  if (value.is_error()) return error_value(args.span);
+Value Operators::fill_call(const CallArgs& args) {
+  const Value value = FOUND(all_.exprs.expr(args.positional[0]));
   const bool takes_shape = args.positional.size() == 1 && mode_.wanted != nullptr;
-  if (args.positional.size() == 1 && !takes_shape) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, "fill", "a size");
-    return error_value(args.span);
-  }
-  Value v =
-      takes_shape ? conversions_.coerce(value, mode_.wanted->dtype) : conversions_.unmet(value);
-  if (v.is_error()) return v;
-  if (!v.is_typed() || v.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(value.span, "a number to repeat", text_.describe(value));
-    return error_value(args.span);
-  }
+  if (args.positional.size() == 1 && !takes_shape)
+    return mistake<DiagKind::MissingArgument>(args.span, "fill", "a size");
+  Value v = FOUND(takes_shape ? conversions_.coerce(value, mode_.wanted->dtype)
+                              : conversions_.unmet(value));
+  if (!v.is_typed() || v.type.rank != 0)
+    return mistake<DiagKind::BadType>(value.span, "a number to repeat", text_.describe(value));
   if (takes_shape) return build_.builtin(BuiltinId::fill, *mode_.wanted, {v.expr}, args.span);
-  const auto size = all_.arguments.size_arg(args.positional[1], args.name);
-  if (!size) return error_value(args.span);
-  return build_.builtin(BuiltinId::fill, vector_type(v.type.dtype, *size), {v.expr}, args.span,
-                        [&](Expr& e) { e.size = *size; });
+  const auto size = FOUND(all_.calls.size_arg(args.positional[1], args.name));
+  return build_.builtin(BuiltinId::fill, vector_type(v.type.dtype, size), {v.expr}, args.span,
+                        [&](Expr& e) { e.size = size; });
 }
 
 // The number of elements of a vector, or of rows of a matrix.
-Value MapOperators::len_call(const CallArgs& args) {
-  Value x = all_.exprs.expr(args.positional[0]);
-  if (x.is_error()) return x;
+Value Operators::len_call(const CallArgs& args) {
+  Value x = FOUND(all_.exprs.expr(args.positional[0]));
   const Type type = types_.value_type(x);
   const bool is_array = (x.is_typed() || x.kind == ValueKind::Table) && type.rank > 0;
-  if (!is_array) {
-    reporter_.report<DiagKind::CannotApply>(x.span, "len", text_.describe(x))
-        .note("it takes an array");
-    return error_value(args.span);
-  }
+  if (!is_array)
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, "len", text_.describe(x))
+                           .note("it takes an array"));
   // The number may be used without the array, but the array has to be computed for it.
   if (build_.holds_filter(x)) build_.shared(x, "counted");
   return host_value(type.dims[0], args.span);
 }
 
 // Computes the quotient rounded down from the quotient rounded toward zero and the remainder.
-Value MapOperators::floor_div_call(const CallArgs& args) {
+Value Operators::floor_div_call(const CallArgs& args) {
   const Span span = args.span;
-  const Value a = all_.exact.without_quotient(all_.exprs.expr(args.positional[0]));
-  const Value b = all_.exact.without_quotient(all_.exprs.expr(args.positional[1]));
+  const Value a = all_.numbers.without_quotient(all_.exprs.expr(args.positional[0]));
+  const Value b = all_.numbers.without_quotient(all_.exprs.expr(args.positional[1]));
   if (a.is_error() || b.is_error()) return error_value(span);
-  Value result = all_.exact.floor_div_of(a, b, args.name, span);
+  Value result = all_.numbers.floor_div_of(a, b, args.name, span);
   const bool is_made = result.is_typed() && !result.is_exact && is_int(result.type.dtype);
   if (!is_made || !types_.stays_adaptable(ScalarOp::div, std::vector{a, b})) return result;
   Remake made{{}, false, true, true};
   made.in_type = [this, a, b, name = args.name, result, span](DType to) {
     if (!is_int(to)) return conversions_.convert(result, to, span);
     const DType type = arithmetic_type(to);
-    return conversions_.convert(all_.exact.floor_div_of(conversions_.coerce(a, type),
-                                                        conversions_.coerce(b, type), name, span),
+    return conversions_.convert(all_.numbers.floor_div_of(conversions_.coerce(a, type),
+                                                          conversions_.coerce(b, type), name, span),
                                 to, span);
   };
   result.remake = std::make_shared<const Remake>(std::move(made));
@@ -89,9 +78,7 @@ Value MapOperators::floor_div_call(const CallArgs& args) {
 
 // `@`, orthonormalize and hadamard.
 
-using dsl::DiagKind;
-
-Value MatrixOperators::matmul(const Value& a_in, const Value& b_in, Span span) {
+Value Operators::matmul(const Value& a_in, const Value& b_in, Span span) {
   const std::vector<Value> sides = conversions_.unmet_together({a_in, b_in});
   Value a = conversions_.materialize(sides[0]), b = conversions_.materialize(sides[1]);
   for (const Value* side : {&a, &b}) {
@@ -105,34 +92,31 @@ Value MatrixOperators::matmul(const Value& a_in, const Value& b_in, Span span) {
       }
       return error_value(span);
     }
-    if (all_.arguments.check_lambda_array(*side).is_error()) return error_value(span);
+    if (all_.calls.check_lambda_array(*side).is_error()) return error_value(span);
   }
   const auto dtype = types_.meet(a, b);
   if (!dtype || !prover_.proves_equal(a.type.dims[1], b.type.dims[0])) {
-    return all_.scalars.cannot_combine("@", a, b, span);
+    return cannot_combine("@", a, b, span);
   }
-  if (!all_.reductions.is_known_line(a, 1, "@")) return error_value(span);
+  if (!is_known_line(a, 1, "@")) return error_value(span);
   a = conversions_.coerce(a, *dtype);
   b = conversions_.coerce(b, *dtype);
   return build_.builtin(BuiltinId::matmul, matrix_type(*dtype, a.type.dims[0], b.type.dims[1]),
                         {a.expr, b.expr}, span);
 }
 
-Value MatrixOperators::matrix_call(BuiltinId id, const CallArgs& args) {
-  const bool is_hadamard = id == BuiltinId::hadamard;
-  Value x = is_hadamard ? all_.arguments.array_operand(args.positional[0], args.name)
-                        : all_.arguments.matrix_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  x = conversions_.as_float(x, args.name);
-  if (x.is_error()) return x;
+Value Operators::matrix_call(const CallArgs& args) {
+  const bool is_hadamard = args.id == BuiltinId::hadamard;
+  Value x = FOUND(is_hadamard ? all_.calls.array_operand(args.positional[0], args.name)
+                              : all_.calls.matrix_operand(args.positional[0], args.name));
+  x = FOUND(conversions_.as_float(x, args.name));
   const Type type = x.type;
   if (!is_hadamard) {
-    const bool is_known = all_.reductions.is_known_line(x, 0, args.name) &&
-                          all_.reductions.is_known_line(x, 1, args.name);
+    const bool is_known = is_known_line(x, 0, args.name) && is_known_line(x, 1, args.name);
     if (!is_known) return error_value(args.span);
-    return build_.builtin(id, type, {x.expr}, args.span);
+    return build_.builtin(args.id, type, {x.expr}, args.span);
   }
-  if (!all_.reductions.is_known_line(x, type.rank - 1, args.name)) return error_value(args.span);
+  if (!is_known_line(x, type.rank - 1, args.name)) return error_value(args.span);
   const HostExprId len = type.dims[type.rank - 1];
   const HostExprId one = pool().const_int(1), zero = pool().const_int(0);
   const HostExprId low_bits = pool().make(HostOp::BitAnd, len, pool().sub(len, one));
@@ -141,13 +125,11 @@ Value MatrixOperators::matrix_call(BuiltinId id, const CallArgs& args) {
   build_.require(
       is_power, "the length " + sizes_.size_text(len) + " of a row of `hadamard` is a power of two",
       args.span);
-  if (type.rank == 1) x = all_.shapes.reshaped(x, matrix_type(type.dtype, one, len), args.span);
-  return all_.shapes.reshaped(build_.builtin(id, x.type, {x.expr}, args.span), type, args.span);
+  if (type.rank == 1) x = reshaped(x, matrix_type(type.dtype, one, len), args.span);
+  return reshaped(build_.builtin(args.id, x.type, {x.expr}, args.span), type, args.span);
 }
 
 // The numbers of draws, random arrays and stochastic rounding.
-
-using dsl::DiagKind;
 
 namespace {
 
@@ -158,10 +140,10 @@ constexpr std::uint32_t kStreams = 0x80000000u;
 
 }  // namespace
 
-void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
+void Operators::number_draw(Expr& made, const CallArgs& args) {
   // An encode in finish draws the same numbers on all ranks. Draws that it shares anyway keep the
   // numbers with which its decode draws the same.
-  const bool is_written_shared = all_.arguments.flag(args, "shared");
+  const bool is_written_shared = all_.calls.flag(args, "shared");
   const bool is_owners = mode_.encodes_in_finish && !is_written_shared;
   made.shared = is_written_shared || is_owners;
   if (mode_.body == BodyKind::Decode && !made.shared) {
@@ -170,7 +152,7 @@ void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
   if (mode_.body == BodyKind::Decode) out_.info.decode_draws = true;
   const auto stream = args.named.find("stream");
   if (stream != args.named.end()) {
-    const auto number = all_.constants.constant_int(stream->second->value);
+    const auto number = all_.numbers.constant_int(stream->second->value);
     if (number && (*number < 0 || *number >= std::int64_t{kStreams})) {
       reporter_.report<DiagKind::OutOfRange>(stream->second->span,
                                              "stream " + std::to_string(*number), "0 to 2^31 - 1");
@@ -202,15 +184,13 @@ void RandomDraws::number_draw(Expr& made, const CallArgs& args) {
   if (counts_shared) made.index = env_->method;
 }
 
-Value RandomDraws::random_call(BuiltinId id, const CallArgs& args) {
-  const bool is_index = id == BuiltinId::random_index;
-  const DType dtype = is_index || id == BuiltinId::random_bits ? kU32 : kF32;
+Value Operators::random_call(const CallArgs& args) {
+  const bool is_index = args.id == BuiltinId::random_index;
+  const DType dtype = is_index || args.id == BuiltinId::random_bits ? kU32 : kF32;
   Type type;
   HostExprId size;
   if (!args.positional.empty()) {
-    const auto given = all_.arguments.size_arg(args.positional[0], args.name);
-    if (!given) return error_value(args.span);
-    size = *given;
+    size = FOUND(all_.calls.size_arg(args.positional[0], args.name));
     type = vector_type(dtype, size);
     if (is_by_rows()) {
       type = matrix_type(dtype, env_->instance->rows, size);
@@ -221,23 +201,19 @@ Value RandomDraws::random_call(BuiltinId id, const CallArgs& args) {
     type.dtype = dtype;
     size = sizes_.num_elems(type);
   } else {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "a size");
-    return error_value(args.span);
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "a size");
   }
   IndexFacts facts;
   if (is_index) {
-    const auto below = all_.arguments.named_size(args, "size");
-    if (!below) return error_value(args.span);
-    build_.require_at_most(size, *below, "`random_index` draws at most " + sizes_.size_text(*below),
+    const auto below = FOUND(all_.calls.named_size(args, "size"));
+    build_.require_at_most(size, below, "`random_index` draws at most " + sizes_.size_text(below),
                            args.span);
-    size = *below;
-    facts = {true, false, *below};
+    size = below;
+    facts = {true, false, below};
   }
-  if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type)) {
-    reporter_.report<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
-    return error_value(args.span);
-  }
-  Value result = build_.builtin(id, type, {}, args.span, [&](Expr& e) {
+  if (mode_.lambda_depth > 0 && !sizes_.all_constant_sizes(type))
+    return mistake<DiagKind::ArrayInLambda>(args.span, sizes_.type_text(type));
+  Value result = build_.builtin(args.id, type, {}, args.span, [&](Expr& e) {
     e.size = size;
     number_draw(e, args);
   });
@@ -245,35 +221,28 @@ Value RandomDraws::random_call(BuiltinId id, const CallArgs& args) {
   return result;
 }
 
-Value RandomDraws::stochastic_round_call(const CallArgs& args) {
-  Value value = all_.exprs.expr(args.positional[0]);
-  if (value.is_error()) return value;
+Value Operators::stochastic_round_call(const CallArgs& args) {
+  Value value = FOUND(all_.exprs.expr(args.positional[0]));
   const Value x = conversions_.as_float(value, args.name);
-  if (x.is_error() || all_.arguments.check_lambda_array(x).is_error())
-    return error_value(args.span);
+  if (x.is_error() || all_.calls.check_lambda_array(x).is_error()) return error_value(args.span);
   return build_.builtin(BuiltinId::stochastic_round, x.type, {x.expr}, args.span,
                         [&](Expr& e) { number_draw(e, args); });
 }
 
 // Scatters into vectors, and into the rows of a matrix.
 
-using dsl::DiagKind;
-
-Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
+Value Operators::scatter_call(const CallArgs& args) {
   const auto at_arg = args.named.find("at");
-  if (at_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
-    return error_value(args.span);
-  }
-  Scatter how{id};
+  if (at_arg == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
+  Scatter how{args.id};
   if (const auto keep = args.named.find("keep"); keep != args.named.end()) {
-    const auto which = all_.arguments.word(keep->second->value, {"first", "last"});
-    if (!which) return error_value(args.span);
-    how.keep = *which == "first" ? Keep::First : Keep::Last;
+    const auto which = FOUND(all_.calls.word(keep->second->value, {"first", "last"}));
+    how.keep = which == "first" ? Keep::First : Keep::Last;
   }
-  const Value v = all_.arguments.operand(args.positional[0]);
-  const Value at = all_.indexing.as_index(all_.arguments.operand(at_arg->second->value));
-  const auto size = all_.arguments.named_size(args, "size");
+  const Value v = all_.calls.operand(args.positional[0]);
+  const Value at = all_.exprs.as_index(all_.calls.operand(at_arg->second->value));
+  const auto size = all_.calls.named_size(args, "size");
   if (v.is_error() || at.is_error() || !size) return error_value(args.span);
   if (at.type.rank == 2) {
     // Nothing proves that the indices of a payload's row do not repeat.
@@ -282,18 +251,15 @@ Value MoveOperators::scatter_call(BuiltinId id, const CallArgs& args) {
     if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
     return scatter_rows(how, v, at, *size, args.span);
   }
-  if (at.type.rank != 1) {
-    reporter_.report<DiagKind::NeedsVector>(at.span, "at:", text_.describe(at));
-    return error_value(args.span);
-  }
+  if (at.type.rank != 1) return mistake<DiagKind::NeedsVector>(at.span, "at:", text_.describe(at));
   if (v.type.rank > 0 && !prover_.proves_equal(v.type.dims[0], at.type.dims[0])) {
-    return all_.scalars.cannot_combine(args.name, v, at, args.span, false);
+    return cannot_combine(args.name, v, at, args.span, false);
   }
   return scatter_at(how, v, at, *size, args.span);
 }
 
-Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value& at,
-                                HostExprId size, Span span, bool in_rows) {
+Value Operators::scatter_at(const Scatter& how, const Value& v, const Value& at, HostExprId size,
+                            Span span, bool in_rows) {
   const auto report = [this, place = at.span] {
     reporter_.report<DiagKind::IndexMayRepeat>(place).note(
         "`scatter_add` takes indices that repeat, and `keep: last` says which value stays");
@@ -302,8 +268,7 @@ Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value&
     return error_value(span);
   }
   const bool is_unique = how.needs_unique() || (at.facts.unique && at.facts.assumed == 0);
-  const Value values = how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v);
-  if (values.is_error()) return error_value(span);
+  const Value values = FOUND(how.id == BuiltinId::scatter ? v : conversions_.arithmetic(v));
   Type type = vector_type(values.type.dtype, size);
   if (v.type.rank == 2) type = matrix_type(values.type.dtype, size, v.type.dims[1]);
   return build_.builtin(how.id, type, {values.expr, at.expr}, span, [&](Expr& e) {
@@ -316,24 +281,19 @@ Value MoveOperators::scatter_at(const Scatter& how, const Value& v, const Value&
 }
 
 // With a matrix of column numbers, each row of values is scattered into a row of `size` elements.
-Value MoveOperators::scatter_rows(const Scatter& how, const Value& v, const Value& at,
-                                  HostExprId size, Span span) {
+Value Operators::scatter_rows(const Scatter& how, const Value& v, const Value& at, HostExprId size,
+                              Span span) {
   const bool fits = v.type.rank == 0 ||
                     (v.type.rank == 2 && prover_.proves_equal(v.type.dims[0], at.type.dims[0]) &&
                      prover_.proves_equal(v.type.dims[1], at.type.dims[1]));
-  if (!fits) return all_.scalars.cannot_combine(builtin_info(how.id).name, v, at, span, false);
+  if (!fits) return cannot_combine(builtin_info(how.id).name, v, at, span, false);
   const HostExprId rows = at.type.dims[0];
-  Value place = all_.indexing.places_in_rows(at, size, span);
-  if (place.is_error()) return place;
+  Value place = FOUND(all_.exprs.places_in_rows(at, size, span));
   place.span = at.span;
   const Value values =
-      v.type.rank == 0
-          ? v
-          : all_.shapes.reshaped(v, vector_type(v.type.dtype, sizes_.num_elems(v.type)), span);
+      v.type.rank == 0 ? v : reshaped(v, vector_type(v.type.dtype, sizes_.num_elems(v.type)), span);
   const Value flat = scatter_at(how, values, place, pool().mul(rows, size), span, true);
-  return flat.is_error()
-             ? flat
-             : all_.shapes.reshaped(flat, matrix_type(flat.type.dtype, rows, size), span);
+  return flat.is_error() ? flat : reshaped(flat, matrix_type(flat.type.dtype, rows, size), span);
 }
 
 }  // namespace cinch::sema

@@ -8,73 +8,38 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-Value MoveOperators::move_call(BuiltinId id, const CallArgs& args) {
-  switch (id) {
-    case BuiltinId::pack:
-    case BuiltinId::unpack:
-      return pack_call(id, args);
-    case BuiltinId::concat:
-      return concat_call(args);
-    case BuiltinId::slice:
-      return slice_call(args);
-    case BuiltinId::scatter:
-    case BuiltinId::scatter_add:
-    case BuiltinId::scatter_min:
-    case BuiltinId::scatter_max:
-      return scatter_call(id, args);
-    case BuiltinId::reshape:
-      return reshape_call(args);
-    case BuiltinId::transpose:
-      return transpose_call(args);
-    case BuiltinId::chunk:
-    case BuiltinId::unchunk:
-      return chunk_call(id, args);
-    case BuiltinId::iota:
-      return iota_call(args);
-    default:
-      return histogram_call(args);
-  }
-}
-
-Value MoveOperators::pack_call(BuiltinId id, const CallArgs& args) {
-  const Value x = all_.arguments.vector_operand(args.positional[0], args.name);
+Value Operators::pack_call(const CallArgs& args) {
+  const Value x = all_.calls.vector_operand(args.positional[0], args.name);
   const auto bits_arg = args.named.find("bits");
-  if (bits_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`bits:`");
-    return error_value(args.span);
-  }
-  const auto bits = all_.constants.constant_int(bits_arg->second->value);
+  if (bits_arg == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`bits:`");
+  const auto bits = all_.numbers.constant_int(bits_arg->second->value);
   if (x.is_error() || !bits) return error_value(args.span);
   const auto element = make_uint(*bits);
-  if (!element) {
-    reporter_.report<DiagKind::BadWidth>(bits_arg->second->span, "uint", *bits);
-    return error_value(args.span);
-  }
-  const bool is_pack = id == BuiltinId::pack;
+  if (!element) return mistake<DiagKind::BadWidth>(bits_arg->second->span, "uint", *bits);
+  const bool is_pack = args.id == BuiltinId::pack;
   const bool fits = is_pack ? is_int(x.type.dtype) || is_bool(x.type.dtype) : x.type.dtype == kU8;
-  if (!fits) {
-    reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
-        .note(is_pack ? "it takes integers" : "it takes [u8; …]");
-    return error_value(args.span);
-  }
+  if (!fits)
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
+                           .note(is_pack ? "it takes integers" : "it takes [u8; …]"));
   const HostExprId width = pool().const_int(*bits), byte = pool().const_int(8);
   const HostExprId len = x.type.dims[0];
   if (is_pack) {
     const HostExprId bytes = pool().ceil_div(pool().mul(len, width), byte);
-    return build_.builtin(id, vector_type(kU8, bytes), {x.expr}, args.span,
+    return build_.builtin(args.id, vector_type(kU8, bytes), {x.expr}, args.span,
                           [&](Expr& e) { e.size = width; });
   }
-  const auto size = all_.arguments.named_size(args, "size");
+  const auto size = all_.calls.named_size(args, "size");
   if (!size) return error_value(args.span);
   return build_.behind_filter(x, args.span, [&](const Value& bytes) {
     build_.require_at_most(pool().ceil_div(pool().mul(*size, width), byte), len,
                            "`unpack` reads at most " + sizes_.size_text(len) + " bytes", args.span);
-    return build_.builtin(id, vector_type(*element, *size), {bytes.expr}, args.span,
+    return build_.builtin(args.id, vector_type(*element, *size), {bytes.expr}, args.span,
                           [&](Expr& e) { e.size = *size; });
   });
 }
 
-Value MoveOperators::concat_call(const CallArgs& args) {
+Value Operators::concat_call(const CallArgs& args) {
   std::vector<Value> parts;
   for (ast::ExprId id : args.positional) {
     parts.push_back(all_.exprs.expr(id));
@@ -90,15 +55,11 @@ Value MoveOperators::concat_call(const CallArgs& args) {
   std::vector<ExprId> operands;
   for (const Value& part : parts) {
     const Value x = dtype ? conversions_.coerce(part, *dtype) : conversions_.materialize(part);
-    if (x.is_error() || all_.arguments.check_lambda_array(x).is_error())
-      return error_value(args.span);
-    if (x.type.rank != 1) {
-      reporter_.report<DiagKind::NeedsVector>(part.span, args.name, text_.describe(part));
-      return error_value(args.span);
-    }
+    if (x.is_error() || all_.calls.check_lambda_array(x).is_error()) return error_value(args.span);
+    if (x.type.rank != 1)
+      return mistake<DiagKind::NeedsVector>(part.span, args.name, text_.describe(part));
     if (!dtype) dtype = x.type.dtype;
-    if (x.type.dtype != *dtype)
-      return all_.scalars.cannot_combine(args.name, parts.front(), part, args.span);
+    if (x.type.dtype != *dtype) return cannot_combine(args.name, parts.front(), part, args.span);
     size = size ? pool().add(size, x.type.dims[0]) : x.type.dims[0];
     operands.push_back(x.expr);
   }
@@ -107,21 +68,21 @@ Value MoveOperators::concat_call(const CallArgs& args) {
                         args.span);
 }
 
-Value MoveOperators::slice_call(const CallArgs& args) {
-  const Value x = all_.arguments.array_operand(args.positional[0], args.name);
-  const auto size = all_.arguments.size_arg(args.positional[2], args.name);
+Value Operators::slice_call(const CallArgs& args) {
+  const Value x = all_.calls.array_operand(args.positional[0], args.name);
+  const auto size = all_.calls.size_arg(args.positional[2], args.name);
   const Value begin = all_.exprs.expr(args.positional[1]);
   if (x.is_error() || !size || begin.is_error()) return error_value(args.span);
   if (begin.is_host() && !begin.is_big) {
     const HostExprId from = pool().cast(begin.host, HostType::Int);
-    return all_.indexing.make_slice(x, from, pool().add(from, *size), args.span);
+    return all_.exprs.make_slice(x, from, pool().add(from, *size), args.span);
   }
-  return all_.indexing.slice_at(x, all_.indexing.as_index(begin), *size, args.span);
+  return all_.exprs.slice_at(x, all_.exprs.as_index(begin), *size, args.span);
 }
 
 // Exact numbers stay exact, so that they take the type of their other operand.
-std::optional<Value> MoveOperators::reshaped_table(const Value& table,
-                                                   std::span<const HostExprId> dims) {
+std::optional<Value> Operators::reshaped_table(const Value& table,
+                                               std::span<const HostExprId> dims) {
   std::int64_t size = 1;
   for (const HostExprId dim : dims) {
     if (!pool().is_const(dim)) return std::nullopt;
@@ -139,19 +100,16 @@ std::optional<Value> MoveOperators::reshaped_table(const Value& table,
   return result;
 }
 
-Value MoveOperators::reshape_call(const CallArgs& args) {
+Value Operators::reshape_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   std::vector<HostExprId> dims;
   for (std::size_t i = 1; i < args.positional.size(); ++i) {
-    const auto size = all_.arguments.size_arg(args.positional[i], args.name);
-    if (!size) return error_value(args.span);
-    dims.push_back(*size);
+    dims.push_back(FOUND(all_.calls.size_arg(args.positional[i], args.name)));
   }
   if (given.kind == ValueKind::Table) {
     if (auto table = reshaped_table(given, dims)) return *table;
   }
-  Value x = all_.arguments.array_of(all_.arguments.operand_of(given), args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.array_of(all_.calls.operand_of(given), args.name));
   Type type = vector_type(x.type.dtype, dims[0]);
   if (dims.size() == 2) type = matrix_type(x.type.dtype, dims[0], dims[1]);
   const HostExprId from = sizes_.num_elems(x.type), to = sizes_.num_elems(type);
@@ -174,7 +132,7 @@ Value MoveOperators::reshape_call(const CallArgs& args) {
 }
 
 // A table of exact numbers in the order of its columns.
-Value MoveOperators::transposed_table(const Value& table) {
+Value Operators::transposed_table(const Value& table) {
   Value result = table;
   const std::size_t cols = table.table_cols, rows = table.table.size() / cols;
   for (std::size_t i = 0; i < table.table.size(); ++i) {
@@ -189,25 +147,24 @@ Value MoveOperators::transposed_table(const Value& table) {
   return result;
 }
 
-Value MoveOperators::transpose_call(const CallArgs& args) {
+Value Operators::transpose_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   if (given.kind == ValueKind::Table && given.table_cols != 0) return transposed_table(given);
-  Value x = all_.arguments.matrix_of(all_.arguments.operand_of(given), args.name);
-  if (x.is_error()) return x;
+  Value x = FOUND(all_.calls.matrix_of(all_.calls.operand_of(given), args.name));
   return build_.builtin(BuiltinId::transpose,
                         matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr},
                         args.span);
 }
 
-Value MoveOperators::chunk_call(BuiltinId id, const CallArgs& args) {
-  const bool is_chunk = id == BuiltinId::chunk;
-  const Value x = is_chunk ? all_.arguments.vector_operand(args.positional[0], args.name)
-                           : all_.arguments.matrix_operand(args.positional[0], args.name);
-  const auto size = all_.arguments.size_arg(args.positional[1], args.name);
+Value Operators::chunk_call(const CallArgs& args) {
+  const bool is_chunk = args.id == BuiltinId::chunk;
+  const Value x = is_chunk ? all_.calls.vector_operand(args.positional[0], args.name)
+                           : all_.calls.matrix_operand(args.positional[0], args.name);
+  const auto size = all_.calls.size_arg(args.positional[1], args.name);
   if (x.is_error() || !size) return error_value(args.span);
   const Span size_span = tree()[args.positional[1]].span;
   const auto made = [&](const Type& type, const Value& from) {
-    return build_.builtin(id, type, {from.expr}, args.span, [&](Expr& e) { e.size = *size; });
+    return build_.builtin(args.id, type, {from.expr}, args.span, [&](Expr& e) { e.size = *size; });
   };
   if (is_chunk) {
     const HostExprId one = pool().const_int(1);
@@ -222,10 +179,10 @@ Value MoveOperators::chunk_call(BuiltinId id, const CallArgs& args) {
   });
 }
 
-Value MoveOperators::iota_call(const CallArgs& args) {
+Value Operators::iota_call(const CallArgs& args) {
   std::optional<HostExprId> size;
   if (!args.positional.empty()) {
-    size = all_.arguments.size_arg(args.positional[0], args.name);
+    size = all_.calls.size_arg(args.positional[0], args.name);
   } else if (mode_.wanted != nullptr && mode_.wanted->rank == 1) {
     size = mode_.wanted->dims[0];
   } else {
@@ -236,25 +193,23 @@ Value MoveOperators::iota_call(const CallArgs& args) {
                                 [&](Expr& e) { e.size = *size; });
   result.facts = {true, true, *size};
   if (!is_by_rows()) return result;
-  return all_.shapes.reshaped(result, matrix_type(kU32, pool().const_int(1), *size), args.span);
+  return reshaped(result, matrix_type(kU32, pool().const_int(1), *size), args.span);
 }
 
-Value MoveOperators::histogram_call(const CallArgs& args) {
-  Value x = all_.arguments.array_operand(args.positional[0], args.name);
-  const auto bins = all_.arguments.named_size(args, "bins");
+Value Operators::histogram_call(const CallArgs& args) {
+  Value x = all_.calls.array_operand(args.positional[0], args.name);
+  const auto bins = all_.calls.named_size(args, "bins");
   if (x.is_error() || !bins) return error_value(args.span);
-  if (!is_int(x.type.dtype)) {
-    reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
-        .note("it counts integers");
-    return error_value(args.span);
-  }
-  auto where = all_.arguments.mask(args, x.type);
+  if (!is_int(x.type.dtype))
+    return error_value(reporter_.report<DiagKind::CannotApply>(x.span, args.name, text_.describe(x))
+                           .note("it counts integers"));
+  auto where = all_.calls.mask(args, x.type);
   if (!where) return error_value(args.span);
   if (x.type.rank == 2) {
     const Type flat = vector_type(x.type.dtype, sizes_.num_elems(x.type));
-    const Value mask = all_.shapes.repeated(*where, x.type, args.span);
-    where = all_.shapes.reshaped(mask, flat, args.span);
-    x = all_.shapes.reshaped(x, flat, args.span);
+    const Value mask = repeated(*where, x.type, args.span);
+    where = reshaped(mask, flat, args.span);
+    x = reshaped(x, flat, args.span);
   }
   return build_.builtin(BuiltinId::histogram, vector_type(kU32, *bins), {x.expr, where->expr},
                         args.span, [&](Expr& e) { e.size = *bins; });

@@ -1,4 +1,4 @@
-// The operators of the language, one class for each group.
+// The operators of the language, by group.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,11 +10,12 @@
 
 namespace cinch::sema {
 
-/// Shapes: broadcasts operands, makes rows of matrices, reshapes.
-class Shapes : Part {
+/// The operators of the language, by group.
+class Operators : Part {
  public:
   using Part::Part;
 
+  // Shapes: broadcasts operands, makes rows of matrices, reshapes.
   /// Is a vector a row of a matrix, because it has as many elements as the matrix has columns?
   bool is_row_of(const Type& a, const Type& b);
   /// Turns a vector into the row of a matrix with which it is combined.
@@ -26,16 +27,7 @@ class Shapes : Part {
   /// Repeats the value's elements to fill a shape that it broadcasts to.
   Value repeated(const Value& value, const Type& shape, Span span);
 
- private:
-  Type with_rank_of(const Type& type, const Type& other);
-  std::optional<Type> joined(const Type& a, const Type& b);
-};
-
-/// Element-wise operators: operand types, and the choice between host and device.
-class ScalarOperators : Part {
- public:
-  using Part::Part;
-
+  // Element-wise operators: operand types, and the choice between host and device.
   /// `-x`, `!x`.
   Value unary(const ast::Unary& node, Span span);
   /// `a + b` and its like.
@@ -54,18 +46,7 @@ class ScalarOperators : Part {
   /// Applies an element-wise operator on the device.
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
 
- private:
-  void warn_of_chain(const ast::Binary& node, Span span);
-  std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
-  std::optional<DType> cannot_apply(const Value& value, std::string_view name);
-  std::optional<DType> one_operand_type(ScalarOp op, const Value& arg, std::string_view name);
-};
-
-/// The operators map, fill, len and floor_div.
-class MapOperators : Part {
- public:
-  using Part::Part;
-
+  // The operators map, fill, len and floor_div.
   /// `map(x, …, |a, …| e)`.
   Value map_call(const CallArgs& args);
   /// `fill(v, size)`.
@@ -74,113 +55,80 @@ class MapOperators : Part {
   Value len_call(const CallArgs& args);
   /// `floor_div(a, b)`.
   Value floor_div_call(const CallArgs& args);
-};
 
-/// Reductions and scans of whole arrays or along an axis.
-class Reductions : Part {
- public:
-  using Part::Part;
-
+  // Reductions and scans of whole arrays or along an axis.
   /// The type of a reduction along an axis; axis -1 reduces all elements.
   Type reduced_type(const Type& type, int axis, DType dtype);
   /// Is the length along the axis known before launch? Reports a count.
   bool is_known_line(const Value& x, int axis, std::string_view name);
   /// A reduction by name.
-  Value reduce_call(BuiltinId id, const CallArgs& args);
+  Value reduce_call(const CallArgs& args);
+  /// The sum of `x * y`, with operands broadcast as for `*`.
+  Value dot_call(const CallArgs& args);
   /// `reduce(x, init, |a, b| e)`.
   Value reduce_lambda_call(const CallArgs& args);
   /// `scan` and `cumsum`.
-  Value scan_call(BuiltinId id, const CallArgs& args);
+  Value scan_call(const CallArgs& args);
+
+  // Filters and sorts, and facts about their indices.
+  /// `filter` and `nonzero`.
+  Value filter_call(const CallArgs& args);
+  /// `sort`, `argsort` and `sort_by_key`.
+  Value sort_call(const CallArgs& args);
+  /// `top_k` and `kth_largest`.
+  Value top_k_call(const CallArgs& args);
+
+  // Operators that move elements.
+  Value pack_call(const CallArgs& args);
+  Value concat_call(const CallArgs& args);
+  Value slice_call(const CallArgs& args);
+  Value reshape_call(const CallArgs& args);
+  Value transpose_call(const CallArgs& args);
+  Value chunk_call(const CallArgs& args);
+  Value iota_call(const CallArgs& args);
+  Value histogram_call(const CallArgs& args);
+  Value scatter_call(const CallArgs& args);
+
+  // Random draws and their numbers.
+  /// An array of draws.
+  Value random_call(const CallArgs& args);
+  /// `stochastic_round(x)`.
+  Value stochastic_round_call(const CallArgs& args);
+
+  // Matrix operators: products, orthonormal bases and Hadamard transforms.
+  /// `a @ b`.
+  Value matmul(const Value& a, const Value& b, Span span);
+  /// Any other matrix operator.
+  Value matrix_call(const CallArgs& args);
+
+  // Collectives of `sync`, and the counts of received arrays.
+  Value collective_call(const CallArgs& args);
 
  private:
-  Value dot_call(const CallArgs& args);
-  Value reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result);
+  Type with_rank_of(const Type& type, const Type& other);
+  std::optional<Type> joined(const Type& a, const Type& b);
+  void warn_of_chain(const ast::Binary& node, Span span);
+  std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
+  std::optional<DType> cannot_apply(const Value& value, std::string_view name);
+  std::optional<DType> one_operand_type(ScalarOp op, const Value& arg, std::string_view name);
+  Value reduced(const CallArgs& args, std::vector<Value> xs, DType result);
   bool joins_scalars(std::size_t first_expr, std::size_t first_stmt);
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
                                                      Value& init);
-};
-
-/// Filters and sorts, and facts about their indices.
-class Selections : Part {
- public:
-  using Part::Part;
-
-  /// `filter` and `nonzero`.
-  Value filter_call(BuiltinId id, const CallArgs& args);
-  /// `sort`, `argsort` and `sort_by_key`.
-  Value sort_call(BuiltinId id, const CallArgs& args);
-  /// `top_k` and `kth_largest`.
-  Value top_k_call(BuiltinId id, const CallArgs& args);
-
- private:
-  Value top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k);
-};
-
-/// Operators that move elements: scatter, concat, slice, reshape, transpose, chunk, pack, iota and
-/// histogram.
-class MoveOperators : Part {
- public:
-  using Part::Part;
-
-  Value move_call(BuiltinId id, const CallArgs& args);
-
- private:
-  Value pack_call(BuiltinId id, const CallArgs& args);
-  Value concat_call(const CallArgs& args);
-  Value slice_call(const CallArgs& args);
+  Value top_k_of(const CallArgs& args, const Value& x, HostExprId k);
   std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
   static Value transposed_table(const Value& table);
-  Value reshape_call(const CallArgs& args);
-  Value transpose_call(const CallArgs& args);
-  Value chunk_call(BuiltinId id, const CallArgs& args);
-  Value iota_call(const CallArgs& args);
-  Value histogram_call(const CallArgs& args);
-  Value scatter_call(BuiltinId id, const CallArgs& args);
   // `in_rows`: values, indices and result consist of rows, and each index stays in its row.
   Value scatter_at(const Scatter& how, const Value& v, const Value& at, HostExprId size, Span span,
                    bool in_rows = false);
   Value scatter_rows(const Scatter& how, const Value& v, const Value& at, HostExprId size,
                      Span span);
-};
-
-/// Random draws and their numbers.
-class RandomDraws : Part {
- public:
-  using Part::Part;
-
-  /// An array of draws.
-  Value random_call(BuiltinId id, const CallArgs& args);
-  /// `stochastic_round(x)`.
-  Value stochastic_round_call(const CallArgs& args);
-
- private:
   void number_draw(Expr& made, const CallArgs& args);
-};
-
-/// Matrix operators: products, orthonormal bases and Hadamard transforms.
-class MatrixOperators : Part {
- public:
-  using Part::Part;
-
-  /// `a @ b`.
-  Value matmul(const Value& a, const Value& b, Span span);
-  /// Any other matrix operator.
-  Value matrix_call(BuiltinId id, const CallArgs& args);
-};
-
-/// Collectives of `sync`, and the counts of received arrays.
-class Collectives : Part {
- public:
-  using Part::Part;
-
-  Value collective_call(BuiltinId id, const CallArgs& args);
-
- private:
   Value allreduce_call(const CallArgs& args);
   Value sendrecv_call(const CallArgs& args);
   bool is_counted_vector(const Value& x);
   Value counted_collective(BuiltinId id, const Value& x, ExprId to, Span span);
-  Value per_rank_call(BuiltinId id, const CallArgs& args);
+  Value per_rank_call(const CallArgs& args);
 };
 
 }  // namespace cinch::sema

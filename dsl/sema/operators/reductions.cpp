@@ -1,23 +1,23 @@
 // allreduce, broadcast, sendrecv, and collectives that give one row per rank.
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/operators/operators.h"
+#include "runtime/core/mapped.h"
 
 namespace cinch::sema {
 using dsl::DiagKind;
 
 // A reduction along an axis keeps the axis with size 1.
-Type Reductions::reduced_type(const Type& type, int axis, DType dtype) {
+Type Operators::reduced_type(const Type& type, int axis, DType dtype) {
   if (axis < 0) return scalar_type(dtype);
   const HostExprId one = pool().const_int(1);
   return axis == 0 ? matrix_type(dtype, one, type.dims[1]) : matrix_type(dtype, type.dims[0], one);
 }
 
 // No kernel has rows of a length that is unknown before launch.
-bool Reductions::is_known_line(const Value& x, int axis, std::string_view name) {
+bool Operators::is_known_line(const Value& x, int axis, std::string_view name) {
   if (axis < 0 || !pool().has_count(x.type.dims[axis])) return true;
-  reporter_.report<DiagKind::NotKnownOnHost>(
+  return mistake<DiagKind::NotKnownOnHost>(
       x.span, "the length of what `" + std::string(name) + "` runs along");
-  return false;
 }
 
 namespace {
@@ -44,11 +44,9 @@ ReducedAs reduced_as(BuiltinId id) {
 
 }  // namespace
 
-Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
-  if (id == BuiltinId::dot) return dot_call(args);
-  Value x = all_.arguments.array_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  const ReducedAs as = reduced_as(id);
+Value Operators::reduce_call(const CallArgs& args) {
+  Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
+  const ReducedAs as = reduced_as(args.id);
   if (as == ReducedAs::Bools || as == ReducedAs::Count) {
     x = conversions_.bool_value(x, "bools in `" + args.name + "`");
   } else if (as == ReducedAs::Float) {
@@ -60,45 +58,38 @@ Value Reductions::reduce_call(BuiltinId id, const CallArgs& args) {
   const DType result = as == ReducedAs::Bools                             ? kBool
                        : as == ReducedAs::Count || as == ReducedAs::Index ? kU32
                                                                           : x.type.dtype;
-  return reduced(id, args, {x}, result);
+  return reduced(args, {x}, result);
 }
 
-// The sum of `x * y`, with operands broadcast as for `*`.
-Value Reductions::dot_call(const CallArgs& args) {
+Value Operators::dot_call(const CallArgs& args) {
   std::vector<Value> xs = conversions_.unmet_together(
       {all_.exprs.expr(args.positional[0]), all_.exprs.expr(args.positional[1])});
   for (const Value& x : xs) {
-    const Value made = all_.arguments.operand_of(x);
-    if (all_.arguments.array_of(made, args.name).is_error()) return error_value(args.span);
+    const Value made = all_.calls.operand_of(x);
+    if (all_.calls.array_of(made, args.name).is_error()) return error_value(args.span);
   }
   const auto dtype = types_.meet(xs[0], xs[1]);
-  if (!dtype) return all_.scalars.cannot_combine(args.name, xs[0], xs[1], args.span);
-  const auto shape = all_.shapes.broadcast(xs, args.span, args.name);
-  if (!shape) return error_value(args.span);
+  if (!dtype) return cannot_combine(args.name, xs[0], xs[1], args.span);
+  const auto shape = FOUND(broadcast(xs, args.span, args.name));
   const bool is_mixed = types_.value_type(xs[0]).rank != types_.value_type(xs[1]).rank;
-  if (is_mixed && !args.named.contains("axis")) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
-        .note(
-            "beside a vector: `axis: 1` gives one product for each row of the matrix; `sum(x * y)` "
-            "is the sum of all");
-    return error_value(args.span);
-  }
+  if (is_mixed && !args.named.contains("axis"))
+    return error_value(reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`axis:`")
+                           .note("beside a vector: `axis: 1` gives one product for each row of the "
+                                 "matrix; `sum(x * y)` "
+                                 "is the sum of all"));
   for (Value& x : xs) {
-    x = all_.shapes.repeated(conversions_.coerce(x, *dtype), *shape, args.span);
-    if (x.is_error()) return x;
+    x = FOUND(repeated(conversions_.coerce(x, *dtype), shape, args.span));
   }
-  return reduced(BuiltinId::dot, args, std::move(xs), *dtype);
+  return reduced(args, std::move(xs), *dtype);
 }
 
-Value Reductions::reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result) {
-  const auto along = all_.arguments.axis(args, xs[0]);
-  const auto where = all_.arguments.mask(args, xs[0].type);
+Value Operators::reduced(const CallArgs& args, std::vector<Value> xs, DType result) {
+  const auto along = all_.calls.axis(args, xs[0]);
+  const auto where = all_.calls.mask(args, xs[0].type);
   if (!along || !where || !is_known_line(xs[0], *along, args.name)) return error_value(args.span);
-  std::vector<ExprId> operands;
-  operands.reserve(xs.size());
-  for (const Value& x : xs) operands.push_back(x.expr);
+  auto operands = mapped<ExprId>(xs, &Value::expr);
   operands.push_back(where->expr);
-  return build_.builtin(id, reduced_type(xs[0].type, *along, result), std::move(operands),
+  return build_.builtin(args.id, reduced_type(xs[0].type, *along, result), std::move(operands),
                         args.span, [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
 }
 
@@ -137,7 +128,7 @@ std::string what_is_no_scalar(const Stmt& stmt) {
 
 // Do all nodes from these numbers on have only scalars? A kernel combines elements within one step,
 // where it has no arrays.
-bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
+bool Operators::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
   const auto refuse = [&](const std::string& what, Span span) {
     reporter_.report<DiagKind::NotInLambda>(span, what)
         .note(
@@ -157,12 +148,12 @@ bool Reductions::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
 }
 
 // The first value and the lambda of `reduce` and `scan`, in the type of the elements.
-std::optional<std::pair<Value, Value>> Reductions::lambda_pair(const CallArgs& args, const Value& x,
-                                                               Value& init) {
+std::optional<std::pair<Value, Value>> Operators::lambda_pair(const CallArgs& args, const Value& x,
+                                                              Value& init) {
   const auto own = types_.own_dtype(init);
   const auto met = own ? common_arithmetic_type(*own, x.type.dtype) : types_.meet(init, x);
   if (!met) {
-    all_.scalars.cannot_combine(args.name, x, init, args.span);
+    cannot_combine(args.name, x, init, args.span);
     return std::nullopt;
   }
   const bool stays_bool = x.type.dtype == kBool && own == kBool;
@@ -170,10 +161,8 @@ std::optional<std::pair<Value, Value>> Reductions::lambda_pair(const CallArgs& a
   init = conversions_.coerce(init, type);
   const Value array = conversions_.coerce(x, type);
   if (init.is_error() || array.is_error()) return std::nullopt;
-  if (init.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(init.span, "a number to begin with", text_.describe(init));
-    return std::nullopt;
-  }
+  if (init.type.rank != 0)
+    return mistake<DiagKind::BadType>(init.span, "a number to begin with", text_.describe(init));
   const std::size_t first_expr = out_.exprs.size(), first_stmt = out_.stmts.size();
   const Value joined =
       all_.exprs.lambda(args.positional[2], {scalar_type(type), scalar_type(type)}, args.name,
@@ -182,64 +171,50 @@ std::optional<std::pair<Value, Value>> Reductions::lambda_pair(const CallArgs& a
   return std::pair(array, joined);
 }
 
-Value Reductions::reduce_lambda_call(const CallArgs& args) {
-  const Value x = all_.arguments.array_operand(args.positional[0], args.name);
+Value Operators::reduce_lambda_call(const CallArgs& args) {
+  const Value x = all_.calls.array_operand(args.positional[0], args.name);
   Value init = all_.exprs.expr(args.positional[1]);
   if (x.is_error() || init.is_error()) return error_value(args.span);
-  const auto along = all_.arguments.axis(args, x);
-  const auto where = all_.arguments.mask(args, x.type);
+  const auto along = all_.calls.axis(args, x);
+  const auto where = all_.calls.mask(args, x.type);
   if (!along || !where || !is_known_line(x, *along, args.name)) return error_value(args.span);
-  const auto pair = lambda_pair(args, x, init);
-  if (!pair) return error_value(args.span);
-  return build_.builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair->first.type.dtype),
-                        {pair->first.expr, init.expr, pair->second.expr, where->expr}, args.span,
+  const auto pair = FOUND(lambda_pair(args, x, init));
+  return build_.builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair.first.type.dtype),
+                        {pair.first.expr, init.expr, pair.second.expr, where->expr}, args.span,
                         [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
 }
 
-Value Reductions::scan_call(BuiltinId id, const CallArgs& args) {
-  Value x = all_.arguments.array_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  const auto along = all_.arguments.line_axis(args, x);
-  if (!along) return error_value(args.span);
+Value Operators::scan_call(const CallArgs& args) {
+  Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
+  const auto along = FOUND(all_.calls.line_axis(args, x));
   std::vector<ExprId> operands;
-  if (id == BuiltinId::cumsum) {
+  if (args.id == BuiltinId::cumsum) {
     x = conversions_.arithmetic(x);
     operands = {x.expr};
   } else {
-    Value init = all_.exprs.expr(args.positional[1]);
-    if (init.is_error()) return init;
-    const auto pair = lambda_pair(args, x, init);
-    if (!pair) return error_value(args.span);
-    x = pair->first;
-    operands = {x.expr, init.expr, pair->second.expr};
+    Value init = FOUND(all_.exprs.expr(args.positional[1]));
+    const auto pair = FOUND(lambda_pair(args, x, init));
+    x = pair.first;
+    operands = {x.expr, init.expr, pair.second.expr};
   }
-  const bool is_exclusive = all_.arguments.flag(args, "exclusive");
-  return build_.builtin(id, x.type, std::move(operands), args.span, [&](Expr& e) {
-    e.axis = static_cast<std::int8_t>(*along);
+  const bool is_exclusive = all_.calls.flag(args, "exclusive");
+  return build_.builtin(args.id, x.type, std::move(operands), args.span, [&](Expr& e) {
+    e.axis = static_cast<std::int8_t>(along);
     e.exclusive = is_exclusive;
   });
 }
 
-using dsl::DiagKind;
-
-Value Collectives::collective_call(BuiltinId id, const CallArgs& args) {
-  if (mode_.body != BodyKind::Sync) {
-    reporter_.report<DiagKind::OnlyInSync>(args.span, args.name);
-    return error_value(args.span);
-  }
-  if (mode_.lambda_depth > 0) {
-    reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
-    return error_value(args.span);
-  }
-  if (id == BuiltinId::allreduce) return allreduce_call(args);
-  if (id == BuiltinId::sendrecv) return sendrecv_call(args);
-  if (id != BuiltinId::broadcast) return per_rank_call(id, args);
-  Value x = all_.arguments.operand(args.positional[0]);
+Value Operators::collective_call(const CallArgs& args) {
+  if (mode_.body != BodyKind::Sync) return mistake<DiagKind::OnlyInSync>(args.span, args.name);
+  if (mode_.lambda_depth > 0)
+    return mistake<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
+  if (args.id == BuiltinId::allreduce) return allreduce_call(args);
+  if (args.id == BuiltinId::sendrecv) return sendrecv_call(args);
+  if (args.id != BuiltinId::broadcast) return per_rank_call(args);
+  Value x = all_.calls.operand(args.positional[0]);
   std::int64_t root = 0;
   if (const auto at = args.named.find("root"); at != args.named.end()) {
-    const auto given = all_.constants.constant_int(at->second->value);
-    if (!given) return error_value(args.span);
-    root = *given;
+    root = FOUND(all_.numbers.constant_int(at->second->value));
     const HostExprId rank = pool().const_int(root);
     build_.require_nonnegative(rank, "`root` is not negative", at->second->span);
     build_.require_at_most(
@@ -248,36 +223,31 @@ Value Collectives::collective_call(BuiltinId id, const CallArgs& args) {
         at->second->span);
   }
   if (x.is_error()) return x;
-  return build_.builtin(id, x.type, {x.expr}, args.span,
+  return build_.builtin(args.id, x.type, {x.expr}, args.span,
                         [&](Expr& e) { e.index = static_cast<std::uint32_t>(root); });
 }
 
-Value Collectives::allreduce_call(const CallArgs& args) {
-  const Value x = all_.arguments.operand(args.positional[0]);
-  const auto how = all_.arguments.word(args.positional[1], {"sum", "mean", "min", "max"});
-  if (!how) return error_value(args.span);
-  const bool is_mean = *how == "mean";
+Value Operators::allreduce_call(const CallArgs& args) {
+  const Value x = all_.calls.operand(args.positional[0]);
+  const auto how = FOUND(all_.calls.word(args.positional[1], {"sum", "mean", "min", "max"}));
+  const bool is_mean = how == "mean";
   const Value made = is_mean ? conversions_.as_float(x, args.name) : conversions_.arithmetic(x);
   if (made.is_error()) return error_value(args.span);
   return build_.builtin(BuiltinId::allreduce, made.type, {made.expr}, args.span, [&](Expr& e) {
     e.is_mean = is_mean;
-    e.scalar_op = *how == "min" ? ScalarOp::min : *how == "max" ? ScalarOp::max : ScalarOp::add;
+    e.scalar_op = how == "min" ? ScalarOp::min : how == "max" ? ScalarOp::max : ScalarOp::add;
   });
 }
 
-Value Collectives::sendrecv_call(const CallArgs& args) {
-  const Value x = all_.arguments.operand(args.positional[0]);
+Value Operators::sendrecv_call(const CallArgs& args) {
+  const Value x = all_.calls.operand(args.positional[0]);
   const auto given = args.named.find("to");
-  if (given == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
-    return error_value(args.span);
-  }
-  const Value to = all_.indexing.as_index(all_.exprs.expr(given->second->value));
+  if (given == args.named.end())
+    return mistake<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
+  const Value to = all_.exprs.as_index(all_.exprs.expr(given->second->value));
   if (x.is_error() || to.is_error()) return error_value(args.span);
-  if (to.type.rank != 0) {
-    reporter_.report<DiagKind::Mismatch>(to.span, "the number of a rank", text_.describe(to));
-    return error_value(args.span);
-  }
+  if (to.type.rank != 0)
+    return mistake<DiagKind::Mismatch>(to.span, "the number of a rank", text_.describe(to));
   Value received;
   if (is_counted_vector(x)) {
     received = counted_collective(BuiltinId::sendrecv, x, to.expr, args.span);
@@ -292,19 +262,16 @@ Value Collectives::sendrecv_call(const CallArgs& args) {
   return received;
 }
 
-bool Collectives::is_counted_vector(const Value& x) {
+bool Operators::is_counted_vector(const Value& x) {
   return x.type.rank == 1 && pool().has_count(x.type.dims[0]);
 }
 
 // A vector whose length is a count, which may differ between ranks. The received vector has a count
 // of its own. Vectors that had the same length before and used the same collective share it.
-Value Collectives::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
+Value Operators::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
   const bool gathers = id == BuiltinId::allgather;
   HostExprId most = sizes_.without_counts(x.type.dims[0]);
-  if (!most) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that a rank sends");
-    return error_value(span);
-  }
+  if (!most) return mistake<DiagKind::NotKnownOnHost>(span, "the most that a rank sends");
   if (gathers) most = pool().mul(pool().world(), most);
   const std::string key = std::string(builtin_info(id).name) + "|" +
                           std::to_string(x.type.dims[0].index()) + "|" +
@@ -320,28 +287,25 @@ Value Collectives::counted_collective(BuiltinId id, const Value& x, ExprId to, S
 }
 
 // allgather, all_to_all and reduce_scatter: one row per rank.
-Value Collectives::per_rank_call(BuiltinId id, const CallArgs& args) {
-  if (id == BuiltinId::allgather) {
-    Value x = all_.arguments.vector_operand(args.positional[0], args.name);
-    if (x.is_error()) return x;
-    if (is_counted_vector(x)) return counted_collective(id, x, ExprId(), args.span);
-    Value rows = build_.builtin(id, matrix_type(x.type.dtype, pool().world(), x.type.dims[0]),
+Value Operators::per_rank_call(const CallArgs& args) {
+  if (args.id == BuiltinId::allgather) {
+    Value x = FOUND(all_.calls.vector_operand(args.positional[0], args.name));
+    if (is_counted_vector(x)) return counted_collective(args.id, x, ExprId(), args.span);
+    Value rows = build_.builtin(args.id, matrix_type(x.type.dtype, pool().world(), x.type.dims[0]),
                                 {x.expr}, args.span);
     // Received indices are checked at their use, because they came over a network.
     rows.facts.unique_in_rows = x.facts.unique;
     rows.facts.assumed = x.facts.assumed;
     return rows;
   }
-  Value x = all_.arguments.matrix_operand(args.positional[0], args.name);
-  if (x.is_error()) return x;
-  if (!prover_.proves_equal(x.type.dims[0], pool().world())) {
-    reporter_.report<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]",
-                                         text_.describe(x));
-    return error_value(args.span);
-  }
-  if (id == BuiltinId::all_to_all) return build_.builtin(id, x.type, {x.expr}, args.span);
+  Value x = FOUND(all_.calls.matrix_operand(args.positional[0], args.name));
+  if (!prover_.proves_equal(x.type.dims[0], pool().world()))
+    return mistake<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]",
+                                       text_.describe(x));
+  if (args.id == BuiltinId::all_to_all) return build_.builtin(args.id, x.type, {x.expr}, args.span);
   const Value made = conversions_.arithmetic(x);
-  return build_.builtin(id, vector_type(made.type.dtype, x.type.dims[1]), {made.expr}, args.span);
+  return build_.builtin(args.id, vector_type(made.type.dtype, x.type.dims[1]), {made.expr},
+                        args.span);
 }
 
 }  // namespace cinch::sema

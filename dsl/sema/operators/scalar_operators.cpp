@@ -82,7 +82,7 @@ bool is_for_integers(ScalarOp op) {
 
 }  // namespace
 
-Value ScalarOperators::unary(const ast::Unary& node, Span span) {
+Value Operators::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
   const Value operand = all_.exprs.expr(node.operand);
   // An i64 can hold -2^63, but not the literal 2^63 alone.
@@ -93,24 +93,24 @@ Value ScalarOperators::unary(const ast::Unary& node, Span span) {
                    is_negation ? "-" : "!");
 }
 
-Value ScalarOperators::binary(const ast::Binary& node, Span span) {
+Value Operators::binary(const ast::Binary& node, Span span) {
   const bool is_compared = is_comparison(infix_of(node.op).op);
-  const Value a = is_compared ? all_.words.compared(node.lhs, node.rhs) : all_.exprs.expr(node.lhs);
-  const Value b = is_compared ? all_.words.compared(node.rhs, node.lhs) : all_.exprs.expr(node.rhs);
+  const Value a =
+      is_compared ? all_.params.compared(node.lhs, node.rhs) : all_.exprs.expr(node.lhs);
+  const Value b =
+      is_compared ? all_.params.compared(node.rhs, node.lhs) : all_.exprs.expr(node.rhs);
   if (a.is_error() || b.is_error()) return error_value(span);
   if (is_compared && types_.own_dtype(b) != kBool) warn_of_chain(node, span);
   return binary_op(node.op, a, b, span);
 }
 
-Value ScalarOperators::binary_op(ast::BinaryOp op, const Value& a, const Value& b, Span span) {
-  if (op == ast::BinaryOp::MatMul) return all_.matrices.matmul(a, b, span);
+Value Operators::binary_op(ast::BinaryOp op, const Value& a, const Value& b, Span span) {
+  if (op == ast::BinaryOp::MatMul) return matmul(a, b, span);
   if (op == ast::BinaryOp::And || op == ast::BinaryOp::Or) {
     const std::string what = std::string("bools around `") + infix_of(op).text + "`";
     for (const Value* side : {&a, &b}) {
-      if (types_.own_dtype(*side) != kBool) {
-        reporter_.report<DiagKind::BadType>(side->span, what, text_.describe(*side));
-        return error_value(span);
-      }
+      if (types_.own_dtype(*side) != kBool)
+        return mistake<DiagKind::BadType>(side->span, what, text_.describe(*side));
     }
   }
   const Infix infix = infix_of(op);
@@ -118,7 +118,7 @@ Value ScalarOperators::binary_op(ast::BinaryOp op, const Value& a, const Value& 
 }
 
 // Warns that `a < b < c` compares the truth value of `a < b` with c.
-void ScalarOperators::warn_of_chain(const ast::Binary& node, Span span) {
+void Operators::warn_of_chain(const ast::Binary& node, Span span) {
   const auto* first = std::get_if<ast::Binary>(&tree()[node.lhs].node);
   if (first == nullptr || !is_comparison(infix_of(first->op).op)) return;
   const dsl::SourceBuffer& source = *env_->unit->source;
@@ -128,16 +128,13 @@ void ScalarOperators::warn_of_chain(const ast::Binary& node, Span span) {
       infix_of(node.op).text + " " + std::string(source.text(tree()[node.rhs].span)) + "`");
 }
 
-Value ScalarOperators::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
-                                 std::string_view name) {
+Value Operators::scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name) {
   bool all_host = true, all_constant = true, has_table = false;
   for (const Value& arg : args) {
     if (arg.is_error()) return error_value(span);
     const bool is_value = arg.is_host() || arg.is_typed() || arg.kind == ValueKind::Table;
-    if (!is_value) {
-      reporter_.report<DiagKind::CannotApply>(arg.span, std::string(name), text_.describe(arg));
-      return error_value(span);
-    }
+    if (!is_value)
+      return mistake<DiagKind::CannotApply>(arg.span, std::string(name), text_.describe(arg));
     all_host &= arg.is_host();
     has_table |= arg.kind == ValueKind::Table;
     all_constant &= arg.kind == ValueKind::Table || (arg.is_host() && pool().is_const(arg.host));
@@ -147,32 +144,30 @@ Value ScalarOperators::scalar_op(ScalarOp op, std::vector<Value> args, Span span
     all_host = std::all_of(args.begin(), args.end(), [](const Value& v) { return v.is_host(); });
     all_constant = false;
   }
-  args = all_.exact.with_quotients(op, std::move(args));
+  args = all_.numbers.with_quotients(op, std::move(args));
   const auto is_declared = [](const Value& v) { return v.declared.has_value(); };
   if (all_host && !mode_.in_host && std::any_of(args.begin(), args.end(), is_declared)) {
-    return all_.host.declared_scalar_op(op, args, span, name);
+    return all_.numbers.declared_scalar_op(op, args, span, name);
   }
   const std::size_t errors = reporter_.num_errors();
   Value result = error_value(span);
-  if (all_host) result = all_.host.host_scalar_op(op, args, span);
-  if (!all_host && has_table && all_constant) result = all_.host.as_table_op(op, args, span);
+  if (all_host) result = all_.numbers.host_scalar_op(op, args, span);
+  if (!all_host && has_table && all_constant) result = all_.numbers.as_table_op(op, args, span);
   if (!result.is_error()) {
-    result.quotient = all_.exact.quotient_of(op, args, result, span);
-    if (result.is_host()) result.remake = all_.exact.host_remake(op, args, result, span);
+    result.quotient = all_.numbers.quotient_of(op, args, result, span);
+    if (result.is_host()) result.remake = all_.numbers.host_remake(op, args, result, span);
     return result;
   }
   if (reporter_.num_errors() != errors) return error_value(span);
-  if (all_host && mode_.in_host) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
-        .note("`" + std::string(name) + "` of these has no value on the host");
-    return error_value(span);
-  }
+  if (all_host && mode_.in_host)
+    return error_value(reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
+                           .note("`" + std::string(name) + "` of these has no value on the host"));
   return typed_scalar_op(op, std::move(args), span, name);
 }
 
 // Gives literals of 2^63 or more a type: a float beside floats, else u64. In a size they stay as
 // they are, too large. Operands with a type of their own decide for all.
-std::vector<Value> ScalarOperators::with_big_settled(ScalarOp op, std::vector<Value> args) {
+std::vector<Value> Operators::with_big_settled(ScalarOp op, std::vector<Value> args) {
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
   const auto some = [&](const auto& test) { return std::any_of(first, args.end(), test); };
   const bool has_float = some([&](const Value& v) { return types_.is_real(v); });
@@ -190,8 +185,8 @@ std::vector<Value> ScalarOperators::with_big_settled(ScalarOp op, std::vector<Va
   return args;
 }
 
-Value ScalarOperators::cannot_combine(std::string_view name, const Value& a, const Value& b,
-                                      Span span, bool joins_types) {
+Value Operators::cannot_combine(std::string_view name, const Value& a, const Value& b, Span span,
+                                bool joins_types) {
   auto& diag = reporter_.report<DiagKind::CannotCombine>(span, verb_of(name), text_.describe(a),
                                                          text_.describe(b));
   text_.note_sizes(diag, {&a, &b});
@@ -202,7 +197,7 @@ Value ScalarOperators::cannot_combine(std::string_view name, const Value& a, con
   return error_value(span);
 }
 
-std::optional<DType> ScalarOperators::cannot_apply(const Value& value, std::string_view name) {
+std::optional<DType> Operators::cannot_apply(const Value& value, std::string_view name) {
   auto& diag =
       reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), text_.describe(value));
   for (std::string_view of_bits : {"&", "|", "^", "<<", ">>", "popcount", "clz"}) {
@@ -214,8 +209,8 @@ std::optional<DType> ScalarOperators::cannot_apply(const Value& value, std::stri
   return std::nullopt;
 }
 
-std::optional<DType> ScalarOperators::one_operand_type(ScalarOp op, const Value& arg,
-                                                       std::string_view name) {
+std::optional<DType> Operators::one_operand_type(ScalarOp op, const Value& arg,
+                                                 std::string_view name) {
   const auto own = types_.own_dtype(arg);
   if (op == ScalarOp::popcount || op == ScalarOp::clz) {
     const DType type = own ? *own : conversions_.materialize(arg).type.dtype;
@@ -230,8 +225,8 @@ std::optional<DType> ScalarOperators::one_operand_type(ScalarOp op, const Value&
   return is_for_integers(op) && is_float(type) ? cannot_apply(arg, name) : std::optional(type);
 }
 
-std::optional<DType> ScalarOperators::operand_type(ScalarOp op, const std::vector<Value>& args,
-                                                   Span span, std::string_view name) {
+std::optional<DType> Operators::operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
+                                             std::string_view name) {
   const auto refuse = [&](const Value& value) { return cannot_apply(value, name); };
   const bool is_logical = op == ScalarOp::bit_and || op == ScalarOp::bit_or ||
                           op == ScalarOp::bit_xor || op == ScalarOp::bit_not ||
@@ -284,20 +279,18 @@ std::optional<DType> ScalarOperators::operand_type(ScalarOp op, const std::vecto
   return type;
 }
 
-Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span,
-                                       std::string_view name) {
+Value Operators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span,
+                                 std::string_view name) {
   if (op == ScalarOp::select) {
     args[0] = conversions_.bool_value(args[0], "bools as the first operand of `select`");
     if (args[0].is_error()) return error_value(span);
   }
   for (const Value& arg : args) {
-    if (all_.arguments.check_lambda_array(arg).is_error()) return error_value(span);
+    if (all_.calls.check_lambda_array(arg).is_error()) return error_value(span);
   }
-  args = all_.exact.with_adaptables(op, std::move(args));
-  const auto type = operand_type(op, args, span, name);
-  if (!type) return error_value(span);
-  const auto shape = all_.shapes.broadcast(args, span, name);
-  if (!shape) return error_value(span);
+  args = all_.numbers.with_adaptables(op, std::move(args));
+  const auto type = FOUND(operand_type(op, args, span, name));
+  const auto shape = FOUND(broadcast(args, span, name));
   bool is_exact = scalar_op_info(op).result == ScalarResult::Same &&
                   scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
                   op != ScalarOp::divide_or_zero;
@@ -305,11 +298,10 @@ Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Spa
     is_exact &=
         !types_.own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);
   }
-  Expr made{ExprKind::Scalar, *shape, span};
-  made.scalar_op = op;
+  Expr made{.kind = ExprKind::Scalar, .type = shape, .span = span, .scalar_op = op};
   switch (scalar_op_info(op).result) {
     case ScalarResult::Same:
-      made.type.dtype = *type;
+      made.type.dtype = type;
       break;
     case ScalarResult::Bool:
       made.type.dtype = kBool;
@@ -320,19 +312,18 @@ Value ScalarOperators::typed_scalar_op(ScalarOp op, std::vector<Value> args, Spa
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool is_choice = op == ScalarOp::select && i == 0;
-    const bool fits = is_choice || types_.can_coerce(args[i], *type);
+    const bool fits = is_choice || types_.can_coerce(args[i], type);
     if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
     const Value operand =
-        is_choice ? args[i] : conversions_.coerce(all_.exact.as_operand(op, args[i], *type), *type);
-    const Value arg = all_.shapes.as_row(operand, *shape);
-    if (arg.is_error()) return error_value(span);
+        is_choice ? args[i] : conversions_.coerce(all_.numbers.as_operand(op, args[i], type), type);
+    const Value arg = FOUND(as_row(operand, shape));
     made.args.push_back(arg.expr);
   }
   Value value = build_.typed(std::move(made));
-  value.facts = all_.facts.facts_of_op(op, args, *type);
-  value.is_exact = is_exact && !is_comparison(op) && (*type == kI64 || *type == kI32);
-  if (value.is_exact || (is_int(*type) && types_.stays_adaptable(op, args))) {
-    value.remake = all_.exact.remake_of(op, args, value, span);
+  value.facts = all_.facts.facts_of_op(op, args, type);
+  value.is_exact = is_exact && !is_comparison(op) && (type == kI64 || type == kI32);
+  if (value.is_exact || (is_int(type) && types_.stays_adaptable(op, args))) {
+    value.remake = all_.numbers.remake_of(op, args, value, span);
   }
   if (value.is_exact && op == ScalarOp::select) {
     value.chosen = types_.constants_of(std::span(args).subspan(1));

@@ -154,7 +154,7 @@ bool Descriptions::records_types(Span span) const {
   const TypeRecord* types = module_.types;
   if (types == nullptr || span.file != types->file || env_ == nullptr) return false;
   if (env_->instance != nullptr && !env_->instance->prefix.empty()) return false;
-  if (all_.functions.is_inlining()) return false;
+  if (all_.calls.is_inlining()) return false;
   return !types->types.contains({span.begin, span.end});
 }
 

@@ -4,11 +4,10 @@
 
 namespace cinch::sema {
 IndexFacts IndexFactTracker::common_facts(const IndexFacts& a, const IndexFacts& b) {
-  IndexFacts both;
-  both.unique = a.unique && b.unique;
-  both.ascending = a.ascending && b.ascending;
-  both.unique_in_rows = a.unique_in_rows && b.unique_in_rows;
-  both.assumed = a.assumed | b.assumed;
+  IndexFacts both{.unique = a.unique && b.unique,
+                  .ascending = a.ascending && b.ascending,
+                  .unique_in_rows = a.unique_in_rows && b.unique_in_rows,
+                  .assumed = a.assumed | b.assumed};
   if (!a.limit || !b.limit) return both;
   if (prover_.proves_less_equal(a.limit, b.limit)) {
     both.limit = b.limit;
@@ -184,10 +183,7 @@ std::optional<std::uint32_t> Counts::count_of_mask(const Value& mask, HostExprId
     const HostExprId cap = sizes_.without_counts(limit);
     bound = bound && cap ? pool().min(bound, cap) : bound ? bound : cap;
   }
-  if (!bound) {
-    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
-    return std::nullopt;
-  }
+  if (!bound) return mistake<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
   const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
   out_.info.counts.push_back({"count" + std::to_string(index), bound});
   counts_by_mask_.emplace(key, index);
@@ -219,7 +215,7 @@ std::string Counts::count_key(const Value& mask, HostExprId limit) {
 }
 
 void Counts::note_sent_counts(const Instance& instance, const Value& wire) {
-  const ExprId literal = all_.payloads.literal_of(wire);
+  const ExprId literal = all_.bodies.literal_of(wire);
   const std::vector<ExprId>& args = out_.exprs[literal.index()].args;
   std::map<std::uint32_t, std::uint32_t> sent;  // the wire's count by the filter's count
   for (std::uint32_t count = 0; count < instance.counts.size(); ++count) {

@@ -28,30 +28,26 @@ Value TreeBuilder::typed(Expr expr) {
     reporter_.report<DiagKind::DoesNotHold>(expr.span, "an array has fewer than 2^32 elements")
         .note("here " + sizes_.type_text(expr.type));
   }
-  Value value;
-  value.kind = ValueKind::Typed;
-  value.span = expr.span;
-  value.type = expr.type;
-  value.expr = ExprId(out_.exprs.size());
+  Value value{.expr = ExprId(out_.exprs.size()),
+              .span = expr.span,
+              .type = expr.type,
+              .kind = ValueKind::Typed};
   all_.growth.weigh(expr);
   out_.exprs.push_back(std::move(expr));
   return value;
 }
 
 VarId TreeBuilder::add_var(std::string name, const Type& type, bool is_mutable, Span span) {
-  Var var;
-  var.name = std::move(name);
-  var.type = sizes_.in_one_form(type);
-  var.is_mutable = is_mutable;
-  var.span = span;
-  out_.vars.push_back(std::move(var));
+  out_.vars.push_back(Var{.name = std::move(name),
+                          .type = sizes_.in_one_form(type),
+                          .is_mutable = is_mutable,
+                          .span = span});
   return VarId(out_.vars.size() - 1);
 }
 
 Value TreeBuilder::read_var(VarId var, Span span) {
-  Expr expr{ExprKind::Var, out_.vars[var.index()].type, span};
-  expr.var = var;
-  const Value value = typed(std::move(expr));
+  const Value value = typed(
+      Expr{.kind = ExprKind::Var, .type = out_.vars[var.index()].type, .span = span, .var = var});
   if (out_.vars[var.index()].is_mutable) all_.numbering.note_read(value.expr, var);
   return value;
 }
@@ -80,8 +76,7 @@ Branch TreeBuilder::in_branch(Span span, const std::function<Value()>& body) {
   if (value.kind == ValueKind::Payload || value.kind == ValueKind::Tuple) {
     return {std::move(value), std::move(own)};
   }
-  Expr expr{ExprKind::Block, value.type, span};
-  expr.stmts = std::move(own);
+  Expr expr{.kind = ExprKind::Block, .type = value.type, .span = span, .stmts = std::move(own)};
   if (value.expr) expr.args = {value.expr};
   Value result = typed(std::move(expr));
   value.expr = result.expr;
@@ -119,13 +114,10 @@ bool TreeBuilder::is_leaf(const Value& value) const {
 Value TreeBuilder::shared(const Value& value, std::string name) {
   if (is_leaf(value)) return value;
   const VarId var = add_var(std::move(name), value.type, false, value.span);
-  Stmt let{StmtKind::Let, value.span};
-  let.var = var;
-  let.expr = value.expr;
-  push(std::move(let));
+  push(Stmt{.kind = StmtKind::Let, .span = value.span, .var = var, .expr = value.expr});
   Value read = read_var(var, value.span);
   read.facts = value.facts;
-  return all_.exact.as_named(value, read);
+  return all_.numbers.as_named(value, read);
 }
 
 bool TreeBuilder::has_filter(ExprId id) const {
@@ -171,10 +163,7 @@ bool TreeBuilder::require(HostExprId condition, const std::string& what, Span sp
     push(std::move(check));
     return true;
   }
-  Stmt check{StmtKind::CheckHost, span};
-  check.size = condition;
-  check.text = what;
-  push(std::move(check));
+  push(Stmt{.kind = StmtKind::CheckHost, .span = span, .size = condition, .text = what});
   return true;
 }
 

@@ -10,13 +10,9 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-bool is_wide_float(DType type) {
+static bool is_wide_float(DType type) {
   return type == kF32 || type == kF64;
 }
-
-}  // namespace
 
 Value Conversions::literal(HostExprId constant, DType to, Span span) {
   const HostValue value = pool().const_value(constant);
@@ -84,9 +80,7 @@ bool Conversions::is_every_choice_in(const Value& value, DType to) {
   if (!is_int(to)) return true;
   for (const HostExprId number : value.chosen) {
     if (fits(pool().const_value(number).as_int(), to)) continue;
-    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, pool().print(number),
-                                                   dtype_name(to));
-    return false;
+    return mistake<DiagKind::ConstantOutOfRange>(value.span, pool().print(number), dtype_name(to));
   }
   return true;
 }
@@ -108,8 +102,7 @@ Value Conversions::coerce(const Value& value, DType to) {
     Expr table{ExprKind::Table, types_.value_type(value), value.span};
     table.type.dtype = to;
     for (std::size_t i = 0; i < value.table.size(); ++i) {
-      const Value made = coerce(table_element(value, i), to);
-      if (made.is_error()) return made;
+      const Value made = FOUND(coerce(table_element(value, i), to));
       table.args.push_back(made.expr);
     }
     return build_.typed(std::move(table));
@@ -129,20 +122,16 @@ Value Conversions::coerce(const Value& value, DType to) {
     return result;
   }
   const HostType type = pool().type(value.host);
-  if (value.is_big && !is_float(to) && to != kU64) {
-    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, text_.number_text(value),
-                                                   dtype_name(to));
-    return error_value(value.span);
-  }
+  if (value.is_big && !is_float(to) && to != kU64)
+    return mistake<DiagKind::ConstantOutOfRange>(value.span, text_.number_text(value),
+                                                 dtype_name(to));
   // Rounds only once: an f32 would be rounded again.
   if (is_narrow_float(to)) return convert(coerce(value, types_.wide_type(value)), to, value.span);
   if (pool().is_const(value.host)) {
     const bool is_number = type == HostType::Int && is_int(to) && !value.is_big;
-    if (is_number && !fits(pool().const_value(value.host).as_int(), to)) {
-      reporter_.report<DiagKind::ConstantOutOfRange>(value.span, pool().print(value.host),
-                                                     dtype_name(to));
-      return error_value(value.span);
-    }
+    if (is_number && !fits(pool().const_value(value.host).as_int(), to))
+      return mistake<DiagKind::ConstantOutOfRange>(value.span, pool().print(value.host),
+                                                   dtype_name(to));
     return literal(value.host, to, value.span);
   }
   return size_in_type(value, to);
@@ -152,11 +141,9 @@ Value Conversions::coerce(const Value& value, DType to) {
 Value Conversions::size_in_type(const Value& value, DType to) {
   const HostType type = pool().type(value.host);
   if (is_int(to) && value.remake != nullptr) return value.remake->in_type(to);
-  if (type == HostType::Int && is_unsigned_int(to) && sizes_.is_never_positive(value.host)) {
-    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, sizes_.size_text(value.host),
-                                                   dtype_name(to));
-    return error_value(value.span);
-  }
+  if (type == HostType::Int && is_unsigned_int(to) && sizes_.is_never_positive(value.host))
+    return mistake<DiagKind::ConstantOutOfRange>(value.span, sizes_.size_text(value.host),
+                                                 dtype_name(to));
   Expr size{ExprKind::HostSize, scalar_type(to), value.span};
   size.size = value.host;
   if (is_float(to)) size.size = pool().cast(value.host, to == kF64 ? HostType::F64 : HostType::F32);
@@ -203,10 +190,8 @@ Value Conversions::convert(const Value& value, DType to, Span span) {
     }
     return convert(coerce(value, types_.wide_type(value)), to, span);
   }
-  if (!value.is_typed()) {
-    reporter_.report<DiagKind::Mismatch>(value.span, "a value", text_.describe(value));
-    return error_value(span);
-  }
+  if (!value.is_typed())
+    return mistake<DiagKind::Mismatch>(value.span, "a value", text_.describe(value));
   Value result;
   if (value.type.dtype == to) {
     result = value;
@@ -236,14 +221,12 @@ Value Conversions::as_float(const Value& value, std::string_view op) {
   if (!own) {
     const bool is_number = value.is_typed() || value.is_host() || value.kind == ValueKind::Table;
     if (is_number) return coerce(value, kF32);
-    reporter_.report<DiagKind::CannotApply>(value.span, op, text_.describe(value));
-    return error_value(value.span);
+    return mistake<DiagKind::CannotApply>(value.span, op, text_.describe(value));
   }
   if (is_float(*own)) return coerce(value, arithmetic_type(*own));
   if (!is_bool(*own) && widens_losslessly(*own, kF32)) return coerce(value, kF32);
-  reporter_.report<DiagKind::CannotApply>(value.span, op, text_.describe(value))
-      .note("convert it first: `as f32`");
-  return error_value(value.span);
+  return error_value(reporter_.report<DiagKind::CannotApply>(value.span, op, text_.describe(value))
+                         .note("convert it first: `as f32`"));
 }
 
 Value Conversions::unmet(const Value& value) {
@@ -262,10 +245,8 @@ std::vector<Value> Conversions::unmet_together(std::vector<Value> values) {
 
 Value Conversions::bool_value(const Value& value, std::string_view what) {
   if (value.is_error()) return value;
-  if (types_.own_dtype(value) != kBool) {
-    reporter_.report<DiagKind::BadType>(value.span, std::string(what), text_.describe(value));
-    return error_value(value.span);
-  }
+  if (types_.own_dtype(value) != kBool)
+    return mistake<DiagKind::BadType>(value.span, std::string(what), text_.describe(value));
   return coerce(value, kBool);
 }
 
@@ -286,9 +267,9 @@ Value Conversions::fit_to(const Value& value, const Type& type, std::string_view
   if (fills) return build_.builtin(BuiltinId::fill, type, {made.expr}, span);
   if (made.is_typed() && sizes_.same_shape(made.type, type)) return made;
   const bool is_row = made.is_typed() && made.type.rank == 1 && type.rank == 2 &&
-                      all_.shapes.is_row_of(made.type, type);
+                      all_.operators.is_row_of(made.type, type);
   if (is_row)
-    return build_.builtin(BuiltinId::fill, type, {all_.shapes.as_row(made, type).expr}, span);
+    return build_.builtin(BuiltinId::fill, type, {all_.operators.as_row(made, type).expr}, span);
   if (is_value && types_.can_coerce(value, type.dtype) && made.is_error()) return made;
   auto& diag = reporter_.report<DiagKind::CannotAssignType>(
       value.span, text_.describe(value), std::string(name), sizes_.type_text(type));

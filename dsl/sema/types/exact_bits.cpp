@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 namespace cinch::sema {
-Value ExactNumbers::floor_div_of(Value a, Value b, const std::string& name, Span span) {
+Value Numbers::floor_div_of(Value a, Value b, const std::string& name, Span span) {
   if (a.is_error() || b.is_error()) return error_value(span);
   const auto apply = [&](ScalarOp op, std::vector<Value> operands) {
-    return all_.scalars.scalar_op(op, std::move(operands), span, name);
+    return all_.operators.scalar_op(op, std::move(operands), span, name);
   };
   if (a.is_typed()) a = build_.shared(a, "dividend");
   if (b.is_typed()) b = build_.shared(b, "divisor");
   Value down = without_quotient(apply(ScalarOp::div, {a, b}));
   const Value rest = apply(ScalarOp::mod, {a, b});
   if (down.is_error() || rest.is_error()) return error_value(span);
-  if (types_.is_real(down)) return all_.scalars.cannot_combine(name, a, b, span);
+  if (types_.is_real(down)) return all_.operators.cannot_combine(name, a, b, span);
   const auto is_natural = [&](const Value& v) {
     if (v.is_typed()) return is_unsigned_int(v.type.dtype);
     return v.is_host() && !v.declared && prover_.proves_nonnegative(v.host);
@@ -37,7 +37,7 @@ Value ExactNumbers::floor_div_of(Value a, Value b, const std::string& name, Span
 
 // Was an exact number computed in a signed type, with no constant that is known to be too small for
 // this type, and with nothing to recompute its low bits?
-bool ExactNumbers::is_only_signed(const Value& value, DType type) const {
+bool Numbers::is_only_signed(const Value& value, DType type) const {
   if (!value.is_typed() || !value.is_exact || !is_signed_int(value.type.dtype)) return false;
   if (value.remake != nullptr && value.remake->keeps_low_bits) return false;
   return std::ranges::all_of(value.chosen, [&](HostExprId number) {
@@ -45,12 +45,12 @@ bool ExactNumbers::is_only_signed(const Value& value, DType type) const {
   });
 }
 
-Value ExactNumbers::signed_low_bits(const Value& value, DType type) {
+Value Numbers::signed_low_bits(const Value& value, DType type) {
   Value made = conversions_.convert(conversions_.materialize(value), kI64, value.span);
   if (type.bits < 64) {
     const HostExprId all = pool().const_int(static_cast<std::int64_t>(max_int(type)));
-    made = all_.scalars.typed_scalar_op(ScalarOp::bit_and, {made, host_value(all, value.span)},
-                                        value.span, "&");
+    made = all_.operators.typed_scalar_op(ScalarOp::bit_and, {made, host_value(all, value.span)},
+                                          value.span, "&");
     return conversions_.convert(made, type, value.span);
   }
   Expr bits{ExprKind::Bitcast, made.type, value.span};
@@ -59,7 +59,7 @@ Value ExactNumbers::signed_low_bits(const Value& value, DType type) {
   return build_.typed(std::move(bits));
 }
 
-Value ExactNumbers::as_low_bits(const Value& value, DType type) {
+Value Numbers::as_low_bits(const Value& value, DType type) {
   if (is_unsigned_int(type) && is_only_signed(value, type)) return signed_low_bits(value, type);
   if (!is_unsigned_int(type) || !types_.may_be_negative(value)) return value;
   const bool is_wide = type.bits == 64;
@@ -75,7 +75,7 @@ Value ExactNumbers::as_low_bits(const Value& value, DType type) {
   return build_.typed(std::move(bits));
 }
 
-Value ExactNumbers::as_mask(const Value& value, DType type) {
+Value Numbers::as_mask(const Value& value, DType type) {
   const bool is_table = value.kind == ValueKind::Table;
   if (!is_unsigned_int(type) || holds_big(value) || (!is_table && !value.is_host())) return value;
   const std::int64_t least = min_int(make_int(type.bits).value_or(kI64));
@@ -97,14 +97,14 @@ Value ExactNumbers::as_mask(const Value& value, DType type) {
   return mask;
 }
 
-Value ExactNumbers::narrow_bits(const Value& value, DType type) {
+Value Numbers::narrow_bits(const Value& value, DType type) {
   const DType wide = arithmetic_type(type);
   const Span span = value.span;
   if (!conversions_.is_every_choice_in(value, type)) return error_value(span);
   const Value all = conversions_.coerce(value, wide);
   const auto apply = [&](ScalarOp op, const Value& made, std::int64_t number) {
-    return all_.scalars.scalar_op(op, {made, host_value(pool().const_int(number), span)}, span,
-                                  "|=");
+    return all_.operators.scalar_op(op, {made, host_value(pool().const_int(number), span)}, span,
+                                    "|=");
   };
   if (is_unsigned_int(type)) {
     const auto mask = static_cast<std::int64_t>(max_int(type));
@@ -119,17 +119,16 @@ Value ExactNumbers::narrow_bits(const Value& value, DType type) {
 
 using dsl::DiagKind;
 
-Value Constants::on_host(ast::ExprId id) {
+Value Numbers::on_host(ast::ExprId id) {
   const ModeScope scope(mode_);
   mode_.in_host = true;
   return all_.exprs.expr(id);
 }
 
-std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view what,
-                                               bool takes_counts) {
+std::optional<HostExprId> Numbers::host_size(ast::ExprId id, std::string_view what,
+                                             bool takes_counts) {
   const std::size_t errors = reporter_.num_errors();
-  const Value value = on_host(id);
-  if (value.is_error()) return std::nullopt;
+  const Value value = FOUND(on_host(id));
   if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
     if (reporter_.num_errors() == errors) {
       auto& diag = reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
@@ -142,7 +141,7 @@ std::optional<HostExprId> Constants::host_size(ast::ExprId id, std::string_view 
   return sizes_.one_form(pool().cast(value.host, HostType::Int));
 }
 
-Value Constants::constant(const Constant& number, Span span) {
+Value Numbers::constant(const Constant& number, Span span) {
   Value value = host_value(pool().constant(number.value), span);
   value.is_big = number.is_big;
   if (number.quotient) {
@@ -152,13 +151,10 @@ Value Constants::constant(const Constant& number, Span span) {
   return value;
 }
 
-std::optional<Constant> Constants::constant_number(ast::ExprId id) {
-  const Value value = on_host(id);
-  if (value.is_error()) return std::nullopt;
-  if (!value.is_host() || !pool().is_const(value.host)) {
-    reporter_.report<DiagKind::NotConstant>(value.span);
-    return std::nullopt;
-  }
+std::optional<Constant> Numbers::constant_number(ast::ExprId id) {
+  const Value value = FOUND(on_host(id));
+  if (!value.is_host() || !pool().is_const(value.host))
+    return mistake<DiagKind::NotConstant>(value.span);
   Constant number{pool().const_value(value.host), value.is_big, {}};
   if (value.quotient != nullptr) {
     number.quotient = pool().const_value(value.quotient->host).to_double();
@@ -167,25 +163,22 @@ std::optional<Constant> Constants::constant_number(ast::ExprId id) {
 }
 
 // The host's integers have 63 bits, so larger numbers become floats.
-std::optional<HostValue> Constants::constant_value(ast::ExprId id) {
+std::optional<HostValue> Numbers::constant_value(ast::ExprId id) {
   const auto number = constant_number(id);
   if (!number || !number->is_big) return number ? std::optional(number->value) : std::nullopt;
   return HostValue::from_f64(number->to_double());
 }
 
-std::optional<std::int64_t> Constants::constant_int(ast::ExprId id) {
-  const auto value = constant_value(id);
-  if (!value) return std::nullopt;
-  if (value->type != HostType::Int) {
-    reporter_.report<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
-    return std::nullopt;
-  }
-  return value->as_int();
+std::optional<std::int64_t> Numbers::constant_int(ast::ExprId id) {
+  const auto value = FOUND(constant_value(id));
+  if (value.type != HostType::Int)
+    return mistake<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
+  return value.as_int();
 }
 
 // A constant made of numbers is computed once. A constant that uses operators stands for its
 // expression, which is elaborated at each use; passes merge repeated computations.
-Value Constants::const_value(const DeclRef& decl, const ast::Const& node) {
+Value Numbers::const_value(const DeclRef& decl, const ast::Const& node) {
   const std::pair key(&node, mode_.in_claim);
   const auto known = module_.known_consts.find(key);
   if (known != module_.known_consts.end()) return known_const(known->second, node.name.span);
@@ -198,7 +191,7 @@ Value Constants::const_value(const DeclRef& decl, const ast::Const& node) {
 }
 
 // Counts as many levels as its computation did, so that the order of uses does not matter.
-Value Constants::known_const(const KnownConst& known, Span span) {
+Value Numbers::known_const(const KnownConst& known, Span span) {
   all_.growth.count_levels(known.levels);
   if (!all_.growth.holds_levels(known.levels, span)) return error_value(span);
   if (!known.is_table) {
@@ -207,8 +200,7 @@ Value Constants::known_const(const KnownConst& known, Span span) {
     value.is_hex = known.is_hex;
     return value;
   }
-  Value table;
-  table.is_hex = known.is_hex;
+  Value table{.is_hex = known.is_hex};
   if (known.quotient != nullptr) {
     table.quotient = std::make_shared<const Value>(known_const(*known.quotient, span));
   }
@@ -221,12 +213,11 @@ Value Constants::known_const(const KnownConst& known, Span span) {
   return table;
 }
 
-std::optional<KnownConst> Constants::as_known_const(const Value& value) {
-  KnownConst known;
-  known.is_table = value.kind == ValueKind::Table;
-  known.table_cols = value.table_cols;
-  known.declared = value.declared;
-  known.is_hex = value.is_hex;
+std::optional<KnownConst> Numbers::as_known_const(const Value& value) {
+  KnownConst known{.is_table = value.kind == ValueKind::Table,
+                   .table_cols = value.table_cols,
+                   .declared = value.declared,
+                   .is_hex = value.is_hex};
   if (known.is_table && value.quotient != nullptr) {
     const auto quotient = as_known_const(*value.quotient);
     if (quotient) known.quotient = std::make_shared<const KnownConst>(*quotient);
@@ -245,39 +236,37 @@ std::optional<KnownConst> Constants::as_known_const(const Value& value) {
   return known;
 }
 
-Value Constants::elaborate_const_value(const DeclRef& decl, const ast::Const& node) {
-  if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end()) {
-    reporter_.report<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
-    return error_value(node.name.span);
-  }
+Value Numbers::elaborate_const_value(const DeclRef& decl, const ast::Const& node) {
+  if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end())
+    return mistake<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
   open_consts_.push_back(&node);
   Environment env{decl.unit, nullptr, {Scope{}}};
   Value value;
   const ModeScope scope(mode_);
   mode_.in_constant = true;
   mode_.in_host = false;
-  all_.names.with_environment(env, [&] { value = all_.exprs.expr(node.value); });
+  all_.exprs.with_environment(env, [&] { value = all_.exprs.expr(node.value); });
   open_consts_.pop_back();
   return value;
 }
 
-std::optional<Constant> Constants::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
+std::optional<Constant> Numbers::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
   const GrowthLimits::Use use(all_.growth, unit.tree[id].span);
   Environment env{&unit, nullptr, {Scope{}}};
   std::optional<Constant> value;
   const ModeScope scope(mode_);
   mode_.in_constant = true;
-  all_.names.with_environment(env, [&] { value = constant_number(id); });
+  all_.exprs.with_environment(env, [&] { value = constant_number(id); });
   return value;
 }
 
-void Constants::check_const(const DeclRef& decl) {
+void Numbers::check_const(const DeclRef& decl) {
   const auto& node = std::get<ast::Const>((*decl).node);
   const GrowthLimits::Use use(all_.growth, node.name.span);
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::vector<StmtId> stmts;
   build_.collect_into(&stmts);
-  all_.names.with_environment(env, [&] { const_value(decl, node); });
+  all_.exprs.with_environment(env, [&] { const_value(decl, node); });
   build_.collect_into(nullptr);
 }
 

@@ -1,5 +1,5 @@
 // Quotients, and numbers that are recomputed in the type that they turn out to need.
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
 
@@ -55,8 +55,8 @@ bool works_on_low_bits(ScalarOp op) {
 
 }  // namespace
 
-Value ExactNumbers::made_of_exact(const Value& array, Span span,
-                                  const std::function<Value(const Value&)>& made_of) {
+Value Numbers::made_of_exact(const Value& array, Span span,
+                             const std::function<Value(const Value&)>& made_of) {
   const bool is_table = array.kind == ValueKind::Table;
   const bool is_anew = is_table || (array.is_exact && array.remake != nullptr);
   Value result = made_of(conversions_.materialize(array));
@@ -80,7 +80,7 @@ Value ExactNumbers::made_of_exact(const Value& array, Span span,
 
 // Replaces operands by their quotients beside a float, or for an operator of reals. In a size, a
 // bound of another size stays an integer.
-std::vector<Value> ExactNumbers::with_quotients(ScalarOp op, std::vector<Value> args) {
+std::vector<Value> Numbers::with_quotients(ScalarOp op, std::vector<Value> args) {
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
   const auto is_size = [&](const Value& v) {
     return v.is_host() && pool().type(v.host) == HostType::Int && !pool().is_const(v.host);
@@ -95,7 +95,7 @@ std::vector<Value> ExactNumbers::with_quotients(ScalarOp op, std::vector<Value> 
 }
 
 // Converts a whole number, or a table of them, to floats.
-Value ExactNumbers::exact_as_float(const Value& value) {
+Value Numbers::exact_as_float(const Value& value) {
   if (value.quotient != nullptr) return as_quotient(value);
   if (value.is_host()) return host_value(pool().cast(value.host, HostType::F64), value.span);
   Value table = value;
@@ -103,8 +103,8 @@ Value ExactNumbers::exact_as_float(const Value& value) {
   return table;
 }
 
-std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::vector<Value>& args,
-                                                       const Value& result, Span span) {
+std::shared_ptr<const Value> Numbers::quotient_of(ScalarOp op, const std::vector<Value>& args,
+                                                  const Value& result, Span span) {
   if (!keeps_quotient(op) || types_.is_real(result)) return nullptr;
   const bool is_new = divides(op) && !mode_.in_claim;
   std::vector<Value> floats;
@@ -119,14 +119,14 @@ std::shared_ptr<const Value> ExactNumbers::quotient_of(ScalarOp op, const std::v
   }
   if (!has_any) return nullptr;
   const bool is_table = result.kind == ValueKind::Table;
-  const Value quotient = is_table ? all_.host.as_table_op(op, floats, span)
-                                  : all_.host.host_scalar_op(op, floats, span);
+  const Value quotient =
+      is_table ? as_table_op(op, floats, span) : host_scalar_op(op, floats, span);
   return quotient.is_error() ? nullptr : std::make_shared<const Value>(quotient);
 }
 
 // Floats divide without rounding, and a number computed in 32 bits may need more.
-std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::vector<Value>& args,
-                                                      Value result, Span span) {
+std::shared_ptr<const Remake> Numbers::remake_of(ScalarOp op, const std::vector<Value>& args,
+                                                 Value result, Span span) {
   Remake made;
   // A typed integer that is not exact keeps only what a shift made of it.
   const bool is_adaptable = result.is_typed() && !result.is_exact;
@@ -156,15 +156,15 @@ std::shared_ptr<const Remake> ExactNumbers::remake_of(ScalarOp op, const std::ve
                              : conversions_.coerce(as_operand(op, operands[i], type), type);
     }
     return conversions_.convert(
-        all_.scalars.typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
+        all_.operators.typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
   };
   return std::make_shared<const Remake>(std::move(made));
 }
 
 // The host computes shifted sizes with 64 bits, whose low bits are not those of a shift in a
 // narrower or unsigned type.
-std::shared_ptr<const Remake> ExactNumbers::host_remake(ScalarOp op, const std::vector<Value>& args,
-                                                        const Value& result, Span span) {
+std::shared_ptr<const Remake> Numbers::host_remake(ScalarOp op, const std::vector<Value>& args,
+                                                   const Value& result, Span span) {
   if (mode_.in_host || pool().is_const(result.host) || pool().type(result.host) != HostType::Int) {
     return nullptr;
   }
@@ -178,15 +178,15 @@ std::shared_ptr<const Remake> ExactNumbers::host_remake(ScalarOp op, const std::
 }
 
 // Converts the count of a shift, any integer, to this type.
-Value ExactNumbers::shift_count(const Value& count, DType type) {
+Value Numbers::shift_count(const Value& count, DType type) {
   if (types_.can_coerce(count, type)) return conversions_.coerce(count, type);
   const Value last = host_value(pool().const_int(type.bits - 1), count.span);
   return conversions_.convert(
-      all_.scalars.typed_scalar_op(ScalarOp::bit_and, {count, last}, count.span, "<<"), type,
+      all_.operators.typed_scalar_op(ScalarOp::bit_and, {count, last}, count.span, "<<"), type,
       count.span);
 }
 
-std::vector<Value> ExactNumbers::with_adaptables(ScalarOp op, std::vector<Value> args) {
+std::vector<Value> Numbers::with_adaptables(ScalarOp op, std::vector<Value> args) {
   if (op == ScalarOp::shl || op == ScalarOp::shr) return args;
   const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
   const bool meets_integer = std::any_of(first, args.end(), [&](const Value& arg) {
@@ -199,7 +199,7 @@ std::vector<Value> ExactNumbers::with_adaptables(ScalarOp op, std::vector<Value>
 }
 
 // Computes the quotient together with the number, because its inputs may change later.
-Value ExactNumbers::named_quotient(const Value& value, Value read) {
+Value Numbers::named_quotient(const Value& value, Value read) {
   const Value quotient = build_.shared(value.remake->in_type(kF32), "quotient");
   read.is_exact = true;
   Value plain = read;
@@ -212,7 +212,7 @@ Value ExactNumbers::named_quotient(const Value& value, Value read) {
   return read;
 }
 
-Value ExactNumbers::as_named(const Value& value, Value read) {
+Value Numbers::as_named(const Value& value, Value read) {
   read.chosen = value.chosen;
   const bool holds_data = value.remake != nullptr && value.remake->holds_data;
   if (holds_data && value.remake->has_quotient) return named_quotient(value, read);
@@ -236,9 +236,9 @@ Value ExactNumbers::as_named(const Value& value, Value read) {
 
 // An `if` on the device with a branch that is recomputed in the type that it needs: the choice then
 // has this type, too.
-std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
-                                                          std::span<const Value> branches,
-                                                          Value result, Span span) {
+std::shared_ptr<const Remake> Numbers::branch_remake(const Value& test,
+                                                     std::span<const Value> branches, Value result,
+                                                     Span span) {
   const bool has_quotients =
       result.is_exact && (has_quotient(branches[0]) || has_quotient(branches[1]));
   Remake made{{}, has_quotients, true, holds_shift(branches[0]) || holds_shift(branches[1])};
@@ -258,8 +258,8 @@ std::shared_ptr<const Remake> ExactNumbers::branch_remake(const Value& test,
   return std::make_shared<const Remake>(std::move(made));
 }
 
-std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value>& elements,
-                                                         const Value& array, Span span) {
+std::shared_ptr<const Remake> Numbers::array_remake(const std::vector<Value>& elements,
+                                                    const Value& array, Span span) {
   Remake made{{}, false, true};
   made.keeps_low_bits = true;
   for (const Value& element : elements) {
@@ -267,13 +267,12 @@ std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value
     made.has_fraction |= types_.has_fraction(element);
     made.holds_shift |= holds_shift(element);
   }
-  made.in_type = [this, elements, array, span](DType to) {
+  made.in_type = [this, elements, array, span](DType to) -> Value {
     const DType type = arithmetic_type(to);
     Expr again{ExprKind::Table, array.type, span};
     again.type.dtype = type;
     for (const Value& element : elements) {
-      const Value number = conversions_.coerce(as_low_bits(element, type), type);
-      if (number.is_error()) return error_value(span);
+      const Value number = FOUND(conversions_.coerce(as_low_bits(element, type), type));
       again.args.push_back(number.expr);
     }
     return conversions_.convert(build_.typed(std::move(again)), to, span);
@@ -281,7 +280,7 @@ std::shared_ptr<const Remake> ExactNumbers::array_remake(const std::vector<Value
   return std::make_shared<const Remake>(std::move(made));
 }
 
-Value ExactNumbers::with_table_quotient(Value table, const std::vector<Value>& elements) {
+Value Numbers::with_table_quotient(Value table, const std::vector<Value>& elements) {
   if (std::ranges::none_of(elements, [](const Value& e) { return has_quotient(e); })) return table;
   Value floats = table;
   floats.table.clear();
@@ -300,7 +299,7 @@ Value ExactNumbers::with_table_quotient(Value table, const std::vector<Value>& e
   return table;
 }
 
-Value ExactNumbers::without_quotient(Value value) {
+Value Numbers::without_quotient(Value value) {
   value.quotient.reset();
   if (!value.is_typed() || !value.is_exact || !has_quotient(value)) return value;
   Value plain = value;
@@ -316,7 +315,7 @@ Value ExactNumbers::without_quotient(Value value) {
 }
 
 // If only the low bits count, a negative number has those of its two's complement.
-Value ExactNumbers::as_operand(ScalarOp op, const Value& value, DType type) {
+Value Numbers::as_operand(ScalarOp op, const Value& value, DType type) {
   const bool is_on_bits =
       op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
   const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;

@@ -1,29 +1,26 @@
 // Scalar operators on host expressions and on tables of constants.
-#include "dsl/sema/types/constants.h"
+#include "dsl/sema/types/conversions.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "dsl/sema/elaboration/elaboration.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/sizes/host_expr_ops.h"
 
 namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
 // The host has `%` of integers alone.
-bool is_integer_only(ScalarOp op) {
+static bool is_integer_only(ScalarOp op) {
   const ScalarOperands operands = scalar_op_info(op).operands;
   return op == ScalarOp::mod || operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
-}  // namespace
-
 // Converts the operands to one host type. Returns an error value if the operator has none.
-Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
+Value Numbers::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
   bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
   for (HostExprId arg : args) {
     const HostType type = pool().type(arg);
@@ -52,14 +49,11 @@ Value HostArithmetic::host_unify(ScalarOp op, std::vector<HostExprId>& args, Spa
   return host_value(args.front(), span);
 }
 
-Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
+Value Numbers::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
   std::vector<HostExprId> args;
   bool all_const = true;
   for (const Value& value : values) {
-    if (value.is_big) {
-      reporter_.report<DiagKind::ConstantOverflow>(value.span);
-      return error_value(span);
-    }
+    if (value.is_big) return mistake<DiagKind::ConstantOverflow>(value.span);
     all_const &= pool().is_const(value.host);
     args.push_back(value.host);
   }
@@ -69,15 +63,12 @@ Value HostArithmetic::host_scalar_op(ScalarOp op, std::span<const Value> values,
   }
   const HostExprId result = host_op(op, std::move(args), span);
   if (!result) return error_value(span);
-  if (all_const && !pool().is_const(result)) {
-    reporter_.report<DiagKind::ConstantOverflow>(span);
-    return error_value(span);
-  }
+  if (all_const && !pool().is_const(result)) return mistake<DiagKind::ConstantOverflow>(span);
   return host_value(result, span);
 }
 
 // A constant that is shifted to 2^63 or more, as the bits of a u64.
-std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> args) {
+std::optional<HostExprId> Numbers::big_shift(std::span<const HostExprId> args) {
   for (HostExprId arg : args) {
     if (!pool().is_const(arg) || pool().type(arg) != HostType::Int) return std::nullopt;
   }
@@ -89,7 +80,7 @@ std::optional<HostExprId> HostArithmetic::big_shift(std::span<const HostExprId> 
   return pool().const_int(static_cast<std::int64_t>(static_cast<std::uint64_t>(number) << by));
 }
 
-HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
+HostExprId Numbers::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
   const bool all_const =
       std::all_of(args.begin(), args.end(), [&](HostExprId arg) { return pool().is_const(arg); });
   if (op == ScalarOp::select) {
@@ -145,9 +136,9 @@ HostExprId HostArithmetic::host_op(ScalarOp op, std::vector<HostExprId> args, Sp
   return result;
 }
 
-Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
-                                         std::string_view name) {
-  const auto type = all_.scalars.operand_type(op, args, span, name);
+Value Numbers::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
+                                  std::string_view name) {
+  const auto type = all_.operators.operand_type(op, args, span, name);
   if (!type) return error_value(span);
   std::vector<HostExprId> numbers;
   bool stays = is_int(*type);
@@ -173,7 +164,7 @@ Value HostArithmetic::declared_scalar_op(ScalarOp op, const std::vector<Value>& 
     value.declared = type;
     return value;
   }
-  return all_.scalars.typed_scalar_op(op, args, span, name);
+  return all_.operators.typed_scalar_op(op, args, span, name);
 }
 
 namespace {
@@ -227,24 +218,20 @@ Value element_at(const Value& arg, const TableShape& made, std::size_t i) {
 
 // Repeats rows, columns and numbers. Operands that do not fit are left to the operator on the
 // device, which reports them.
-Value HostArithmetic::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
-  const std::optional<TableShape> shape = joined_tables(args, is_by_rows());
-  if (!shape) return error_value(span);
-  const std::size_t size = shape->rows * shape->cols;
+Value Numbers::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
+  const auto shape = FOUND(joined_tables(args, is_by_rows()));
+  const std::size_t size = shape.rows * shape.cols;
   const bool is_repeated = std::ranges::none_of(args, [&](const Value& arg) {
     return arg.kind == ValueKind::Table && arg.table.size() == size;
   });
   if (is_repeated && size > kMostRepeated) return error_value(span);
-  Value result;
-  result.kind = ValueKind::Table;
-  result.span = span;
-  result.table_cols = shape->is_matrix ? static_cast<std::uint32_t>(shape->cols) : 0;
+  Value result{.table_cols = shape.is_matrix ? static_cast<std::uint32_t>(shape.cols) : 0,
+               .span = span,
+               .kind = ValueKind::Table};
   for (std::size_t i = 0; i < size; ++i) {
-    std::vector<Value> elements;
-    elements.reserve(args.size());
-    for (const Value& arg : args) elements.push_back(element_at(arg, *shape, i));
-    const Value element = host_scalar_op(op, elements, span);
-    if (element.is_error()) return error_value(span);
+    auto elements =
+        mapped<Value>(args, [&](const Value& arg) { return element_at(arg, shape, i); });
+    const Value element = FOUND(host_scalar_op(op, elements, span));
     add_element(result, element.host, element.is_big);
   }
   return result;

@@ -199,22 +199,20 @@ bool TypeRules::is_exact_float(const Value& value) const {
 
 using dsl::DiagKind;
 
-std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
+std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
   const ast::Type& type = tree()[id];
   const auto* scalar = std::get_if<ast::ScalarType>(&type.node);
   if (scalar == nullptr) {
     const bool has_words = std::holds_alternative<ast::EnumType>(type.node);
-    reporter_.report<DiagKind::BadType>(
+    return mistake<DiagKind::BadType>(
         type.span, "a scalar type",
         has_words ? "words, which parameters of compressors take" : "another type");
-    return std::nullopt;
   }
   const std::string& name = scalar->name.text;
   if (scalar->width.has_value()) {
-    const auto bits = all_.constants.constant_int(scalar->width);
-    if (!bits) return std::nullopt;
-    const auto made = name == "int" ? make_int(*bits) : make_uint(*bits);
-    if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, *bits);
+    const auto bits = FOUND(all_.numbers.constant_int(scalar->width));
+    const auto made = name == "int" ? make_int(bits) : make_uint(bits);
+    if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, bits);
     return made;
   }
   if (mode_.element && name == "T") return mode_.element;
@@ -229,16 +227,12 @@ std::optional<DType> WrittenTypes::dtype_of(ast::TypeId id) {
   return found;
 }
 
-std::optional<Type> WrittenTypes::type_of(ast::TypeId id) {
+std::optional<Type> Conversions::type_of(ast::TypeId id) {
   const ast::Type& node = tree()[id];
-  if (std::holds_alternative<ast::CompressorType>(node.node)) {
-    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
-    return std::nullopt;
-  }
-  if (std::holds_alternative<ast::TupleType>(node.node)) {
-    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "several types");
-    return std::nullopt;
-  }
+  if (std::holds_alternative<ast::CompressorType>(node.node))
+    return mistake<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
+  if (std::holds_alternative<ast::TupleType>(node.node))
+    return mistake<DiagKind::BadType>(node.span, "a scalar or an array", "several types");
   const auto* array = std::get_if<ast::ArrayType>(&node.node);
   if (array != nullptr && array->is_any()) {
     reporter_.report<DiagKind::BadType>(node.span, "sizes", "`..`")
@@ -253,12 +247,10 @@ std::optional<Type> WrittenTypes::type_of(ast::TypeId id) {
   Type type = scalar_type(element.value_or(kF32));
   bool is_good = element.has_value();
   const auto dims = tree().list(array->dims);
-  if (dims.size() > 2) {
-    reporter_.report<DiagKind::BadType>(node.span, "one or two sizes", std::to_string(dims.size()));
-    return std::nullopt;
-  }
+  if (dims.size() > 2)
+    return mistake<DiagKind::BadType>(node.span, "one or two sizes", std::to_string(dims.size()));
   for (ast::ExprId dim : dims) {
-    const auto size = all_.constants.host_size(dim, "a size of a type");
+    const auto size = all_.numbers.host_size(dim, "a size of a type");
     if (size) type.dims[type.rank++] = *size;
     is_good &= size.has_value();
   }
