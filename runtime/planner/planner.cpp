@@ -18,6 +18,13 @@ namespace {
 // How many owners the bundles of a plan have.
 enum class Owners : std::uint8_t { One, EveryRank, Servers };
 
+// The option without any compression, in f32.
+ExchangeOption dense_hierarchical_option() {
+  return {{OptionAction::ReduceScatter, OptionScope::Intra},
+          {OptionAction::AllReduce, OptionScope::Inter},
+          {OptionAction::AllGather, OptionScope::Intra}};
+}
+
 struct Builder {
   std::string_view name;
   Owners owners;
@@ -311,6 +318,17 @@ Indices places_in(const Indices& order) {
 }
 
 }  // namespace
+
+ExchangeOption usual_hierarchical_option() {
+  return {{OptionAction::ReduceScatter, OptionScope::Intra},
+          {OptionAction::Compress},
+          {OptionAction::AllToAll, OptionScope::Inter, OptionDevice::Gpu, true},
+          {OptionAction::Decompress},
+          {OptionAction::Compress},
+          {OptionAction::AllGather, OptionScope::Inter, OptionDevice::Gpu, true},
+          {OptionAction::Decompress},
+          {OptionAction::AllGather, OptionScope::Intra}};
+}
 
 std::span<const std::string_view> plan_names() {
   static constexpr auto kNames = [] {

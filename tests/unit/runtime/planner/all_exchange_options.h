@@ -1,26 +1,42 @@
-// The tree as a grammar: one function for each rule, which calls the rules that follow it.
-#include "runtime/planner/exchange_options.h"
-
+// All ways to synchronise one tensor between machines, which the builder must be able to write. The
+// tree is a grammar: one function for each rule, which calls the rules that follow it.
+#pragma once
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "runtime/core/ids.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::rt {
-namespace {
+
+struct OptionLimits {
+  bool has_cpu = true;  // may CPUs compress, too?
+  /// The most compressions on the way, since each loses accuracy.
+  std::size_t most_compressions = SIZE_MAX;
+};
+
+inline std::size_t num_compressions(const ExchangeOption& option) {
+  return static_cast<std::size_t>(
+      std::ranges::count(option, OptionAction::Compress, &OptionStep::action));
+}
+
+namespace option_tree {
 
 using Action = OptionAction;
 using Scope = OptionScope;
 using Device = OptionDevice;
 using Next = std::function<void()>;
 
-constexpr std::array kFirstRaw = {Action::ReduceScatter, Action::Reduce};
-constexpr std::array kFirstCompressed = {Action::AllToAll, Action::Gather};
+inline constexpr std::array kFirstRaw = {Action::ReduceScatter, Action::Reduce};
+inline constexpr std::array kFirstCompressed = {Action::AllToAll, Action::Gather};
 
-Action second_of(Action first) {
+inline Action second_of(Action first) {
   const bool scatters = first == Action::ReduceScatter || first == Action::AllToAll;
   return scatters ? Action::AllGather : Action::Broadcast;
 }
@@ -136,56 +152,38 @@ class Enumeration {
   std::vector<ExchangeOption> found_;
 };
 
-const char* action_name(Action action) {
+inline const char* action_name(Action action) {
   static constexpr const char* kNames[] = {"compress",       "decompress", "all_reduce",
                                            "reduce_scatter", "reduce",     "all_gather",
                                            "broadcast",      "all_to_all", "gather"};
   return name_in(kNames, action, "step");
 }
 
-const char* scope_name(Scope scope) {
+inline const char* scope_name(Scope scope) {
   static constexpr const char* kNames[] = {"flat", "intra", "inter"};
   return name_in(kNames, scope, "scope");
 }
 
-}  // namespace
+}  // namespace option_tree
 
-std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits) {
-  return Enumeration(limits).run();
+/// Lists all options, each once, in a fixed order: 4341, or 174 without CPUs. The first collective
+/// of a pair decides the second (ReduceScatter or AllToAll: AllGather; Reduce or Gather:
+/// Broadcast).
+inline std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits = {}) {
+  return option_tree::Enumeration(limits).run();
 }
 
-ExchangeOption usual_hierarchical_option() {
-  return {{Action::ReduceScatter, Scope::Intra},
-          {Action::Compress},
-          {Action::AllToAll, Scope::Inter, Device::Gpu, true},
-          {Action::Decompress},
-          {Action::Compress},
-          {Action::AllGather, Scope::Inter, Device::Gpu, true},
-          {Action::Decompress},
-          {Action::AllGather, Scope::Intra}};
-}
-
-ExchangeOption dense_hierarchical_option() {
-  return {{Action::ReduceScatter, Scope::Intra},
-          {Action::AllReduce, Scope::Inter},
-          {Action::AllGather, Scope::Intra}};
-}
-
-std::size_t num_compressions(const ExchangeOption& option) {
-  return static_cast<std::size_t>(
-      std::ranges::count(option, Action::Compress, &OptionStep::action));
-}
-
-std::string describe_option(const ExchangeOption& option) {
+/// "reduce_scatter intra, compress gpu, all_to_all inter of payloads, …"
+inline std::string describe_option(const ExchangeOption& option) {
   std::string text;
   for (const OptionStep& step : option) {
     if (!text.empty()) text += ", ";
-    text += action_name(step.action);
-    if (step.action == Action::Compress || step.action == Action::Decompress) {
-      text += step.device == Device::Cpu ? " cpu" : " gpu";
+    text += option_tree::action_name(step.action);
+    if (step.action == OptionAction::Compress || step.action == OptionAction::Decompress) {
+      text += step.device == OptionDevice::Cpu ? " cpu" : " gpu";
     } else {
-      text +=
-          fmt::format(" {}{}", scope_name(step.scope), step.is_compressed ? " of payloads" : "");
+      text += fmt::format(" {}{}", option_tree::scope_name(step.scope),
+                          step.is_compressed ? " of payloads" : "");
     }
   }
   return text;
