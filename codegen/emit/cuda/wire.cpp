@@ -209,10 +209,8 @@ class ServiceEmitter : private SourceWriter {
                                      ? "nullptr"
                                      : fmt::format("static_cast<const u8*>(args.buffers[{}])",
                                                    buffer_of(rt::BufferRole::Field, i));
-      line(
-          "close_field(threads, payload, gap_{0}, offset_{0}, bytes_{0}, {1}, "
-          "is_marked);",
-          i, staged);
+      line("close_field(threads, payload, gap_{0}, offset_{0}, bytes_{0}, {1}, is_marked);", i,
+           staged);
     }
     line("if (threads.rank != 0u) return;");
     line("write_frame<{0}u>(args, is_marked ? kMarked : 0u, end, {0}u, counts);", num_counts());
@@ -286,10 +284,8 @@ class ServiceEmitter : private SourceWriter {
     line("check_padding(threads, payload, gap_{0}, offset_{0}, {0}u, status);", i);
     line("if (!is_marked) {");
     if (is_bit_packed(dtype)) {
-      line(
-          "check_last_bits(threads, payload + offset_{0}, elems_{0}, {1}u, {0}u, "
-          "status);",
-          i, dtype.bits);
+      line("check_last_bits(threads, payload + offset_{0}, elems_{0}, {1}u, {0}u, status);", i,
+           dtype.bits);
     }
     if (field.ascending || field.index_limit) {
       const std::string limit =

@@ -193,9 +193,7 @@ class SurveyPage {
   void add_head() {
     body_ += html_heading(1, folder_name());
     body_ += html_paragraph(
-        "What every program makes of these gradients, and what a step would "
-        "take.",
-        "lead");
+        "What every program makes of these gradients, and what a step would take.", "lead");
     const json& plain = report_["uncompressed"];
     std::vector<Figure> shown = {
         {grouped(static_cast<std::int64_t>(report_["tensors"].size())), "tensors"},

@@ -174,11 +174,9 @@ void CpuMemory::emit_add_at(const Instr& instr) {
     const kir::ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
     const std::string sides[] = {from_storage(s, "old"), "x"};
     const std::string sum = element_wise(add, types, sides);
-    line(
-        "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
-        "}});",
-        s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
-        lanes(instr.operands[1]), acting(pred), to_storage(s, sum));
+    line("add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); }});",
+         s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
+         lanes(instr.operands[1]), acting(pred), to_storage(s, sum));
   }
   count_lanes(instr, false, pred);
   count_lanes(instr, true, pred);

@@ -35,10 +35,8 @@ void CudaRows::open_loop(int num_rows) {
     line("constexpr u32 first_row = 0;");
   } else {
     line("#pragma unroll 1");
-    line(
-        "for (u32 first_row = 0; first_row * kRowElems < tile_len; "
-        "first_row += {}u) {{",
-        num_rows);
+    line("for (u32 first_row = 0; first_row * kRowElems < tile_len; first_row += {}u) {{",
+         num_rows);
   }
 }
 
