@@ -86,9 +86,9 @@ namespace {
 codegen::Target cuda_target(const std::string& arch, const std::string& text) {
   if (arch != codegen::kPtx && arch != codegen::kEmulatedArch && !is_cuda_arch(arch)) {
     throw CommandError(ExitCode::Usage,
-                       fmt::format("no target '{}': there is no architecture '{}'; --target takes "
-                                   "cuda:{}, and cuda: with {}",
-                                   text, arch, codegen::kPtx, cuda_archs_text()));
+                       "no target '{}': there is no architecture '{}'; --target takes "
+                       "cuda:{}, and cuda: with {}",
+                       text, arch, codegen::kPtx, cuda_archs_text());
   }
   return {codegen::TargetKind::Cuda, arch};
 }
@@ -108,8 +108,8 @@ codegen::Target parse_target(const std::string& text) {
   const std::vector<std::string> known = known_cpus();
   if (std::ranges::find(known, cpu) == known.end()) {
     throw CommandError(ExitCode::Usage,
-                       fmt::format("no target '{}': --target takes cuda:sm_90 and such, cpu, {}",
-                                   text, fmt::join(known, ", ")));
+                       "no target '{}': --target takes cuda:sm_90 and such, cpu, {}", text,
+                       fmt::join(known, ", "));
   }
   return {codegen::TargetKind::Cpu, cpu == "native" ? std::string(rt::host_cpu_arch()) : cpu};
 }

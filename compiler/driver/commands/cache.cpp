@@ -116,9 +116,8 @@ bool is_kept(const WarmProgram& program) {
           ? "programs with warnings are compiled each time, so that the warnings are shown"
           : fmt::format("{} cannot hold it, or it does not fit in {} bytes (CINCH_CACHE_MAX_BYTES)",
                         cache.settings().folder.string(), cache.settings().max_bytes);
-  throw CommandError(ExitCode::AtFault,
-                     fmt::format("{} for {} is not kept: {}", program.request.program,
-                                 program.target.arch, reason));
+  throw CommandError(ExitCode::AtFault, "{} for {} is not kept: {}", program.request.program,
+                     program.target.arch, reason);
 }
 
 }  // namespace

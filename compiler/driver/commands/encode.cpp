@@ -51,9 +51,9 @@ void check_shape(Shape shape, const std::string& path) {
                     (shape.cols == 0 || shape.rows <= kMostElements / shape.cols);
   if (fits) return;
   throw CommandError(ExitCode::AtFault,
-                     fmt::format("{}: rows and columns: found {} and {}, expected fewer than 2^32 "
-                                 "elements",
-                                 path, shape.rows, shape.cols));
+                     "{}: rows and columns: found {} and {}, expected fewer than 2^32 "
+                     "elements",
+                     path, shape.rows, shape.cols);
 }
 
 }  // namespace

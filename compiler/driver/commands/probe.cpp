@@ -36,8 +36,8 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   auto transport = value_or_throw(
       rt::open_mpi_transport({.is_exact = options.is_exact, .timeout = probe.timeout}));
   if (options.ranks > 0 && options.ranks != transport->world()) {
-    throw CommandError(ExitCode::Usage, fmt::format("{} ranks were launched, not {}",
-                                                    transport->world(), options.ranks));
+    throw CommandError(ExitCode::Usage, "{} ranks were launched, not {}", transport->world(),
+                       options.ranks);
   }
   rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe));
   const bool reports = transport->rank() == 0;

@@ -40,9 +40,9 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
     std::vector<float> values = to_f32(view_of(read.arrays[i]));
     if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
       throw CommandError(ExitCode::AtFault,
-                         fmt::format("{}: NaN or infinity in {}; take the gradients of a step "
-                                     "without",
-                                     options.folder, read.names[i]));
+                         "{}: NaN or infinity in {}; take the gradients of a step "
+                         "without",
+                         options.folder, read.names[i]);
     }
     elements += read.arrays[i].num_elems();
     tensors.push_back({read.names[i], std::move(read.arrays[i]), std::move(values)});

@@ -251,10 +251,9 @@ void check_options(const RunOptions& options) {
                        "--state-in and --state-out");
   }
   if (options.ranks && options.world != 1 && options.world != options.inputs.size()) {
-    throw CommandError(
-        ExitCode::Usage,
-        fmt::format("--world {} does not fit {} inputs: with --ranks, each input is a rank",
-                    options.world, options.inputs.size()));
+    throw CommandError(ExitCode::Usage,
+                       "--world {} does not fit {} inputs: with --ranks, each input is a rank",
+                       options.world, options.inputs.size());
   }
   if (options.sum_payloads && !options.ranks) {
     throw CommandError(ExitCode::Usage, "--sum-payloads needs --ranks");

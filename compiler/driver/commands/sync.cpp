@@ -123,8 +123,8 @@ class SyncCommand {
     const std::uint32_t world = transport->world();
     if (options_.ranks > 0 && options_.ranks != world) {
       throw CommandError(ExitCode::Usage,
-                         fmt::format("{} ranks were launched, not {}: mpirun -n {} starts them",
-                                     world, options_.ranks, options_.ranks));
+                         "{} ranks were launched, not {}: mpirun -n {} starts them", world,
+                         options_.ranks, options_.ranks);
     }
     check_num_inputs(world);
     const RankTensors gradient = read_ready(transport->rank());
@@ -201,8 +201,7 @@ class SyncCommand {
 
   void check_num_inputs(std::uint32_t world) const {
     if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
+    throw CommandError(ExitCode::Usage, "{} inputs for {} ranks", options_.inputs.size(), world);
   }
 
   using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;

@@ -26,8 +26,7 @@ using nlohmann::json;
 
 // Throws CommandError(Usage) if `why` is not empty: `what` may not have the name, for this reason.
 void require_name(const std::string& why, const std::string& what, const std::string& name) {
-  if (!why.empty())
-    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
+  if (!why.empty()) throw CommandError(ExitCode::Usage, "{} '{}': {}", what, name, why);
 }
 
 std::vector<std::string> files_of(const dsl::SourceSet& sources) {
@@ -75,9 +74,8 @@ class LibraryFrontEnds final : public codegen::LibraryPrograms {
     const std::string& text = program.options.program;
     const auto [at, is_new] = taken_.emplace(name, text);
     if (!is_new) {
-      throw CommandError(
-          ExitCode::Usage,
-          fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
+      throw CommandError(ExitCode::Usage, "two compressors of the name '{}': of {} and of {}", name,
+                         at->second, text);
     }
     files_.insert(program.files.begin(), program.files.end());
     return std::move(program.made);
@@ -209,11 +207,10 @@ json library_report(const codegen::LibraryRequest& request, codegen::Library& li
 }
 
 [[noreturn]] void no_target(const std::string& text) {
-  throw CommandError(
-      ExitCode::Usage,
-      fmt::format("no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
-                  "cuda:ptx, and cuda: with {}",
-                  text, fmt::join(codegen::cpu_archs(), ", "), cuda_archs_text()));
+  throw CommandError(ExitCode::Usage,
+                     "no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
+                     "cuda:ptx, and cuda: with {}",
+                     text, fmt::join(codegen::cpu_archs(), ", "), cuda_archs_text());
 }
 
 LibraryTarget gpu_target(const std::string& arch, bool is_ptx) {
