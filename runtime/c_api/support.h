@@ -37,6 +37,10 @@ using CallStatus = CallResult<rt::Ok>;
 
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
+/// INVALID_ARGUMENT.
+inline tl::unexpected<CallError> invalid(std::string message) {
+  return fail(CINCH_INVALID_ARGUMENT, std::move(message));
+}
 /// Makes an error of the tensor at this index of the call's arrays.
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);
@@ -74,8 +78,7 @@ template <typename Body>
 auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
   const rt::Use use(in_use);
   if (use) return body();
-  return fail(CINCH_INVALID_ARGUMENT,
-              "the session is in use by another thread: it takes one call at a time");
+  return invalid("the session is in use by another thread: it takes one call at a time");
 }
 
 /// Reads the caller's struct as this version has it: fields that the caller's version lacks become
@@ -83,13 +86,12 @@ auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
 template <typename T>
 CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
   T value{};
-  if (given == nullptr) return fail(CINCH_INVALID_ARGUMENT, std::string(name) + " is null");
+  if (given == nullptr) return invalid(std::string(name) + " is null");
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof size);
   if (size < least) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(name) + ": struct_size is " +
-                                            std::to_string(size) + ", at least " +
-                                            std::to_string(least) + " is expected");
+    return invalid(std::string(name) + ": struct_size is " + std::to_string(size) + ", at least " +
+                   std::to_string(least) + " is expected");
   }
   std::memcpy(&value, given, std::min(size, sizeof value));
   return value;

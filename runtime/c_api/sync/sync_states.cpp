@@ -8,7 +8,7 @@ namespace {
 
 CallStatus check_data(const void* data, std::size_t size) {
   if (data != nullptr || size == 0) return rt::Ok{};
-  return fail(CINCH_INVALID_ARGUMENT, "data is null");
+  return invalid("data is null");
 }
 
 std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
@@ -16,7 +16,7 @@ std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
 }
 
 CallStatus count(cinch_sync& sync, std::size_t* to) {
-  if (to == nullptr) return fail(CINCH_INVALID_ARGUMENT, "count is null");
+  if (to == nullptr) return invalid("count is null");
   const auto arrays = TRY(sync.session->state_arrays());
   *to = arrays.size();
   return rt::Ok{};
@@ -182,7 +182,7 @@ int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor) {
 
 cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
+    if (sync == nullptr) return invalid("sync is null");
     if (tensor >= sync->plan_tensors.size()) {
       return tl::unexpected<CallError>(no_tensor(tensor, sync->plan_tensors.size()));
     }
@@ -222,9 +222,9 @@ CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_fir
   cinch_session& session = *call.session;
   const auto given = TRY(read_struct(bucket, sizeof *bucket, "bucket"));
   const auto dtype = dtype_of(given.dtype);
-  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given.dtype));
+  if (!dtype) return invalid("type " + std::to_string(given.dtype));
   if (given.data == nullptr && given.num_elements > 0) {
-    return fail(CINCH_INVALID_ARGUMENT, "a bucket's data is null");
+    return invalid("a bucket's data is null");
   }
   std::vector<std::int64_t>& num_elems = session.num_elems;
   num_elems.clear();
@@ -246,7 +246,7 @@ CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* are
   const auto given = TRY(read_struct(arena, sizeof *arena, "arena"));
   const bool has_arrays = given.offsets != nullptr && given.sizes != nullptr;
   if (call.count > 0 && (given.data == nullptr || !has_arrays)) {
-    return fail(CINCH_INVALID_ARGUMENT, "an arena's data, offsets or sizes are null");
+    return invalid("an arena's data, offsets or sizes are null");
   }
   return rt::PayloadArena{static_cast<std::uint8_t*>(given.data),
                           given.capacity,
