@@ -94,16 +94,13 @@ Status StepRecords::check_steps() const {
   for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
     if (word(rank, kStep) == own_[kStep] && word(rank, kOptions) == own_[kOptions]) continue;
     if (word(rank, kStep) == own_[kStep]) {
-      return fail(
-          ErrorKind::InvalidArgument,
-          fmt::format(
-              "rank {} takes step {} with other options (scale, sum, skipping, errors) than "
-              "rank {}",
-              rank, own_[kStep], rank_));
+      return invalid(fmt::format(
+          "rank {} takes step {} with other options (scale, sum, skipping, errors) than "
+          "rank {}",
+          rank, own_[kStep], rank_));
     }
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),
-                            rank_, own_[kStep]));
+    return invalid(fmt::format("rank {} was at step {}, rank {} at step {}", rank,
+                               word(rank, kStep), rank_, own_[kStep]));
   }
   return check_states();
 }
@@ -123,7 +120,7 @@ Status StepRecords::check_states() const {
                         which.size() == 1 ? "rank" : "ranks", fmt::join(which, ", "),
                         which.size() == 1 ? "has those" : "have those", step);
   }
-  return fail(ErrorKind::InvalidArgument, "states of different steps were loaded: " + text);
+  return invalid("states of different steps were loaded: " + text);
 }
 
 bool StepRecords::has_flag(std::uint64_t flag) const {
