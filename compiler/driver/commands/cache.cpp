@@ -151,7 +151,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.settings().is_on || cache.settings().folder.empty()) {
-    throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
+    throw UsageError("the cache is off: there is nothing to warm");
   }
   value_or_throw(cache.check_writable(), "nothing can be kept");
   const std::vector<WarmProgram> programs = programs_to_warm(options);

@@ -10,7 +10,7 @@
 namespace cinch::driver {
 ExitCode run_encode(const RunOptions& options) {
   if (options.worker >= options.world) {
-    throw CommandError(ExitCode::Usage, "--worker must be below --world");
+    throw UsageError("--worker must be below --world");
   }
   require_distinct_files({{"--payload", options.payload}, {"--state-out", options.state_out}});
   const rt::NpyArray gradient = read_gradient(options.inputs.at(0), options.dtype);

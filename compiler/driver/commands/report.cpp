@@ -40,8 +40,7 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
     std::vector<float> values = to_f32(view_of(read.arrays[i]));
     if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
       throw CommandError(ExitCode::AtFault,
-                         "{}: NaN or infinity in {}; take the gradients of a step "
-                         "without",
+                         "{}: NaN or infinity in {}; take the gradients of a step without",
                          options.folder, read.names[i]);
     }
     elements += read.arrays[i].num_elems();
@@ -76,7 +75,7 @@ std::vector<std::string> split_programs(const std::vector<std::string>& words) {
     programs.push_back(trimmed(program));
   }
   std::erase(programs, "");
-  if (programs.empty()) throw CommandError(ExitCode::Usage, "--programs names no program");
+  if (programs.empty()) throw UsageError("--programs names no program");
   return programs;
 }
 

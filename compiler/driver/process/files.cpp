@@ -110,8 +110,7 @@ void require_distinct_files(const std::vector<OutputOption>& outputs) {
     if (output.path.empty() || !is_file) continue;
     const auto [at, is_new] = seen.try_emplace(place_of(output.path), output.name);
     if (is_new) continue;
-    throw CommandError(ExitCode::Usage, "{} and {} name one file, {}", at->second, output.name,
-                       output.path);
+    throw UsageError("{} and {} name one file, {}", at->second, output.name, output.path);
   }
 }
 

@@ -96,6 +96,16 @@ class CommandError : public std::exception {
   std::optional<rt::ErrorKind> kind_;
 };
 
+// An error in the command line.
+class UsageError : public CommandError {
+ public:
+  explicit UsageError(std::string message) : CommandError(ExitCode::Usage, std::move(message)) {}
+  template <typename First, typename... Rest>
+  UsageError(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+      : CommandError(ExitCode::Usage, format, std::forward<First>(first),
+                     std::forward<Rest>(rest)...) {}
+};
+
 // The exit code for an error of the runtime or of the service.
 ExitCode exit_code_of(service::Fault fault);
 ExitCode exit_code_of(rt::ErrorKind kind);

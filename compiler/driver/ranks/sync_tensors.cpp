@@ -23,8 +23,8 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   const std::string device = std::exchange(execution.device, "cpu");
   std::optional<rt::ProgramImage> image = find_image(of, execution);
   if (image && device != "cpu") {
-    throw CommandError(ExitCode::Usage, "--device {}: takes a program, not {}, which was compiled",
-                       device, of.program);
+    throw UsageError("--device {}: takes a program, not {}, which was compiled", device,
+                     of.program);
   }
   if (!image) {
     const codegen::Target target = find_target(execution, true);
@@ -71,7 +71,7 @@ rt::NpyArray read_array(const SyncCommandOptions& options, const std::string& pa
 
 RankTensors read_folder(const SyncCommandOptions& options, const std::string& folder) {
   if (options.repeat_to_bytes > 0) {
-    throw CommandError(ExitCode::Usage, "--repeat-to takes a single gradient, not a folder");
+    throw UsageError("--repeat-to takes a single gradient, not a folder");
   }
   std::vector<std::filesystem::path> files;
   std::error_code error;
@@ -180,7 +180,7 @@ std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
 RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) {
   if (options.inputs.empty()) {
     if (!options.profile.empty()) return make_up_tensors(options.profile, rank);
-    throw CommandError(ExitCode::Usage, "--input is required, or --profile");
+    throw UsageError("--input is required, or --profile");
   }
   const std::string input = input_of(options, rank);
   // A file that cannot be examined cannot be read either, which is reported below
@@ -287,10 +287,8 @@ void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,
 
 void check_state_names(const SyncCommandOptions& options, std::uint32_t world) {
   if (world == 1 || options.state_out.empty() || has_rank(options.state_out)) return;
-  throw CommandError(ExitCode::Usage,
-                     "--state-out {}: {} ranks have a file each; %r in its name is the "
-                     "rank",
-                     options.state_out, world);
+  throw UsageError("--state-out {}: {} ranks have a file each; %r in its name is the rank",
+                   options.state_out, world);
 }
 
 std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors) {

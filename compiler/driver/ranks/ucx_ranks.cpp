@@ -36,7 +36,7 @@ std::optional<std::uint32_t> number_from_environment(const char* name) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
-  throw CommandError(ExitCode::Usage, "{} is '{}', which is not a number", name, text);
+  throw UsageError("{} is '{}', which is not a number", name, text);
 }
 
 // Once, by the process that the user starts. What is no regular file, such as a pipe, has no
@@ -171,14 +171,13 @@ std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options) {
   ucx.rank = options.rank ? *options.rank : number_from_environment("RANK").value_or(0);
   ucx.world = options.ranks > 0 ? options.ranks : are_alone ? 1 : launched.value_or(0);
   if (options.ranks > 0 && launched && is_ucx_rank(options) && *launched != options.ranks) {
-    throw CommandError(ExitCode::Usage, "{} ranks were launched, not {}", *launched, options.ranks);
+    throw UsageError("{} ranks were launched, not {}", *launched, options.ranks);
   }
   if (ucx.world == 0) {
-    throw CommandError(ExitCode::Usage, "--ranks is required, or WORLD_SIZE: the number of ranks");
+    throw UsageError("--ranks is required, or WORLD_SIZE: the number of ranks");
   }
   if (ucx.world > 1 && options.rendezvous.empty()) {
-    throw CommandError(ExitCode::Usage,
-                       "where do ranks meet? --rendezvous HOST:PORT, at which rank 0 listens");
+    throw UsageError("where do ranks meet? --rendezvous HOST:PORT, at which rank 0 listens");
   }
   ucx.rendezvous = options.rendezvous.empty() ? "127.0.0.1:1" : options.rendezvous;
   ucx.secret = read_secret(options.secret_file);

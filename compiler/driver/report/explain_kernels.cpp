@@ -262,7 +262,7 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   const codegen::Target target = gpu_target(options);
   const auto limits = codegen::gpu_limits(target.arch);
   if (target.kind != codegen::TargetKind::Cuda || !limits) {
-    throw CommandError(ExitCode::Usage, "--device cuda explains a target cuda:sm_NN");
+    throw UsageError("--device cuda explains a target cuda:sm_NN");
   }
   ProgramOptions program = options.program;
   program.is_ahead_of_time = true;  // code that is compiled quickly takes more registers and stack

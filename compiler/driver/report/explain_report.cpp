@@ -63,7 +63,7 @@ class Report {
         parameters_(info_) {
     env_.n = options.elements;
     if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
-      throw CommandError(ExitCode::Usage, "--elements: a tensor has fewer than 2^32 elements");
+      throw UsageError("--elements: a tensor has fewer than 2^32 elements");
     }
     env_.cols = info_.is_matrix ? matrix_columns(env_.n, options.columns) : 1;
     env_.rows = env_.n / env_.cols;
