@@ -26,7 +26,7 @@ CallStatus Call::take_place(std::int32_t device_number, void* stream, bool is_fi
 CallStatus Call::payload_bounds(std::size_t* bytes) const {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tensor = tensor_at(i), size = session->list->size();
-    if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
+    if (tensor >= size) return fail_at(i, out_of_range("tensor", tensor, size));
     const auto bound = session->list->payload_bound(tensor, step);
     if (!bound) return fail_at(i, bound.error());
     bytes[i] = static_cast<std::size_t>(*bound);

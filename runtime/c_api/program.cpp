@@ -64,7 +64,7 @@ CallResult<std::shared_ptr<const rt::ProgramImage>> carrier_to_save(const cinch_
       program.job == nullptr) {
     return image.carrier;
   }
-  const auto made = TRY(program.job->run_carrier(true));
+  const auto made = TRY(program.job->run({.is_ahead_of_time = true, .is_carrier = true}));
   auto carrier = TRY(rt::read_image(made.bytes));
   return std::make_shared<const rt::ProgramImage>(std::move(carrier));
 }
@@ -75,7 +75,7 @@ CallStatus save(const cinch_program& program, const char* path) {
   std::optional<rt::ProgramImage> better;
   if (program.find_better) better = program.find_better();
   if (program.find_better && !better) {
-    (void)program.job->run_ahead_of_time();
+    (void)program.job->run({.is_ahead_of_time = true});
     better = program.find_better();
   }
   if (better) better->info.params = program.image().info.params;  // the values that were bound
@@ -131,12 +131,6 @@ CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   return CompileTarget{{}, device->arch()};
 }
 
-CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
-  if (index < count) return rt::Ok{};
-  return fail(CINCH_OUT_OF_RANGE,
-              std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
-}
-
 // "path", or "path:name" of a compressor in a library.
 struct PlaceOfProgram {
   std::string path, name;
@@ -150,7 +144,7 @@ CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
                                        ", which was not saved with it: take the plan allgather, or "
                                        "compile it again");
   }
-  auto made = TRY(program.job->run_carrier(false));
+  auto made = TRY(program.job->run({.is_carrier = true}));
   return load(rt::read_image(made.bytes), to, program.job->finder(std::move(made.better)));
 }
 
@@ -242,7 +236,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     CINCH_TRY(check_compile_options(given));
     auto target = TRY(compile_target(given));
     auto job = std::make_unique<CompileJob>(given, std::move(target));
-    auto image = TRY(job->run());
+    auto image = TRY(job->run({}));
     CINCH_TRY(load(rt::read_image(image.bytes), program, job->finder(std::move(image.better))));
     (*program)->job = std::move(job);
     (*program)->warnings = std::move(image.warnings);

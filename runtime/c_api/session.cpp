@@ -154,8 +154,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
 
 CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
   if (session == nullptr) return invalid("session is null");
-  if (tensor < session->list->size()) return rt::Ok{};
-  return tl::unexpected<CallError>(no_tensor(tensor, session->list->size()));
+  return check_index(tensor, session->list->size(), "tensor");
 }
 
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {

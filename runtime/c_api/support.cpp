@@ -32,9 +32,14 @@ CallStatus done(const rt::Status& status) {
   return status;
 }
 
-CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
+CallError out_of_range(const char* what, std::size_t index, std::size_t count) {
   return {CINCH_OUT_OF_RANGE,
-          "tensor " + std::to_string(tensor) + " of " + std::to_string(num_tensors)};
+          std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count)};
+}
+
+CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
+  if (index < count) return rt::Ok{};
+  return tl::unexpected<CallError>(out_of_range(what, index, count));
 }
 
 // The message of this thread.

@@ -45,8 +45,10 @@ inline tl::unexpected<CallError> invalid(std::string message) {
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);
 
-/// OUT_OF_RANGE: no tensor has this number.
-CallError no_tensor(std::size_t tensor, std::size_t num_tensors);
+/// OUT_OF_RANGE: "tensor 3 of 2".
+CallError out_of_range(const char* what, std::size_t index, std::size_t count);
+/// The same if the index is not below the count.
+CallStatus check_index(std::size_t index, std::size_t count, const char* what);
 
 /// Writes the error to the caller's memory (may be null), keeps the whole message for
 /// cinch_error_message, and returns the status.

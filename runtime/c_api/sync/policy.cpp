@@ -84,9 +84,7 @@ CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::siz
 CallStatus check_place(const cinch_policy* policy, std::size_t index, std::size_t count,
                        const char* what) {
   if (policy == nullptr) return invalid("policy is null");
-  if (index < count) return rt::Ok{};
-  return fail(CINCH_OUT_OF_RANGE,
-              std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
+  return check_index(index, count, what);
 }
 
 }  // namespace
