@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/plan/plan.h"
-#include "tests/unit/runtime/planner/all_exchange_options.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {

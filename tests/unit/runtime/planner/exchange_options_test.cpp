@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "tests/unit/runtime/planner/all_exchange_options.h"
+#include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/plan.h"
-#include "tests/unit/runtime/planner/all_exchange_options.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {
