@@ -3,6 +3,8 @@
 // scalars and, under Clang, vectors. An emitter first brings all operands into one shape, scalars
 // or lanes. Bool operands are `bool`, or lanes of i32 that hold 0 and -1.
 #pragma once
+#include <fmt/format.h>
+
 #include <functional>
 #include <set>
 #include <span>
@@ -61,10 +63,15 @@ std::string element_wise(const kir::Instr& instr,
 /// Converts `rounded`, a number of stochastic_round's operand type, to the instruction's integer.
 std::string as_integer(const kir::Instr& round, const std::string& rounded);
 
-/// Lines of text with indentation: `line("if (x) {")` indents what follows until `line("}")`.
+/// Lines of text with indentation: `line("if (x) {")` indents what follows until `line("}")`. With
+/// arguments the text is a format of fmt's.
 class SourceWriter {
  public:
   void line(const std::string& text);
+  template <typename First, typename... Rest>
+  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    line(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
   void blank() { text_ += '\n'; }
   /// Appends text with its own line ends, such as a prelude file.
   void raw(const std::string& text) { text_ += text; }

@@ -5,25 +5,15 @@
 #include <new>
 
 #include "codegen/emulator/launch.h"
+#include "runtime/core/ids.h"
 
 namespace cinch::emulator {
 namespace {
 
 const char* name_of(WarpOp op) {
-  switch (op) {
-    case WarpOp::Sync:
-      return "__syncwarp";
-    case WarpOp::Shuffle:
-      return "a shuffle";
-    case WarpOp::Ballot:
-    case WarpOp::Any:
-    case WarpOp::All:
-      return "a vote";
-    case WarpOp::MatchAny:
-    case WarpOp::MatchAll:
-      break;
-  }
-  return "a match";
+  static constexpr const char* kNames[] = {"__syncwarp", "a shuffle", "a vote", "a vote",
+                                           "a vote",     "a match",   "a match"};
+  return name_in(kNames, op, "a match");
 }
 
 // Did two lanes come for the same operation?

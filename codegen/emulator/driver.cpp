@@ -26,6 +26,13 @@ void* pointer(GpuAddress address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
+// Puts an operation on the device's memory on the stream.
+template <typename Operation>
+GpuCode enqueue(GpuStream stream, const Operation& operation) {
+  return g_driver->enqueue(
+      stream, [=] { return g_driver->code_of(operation(g_driver->gpu), kGpuInvalidValue); });
+}
+
 // ---- device ----
 
 GpuCode init(unsigned) {
@@ -107,18 +114,13 @@ GpuCode memory_alloc_async(GpuAddress* address, std::size_t size_bytes, GpuStrea
   const GpuCode code =
       g_driver->code_of(g_driver->gpu.mark_absent(memory, size_bytes), kGpuInvalidValue);
   if (code != kGpuSuccess) return code;
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.mark_uninitialised(memory, size_bytes),
-                             kGpuInvalidValue);
-  });
+  return enqueue(stream, [=](Gpu& gpu) { return gpu.mark_uninitialised(memory, size_bytes); });
 }
 GpuCode memory_free_async(GpuAddress address, GpuStream stream) {
   const rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr) return kGpuInvalidHandle;
   if (found->is_capturing) return kGpuInvalidValue;
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
-  });
+  return enqueue(stream, [=](Gpu& gpu) { return gpu.free(pointer(address)); });
 }
 GpuCode host_register(void* memory, std::size_t size_bytes, unsigned) {
   auto* const begin = static_cast<std::uint8_t*>(memory);
@@ -144,36 +146,24 @@ GpuCode pointer_attribute(void* value, int attribute, GpuAddress address) {
 GpuCode copy_to_device(GpuAddress to, const void* from, std::size_t size_bytes, GpuStream stream) {
   if (GpuCode code; g_driver->fails(code)) return code;
   if (size_bytes > kStagedBytes || g_driver->is_pinned(from)) {
-    return g_driver->enqueue(stream, [=] {
-      return g_driver->code_of(g_driver->gpu.copy_to(pointer(to), from, size_bytes),
-                               kGpuInvalidValue);
-    });
+    return enqueue(stream, [=](Gpu& gpu) { return gpu.copy_to(pointer(to), from, size_bytes); });
   }
   const auto* bytes = static_cast<const std::uint8_t*>(from);
   const std::vector<std::uint8_t> staged(bytes, bytes + size_bytes);
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.copy_to(pointer(to), staged.data(), staged.size()),
-                             kGpuInvalidValue);
-  });
+  return enqueue(stream,
+                 [=](Gpu& gpu) { return gpu.copy_to(pointer(to), staged.data(), staged.size()); });
 }
 GpuCode copy_to_host(void* to, GpuAddress from, std::size_t size_bytes, GpuStream stream) {
   if (GpuCode code; g_driver->fails(code)) return code;
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.copy_from(to, pointer(from), size_bytes),
-                             kGpuInvalidValue);
-  });
+  return enqueue(stream, [=](Gpu& gpu) { return gpu.copy_from(to, pointer(from), size_bytes); });
 }
 GpuCode copy_on_device(GpuAddress to, GpuAddress from, std::size_t size_bytes, GpuStream stream) {
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.copy(pointer(to), pointer(from), size_bytes),
-                             kGpuInvalidValue);
-  });
+  return enqueue(stream,
+                 [=](Gpu& gpu) { return gpu.copy(pointer(to), pointer(from), size_bytes); });
 }
 GpuCode fill(GpuAddress to, unsigned char byte, std::size_t size_bytes, GpuStream stream) {
   if (GpuCode code; g_driver->fails(code)) return code;
-  return g_driver->enqueue(stream, [=] {
-    return g_driver->code_of(g_driver->gpu.fill(pointer(to), byte, size_bytes), kGpuInvalidValue);
-  });
+  return enqueue(stream, [=](Gpu& gpu) { return gpu.fill(pointer(to), byte, size_bytes); });
 }
 
 // ---- streams and graphs ----

@@ -16,8 +16,7 @@ constexpr std::uint64_t kMaxBlockThreads = 1024;
 constexpr std::uint64_t kMaxSharedBytes = std::uint64_t{48} * 1024;
 
 rt::Status outside(const char* what) {
-  return rt::fail(ErrorKind::InvalidArgument,
-                  std::string(what) + ": the range is not within one allocation of the device");
+  return rt::invalid(std::string(what) + ": the range is not within one allocation of the device");
 }
 
 std::uint64_t product(const Dim& dim) {
@@ -28,24 +27,21 @@ rt::Status check_shape(const KernelEntry& kernel, const Dim& grid, const Dim& bl
                        std::size_t shared_bytes) {
   const bool is_empty = product(grid) == 0 || product(block) == 0;
   if (is_empty || product(block) > kMaxBlockThreads) {
-    return rt::fail(ErrorKind::InvalidArgument, std::string(kernel.name) + ": blocks have 1 to " +
-                                                    std::to_string(kMaxBlockThreads) +
-                                                    " threads, grids at least one block");
+    return rt::invalid(std::string(kernel.name) + ": blocks have 1 to " +
+                       std::to_string(kMaxBlockThreads) + " threads, grids at least one block");
   }
   const std::uint64_t padded = std::bit_ceil(std::max<std::uint64_t>(product(block), kWarpLanes));
   const std::uint64_t most = (std::uint64_t{1} << Access::kThreadBits) / padded;
   if (grid.x > most || grid.y > most || grid.z > most || product(grid) > most) {
-    return rt::fail(ErrorKind::InvalidArgument, std::string(kernel.name) +
-                                                    ": the emulated GPU runs at most " +
-                                                    std::to_string(most) + " blocks of this size");
+    return rt::invalid(std::string(kernel.name) + ": the emulated GPU runs at most " +
+                       std::to_string(most) + " blocks of this size");
   }
   std::uint64_t shared = shared_bytes;
   for (std::uint64_t i = 0; i < kernel.num_shared; ++i) shared += kernel.shared[i].size_bytes;
   if (shared > kMaxSharedBytes) {
-    return rt::fail(ErrorKind::InvalidArgument,
-                    std::string(kernel.name) + ": " + std::to_string(shared) +
-                        " bytes of shared memory in a block, more than " +
-                        std::to_string(kMaxSharedBytes));
+    return rt::invalid(std::string(kernel.name) + ": " + std::to_string(shared) +
+                       " bytes of shared memory in a block, more than " +
+                       std::to_string(kMaxSharedBytes));
   }
   return rt::Ok{};
 }
@@ -152,7 +148,7 @@ rt::Status Gpu::launch(const Module& module, std::string_view kernel, void** par
                        Dim block, std::size_t shared_bytes) {
   const KernelEntry* entry = module.find(kernel);
   if (!entry) {
-    return rt::fail(ErrorKind::InvalidArgument, "no kernel " + std::string(kernel));
+    return rt::invalid("no kernel " + std::string(kernel));
   }
   if (auto status = check_shape(*entry, grid, block, shared_bytes); !status) return status;
   LaunchRequest request{&module, entry, params, grid, block, shared_bytes};

@@ -85,10 +85,9 @@ namespace {
 
 codegen::Target cuda_target(const std::string& arch, const std::string& text) {
   if (arch != codegen::kPtx && arch != codegen::kEmulatedArch && !is_cuda_arch(arch)) {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("no target '{}': there is no architecture '{}'; --target takes "
-                                   "cuda:{}, and cuda: with {}",
-                                   text, arch, codegen::kPtx, cuda_archs_text()));
+    throw UsageError(
+        "no target '{}': there is no architecture '{}'; --target takes cuda:{}, and cuda: with {}",
+        text, arch, codegen::kPtx, cuda_archs_text());
   }
   return {codegen::TargetKind::Cuda, arch};
 }
@@ -107,9 +106,8 @@ codegen::Target parse_target(const std::string& text) {
   const std::string cpu = kind != "cpu" ? text : arch.empty() ? "native" : arch;
   const std::vector<std::string> known = known_cpus();
   if (std::ranges::find(known, cpu) == known.end()) {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("no target '{}': --target takes cuda:sm_90 and such, cpu, {}",
-                                   text, fmt::join(known, ", ")));
+    throw UsageError("no target '{}': --target takes cuda:sm_90 and such, cpu, {}", text,
+                     fmt::join(known, ", "));
   }
   return {codegen::TargetKind::Cpu, cpu == "native" ? std::string(rt::host_cpu_arch()) : cpu};
 }
@@ -134,8 +132,8 @@ std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
   if (is_gpu(execution)) return image;
   const std::string wanted = "cpu:" + find_target(execution, true).arch;
   if (execution.cpu != "native" && image.target != wanted) {
-    throw CommandError(ExitCode::Usage, "--cpu " + execution.cpu + ": " + options.program +
-                                            " was compiled for " + image.target);
+    throw UsageError("--cpu " + execution.cpu + ": " + options.program + " was compiled for " +
+                     image.target);
   }
   return image;
 }

@@ -6,28 +6,27 @@ namespace cinch::c_api {
 
 CallStatus Call::check_all() const {
   if (which == nullptr && count == session->list->size()) return rt::Ok{};
-  return fail(CINCH_INVALID_ARGUMENT,
-              "a call on a GPU is on all tensors of the session, in their order: `which` is NULL "
-              "and `count` is " +
-                  std::to_string(session->list->size()));
+  return invalid(
+      "a call on a GPU is on all tensors of the session, in their order: `which` is NULL "
+      "and `count` is " +
+      std::to_string(session->list->size()));
 }
 
 CallStatus Call::take_place(std::int32_t device_number, void* stream, bool is_first) const {
   if (!is_on_gpu()) return rt::Ok{};
   if (device_number != session->device_number) {
-    return fail(CINCH_INVALID_ARGUMENT, "a tensor on GPU " + std::to_string(device_number) +
-                                            ", the session is on GPU " +
-                                            std::to_string(session->device_number));
+    return invalid("a tensor on GPU " + std::to_string(device_number) + ", the session is on GPU " +
+                   std::to_string(session->device_number));
   }
   if (is_first) session->stream = stream;
   if (stream == session->stream) return rt::Ok{};
-  return fail(CINCH_INVALID_ARGUMENT, "tensors of one call name different streams");
+  return invalid("tensors of one call name different streams");
 }
 
 CallStatus Call::payload_bounds(std::size_t* bytes) const {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tensor = tensor_at(i), size = session->list->size();
-    if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
+    if (tensor >= size) return fail_at(i, out_of_range("tensor", tensor, size));
     const auto bound = session->list->payload_bound(tensor, step);
     if (!bound) return fail_at(i, bound.error());
     bytes[i] = static_cast<std::size_t>(*bound);
@@ -92,14 +91,14 @@ CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
 CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* payloads,
                                                         std::size_t index) {
   const auto payload = TRY(read_struct(entry(payloads, index), sizeof *payloads, "payload"));
-  if (payload.data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a payload's data is null");
+  if (payload.data == nullptr) return invalid("a payload's data is null");
   return std::span(static_cast<const std::uint8_t*>(payload.data), payload.size);
 }
 
 CallResult<rt::PayloadSlot> payload_slot(const cinch_payload* payloads, std::size_t index) {
   const auto payload = TRY(read_struct(entry(payloads, index), sizeof *payloads, "payload"));
   if (payload.capacity > 0 && payload.data == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "a payload has a capacity and no data");
+    return invalid("a payload has a capacity and no data");
   }
   return rt::PayloadSlot{{static_cast<std::uint8_t*>(payload.data), payload.capacity}, {}};
 }
@@ -179,8 +178,8 @@ cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step, const s
                                   size_t count, size_t* bytes, cinch_error* error) {
   const Call call{session, step, which, count};
   return guarded(error, [&]() -> CallStatus {
-    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-    if (count > 0 && bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "bytes is null");
+    if (session == nullptr) return invalid("session is null");
+    if (count > 0 && bytes == nullptr) return invalid("bytes is null");
     return use_alone(session->in_use, [&] { return call.payload_bounds(bytes); });
   });
 }
@@ -233,11 +232,11 @@ cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* w
 cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t step, void* stream,
                            cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    if (session == nullptr) return invalid("session is null");
     return use_alone(session->in_use, [&]() -> CallStatus {
       const auto kind = entry_kind(call);
       if (!kind) {
-        return fail(CINCH_INVALID_ARGUMENT, "call " + std::to_string(static_cast<int>(call)));
+        return invalid("call " + std::to_string(static_cast<int>(call)));
       }
       session->list->use_stream(stream);
       return done(session->list->prepare(*kind, step));
@@ -248,10 +247,10 @@ cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t ste
 cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* outcomes,
                            size_t count, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    if (session == nullptr) return invalid("session is null");
     const Call all{session, 0, nullptr, count};
     if (all.is_on_gpu()) {
-      if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
+      if (outcomes == nullptr) return invalid("outcomes is null");
       CINCH_TRY(all.check_all());
     }
     return use_alone(session->in_use, [&] { return collect(*session, stream, outcomes); });
@@ -271,9 +270,9 @@ CallStatus check_strides(const cinch_tensor& tensor) {
   std::int64_t dense = 1;
   for (std::int32_t d = tensor.num_dims - 1; d >= 0; --d) {
     if (tensor.shape[d] != 1 && tensor.strides[d] != dense) {
-      return fail(CINCH_INVALID_ARGUMENT, "dimension " + std::to_string(d) + " has stride " +
-                                              std::to_string(tensor.strides[d]) +
-                                              ", a dense tensor has " + std::to_string(dense));
+      return invalid("dimension " + std::to_string(d) + " has stride " +
+                     std::to_string(tensor.strides[d]) + ", a dense tensor has " +
+                     std::to_string(dense));
     }
     dense *= tensor.shape[d];
   }
@@ -296,10 +295,10 @@ std::optional<DType> dtype_of(cinch_dtype type) {
 
 CallResult<Shape> shape_of(const cinch_tensor& tensor) {
   if (tensor.num_dims < 0 || tensor.num_dims > kMaxDims) {
-    return fail(CINCH_INVALID_ARGUMENT, std::to_string(tensor.num_dims) + " dimensions");
+    return invalid(std::to_string(tensor.num_dims) + " dimensions");
   }
   if (tensor.num_dims > 0 && tensor.shape == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "shape is null");
+    return invalid("shape is null");
   }
   Shape shape;
   bool is_empty = false;
@@ -307,13 +306,12 @@ CallResult<Shape> shape_of(const cinch_tensor& tensor) {
     const std::int64_t size = tensor.shape[d];
     std::int64_t& factor = d == 0 ? shape.rows : shape.cols;
     if (size < 0 || size > kMaxElems || __builtin_mul_overflow(factor, size, &factor)) {
-      return fail(CINCH_INVALID_ARGUMENT,
-                  "dimension " + std::to_string(d) + " has size " + std::to_string(size));
+      return invalid("dimension " + std::to_string(d) + " has size " + std::to_string(size));
     }
     is_empty |= size == 0;
   }
   const bool is_too_large = !is_empty && shape.cols > kMaxElems / shape.rows;
-  if (is_too_large) return fail(CINCH_INVALID_ARGUMENT, "2^32 elements or more");
+  if (is_too_large) return invalid("2^32 elements or more");
   const bool has_elems = !is_empty && tensor.num_dims > 0;
   if (has_elems && tensor.strides != nullptr) {
     CINCH_TRY(check_strides(tensor));
@@ -326,9 +324,8 @@ CallStatus check_device(cinch_device given, cinch_device device) {
   if (given != CINCH_CPU && given != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(given));
   }
-  return fail(CINCH_INVALID_ARGUMENT, device == CINCH_CPU
-                                          ? "a tensor on a GPU, the program is for CPUs"
-                                          : "a tensor on the CPU, the program is for a GPU");
+  return invalid(device == CINCH_CPU ? "a tensor on a GPU, the program is for CPUs"
+                                     : "a tensor on the CPU, the program is for a GPU");
 }
 
 CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
@@ -336,19 +333,19 @@ CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::s
   const auto tensor = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
   CINCH_TRY(check_device(tensor.device, device));
   const auto dtype = dtype_of(tensor.dtype);
-  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor.dtype));
+  if (!dtype) return invalid("type " + std::to_string(tensor.dtype));
   const auto shape = TRY(shape_of(tensor));
   return DescribedTensor{tensor, *dtype, shape.rows * shape.cols};
 }
 
 CallResult<rt::TensorView> view_of(const DescribedTensor& tensor) {
   if (tensor.given.data == nullptr && tensor.num_elems > 0) {
-    return fail(CINCH_INVALID_ARGUMENT, "data is null");
+    return invalid("data is null");
   }
   const auto size = static_cast<std::uintptr_t>(tensor.dtype.bits / 8);
   if (tensor.num_elems > 0 && reinterpret_cast<std::uintptr_t>(tensor.given.data) % size != 0) {
-    return fail(CINCH_INVALID_ARGUMENT, "data is not aligned: its address is not a multiple of " +
-                                            std::to_string(size) + ", the bytes of an element");
+    return invalid("data is not aligned: its address is not a multiple of " + std::to_string(size) +
+                   ", the bytes of an element");
   }
   return rt::TensorView(tensor.given.data, tensor.dtype, tensor.num_elems);
 }

@@ -84,9 +84,8 @@ cinch_status run_call(const Call& call, std::initializer_list<const void*> array
   return guarded(error, [&]() -> CallStatus {
     const bool is_missing = std::any_of(arrays.begin(), arrays.end(),
                                         [](const void* array) { return array == nullptr; });
-    if (call.count > 0 && is_missing)
-      return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
-    if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    if (call.count > 0 && is_missing) return invalid("an array of the call is null");
+    if (call.session == nullptr) return invalid("session is null");
     if (call.is_on_gpu()) {
       CINCH_TRY(call.check_all());
     }

@@ -82,7 +82,7 @@ CompileJob::CompileJob(const cinch_compile_options& options, CompileTarget targe
   if (options.text != nullptr) text_.emplace(options.text, options.text_size);
 }
 
-CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is_carrier) const {
+CallResult<CompileJob::Image> CompileJob::run(How how) const {
   const auto entry = TRY(open_compiler(pointer_to(compiler_)));
   const std::vector<const char*> bindings = pointers_to(bindings_);
   const std::vector<const char*> include_folders = pointers_to(include_folders_);
@@ -100,9 +100,9 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   request.num_include_folders = include_folders.size();
   request.compile_commands = pointer_to(compile_commands_);
   request.confine = pointer_to(confine_);
-  request.is_ahead_of_time = is_ahead_of_time ? 1 : 0;
-  request.is_carrier = is_carrier ? 1 : 0;
-  if (!is_ahead_of_time) {
+  request.is_ahead_of_time = how.is_ahead_of_time ? 1 : 0;
+  request.is_carrier = how.is_carrier ? 1 : 0;
+  if (!how.is_ahead_of_time) {
     request.give_better = [](void* to, const void* name, std::size_t size) {
       static_cast<Answer*>(to)->better = copy_of(name, size);
     };
@@ -110,18 +110,6 @@ CallResult<CompileJob::Image> CompileJob::compile(bool is_ahead_of_time, bool is
   ask(entry, request, answer);
   CINCH_TRY(answer.image);
   return Image{std::move(*answer.image), std::move(answer.better), std::move(answer.warnings)};
-}
-
-CallResult<CompileJob::Image> CompileJob::run() const {
-  return compile(false, false);
-}
-
-CallResult<CompileJob::Image> CompileJob::run_ahead_of_time() const {
-  return compile(true, false);
-}
-
-CallResult<CompileJob::Image> CompileJob::run_carrier(bool is_ahead_of_time) const {
-  return compile(is_ahead_of_time, true);
 }
 
 rt::FindBetterCode CompileJob::finder(std::vector<std::uint8_t> better) const {

@@ -28,18 +28,16 @@ class CompileJob {
     std::vector<std::uint8_t> better;  // a name, or empty
     std::string warnings;              // of the program, as text for people
   };
+  struct How {
+    bool is_ahead_of_time = false;  // with all optimisations
+    bool is_carrier = false;        // the program that carries sums of this one
+  };
   /// Compiles. Errors: UNAVAILABLE, PROGRAM, …
-  CallResult<Image> run() const;
-  /// Compiles with all optimisations.
-  CallResult<Image> run_ahead_of_time() const;
-  /// Compiles the program that carries sums of this one, in the same two ways.
-  CallResult<Image> run_carrier(bool is_ahead_of_time) const;
+  CallResult<Image> run(How how) const;
   /// Returns a search for the better code of this name, which works as long as the process runs.
   rt::FindBetterCode finder(std::vector<std::uint8_t> better) const;
 
  private:
-  CallResult<Image> compile(bool is_ahead_of_time, bool is_carrier) const;
-
   std::optional<std::string> program_, text_, compiler_, compile_commands_, confine_;
   std::vector<std::string> bindings_, include_folders_;
   std::int32_t states_;

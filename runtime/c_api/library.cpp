@@ -127,9 +127,8 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
                       : open_on_cpu(compressor, options.cpu, program);
     }
   }
-  return fail(CINCH_INVALID_ARGUMENT, "choice is " +
-                                          std::to_string(static_cast<int>(options.choice)) +
-                                          ", which is not a value of cinch_choice");
+  return invalid("choice is " + std::to_string(static_cast<int>(options.choice)) +
+                 ", which is not a value of cinch_choice");
 }
 
 CallResult<const cinch_library*> load_library(const std::filesystem::path& path) {
@@ -160,8 +159,8 @@ CallResult<const cinch_compressor*> find_compressor(const cinch_library& library
     if (name == compressor->name) return compressor;
     names += (i == 0 ? "" : ", ") + std::string(compressor->name);
   }
-  return fail(CINCH_INVALID_ARGUMENT, std::string(library.name) + " has no compressor '" +
-                                          std::string(name) + "': it has " + names);
+  return invalid(std::string(library.name) + " has no compressor '" + std::string(name) +
+                 "': it has " + names);
 }
 
 }  // namespace
@@ -170,8 +169,8 @@ CallStatus load_from_library(const std::string& path, const std::string& name,
                              cinch_program** program) {
   const auto library = TRY(load_library(path));
   if (name.empty() && library->num_compressors != 1) {
-    return fail(CINCH_INVALID_ARGUMENT, path + " has " + std::to_string(library->num_compressors) +
-                                            " compressors: a name behind a colon says which");
+    return invalid(path + " has " + std::to_string(library->num_compressors) +
+                   " compressors: a name behind a colon says which");
   }
   const auto compressor = name.empty() ? library->compressors[0] : nullptr;
   const auto found = TRY(compressor != nullptr ? compressor : find_compressor(*library, name));
@@ -187,7 +186,7 @@ cinch_status cinch_program_open(const cinch_compressor* compressor,
                                 cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (compressor == nullptr || program == nullptr)
-      return fail(CINCH_INVALID_ARGUMENT, "compressor or program is null");
+      return invalid("compressor or program is null");
     if (options == nullptr) return open(*compressor, {}, program);
     const auto given = TRY(read_struct(options, sizeof(cinch_open_options), "options"));
     return open(*compressor, given, program);
@@ -197,8 +196,7 @@ cinch_status cinch_program_open(const cinch_compressor* compressor,
 cinch_status cinch_library_load(const char* path, const cinch_library** library,
                                 cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (path == nullptr || library == nullptr)
-      return fail(CINCH_INVALID_ARGUMENT, "path or library is null");
+    if (path == nullptr || library == nullptr) return invalid("path or library is null");
     *library = TRY(load_library(path));
     return cinch::rt::Ok{};
   });
@@ -208,7 +206,7 @@ cinch_status cinch_library_find(const cinch_library* library, const char* name,
                                 const cinch_compressor** compressor, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (library == nullptr || name == nullptr || compressor == nullptr)
-      return fail(CINCH_INVALID_ARGUMENT, "library, name or compressor is null");
+      return invalid("library, name or compressor is null");
     *compressor = TRY(find_compressor(*library, name));
     return cinch::rt::Ok{};
   });

@@ -64,7 +64,7 @@ CallResult<std::shared_ptr<const rt::ProgramImage>> carrier_to_save(const cinch_
       program.job == nullptr) {
     return image.carrier;
   }
-  const auto made = TRY(program.job->run_carrier(true));
+  const auto made = TRY(program.job->run({.is_ahead_of_time = true, .is_carrier = true}));
   auto carrier = TRY(rt::read_image(made.bytes));
   return std::make_shared<const rt::ProgramImage>(std::move(carrier));
 }
@@ -75,7 +75,7 @@ CallStatus save(const cinch_program& program, const char* path) {
   std::optional<rt::ProgramImage> better;
   if (program.find_better) better = program.find_better();
   if (program.find_better && !better) {
-    (void)program.job->run_ahead_of_time();
+    (void)program.job->run({.is_ahead_of_time = true});
     better = program.find_better();
   }
   if (better) better->info.params = program.image().info.params;  // the values that were bound
@@ -90,10 +90,10 @@ CallStatus save(const cinch_program& program, const char* path) {
 }
 
 CallStatus check_texts(const char* const* texts, std::size_t count, const std::string& what) {
-  if (count > 0 && texts == nullptr) return fail(CINCH_INVALID_ARGUMENT, what + " is null");
+  if (count > 0 && texts == nullptr) return invalid(what + " is null");
   for (std::size_t i = 0; i < count; ++i) {
     if (texts[i] == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, what + "[" + std::to_string(i) + "] is null");
+      return invalid(what + "[" + std::to_string(i) + "] is null");
     }
   }
   return rt::Ok{};
@@ -101,14 +101,13 @@ CallStatus check_texts(const char* const* texts, std::size_t count, const std::s
 
 CallStatus check_compile_options(const cinch_compile_options& options) {
   if (options.program == nullptr && options.text == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "neither program nor text is given");
+    return invalid("neither program nor text is given");
   }
   CINCH_TRY(check_texts(options.bindings, options.num_bindings, "bindings"));
   CINCH_TRY(check_texts(options.include_folders, options.num_include_folders, "include_folders"));
   if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {
-    return fail(CINCH_INVALID_ARGUMENT, "states is " +
-                                            std::to_string(static_cast<int>(options.states)) +
-                                            ", which is not a value of cinch_states");
+    return invalid("states is " + std::to_string(static_cast<int>(options.states)) +
+                   ", which is not a value of cinch_states");
   }
   return rt::Ok{};
 }
@@ -132,12 +131,6 @@ CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   return CompileTarget{{}, device->arch()};
 }
 
-CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
-  if (index < count) return rt::Ok{};
-  return fail(CINCH_OUT_OF_RANGE,
-              std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
-}
-
 // "path", or "path:name" of a compressor in a library.
 struct PlaceOfProgram {
   std::string path, name;
@@ -151,7 +144,7 @@ CallStatus make_carrier(const cinch_program& program, cinch_program** to) {
                                        ", which was not saved with it: take the plan allgather, or "
                                        "compile it again");
   }
-  auto made = TRY(program.job->run_carrier(false));
+  auto made = TRY(program.job->run({.is_carrier = true}));
   return load(rt::read_image(made.bytes), to, program.job->finder(std::move(made.better)));
 }
 
@@ -202,7 +195,7 @@ CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) 
 CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,
                                                               std::int32_t device_number) {
   if (program.loaded != nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "a program for CPUs, not for a GPU");
+    return invalid("a program for CPUs, not for a GPU");
   }
   const std::lock_guard lock(program.mutex);
   std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
@@ -237,13 +230,13 @@ cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
 cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_program** program,
                                    cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    if (program == nullptr) return invalid("program is null");
     const auto given =
         TRY(read_struct(options, offsetof(cinch_compile_options, states), "options"));
     CINCH_TRY(check_compile_options(given));
     auto target = TRY(compile_target(given));
     auto job = std::make_unique<CompileJob>(given, std::move(target));
-    auto image = TRY(job->run());
+    auto image = TRY(job->run({}));
     CINCH_TRY(load(rt::read_image(image.bytes), program, job->finder(std::move(image.better))));
     (*program)->job = std::move(job);
     (*program)->warnings = std::move(image.warnings);
@@ -254,7 +247,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
 cinch_status cinch_program_load(const char* path, cinch_program** program, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (path == nullptr || program == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "path or program is null");
+      return invalid("path or program is null");
     }
     PlaceOfProgram place{path, {}};
     const std::size_t colon = place.path.rfind(':');
@@ -270,7 +263,7 @@ cinch_status cinch_program_load_bytes(const void* bytes, size_t size, cinch_prog
                                       cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (bytes == nullptr || program == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "bytes or program is null");
+      return invalid("bytes or program is null");
     }
     return load(rt::read_image({static_cast<const std::uint8_t*>(bytes), size}), program);
   });
@@ -280,7 +273,7 @@ cinch_status cinch_program_save(const cinch_program* program, const char* path,
                                 cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr || path == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "program or path is null");
+      return invalid("program or path is null");
     }
     if (program->image().binary.empty()) {
       return fail(CINCH_UNAVAILABLE,
@@ -297,7 +290,7 @@ void cinch_program_release(cinch_program* program) {
 cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_info* info,
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    if (program == nullptr) return invalid("program is null");
     const rt::ProgramImage& image = program->image();
     cinch_program_info value{};
     value.name = image.info.name.c_str();
@@ -309,17 +302,10 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
     value.num_states = image.info.states.size();
     value.is_matrix = image.info.is_matrix ? 1 : 0;
     value.has_finish = image.info.has_finish ? 1 : 0;
-    switch (image.info.aggregation) {
-      case rt::Aggregation::SumProved:
-        value.aggregation = CINCH_SUM_PROVED;
-        break;
-      case rt::Aggregation::SumToTest:
-        value.aggregation = CINCH_SUM_TO_TEST;
-        break;
-      case rt::Aggregation::Gather:
-        value.aggregation = CINCH_GATHER;
-        break;
-    }
+    // By rt::Aggregation.
+    constexpr cinch_aggregation kAggregations[] = {CINCH_GATHER, CINCH_SUM_PROVED,
+                                                   CINCH_SUM_TO_TEST};
+    value.aggregation = kAggregations[static_cast<std::size_t>(image.info.aggregation)];
     value.carrier = program->carrier_text.c_str();
     value.warnings = program->warnings.c_str();
     value.is_local = image.info.is_local ? 1 : 0;
@@ -330,7 +316,7 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
 cinch_status cinch_program_get_parameter(const cinch_program* program, size_t index,
                                          cinch_parameter_info* info, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    if (program == nullptr) return invalid("program is null");
     const auto& params = program->image().info.params;
     CINCH_TRY(check_index(index, params.size(), "parameter"));
     cinch_parameter_info value{};
@@ -346,10 +332,10 @@ cinch_status cinch_program_get_parameter(const cinch_program* program, size_t in
 cinch_status cinch_program_parameter_value(const cinch_program* program, const char* parameter,
                                            const char* text, double* value, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    if (parameter == nullptr) return fail(CINCH_INVALID_ARGUMENT, "parameter is null");
+    if (program == nullptr) return invalid("program is null");
+    if (parameter == nullptr) return invalid("parameter is null");
     if (text == nullptr || value == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, text == nullptr ? "text is null" : "value is null");
+      return invalid(text == nullptr ? "text is null" : "value is null");
     }
     const auto found = TRY(rt::find_parameter(program->image().info.params, parameter));
     *value = TRY(rt::parameter_value(*found, text));
@@ -360,7 +346,7 @@ cinch_status cinch_program_parameter_value(const cinch_program* program, const c
 cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
                                      cinch_state_info* info, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    if (program == nullptr) return invalid("program is null");
     const auto& states = program->image().info.states;
     CINCH_TRY(check_index(index, states.size(), "state"));
     cinch_state_info value{};

@@ -32,7 +32,7 @@ CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
   if (given == nullptr) return rt::MemorySource{};
   const auto allocator = TRY(read_struct(given, sizeof *given, "allocator"));
   if ((allocator.allocate == nullptr) != (allocator.release == nullptr)) {
-    return fail(CINCH_INVALID_ARGUMENT, "an allocator has both allocate and release");
+    return invalid("an allocator has both allocate and release");
   }
   return allocator.allocate == nullptr ? rt::MemorySource{} : source_of(allocator);
 }
@@ -78,7 +78,7 @@ CallResult<rt::GpuSessionOptions> gpu_options(const Opening& opening, DType dtyp
   const cinch_session_options& options = opening.options;
   const bool has_arrays = options.largest_names != nullptr && options.largest_values != nullptr;
   if (options.num_largest > 0 && !has_arrays) {
-    return fail(CINCH_INVALID_ARGUMENT, "largest_names or largest_values is null");
+    return invalid("largest_names or largest_values is null");
   }
   rt::GpuSessionOptions wanted{.tensors = opening.shapes,
                                .dtype = dtype,
@@ -89,7 +89,7 @@ CallResult<rt::GpuSessionOptions> gpu_options(const Opening& opening, DType dtyp
                                .memory = opening.memory};
   for (std::size_t i = 0; i < options.num_largest; ++i) {
     if (options.largest_names[i] == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "largest_names[" + std::to_string(i) + "] is null");
+      return invalid("largest_names[" + std::to_string(i) + "] is null");
     }
     wanted.largest_parameters.emplace_back(options.largest_names[i], options.largest_values[i]);
   }
@@ -122,10 +122,10 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
                         const cinch_tensor* tensors, std::size_t num_tensors,
                         cinch_session** session) {
   if (program == nullptr || session == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "program or session is null");
+    return invalid("program or session is null");
   }
   if (num_tensors > 0 && tensors == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
+    return invalid("tensors is null");
   }
   cinch_session_options wanted{};
   if (options != nullptr) {
@@ -153,9 +153,8 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
 }
 
 CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
-  if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  if (tensor < session->list->size()) return rt::Ok{};
-  return tl::unexpected<CallError>(no_tensor(tensor, session->list->size()));
+  if (session == nullptr) return invalid("session is null");
+  return check_index(tensor, session->list->size(), "tensor");
 }
 
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
@@ -209,7 +208,7 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
                                cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (session == nullptr || parameter == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
+      return invalid("session or parameter is null");
     }
     return use_alone(session->in_use,
                      [&] { return done(session->list->set_parameter(parameter, value)); });
@@ -230,7 +229,7 @@ cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data
 cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void* data, size_t size,
                                cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "data is null");
+    if (data == nullptr) return invalid("data is null");
     return set_states(session, tensor, {static_cast<const std::uint8_t*>(data), size});
   });
 }
@@ -239,7 +238,7 @@ cinch_status cinch_states_save_file(cinch_session* session, size_t tensor, const
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     const auto bytes = TRY(states(session, tensor));
-    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    if (path == nullptr) return invalid("path is null");
     return done(rt::write_file_bytes(path, bytes));
   });
 }
@@ -247,7 +246,7 @@ cinch_status cinch_states_save_file(cinch_session* session, size_t tensor, const
 cinch_status cinch_states_load_file(cinch_session* session, size_t tensor, const char* path,
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    if (path == nullptr) return invalid("path is null");
     return set_states(session, tensor, TRY(rt::read_state_file(path)));
   });
 }

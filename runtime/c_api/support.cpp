@@ -6,37 +6,14 @@
 namespace cinch::c_api {
 
 cinch_status status_of(rt::ErrorKind kind) {
-  switch (kind) {
-    case rt::ErrorKind::InvalidArgument:
-      return CINCH_INVALID_ARGUMENT;
-    case rt::ErrorKind::OutOfRange:
-      return CINCH_OUT_OF_RANGE;
-    case rt::ErrorKind::Overflow:
-      return CINCH_OVERFLOW;
-    case rt::ErrorKind::CorruptPayload:
-      return CINCH_CORRUPT_PAYLOAD;
-    case rt::ErrorKind::CorruptFile:
-      return CINCH_CORRUPT_FILE;
-    case rt::ErrorKind::VersionMismatch:
-      return CINCH_VERSION_MISMATCH;
-    case rt::ErrorKind::CheckFailed:
-      return CINCH_CHECK_FAILED;
-    case rt::ErrorKind::Io:
-      return CINCH_IO;
-    case rt::ErrorKind::OutOfMemory:
-      return CINCH_OUT_OF_MEMORY;
-    case rt::ErrorKind::Unavailable:
-      return CINCH_UNAVAILABLE;
-    case rt::ErrorKind::Cancelled:
-      return CINCH_CANCELLED;
-    case rt::ErrorKind::TimedOut:
-      return CINCH_TIMED_OUT;
-    case rt::ErrorKind::Device:
-      return CINCH_DEVICE;
-    case rt::ErrorKind::Internal:
-      return CINCH_INTERNAL;
-  }
-  return CINCH_INTERNAL;
+  // By kind, in their order.
+  static constexpr cinch_status kStatuses[] = {
+      CINCH_INVALID_ARGUMENT, CINCH_OUT_OF_RANGE,     CINCH_OVERFLOW,     CINCH_CORRUPT_PAYLOAD,
+      CINCH_CORRUPT_FILE,     CINCH_VERSION_MISMATCH, CINCH_CHECK_FAILED, CINCH_IO,
+      CINCH_OUT_OF_MEMORY,    CINCH_UNAVAILABLE,      CINCH_CANCELLED,    CINCH_TIMED_OUT,
+      CINCH_DEVICE,           CINCH_INTERNAL};
+  static_assert(std::size(kStatuses) == static_cast<std::size_t>(rt::ErrorKind::Internal) + 1);
+  return kStatuses[static_cast<std::size_t>(kind)];
 }
 
 tl::unexpected<CallError> fail(cinch_status status, std::string message) {
@@ -55,9 +32,14 @@ CallStatus done(const rt::Status& status) {
   return status;
 }
 
-CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
+CallError out_of_range(const char* what, std::size_t index, std::size_t count) {
   return {CINCH_OUT_OF_RANGE,
-          "tensor " + std::to_string(tensor) + " of " + std::to_string(num_tensors)};
+          std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count)};
+}
+
+CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
+  if (index < count) return rt::Ok{};
+  return tl::unexpected<CallError>(out_of_range(what, index, count));
 }
 
 // The message of this thread.
@@ -116,13 +98,12 @@ cinch_status report(cinch_status status, std::string_view message, cinch_error* 
 
 CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void* data,
                     std::size_t* size) {
-  if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
+  if (size == nullptr) return invalid("size is null");
   const std::size_t capacity = std::exchange(*size, bytes.size());
   if (data == nullptr) return rt::Ok{};
   if (capacity < bytes.size()) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(name) + " take " +
-                                            std::to_string(bytes.size()) + " bytes, there are " +
-                                            std::to_string(capacity));
+    return invalid(std::string(name) + " take " + std::to_string(bytes.size()) +
+                   " bytes, there are " + std::to_string(capacity));
   }
   if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
   return rt::Ok{};

@@ -37,12 +37,18 @@ using CallStatus = CallResult<rt::Ok>;
 
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
+/// INVALID_ARGUMENT.
+inline tl::unexpected<CallError> invalid(std::string message) {
+  return fail(CINCH_INVALID_ARGUMENT, std::move(message));
+}
 /// Makes an error of the tensor at this index of the call's arrays.
 tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);
 
-/// OUT_OF_RANGE: no tensor has this number.
-CallError no_tensor(std::size_t tensor, std::size_t num_tensors);
+/// OUT_OF_RANGE: "tensor 3 of 2".
+CallError out_of_range(const char* what, std::size_t index, std::size_t count);
+/// The same if the index is not below the count.
+CallStatus check_index(std::size_t index, std::size_t count, const char* what);
 
 /// Writes the error to the caller's memory (may be null), keeps the whole message for
 /// cinch_error_message, and returns the status.
@@ -74,8 +80,7 @@ template <typename Body>
 auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
   const rt::Use use(in_use);
   if (use) return body();
-  return fail(CINCH_INVALID_ARGUMENT,
-              "the session is in use by another thread: it takes one call at a time");
+  return invalid("the session is in use by another thread: it takes one call at a time");
 }
 
 /// Reads the caller's struct as this version has it: fields that the caller's version lacks become
@@ -83,13 +88,12 @@ auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
 template <typename T>
 CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
   T value{};
-  if (given == nullptr) return fail(CINCH_INVALID_ARGUMENT, std::string(name) + " is null");
+  if (given == nullptr) return invalid(std::string(name) + " is null");
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof size);
   if (size < least) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(name) + ": struct_size is " +
-                                            std::to_string(size) + ", at least " +
-                                            std::to_string(least) + " is expected");
+    return invalid(std::string(name) + ": struct_size is " + std::to_string(size) + ", at least " +
+                   std::to_string(least) + " is expected");
   }
   std::memcpy(&value, given, std::min(size, sizeof value));
   return value;

@@ -56,6 +56,10 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message,
                                   std::int64_t native_code = 0) {
   return tl::unexpected<Error>(Error{kind, std::move(message), native_code});
 }
+/// An argument of a call does not fit.
+inline tl::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorKind::InvalidArgument, std::move(message));
+}
 
 }  // namespace cinch::rt
 

@@ -131,8 +131,8 @@ double CostCurve::at(double elems) const {
 
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
   if (plan.world() != inputs.network.world) {
-    return fail(ErrorKind::InvalidArgument, fmt::format("a plan for {} ranks, the network has {}",
-                                                        plan.world(), inputs.network.world));
+    return invalid(
+        fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
   }
   const TaskCosts costs(plan, inputs);
   PlanSimulation simulation({inputs.ranks_per_machine, inputs.cores, inputs.threads});
@@ -141,8 +141,7 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
     tasks.reserve(plan.ranks[rank].tasks.size());
     for (const Task& task : plan.ranks[rank].tasks) {
       if (task.kind == TaskKind::Synchronise) {
-        return fail(ErrorKind::InvalidArgument,
-                    "a `sync` whose collectives only show on the way cannot be predicted");
+        return invalid("a `sync` whose collectives only show on the way cannot be predicted");
       }
       SimulatedTask& to = tasks.emplace_back();
       to.kind = task.kind;
@@ -347,7 +346,7 @@ Result<PlanCost> PlanSimulation::run() {
   }
   const bool is_over = std::ranges::all_of(
       ranks_, [](const Rank& rank) { return rank.num_ended == rank.tasks.size(); });
-  if (!is_over) return fail(ErrorKind::InvalidArgument, "a plan whose tasks wait for each other");
+  if (!is_over) return invalid("a plan whose tasks wait for each other");
   return result();
 }
 

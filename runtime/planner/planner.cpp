@@ -18,6 +18,13 @@ namespace {
 // How many owners the bundles of a plan have.
 enum class Owners : std::uint8_t { One, EveryRank, Servers };
 
+// The option without any compression, in f32.
+ExchangeOption dense_hierarchical_option() {
+  return {{OptionAction::ReduceScatter, OptionScope::Intra},
+          {OptionAction::AllReduce, OptionScope::Inter},
+          {OptionAction::AllGather, OptionScope::Intra}};
+}
+
 struct Builder {
   std::string_view name;
   Owners owners;
@@ -60,23 +67,21 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
 Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
   const bool is_scattered = request.plan == kReduceScatter.name;
   if (!is_scattered && !tensor.part_ends.empty()) {
-    return fail(ErrorKind::InvalidArgument,
-                tensor.name + ": only the plan reduce_scatter gives ranks parts");
+    return invalid(tensor.name + ": only the plan reduce_scatter gives ranks parts");
   }
   if (is_scattered && tensor.codec != kDense && !request.codecs[tensor.codec].can_cut) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{}: {} does not take the plan reduce_scatter: it compresses whole "
-                            "tensors, not parts of them",
-                            tensor.name, request.codecs[tensor.codec].name));
+    return invalid(
+        fmt::format("{}: {} does not take the plan reduce_scatter: it compresses whole "
+                    "tensors, not parts of them",
+                    tensor.name, request.codecs[tensor.codec].name));
   }
   const auto& ends = tensor.part_ends;
   const bool are_parts =
       ends.empty() || (ends.size() == request.world && ends.front() >= 0 &&
                        ends.back() == tensor.num_elems() && std::ranges::is_sorted(ends));
   if (are_parts) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("{}: {} ends of parts that do not cover {} elements of {} ranks",
-                          tensor.name, ends.size(), tensor.num_elems(), request.world));
+  return invalid(fmt::format("{}: {} ends of parts that do not cover {} elements of {} ranks",
+                             tensor.name, ends.size(), tensor.num_elems(), request.world));
 }
 
 Status check_request(const PlanRequest& request, const Builder* builder) {
@@ -84,31 +89,28 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
     std::vector<std::string_view> names = {kReduceScatter.name};
     for (const Builder& each : kBuilders) names.push_back(each.name);
     const std::string_view near = nearest_name(request.plan, names);
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
-                            near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
-                            fmt::join(plan_names(), ", ")));
+    return invalid(fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
+                               near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
+                               fmt::join(plan_names(), ", ")));
   }
-  if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan without ranks");
+  if (request.world == 0) return invalid("a plan without ranks");
   if (request.rank && *request.rank >= request.world) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("there is no rank {} of {}", *request.rank, request.world));
+    return invalid(fmt::format("there is no rank {} of {}", *request.rank, request.world));
   }
   const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());
   const bool are_servers = !servers.empty() && servers.size() == request.servers.size() &&
                            *servers.rbegin() < request.world;
   if (builder->owners == Owners::Servers && !are_servers) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("servers are different ranks below {}, at least one", request.world));
+    return invalid(
+        fmt::format("servers are different ranks below {}, at least one", request.world));
   }
   const std::uint32_t on_each = request.ranks_per_machine;
   if (on_each == 0 || request.world % on_each != 0) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} ranks are not machines of {} each", request.world, on_each));
+    return invalid(fmt::format("{} ranks are not machines of {} each", request.world, on_each));
   }
   for (const PlanTensor& tensor : request.tensors) {
     if (tensor.codec != kDense && tensor.codec >= request.codecs.size()) {
-      return fail(ErrorKind::InvalidArgument, tensor.name + " has a codec that is not there");
+      return invalid(tensor.name + " has a codec that is not there");
     }
     CINCH_TRY(check_parts_of(request, tensor));
   }
@@ -166,9 +168,8 @@ class Planner {
       const bool is_there = codec.carrier.kind != CarrierKind::Program ||
                             codec.carrier_codec < request_.codecs.size();
       if (is_there) continue;
-      return fail(ErrorKind::InvalidArgument,
-                  fmt::format("{} carries sums by {}, which is not among the programs", codec.name,
-                              codec.carrier.text));
+      return invalid(fmt::format("{} carries sums by {}, which is not among the programs",
+                                 codec.name, codec.carrier.text));
     }
     return Ok{};
   }
@@ -286,9 +287,8 @@ tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
     const auto other = write_plan(request);
     if (other && !refusal_of(request, *other)) taken.push_back(name);
   }
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("{} does not take the plan {}: {}; it takes {}", codec.name, refused, why,
-                          fmt::join(taken, ", ")));
+  return invalid(fmt::format("{} does not take the plan {}: {}; it takes {}", codec.name, refused,
+                             why, fmt::join(taken, ", ")));
 }
 
 using Indices = std::vector<std::uint32_t>;
@@ -311,6 +311,17 @@ Indices places_in(const Indices& order) {
 }
 
 }  // namespace
+
+ExchangeOption usual_hierarchical_option() {
+  return {{OptionAction::ReduceScatter, OptionScope::Intra},
+          {OptionAction::Compress},
+          {OptionAction::AllToAll, OptionScope::Inter, OptionDevice::Gpu, true},
+          {OptionAction::Decompress},
+          {OptionAction::Compress},
+          {OptionAction::AllGather, OptionScope::Inter, OptionDevice::Gpu, true},
+          {OptionAction::Decompress},
+          {OptionAction::AllGather, OptionScope::Intra}};
+}
 
 std::span<const std::string_view> plan_names() {
   static constexpr auto kNames = [] {

@@ -13,7 +13,6 @@
 #include "runtime/image/image.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/plan.h"
-#include "runtime/planner/exchange_options.h"
 
 namespace cinch::rt {
 
@@ -60,6 +59,40 @@ enum class LengthPolicy : std::uint8_t {
   Exchanged  // lengths first: one more exchange, but no byte too many
 };
 inline constexpr std::uint64_t kPaddedBytes = 16 << 10;
+
+// One way to synchronise a tensor between machines with several devices each, as in the decision
+// tree of Espresso (Wang et al., EuroSys 2023, figure 8): whether, where and on what device it is
+// compressed, and which collectives carry it.
+
+enum class OptionAction : std::uint8_t {
+  Compress,
+  Decompress,  // and adds the result
+  AllReduce,
+  ReduceScatter,
+  Reduce,
+  AllGather,
+  Broadcast,
+  AllToAll,
+  Gather
+};
+
+/// The participants: all devices, the devices of one machine, or the devices with the same number
+/// on all machines.
+enum class OptionScope : std::uint8_t { Flat, Intra, Inter };
+enum class OptionDevice : std::uint8_t { Gpu, Cpu };
+
+struct OptionStep {
+  OptionAction action = OptionAction::AllReduce;
+  OptionScope scope = OptionScope::Flat;    // of collectives
+  OptionDevice device = OptionDevice::Gpu;  // that compresses and decompresses
+  bool is_compressed = false;               // does a collective carry payloads?
+  friend bool operator==(const OptionStep&, const OptionStep&) = default;
+};
+
+using ExchangeOption = std::vector<OptionStep>;
+
+/// The option with f32 within machines, and payloads to and from owners between machines.
+ExchangeOption usual_hierarchical_option();
 
 struct PlanRequest {
   std::string plan;  // a name of plan_names()

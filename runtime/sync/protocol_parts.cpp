@@ -4,8 +4,7 @@ namespace cinch::rt {
 namespace {
 
 tl::unexpected<Error> another_program() {
-  return fail(ErrorKind::InvalidArgument,
-              "the program meets the other ranks in another way than the plan says");
+  return invalid("the program meets the other ranks in another way than the plan says");
 }
 
 bool is_asked_for(const Task& task, const CollectiveCall& call) {

@@ -48,36 +48,33 @@ StepRecords::StepRecords(const Plan& plan, std::uint32_t rank) : plan_(plan), ra
   for (std::uint64_t r = 0; r < plan.world(); ++r) parts_.push_back({r * bytes, bytes});
 }
 
-std::uint64_t& StepRecords::own_word(std::size_t index) {
-  return own_[index];
-}
 std::uint64_t StepRecords::word(std::uint32_t rank, std::size_t index) const {
   return all_[rank * words_ + index];
 }
 
 void StepRecords::begin(std::uint64_t step, std::uint64_t options, std::uint64_t next_step) {
   std::ranges::fill(own_, 0);
-  own_word(kStep) = step;
-  own_word(kOptions) = options;
-  own_word(kFlags) = next_step << kFlagBits;
+  own_[kStep] = step;
+  own_[kOptions] = options;
+  own_[kFlags] = next_step << kFlagBits;
 }
 void StepRecords::ask_to_stop() {
-  own_word(kFlags) |= kAsksToStop;
+  own_[kFlags] |= kAsksToStop;
 }
 void StepRecords::set_updates(std::uint64_t digest) {
-  own_word(kUpdates) = digest;
+  own_[kUpdates] = digest;
 }
 void StepRecords::note_non_finite() {
-  own_word(kFlags) |= kNonFinite;
+  own_[kFlags] |= kNonFinite;
 }
 void StepRecords::note_used(std::uint32_t tensor) {
-  own_word(first_used_ + tensor / kWordBits) |= std::uint64_t{1} << tensor % kWordBits;
+  own_[first_used_ + tensor / kWordBits] |= std::uint64_t{1} << tensor % kWordBits;
 }
 
 void StepRecords::set_outcome(std::size_t protocol, const PartOutcome& outcome) {
   const std::uint64_t part = std::min<std::uint32_t>(outcome.part, (1U << 24) - 1);
   const std::uint64_t said = static_cast<std::uint64_t>(outcome.status) | part << kStatusBits;
-  own_word(first_outcome_ + protocol / 2) |= said << kOutcomeBits * (protocol % 2);
+  own_[first_outcome_ + protocol / 2] |= said << kOutcomeBits * (protocol % 2);
 }
 
 Exchange StepRecords::exchange() {
@@ -94,16 +91,13 @@ Status StepRecords::check_steps() const {
   for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
     if (word(rank, kStep) == own_[kStep] && word(rank, kOptions) == own_[kOptions]) continue;
     if (word(rank, kStep) == own_[kStep]) {
-      return fail(
-          ErrorKind::InvalidArgument,
-          fmt::format(
-              "rank {} takes step {} with other options (scale, sum, skipping, errors) than "
-              "rank {}",
-              rank, own_[kStep], rank_));
+      return invalid(fmt::format(
+          "rank {} takes step {} with other options (scale, sum, skipping, errors) than "
+          "rank {}",
+          rank, own_[kStep], rank_));
     }
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),
-                            rank_, own_[kStep]));
+    return invalid(fmt::format("rank {} was at step {}, rank {} at step {}", rank,
+                               word(rank, kStep), rank_, own_[kStep]));
   }
   return check_states();
 }
@@ -123,7 +117,7 @@ Status StepRecords::check_states() const {
                         which.size() == 1 ? "rank" : "ranks", fmt::join(which, ", "),
                         which.size() == 1 ? "has those" : "have those", step);
   }
-  return fail(ErrorKind::InvalidArgument, "states of different steps were loaded: " + text);
+  return invalid("states of different steps were loaded: " + text);
 }
 
 bool StepRecords::has_flag(std::uint64_t flag) const {

@@ -17,14 +17,13 @@ Status check_view(const PlanTensor& tensor, std::string_view what, std::int64_t 
   Status status = check_tensor_dtype(view.dtype);
   if (status && view.num_elems != wanted) {
     const bool is_part = wanted != tensor.num_elems();
-    status = fail(ErrorKind::InvalidArgument,
-                  fmt::format("the {} has {} elements, but the plan has {} for this {}: give {}",
-                              what, view.num_elems, wanted, is_part ? "rank's part" : "tensor",
-                              is_part ? "room for the part alone"
-                                      : "the tensors that the plan was made for"));
+    status = invalid(fmt::format(
+        "the {} has {} elements, but the plan has {} for this {}: give {}", what, view.num_elems,
+        wanted, is_part ? "rank's part" : "tensor",
+        is_part ? "room for the part alone" : "the tensors that the plan was made for"));
   }
   if (status && view.data == nullptr && view.num_elems > 0) {
-    status = fail(ErrorKind::InvalidArgument, "a null tensor");
+    status = invalid("a null tensor");
   }
   if (status) return status;
   return fail(status.error().kind, tensor.name + ": " + status.error().message);
@@ -62,8 +61,7 @@ Status StepTensors::begin(const TensorFactors& factors) {
   if (!std::isfinite(factors.scale) || factors.scale <= 0 ||
       static_cast<float>(factors.scale) == 0.0f ||
       !std::isfinite(static_cast<float>(factors.scale))) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("a scale of {}: f32 above 0 is taken", factors.scale));
+    return invalid(fmt::format("a scale of {}: f32 above 0 is taken", factors.scale));
   }
   factors_ = factors;
   memory_.clear();
@@ -223,9 +221,8 @@ Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
   const Added now{tensor, range_of(gradient), range_of(update)};
   const auto name = [&](std::uint32_t of) { return plan_.tensors[of].name; };
   if (now.update.overlaps(now.gradient) && !is_in_place(tensor, gradient, update)) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{}: the update overlaps its gradient; it may only be the same memory",
-                            name(tensor)));
+    return invalid(fmt::format(
+        "{}: the update overlaps its gradient; it may only be the same memory", name(tensor)));
   }
   const bool is_free = !gradients_.overlap(now.update) && !updates_.overlap(now.update) &&
                        !updates_.overlap(now.gradient);
@@ -234,10 +231,9 @@ Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
     const bool is_other = now.update.overlaps(other.gradient) ||
                           now.update.overlaps(other.update) || now.gradient.overlaps(other.update);
     if (!is_other) continue;
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{}: its memory overlaps that of {}, and an update would be written "
-                            "over it",
-                            name(tensor), name(other.tensor)));
+    return invalid(
+        fmt::format("{}: its memory overlaps that of {}, and an update would be written over it",
+                    name(tensor), name(other.tensor)));
   }
   gradients_.add(now.gradient);
   updates_.add(now.update);

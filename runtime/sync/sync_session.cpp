@@ -9,18 +9,18 @@
 
 namespace cinch::rt {
 Status SyncSession::Impl::check_parts() const {
-  if (options.plan == nullptr) return fail(ErrorKind::InvalidArgument, "no plan");
+  if (options.plan == nullptr) return invalid("no plan");
   if (plan().world() != transport.world()) {
-    return fail(ErrorKind::InvalidArgument, fmt::format("a plan for {} ranks, the transport has {}",
-                                                        plan().world(), transport.world()));
+    return invalid(fmt::format("a plan for {} ranks, the transport has {}", plan().world(),
+                               transport.world()));
   }
   if (std::ranges::find(images, nullptr) != images.end()) {
-    return fail(ErrorKind::InvalidArgument, "a program is null");
+    return invalid("a program is null");
   }
   for (const PlanTensor& tensor : plan().tensors) {
     if (tensor.codec == kDense) continue;
     if (tensor.codec >= images.size()) {
-      return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
+      return invalid(tensor.name + ": no such program");
     }
   }
   CINCH_TRY(check_rank(plan(), transport.rank()));
@@ -34,14 +34,12 @@ Status SyncSession::Impl::check_parts() const {
   if (!refusal) return Ok{};
   const std::string& name = images[refusal->codec]->info.name;
   if (refusal->why == PlanRefusal::Why::PartialSums) {
-    return fail(
-        ErrorKind::InvalidArgument,
-        fmt::format("the plan adds up what {} does not decode for each rank, and its finish "
-                    "is not linear",
-                    name));
+    return invalid(fmt::format(
+        "the plan adds up what {} does not decode for each rank, and its finish is not linear",
+        name));
   }
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("the plan encodes sums by {}, which does not carry its own sums", name));
+  return invalid(
+      fmt::format("the plan encodes sums by {}, which does not carry its own sums", name));
 }
 
 // Groups that carry sums have the program that carries those of the other group's program.
@@ -50,16 +48,15 @@ Status SyncSession::Impl::check_carriers() const {
     if (group.carries == kNoGroup) continue;
     const std::uint32_t carried = plan().groups[group.carries].codec;
     if (group.codec >= images.size() || carried >= images.size()) {
-      return fail(ErrorKind::InvalidArgument, "a program that carries sums is not there");
+      return invalid("a program that carries sums is not there");
     }
     const SumCarrier& carrier = images[carried]->info.carrier;
     const bool is_it = carrier.kind == CarrierKind::Program &&
                        images[group.codec]->info.name == carrier_name(images[carried]->info) &&
                        images[group.codec]->info.is_matrix == images[carried]->info.is_matrix;
     if (is_it) continue;
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} does not carry the sums of {}", images[group.codec]->info.name,
-                            images[carried]->info.name));
+    return invalid(fmt::format("{} does not carry the sums of {}", images[group.codec]->info.name,
+                               images[carried]->info.name));
   }
   return Ok{};
 }
@@ -168,7 +165,7 @@ Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& option
 
 Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
+    if (codec >= impl_->wanted.size()) return invalid("no such program");
     const auto own = TRY(impl_->values_with(codec, name, value));
     // What carries the program's sums follows its parameters.
     const auto carrier = impl_->carrier_with(codec, name);
@@ -213,7 +210,7 @@ std::optional<std::uint32_t> SyncSession::Impl::carrier_with(std::uint32_t codec
 
 Result<std::vector<std::uint8_t>> SyncSession::save_states() {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     RankCheckpoint checkpoint = impl_->checkpoint();
     CINCH_TRY(collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites));
     return write_checkpoint(checkpoint);
@@ -272,9 +269,9 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
 }
 
 Status SyncSession::Impl::check_between_steps() const {
-  if (is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+  if (is_under_way) return invalid("a step is under way");
   if (!failure) return Ok{};
-  return fail(ErrorKind::InvalidArgument, "an earlier step has failed: " + failure->message);
+  return invalid("an earlier step has failed: " + failure->message);
 }
 
 Result<RestoreReport> SyncSession::Impl::take_over(std::span<const RankCheckpoint> saved,
@@ -317,13 +314,11 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
     if (std::ranges::find(plan().tensors, site.tensor, &PlanTensor::name) != plan().tensors.end()) {
       continue;
     }
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("states of the tensor {} were saved, and no tensor has this name",
-                            site.tensor));
+    return invalid(fmt::format("states of the tensor {} were saved, and no tensor has this name",
+                               site.tensor));
   }
   if (!is_own) {
-    return fail(
-        ErrorKind::InvalidArgument,
+    return invalid(
         fmt::format("saved by rank {} of {} under the plan {}, of other pieces or by programs with "
                     "other states: this rank needs the states of all ranks",
                     checkpoint.rank, checkpoint.world, checkpoint.plan));
@@ -338,9 +333,9 @@ Result<RestoreReport> SyncSession::restore_own_states(std::span<const std::uint8
 Status SyncSession::reset_states(std::uint32_t tensor) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     if (tensor >= impl_->plan().tensors.size()) {
-      return fail(ErrorKind::InvalidArgument, fmt::format("there is no tensor {}", tensor));
+      return invalid(fmt::format("there is no tensor {}", tensor));
     }
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     for (std::uint32_t piece = 0; piece < impl_->plan().pieces.size(); ++piece) {
       if (impl_->plan().pieces[piece].tensor != tensor) continue;
       CINCH_TRY(impl_->compute->reset_states(piece));
@@ -351,14 +346,14 @@ Status SyncSession::reset_states(std::uint32_t tensor) {
 
 Result<std::vector<StateArray>> SyncSession::state_arrays() {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<StateArray>> {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     return list_state_arrays(impl_->plan(), impl_->every_site());
   });
 }
 
 Status SyncSession::set_state_array(std::size_t place, std::span<const std::uint8_t> bytes) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     return cinch::rt::set_state_array(impl_->plan(), impl_->every_site(), place, bytes);
   });
 }
@@ -390,7 +385,7 @@ const TaskTimes& SyncSession::times() const {
 
 Result<std::string> SyncSession::report() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::string> {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     SyncMemory memory = impl_->compute->memory_use();
     memory.gradients = impl_->errors->memory_bytes();
     return step_report_json(impl_->plan(), impl_->transport.rank(), impl_->runner->times(), memory,
@@ -400,7 +395,7 @@ Result<std::string> SyncSession::report() const {
 
 Result<std::string> SyncSession::trace() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::string> {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     std::vector<TaskTimes> by_rank(impl_->transport.world());
     by_rank[impl_->transport.rank()] = impl_->runner->times();
     return trace_json(impl_->plan(), by_rank);
@@ -409,7 +404,7 @@ Result<std::string> SyncSession::trace() const {
 
 Status SyncSession::visit_states(const SiteVisitor& visit) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    if (impl_->is_under_way) return invalid("a step is under way");
     impl_->compute->visit_states(visit);
     return Ok{};
   });

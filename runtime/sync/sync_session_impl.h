@@ -45,7 +45,6 @@ class StepRecords {
 
  private:
   std::uint64_t word(std::uint32_t rank, std::size_t index) const;
-  std::uint64_t& own_word(std::size_t index);
   bool has_flag(std::uint64_t flag) const;
   Status check_states() const;
 

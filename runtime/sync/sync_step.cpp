@@ -28,13 +28,12 @@ Exchange broadcast(std::vector<T>& values) {
 
 Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_options,
                                 bool in_parts) {
-  if (is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+  if (is_under_way) return invalid("a step is under way");
   if (failure) {
     return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
   if (wanted_options.measures_errors && options.device && options.device->has_tensors) {
-    return fail(ErrorKind::InvalidArgument,
-                "errors of tensors in a device's memory are not measured");
+    return invalid("errors of tensors in a device's memory are not measured");
   }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
@@ -91,14 +90,12 @@ Status SyncSession::Impl::apply_parameters() {
 
 Status SyncSession::Impl::set_ready(std::uint32_t tensor, const ConstTensorView& gradient,
                                     const TensorView& update, bool is_used) {
-  if (!is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+  if (!is_under_way) return invalid("no step is under way");
   Status status = Ok{};
   if (tensor >= is_ready.size()) {
-    status =
-        fail(ErrorKind::InvalidArgument, fmt::format("tensor {} of {}", tensor, is_ready.size()));
+    status = invalid(fmt::format("tensor {} of {}", tensor, is_ready.size()));
   } else if (is_ready[tensor] != 0) {
-    status = fail(ErrorKind::InvalidArgument,
-                  fmt::format("tensor {} is ready twice", plan().tensors[tensor].name));
+    status = invalid(fmt::format("tensor {} is ready twice", plan().tensors[tensor].name));
   } else {
     status = tensors->set(tensor, gradient, update);
     if (status && how.measures_errors) status = errors->keep(tensor, gradient);
@@ -115,7 +112,7 @@ Status SyncSession::Impl::set_ready(std::uint32_t tensor, const ConstTensorView&
 }
 
 Result<StepOutcome> SyncSession::Impl::finish() {
-  if (!is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+  if (!is_under_way) return invalid("no step is under way");
   if (const auto tensor = runner->find_unready()) {
     runner->fail_step(
         {ErrorKind::InvalidArgument,
@@ -260,7 +257,7 @@ Status SyncSession::Impl::share_order() {
   std::vector<std::uint8_t> is_taken(count);
   for (const std::uint32_t place : places) {
     if (place >= count || is_taken[place]++ != 0) {
-      return fail(ErrorKind::InvalidArgument, "an order that does not name each tensor once");
+      return invalid("an order that does not name each tensor once");
     }
   }
   runner->set_order(order_of_tasks(plan(), transport.rank(), places, common_order[count]));
@@ -274,9 +271,8 @@ Result<StepOutcome> SyncSession::Impl::step(std::span<const ConstTensorView> gra
   CINCH_TRY(status);
   const std::size_t count = plan().tensors.size();
   if (gradients.size() != count || updates.size() != count) {
-    status =
-        fail(ErrorKind::InvalidArgument, fmt::format("{} gradients and {} updates for {} tensors",
-                                                     gradients.size(), updates.size(), count));
+    status = invalid(fmt::format("{} gradients and {} updates for {} tensors", gradients.size(),
+                                 updates.size(), count));
   }
   for (std::uint32_t t = 0; t < count && status; ++t) {
     status = set_ready(t, gradients[t], updates[t], true);
@@ -305,13 +301,12 @@ bool SyncSession::is_done(std::uint32_t tensor) const {
 
 Status SyncSession::wait_for(std::uint32_t tensor) {
   if (impl_->runner->wait_for(tensor)) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("tensor {} is not ready in this step", tensor));
+  return invalid(fmt::format("tensor {} is not ready in this step", tensor));
 }
 
 Status SyncSession::fail_step(const Error& why) {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    if (!impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+    if (!impl_->is_under_way) return invalid("no step is under way");
     impl_->runner->fail_step(why);
     return Ok{};
   });

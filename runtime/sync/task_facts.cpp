@@ -123,10 +123,10 @@ Status check_room(const Plan& plan, std::uint32_t piece, bool is_of_carrier, std
   const Piece& of = plan.pieces[piece];
   const std::uint64_t room = is_of_carrier ? of.carried_bytes : of.bound_bytes;
   if (static_cast<std::uint64_t>(bound) <= room) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for {}: "
-                          "it was made for other parameters or a later step",
-                          describe_piece(plan, piece), step, bound, room));
+  return invalid(
+      fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for {}: "
+                  "it was made for other parameters or a later step",
+                  describe_piece(plan, piece), step, bound, room));
 }
 
 Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,

@@ -237,7 +237,7 @@ Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
     const auto end = std::ranges::find(value, std::uint8_t{0});
     ranks_by_value[std::string(value.begin(), end)].push_back(r);
   }
-  return fail(ErrorKind::InvalidArgument, describe(ranks_by_value));
+  return invalid(describe(ranks_by_value));
 }
 
 }  // namespace cinch::rt

@@ -12,6 +12,7 @@
 #include "tests/collective/support/plan_cases.h"
 #include "tests/collective/support/thread_worlds.h"
 #include "tests/environment.h"
+#include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::testing {
 namespace {

@@ -15,7 +15,7 @@
 namespace cinch::codegen {
 namespace {
 
-class KernelWriter {
+class KernelWriter : private SourceWriter {
  public:
   KernelWriter(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
                std::uint32_t block_warps, std::vector<std::string>& symbols)
@@ -28,7 +28,7 @@ class KernelWriter {
   std::string emit() {
     line("// What the running function shares in its block.");
     line("extern __shared__ u64 block_memory[];");
-    out_.blank();
+    blank();
     emit_step_functions();
     for (const CudaUnit& unit : units_) {
       const kir::Kernel& kernel = first_of(unit);
@@ -39,11 +39,10 @@ class KernelWriter {
                    "serve_buffers_step");
     emit_run_step();
     emit_steps();
-    return out_.take();
+    return take();
   }
 
  private:
-  void line(const std::string& text) { out_.line(text); }
   const kir::Kernel& first_of(const CudaUnit& unit) const {
     return program_.kernels[unit.kernels[0]];
   }
@@ -51,8 +50,8 @@ class KernelWriter {
   // The beginning of every kernel. `bounds`: threads of a block, and blocks on a multiprocessor.
   void open_kernel(const std::string& symbol, const std::string& bounds) {
     symbols_.push_back(symbol);
-    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", bounds));
-    line(fmt::format("{}(const __grid_constant__ GpuLaunch launch) {{", symbol));
+    line("extern \"C\" __global__ void __launch_bounds__({})", bounds);
+    line("{}(const __grid_constant__ GpuLaunch launch) {{", symbol);
     line("const Place place = find_place(launch);");
     line("GpuTensor& args = launch.tensors[place.tensor];");
     line("u32* const status = status_of(launch, place);");
@@ -63,11 +62,11 @@ class KernelWriter {
                       const std::string& function) {
     open_kernel(symbol, bounds);
     line(
-        fmt::format("if (takes_part(launch.step, args, status)) {}(launch, launch.step, args, "
-                    "status, place);",
-                    function));
+        "if (takes_part(launch.step, args, status)) {}(launch, launch.step, args, "
+        "status, place);",
+        function);
     line("}");
-    out_.blank();
+    blank();
   }
 
   void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
@@ -88,12 +87,11 @@ class KernelWriter {
       call_step(kernel, shape);
     }
     line("}");
-    out_.blank();
+    blank();
   }
 
   void call_step(const kir::Kernel& kernel, const CudaShape& shape) {
-    line(fmt::format("{}(launch, launch.step, args, status, place);",
-                     step_name(kernel, shape.block_warps)));
+    line("{}(launch, launch.step, args, status, place);", step_name(kernel, shape.block_warps));
   }
 
   void call_body(const kir::Kernel& kernel, std::uint32_t warps, const char* is_step,
@@ -101,11 +99,10 @@ class KernelWriter {
     const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
     const std::string shared = fmt::format("{}_shared<{}u>", kernel.info.symbol, warps);
     if (shape.shared_bytes > 0) {
-      line(fmt::format("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes));
+      line("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes);
     }
-    line(fmt::format(
-        "{}_body<{}u, {}>(launch, {}, args, status, place, *reinterpret_cast<{}*>(block_memory));",
-        kernel.info.symbol, warps, is_step, step, shared));
+    line("{}_body<{}u, {}>(launch, {}, args, status, place, *reinterpret_cast<{}*>(block_memory));",
+         kernel.info.symbol, warps, is_step, step, shared);
   }
 
   // The first warp runs functions of one warp; they share nothing with the other warps.
@@ -122,9 +119,9 @@ class KernelWriter {
   // memory, and steps of one block do without these loops.
   void open_step(const std::string& name) {
     line(
-        fmt::format("static __device__ __noinline__ void {}(const GpuLaunch& launch, const "
-                    "GpuStep& step, GpuTensor& args, u32* status, Place place) {{",
-                    name));
+        "static __device__ __noinline__ void {}(const GpuLaunch& launch, const "
+        "GpuStep& step, GpuTensor& args, u32* status, Place place) {{",
+        name);
   }
 
   void emit_step_functions() {
@@ -136,10 +133,10 @@ class KernelWriter {
     }
     for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
       open_step(std::string(service) + "_step");
-      line(fmt::format("{}(launch, step, args, status, place);", service));
+      line("{}(launch, step, args, status, place);", service);
       line("}");
     }
-    out_.blank();
+    blank();
   }
 
   void emit_run_step() {
@@ -149,10 +146,10 @@ class KernelWriter {
     line("switch (step.kernel) {");
     for (const CudaUnit& unit : units_) {
       const kir::Kernel& kernel = first_of(unit);
-      line(fmt::format("case {}u: {}return {}(launch, step, args, status, place);",
-                       fmt::join(unit.kernels, "u: case "),
-                       warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
-                       step_name(kernel, warps_of(kernel))));
+      line("case {}u: {}return {}(launch, step, args, status, place);",
+           fmt::join(unit.kernels, "u: case "),
+           warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
+           step_name(kernel, warps_of(kernel)));
     }
     line(
         "case u32(GpuService::Seal): return seal_payload_step(launch, step, args, status, place);");
@@ -164,7 +161,7 @@ class KernelWriter {
     line("default: return serve_buffers_step(launch, step, args, status, place);");
     line("}");
     line("}");
-    out_.blank();
+    blank();
   }
 
   // A step may read what the step before it stored in shared or global memory, since both are of
@@ -192,7 +189,6 @@ class KernelWriter {
   const std::uint32_t block_warps_;
   std::vector<std::string>& symbols_;
   const std::uint32_t warps_;
-  SourceWriter out_;
 };
 
 // How a kernel is launched, which its text does not say.

@@ -91,7 +91,7 @@ void each_device_size(const std::vector<rt::Step>& steps, bool is_inside,
   }
 }
 
-class ServiceEmitter {
+class ServiceEmitter : private SourceWriter {
  public:
   explicit ServiceEmitter(const kir::KernelProgram& program)
       : program_(program), info_(program.info), formula_(program) {
@@ -108,22 +108,21 @@ class ServiceEmitter {
     line("u8* const from = buffer_of(launch, args, place.tensor, step.arg1);");
     line("serve(launch, step, args, status, place, to, from);");
     line("}");
-    out_.blank();
+    blank();
     emit_seal();
     emit_commit();
     emit_open();
-    return out_.take();
+    return take();
   }
 
  private:
-  void line(const std::string& text) { out_.line(text); }
   std::size_t num_counts() const { return info_.wire.counts.size(); }
 
   void open_function(const char* name) {
     line(
-        fmt::format("CINCH_FN void {}(const GpuLaunch& launch, const GpuStep& step, "
-                    "GpuTensor& args, u32* status, Place place) {{",
-                    name));
+        "CINCH_FN void {}(const GpuLaunch& launch, const GpuStep& step, "
+        "GpuTensor& args, u32* status, Place place) {{",
+        name);
   }
 
   void emit_buffer_of() {
@@ -134,14 +133,14 @@ class ServiceEmitter {
       const auto other = other_buffer(program_, b);
       if (!other) continue;
       line(
-          fmt::format("if (index == {0}u) return static_cast<u8*>(args.buffers[state_swapped("
-                      "launch, tensor, {1}u) ? {2} : {0}]);",
-                      b, program_.buffers[b].role_index, *other));
+          "if (index == {0}u) return static_cast<u8*>(args.buffers[state_swapped("
+          "launch, tensor, {1}u) ? {2} : {0}]);",
+          b, program_.buffers[b].role_index, *other);
     }
-    line(fmt::format("if (index >= {}u) return nullptr;", program_.buffers.size()));
+    line("if (index >= {}u) return nullptr;", program_.buffers.size());
     line("return static_cast<u8*>(args.buffers[index]);");
     line("}");
-    out_.blank();
+    blank();
   }
 
   // Swaps the two buffers of each state that the entry writes.
@@ -149,7 +148,7 @@ class ServiceEmitter {
     for (rt::BufferIndex next : program_.entries[static_cast<std::size_t>(entry)].buffers) {
       const rt::BufferInfo& info = program_.buffers[next];
       if (info.role != rt::BufferRole::StateNext) continue;
-      line(fmt::format("state_swapped(launch, place.tensor, {}u) ^= 1u;", info.role_index));
+      line("state_swapped(launch, place.tensor, {}u) ^= 1u;", info.role_index);
     }
   }
 
@@ -159,7 +158,7 @@ class ServiceEmitter {
 
   // Prints elems_i, offset_i and bytes_i of each field, and `end`.
   void emit_layout() {
-    line(fmt::format("u64 end = kHeaderBytes + {}u;", 4 * num_counts()));
+    line("u64 end = kHeaderBytes + {}u;", 4 * num_counts());
     for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
       const rt::FieldInfo& field = info_.wire.fields[i];
       std::string elems = "i64(1)";
@@ -167,12 +166,12 @@ class ServiceEmitter {
         const std::string dim = formula_.of(field.type.dims[d]);
         elems = d == 0 ? dim : fmt::format("{} * {}", elems, dim);
       }
-      line(fmt::format("const i64 elems_{} = {};", i, elems));
+      line("const i64 elems_{} = {};", i, elems);
       line(
-          fmt::format("const u64 gap_{0} = end, offset_{0} = align_field(end), bytes_{0} = "
-                      "packed_bytes(elems_{0}, {1}u);",
-                      i, field.type.dtype.bits));
-      line(fmt::format("end = offset_{0} + bytes_{0};", i));
+          "const u64 gap_{0} = end, offset_{0} = align_field(end), bytes_{0} = "
+          "packed_bytes(elems_{0}, {1}u);",
+          i, field.type.dtype.bits);
+      line("end = offset_{0} + bytes_{0};", i);
     }
   }
 
@@ -192,17 +191,17 @@ class ServiceEmitter {
     line("if (threads.rank == 0u) note_outcome(launch.outcomes[place.tensor], status[0], failed);");
     line("if (failed != 0u) return;");
     line("u8* const payload = static_cast<u8*>(args.payload);");
-    line(fmt::format("u32 counts[{}] = {{}};", num_counts() + 1));
+    line("u32 counts[{}] = {{}};", num_counts() + 1);
     line("if (num_elems(args) == 0u) {");
     line("if (threads.rank == 0u) {");
-    line(fmt::format("write_frame<{}u>(args, 0u, kHeaderBytes, 0u, counts);", num_counts()));
+    line("write_frame<{}u>(args, 0u, kHeaderBytes, 0u, counts);", num_counts());
     line("launch.outcomes[place.tensor].payload_bytes = kHeaderBytes;");
     line("}");
     line("return;");
     line("}");
     for (std::size_t i = 0; i < num_counts(); ++i) {
-      line(fmt::format("if (!is_marked) counts[{}] = *static_cast<const u32*>(args.buffers[{}]);",
-                       i, buffer_of(rt::BufferRole::Count, i)));
+      line("if (!is_marked) counts[{}] = *static_cast<const u32*>(args.buffers[{}]);", i,
+           buffer_of(rt::BufferRole::Count, i));
     }
     emit_layout();
     for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
@@ -210,19 +209,16 @@ class ServiceEmitter {
                                      ? "nullptr"
                                      : fmt::format("static_cast<const u8*>(args.buffers[{}])",
                                                    buffer_of(rt::BufferRole::Field, i));
-      line(
-          fmt::format("close_field(threads, payload, gap_{0}, offset_{0}, bytes_{0}, {1}, "
-                      "is_marked);",
-                      i, staged));
+      line("close_field(threads, payload, gap_{0}, offset_{0}, bytes_{0}, {1}, is_marked);", i,
+           staged);
     }
     line("if (threads.rank != 0u) return;");
-    line(fmt::format("write_frame<{0}u>(args, is_marked ? kMarked : 0u, end, {0}u, counts);",
-                     num_counts()));
+    line("write_frame<{0}u>(args, is_marked ? kMarked : 0u, end, {0}u, counts);", num_counts());
     line("launch.outcomes[place.tensor].payload_bytes = end;");
     line("if (is_marked) return;");
     emit_swaps(rt::EntryKind::Encode);
     line("}");
-    out_.blank();
+    blank();
   }
 
   void emit_commit() {
@@ -236,7 +232,7 @@ class ServiceEmitter {
     emit_failed();
     line("note_outcome(launch.outcomes[place.tensor], status[0], failed);");
     line("if (is_marked || failed != 0u) return;");
-    line(fmt::format("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
+    line("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init));
     emit_swaps(rt::EntryKind::Init);
     line("} else {");
     // A program has either a finish or a sync entry.
@@ -244,17 +240,17 @@ class ServiceEmitter {
     emit_swaps(rt::EntryKind::Sync);
     line("}");
     line("}");
-    out_.blank();
+    blank();
   }
 
   void emit_open() {
     open_function("open_payload");
     line("const Threads threads = threads_of(place);");
-    line(fmt::format("i64 bounds[{}] = {{}};", num_counts() + 1));
+    line("i64 bounds[{}] = {{}};", num_counts() + 1);
     for (std::size_t i = 0; i < num_counts(); ++i) {
-      line(fmt::format("bounds[{}] = {};", i, formula_.of(info_.wire.counts[i].bound)));
+      line("bounds[{}] = {};", i, formula_.of(info_.wire.counts[i].bound));
     }
-    line(fmt::format("Opened<{0}u> opened = open_frame<{0}u>(args, bounds);", num_counts()));
+    line("Opened<{0}u> opened = open_frame<{0}u>(args, bounds);", num_counts());
     if (num_counts() > 0) line("const u32 (&counts)[sizeof(opened.counts) / 4u] = opened.counts;");
     line("const u8* const payload = static_cast<const u8*>(args.payload);");
     line("if (num_elems(args) == 0u) {");
@@ -275,23 +271,21 @@ class ServiceEmitter {
     for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) emit_open_field(i);
     line("if (threads.rank != 0u) return;");
     for (std::size_t i = 0; i < num_counts(); ++i) {
-      line(fmt::format("*static_cast<u32*>(args.buffers[{}]) = counts[{}];",
-                       buffer_of(rt::BufferRole::Count, i), i));
+      line("*static_cast<u32*>(args.buffers[{}]) = counts[{}];",
+           buffer_of(rt::BufferRole::Count, i), i);
     }
     line("}");
-    out_.blank();
+    blank();
   }
 
   void emit_open_field(std::size_t i) {
     const rt::FieldInfo& field = info_.wire.fields[i];
     const DType dtype = field.type.dtype;
-    line(fmt::format("check_padding(threads, payload, gap_{0}, offset_{0}, {0}u, status);", i));
+    line("check_padding(threads, payload, gap_{0}, offset_{0}, {0}u, status);", i);
     line("if (!is_marked) {");
     if (is_bit_packed(dtype)) {
-      line(
-          fmt::format("check_last_bits(threads, payload + offset_{0}, elems_{0}, {1}u, {0}u, "
-                      "status);",
-                      i, dtype.bits));
+      line("check_last_bits(threads, payload + offset_{0}, elems_{0}, {1}u, {0}u, status);", i,
+           dtype.bits);
     }
     if (field.ascending || field.index_limit) {
       const std::string limit =
@@ -300,15 +294,15 @@ class ServiceEmitter {
       const std::string row =
           field.type.rank == 0 ? "i64(1)" : formula_.of(field.type.dims[field.type.rank - 1]);
       line(
-          fmt::format("check_indices<{1}>(threads, payload + offset_{0}, elems_{0}, {2}, {3}, "
-                      "{4}, {0}u, status);",
-                      i, stored_type(dtype, dtype.bits), row, limit, field.ascending));
+          "check_indices<{1}>(threads, payload + offset_{0}, elems_{0}, {2}, {3}, "
+          "{4}, {0}u, status);",
+          i, stored_type(dtype, dtype.bits), row, limit, field.ascending);
     }
     if (!rt::has_fixed_offset(info_, i) || !rt::has_fixed_size(info_, i)) {
       line(
-          fmt::format("move_bytes(threads, static_cast<u8*>(args.buffers[{1}]), payload + "
-                      "offset_{0}, bytes_{0});",
-                      i, buffer_of(rt::BufferRole::Field, i)));
+          "move_bytes(threads, static_cast<u8*>(args.buffers[{1}]), payload + "
+          "offset_{0}, bytes_{0});",
+          i, buffer_of(rt::BufferRole::Field, i));
     }
     line("}");
   }
@@ -316,7 +310,6 @@ class ServiceEmitter {
   const kir::KernelProgram& program_;
   const rt::ProgramInfo& info_;
   FormulaText formula_;
-  SourceWriter out_;
 };
 
 }  // namespace

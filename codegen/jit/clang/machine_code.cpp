@@ -30,11 +30,10 @@ constexpr const char* kPasses =
     "function<eager-inv>(lower-expect," CINCH_BRANCHES
     ",sroa,early-cse<>),"
     "always-inline,globaldce,"
-    "cgscc(inline,function<eager-inv;no-rerun>("
-    "sroa,early-cse<memssa>," CINCH_BRANCHES "," CINCH_CLEAN
-    ",loop-mssa(loop-rotate,licm,simple-loop-unswitch<nontrivial>)," CINCH_BRANCHES "," CINCH_CLEAN
-    ",loop(indvars,loop-deletion,loop-unroll-full),"
-    "sroa,vector-combine,gvn," CINCH_CLEAN
+    "cgscc(inline,function<eager-inv;no-rerun>(sroa,early-cse<memssa>," CINCH_BRANCHES
+    "," CINCH_CLEAN ",loop-mssa(loop-rotate,licm,simple-loop-unswitch<nontrivial>)," CINCH_BRANCHES
+    "," CINCH_CLEAN
+    ",loop(indvars,loop-deletion,loop-unroll-full),sroa,vector-combine,gvn," CINCH_CLEAN
     ",jump-threading,correlated-propagation,adce,dse,"
     "loop-mssa(licm),simplifycfg<switch-range-to-icmp;switch-to-lookup;no-keep-loops;"
     "hoist-common-insts;sink-common-insts>," CINCH_CLEAN
@@ -47,10 +46,9 @@ constexpr const char* kQuickPasses =
     "function<eager-inv>(lower-expect," CINCH_BRANCHES
     ",sroa,early-cse<>),"
     "always-inline,globaldce,"
-    "cgscc(inline,function<eager-inv;no-rerun>("
-    "sroa,early-cse<>," CINCH_BRANCHES
-    ",loop-mssa(loop-rotate,licm),loop(loop-unroll-full),"
-    "sroa,early-cse<>," CINCH_CLEAN "," CINCH_BRANCHES ")),globaldce";
+    "cgscc(inline,function<eager-inv;no-rerun>(sroa,early-cse<>," CINCH_BRANCHES
+    ",loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<>," CINCH_CLEAN
+    "," CINCH_BRANCHES ")),globaldce";
 #undef CINCH_CLEAN
 #undef CINCH_BRANCHES
 

@@ -83,9 +83,8 @@ ExitCode print_pages(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     pages.push_back(find_topic(name));
     if (pages.back() != nullptr) continue;
-    throw CommandError(ExitCode::Usage, fmt::format("'{}' is not a page of help; the pages are "
-                                                    "`environment` and `exit-codes`",
-                                                    name));
+    throw UsageError("'{}' is not a page of help; the pages are `environment` and `exit-codes`",
+                     name);
   }
   for (const Topic* page : pages) {
     if (page != pages.front()) print_text("\n");
@@ -98,8 +97,7 @@ ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words)
   if (!words.empty() && find_topic(words.front()) != nullptr) return print_pages(words);
   const CLI::App& command = *find_command(root, words, help_pages());
   if (const std::size_t depth = depth_of(command); depth < words.size()) {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("`{}` has no command '{}'", path_of(command), words[depth]));
+    throw UsageError("`{}` has no command '{}'", path_of(command), words[depth]);
   }
   print_text("{}", command.get_formatter()->make_help(&command, path_of(command),
                                                       CLI::AppFormatMode::Normal));
@@ -216,7 +214,7 @@ std::string path_of(const CLI::App& app) {
 namespace {
 
 [[noreturn]] void refuse(const CLI::App& app, const std::string& message) {
-  throw CommandError(ExitCode::Usage, fmt::format("{}\nsee: {} --help", message, path_of(app)));
+  throw UsageError("{}\nsee: {} --help", message, path_of(app));
 }
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {

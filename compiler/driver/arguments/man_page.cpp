@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/target.h"
@@ -16,31 +18,19 @@ struct ManPage {
   std::string text;
 };
 
+using Escape = std::pair<char, std::string_view>;
+constexpr Escape kEscapes[] = {{'\\', "\\e"},   {'-', "\\-"},   {'`', "\\(ga"},
+                               {'\'', "\\(aq"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
+
 // Escapes text, so that no character has a meaning for the formatter.
 std::string escaped(std::string_view text) {
   std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   for (const char c : text) {
-    switch (c) {
-      case '\\':
-        out += "\\e";
-        break;
-      case '-':
-        out += "\\-";
-        break;
-      case '`':
-        out += "\\(ga";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '^':
-        out += "\\(ha";
-        break;
-      case '~':
-        out += "\\(ti";
-        break;
-      default:
-        out += c;
+    const auto* const escape = std::ranges::find(kEscapes, c, &Escape::first);
+    if (escape == std::end(kEscapes)) {
+      out += c;
+    } else {
+      out += escape->second;
     }
   }
   return out;

@@ -64,9 +64,9 @@ std::string CodecFactory::fingerprint() const {
 void CodecFactory::require_payloads(const char* call) const {
   if (!info().has_sync) return;
   throw CommandError(ExitCode::AtFault,
-                     fmt::format("{} has no {}: it synchronises by a `sync` body, which `cinch run "
-                                 "--ranks` runs",
-                                 info().name, call));
+                     "{} has no {}: it synchronises by a `sync` body, which `cinch run "
+                     "--ranks` runs",
+                     info().name, call);
 }
 
 std::vector<std::uint8_t> CodecFactory::sum_payloads(

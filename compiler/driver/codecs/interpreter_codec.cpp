@@ -150,9 +150,7 @@ class InterpreterCodec : public Codec {
   }
 
  private:
-  [[noreturn]] static void refuse_states() {
-    throw CommandError(ExitCode::Usage, "--interpret keeps no state files");
-  }
+  [[noreturn]] static void refuse_states() { throw UsageError("--interpret keeps no state files"); }
 
   interp::Inputs inputs_at(std::uint64_t step) const {
     interp::Inputs inputs = inputs_;

@@ -218,7 +218,7 @@ Distance distance(std::span<const float> x, std::span<const float> y) {
 std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked) {
   if (asked) {
     if (elements % *asked == 0) return *asked;
-    throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
+    throw UsageError("--elements must be a multiple of --columns");
   }
   if (elements == 0) return 1;
   auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(elements)));

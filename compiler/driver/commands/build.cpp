@@ -40,7 +40,7 @@ kir::KernelProgram make_kernels(const ProgramOptions& options) {
 
 codegen::Target target_of(const BuildOptions& options) {
   if (options.targets.size() > 1) {
-    throw CommandError(ExitCode::Usage, "--emit prints one target at a time");
+    throw UsageError("--emit prints one target at a time");
   }
   return parse_target(options.targets.empty() ? "cpu:" + options.execution.cpu
                                               : options.targets[0]);
@@ -73,7 +73,7 @@ std::string emit_source(const BuildOptions& options) {
 std::string emit_assembly(const BuildOptions& options) {
   const codegen::Target target = target_of(options);
   if (target.kind == codegen::TargetKind::Cuda) {
-    throw CommandError(ExitCode::Usage, "--emit=asm is for CPUs; for CUDA there is --emit=ptx");
+    throw UsageError("--emit=asm is for CPUs; for CUDA there is --emit=ptx");
   }
   return value_or_throw(codegen::compile_cpu_to_assembly(make_source(options, target)));
 }
@@ -81,8 +81,7 @@ std::string emit_assembly(const BuildOptions& options) {
 Bytes emit_object(const BuildOptions& options) {
   const codegen::Target target = target_of(options);
   if (target.kind == codegen::TargetKind::Cuda) {
-    throw CommandError(ExitCode::Usage,
-                       "--emit=object is for CPUs; for CUDA there is --emit=cubin");
+    throw UsageError("--emit=object is for CPUs; for CUDA there is --emit=cubin");
   }
   return value_or_throw(codegen::compile_cpu_to_object(make_source(options, target)));
 }
@@ -91,7 +90,7 @@ codegen::Target cuda_target_of(const BuildOptions& options) {
   const codegen::Target target =
       options.targets.empty() ? parse_target("cuda") : target_of(options);
   if (target.kind == codegen::TargetKind::Cuda) return target;
-  throw CommandError(ExitCode::Usage, "--emit=cu, ptx and cubin need --target cuda:sm_NN");
+  throw UsageError("--emit=cu, ptx and cubin need --target cuda:sm_NN");
 }
 
 Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
@@ -134,12 +133,12 @@ ExitCode run_build(const BuildOptions& options) {
     return build_library(options);
   }
   if (!options.more_files.empty()) {
-    throw CommandError(ExitCode::Usage, "--emit takes one program");
+    throw UsageError("--emit takes one program");
   }
   const bool is_binary =
       options.emit == "object" || options.emit == "cubin" || options.emit == "image";
   if (is_binary && options.output.empty()) {
-    throw CommandError(ExitCode::Usage, "--emit=" + options.emit + " needs --output FILE");
+    throw UsageError("--emit=" + options.emit + " needs --output FILE");
   }
   const Bytes bytes = emit_stage(options);
   if (options.output.empty()) {

@@ -116,9 +116,8 @@ bool is_kept(const WarmProgram& program) {
           ? "programs with warnings are compiled each time, so that the warnings are shown"
           : fmt::format("{} cannot hold it, or it does not fit in {} bytes (CINCH_CACHE_MAX_BYTES)",
                         cache.settings().folder.string(), cache.settings().max_bytes);
-  throw CommandError(ExitCode::AtFault,
-                     fmt::format("{} for {} is not kept: {}", program.request.program,
-                                 program.target.arch, reason));
+  throw CommandError(ExitCode::AtFault, "{} for {} is not kept: {}", program.request.program,
+                     program.target.arch, reason);
 }
 
 }  // namespace
@@ -152,7 +151,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
   warn_of_settings();
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.settings().is_on || cache.settings().folder.empty()) {
-    throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
+    throw UsageError("the cache is off: there is nothing to warm");
   }
   value_or_throw(cache.check_writable(), "nothing can be kept");
   const std::vector<WarmProgram> programs = programs_to_warm(options);

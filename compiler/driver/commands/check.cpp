@@ -52,7 +52,7 @@ bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
 void check_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (name == "all" || pipeline::find_pass(name) != nullptr) continue;
-    throw CommandError(ExitCode::Usage, "no pass '" + name + "'; cinch opt --list names them all");
+    throw UsageError("no pass '" + name + "'; cinch opt --list names them all");
   }
 }
 
@@ -128,7 +128,7 @@ ExitCode run_opt(const OptOptions& options) {
     list_passes();
     return ExitCode::Done;
   }
-  if (options.file.empty()) throw CommandError(ExitCode::Usage, "opt needs a FILE of IR text");
+  if (options.file.empty()) throw UsageError("opt needs a FILE of IR text");
   check_names(options.passes);
   check_names(options.print_after);
   ir::Program program = value_or_throw(ir::parse(read_text_or_input(options.file)), options.file);
@@ -162,7 +162,7 @@ ExitCode run_lsp(const LspOptions& options) {
 
 ExitCode run_explain(const ExplainOptions& options) {
   if (!options.target.empty() && options.execution.device != "cuda") {
-    throw CommandError(ExitCode::Usage, "--target needs --device cuda");
+    throw UsageError("--target needs --device cuda");
   }
   FrontEnd front_end;
   rt::StepLimit steps = service::step_limit(options.program);

@@ -10,7 +10,7 @@
 namespace cinch::driver {
 ExitCode run_encode(const RunOptions& options) {
   if (options.worker >= options.world) {
-    throw CommandError(ExitCode::Usage, "--worker must be below --world");
+    throw UsageError("--worker must be below --world");
   }
   require_distinct_files({{"--payload", options.payload}, {"--state-out", options.state_out}});
   const rt::NpyArray gradient = read_gradient(options.inputs.at(0), options.dtype);
@@ -51,9 +51,9 @@ void check_shape(Shape shape, const std::string& path) {
                     (shape.cols == 0 || shape.rows <= kMostElements / shape.cols);
   if (fits) return;
   throw CommandError(ExitCode::AtFault,
-                     fmt::format("{}: rows and columns: found {} and {}, expected fewer than 2^32 "
-                                 "elements",
-                                 path, shape.rows, shape.cols));
+                     "{}: rows and columns: found {} and {}, expected fewer than 2^32 "
+                     "elements",
+                     path, shape.rows, shape.cols);
 }
 
 }  // namespace

@@ -140,10 +140,9 @@ const json& find_compressor(const json& list, const std::string& name,
     names.push_back(known);
   }
   const std::string_view near = nearest_name(name, names);
-  throw CommandError(ExitCode::AtFault,
-                     fmt::format("the standard library has no compressor '{}'{}\n{}", name,
-                                 near.empty() ? "; `cinch list` shows all" : did_you_mean(near),
-                                 marked(words, name)));
+  throw CommandError(ExitCode::AtFault, "the standard library has no compressor '{}'{}\n{}", name,
+                     near.empty() ? "; `cinch list` shows all" : did_you_mean(near),
+                     marked(words, name));
 }
 
 }  // namespace

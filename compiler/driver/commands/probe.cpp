@@ -17,7 +17,7 @@ rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {
 
 rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
   if (options.ranks == 0) {
-    throw CommandError(ExitCode::Usage, "--ranks is required: the number of ranks");
+    throw UsageError("--ranks is required: the number of ranks");
   }
   rt::LoopbackWorld world(options.ranks, link_shape(options));
   return measure_on_threads(options.ranks, probe_options(options),
@@ -36,8 +36,7 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   auto transport = value_or_throw(
       rt::open_mpi_transport({.is_exact = options.is_exact, .timeout = probe.timeout}));
   if (options.ranks > 0 && options.ranks != transport->world()) {
-    throw CommandError(ExitCode::Usage, fmt::format("{} ranks were launched, not {}",
-                                                    transport->world(), options.ranks));
+    throw UsageError("{} ranks were launched, not {}", transport->world(), options.ranks);
   }
   rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe));
   const bool reports = transport->rank() == 0;

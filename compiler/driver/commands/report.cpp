@@ -40,9 +40,8 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
     std::vector<float> values = to_f32(view_of(read.arrays[i]));
     if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
       throw CommandError(ExitCode::AtFault,
-                         fmt::format("{}: NaN or infinity in {}; take the gradients of a step "
-                                     "without",
-                                     options.folder, read.names[i]));
+                         "{}: NaN or infinity in {}; take the gradients of a step without",
+                         options.folder, read.names[i]);
     }
     elements += read.arrays[i].num_elems();
     tensors.push_back({read.names[i], std::move(read.arrays[i]), std::move(values)});
@@ -76,7 +75,7 @@ std::vector<std::string> split_programs(const std::vector<std::string>& words) {
     programs.push_back(trimmed(program));
   }
   std::erase(programs, "");
-  if (programs.empty()) throw CommandError(ExitCode::Usage, "--programs names no program");
+  if (programs.empty()) throw UsageError("--programs names no program");
   return programs;
 }
 

@@ -246,34 +246,31 @@ void check_options(const RunOptions& options) {
   service::parse_bindings(options.program.bindings);
   const bool has_states = !options.state_in.empty() || !options.state_out.empty();
   if (options.ranks && has_states) {
-    throw CommandError(ExitCode::Usage,
-                       "--ranks cannot read or write states: each rank has its own; leave out "
-                       "--state-in and --state-out");
+    throw UsageError(
+        "--ranks cannot read or write states: each rank has its own; leave out "
+        "--state-in and --state-out");
   }
   if (options.ranks && options.world != 1 && options.world != options.inputs.size()) {
-    throw CommandError(
-        ExitCode::Usage,
-        fmt::format("--world {} does not fit {} inputs: with --ranks, each input is a rank",
-                    options.world, options.inputs.size()));
+    throw UsageError("--world {} does not fit {} inputs: with --ranks, each input is a rank",
+                     options.world, options.inputs.size());
   }
   if (options.sum_payloads && !options.ranks) {
-    throw CommandError(ExitCode::Usage, "--sum-payloads needs --ranks");
+    throw UsageError("--sum-payloads needs --ranks");
   }
   if (options.worker >= options.world) {
-    throw CommandError(ExitCode::Usage, "--worker must be below --world");
+    throw UsageError("--worker must be below --world");
   }
 }
 
 void check_protocol(const rt::ProgramInfo& info, const RunOptions& options) {
   if (!info.has_sync) return;
   if (!options.payload.empty() || options.sum_payloads) {
-    throw CommandError(ExitCode::Usage, info.name + " synchronises by a `sync` body: no payload");
+    throw UsageError(info.name + " synchronises by a `sync` body: no payload");
   }
   if (!options.ranks && options.world != 1) {
-    throw CommandError(ExitCode::Usage,
-                       info.name +
-                           " synchronises by a `sync` body: its ranks run together, with "
-                           "--ranks and an input for each");
+    throw UsageError(info.name +
+                     " synchronises by a `sync` body: its ranks run together, with "
+                     "--ranks and an input for each");
   }
 }
 

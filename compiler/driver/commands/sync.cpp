@@ -122,9 +122,8 @@ class SyncCommand {
   ExitCode run_as_rank(std::unique_ptr<rt::Transport>& transport) {
     const std::uint32_t world = transport->world();
     if (options_.ranks > 0 && options_.ranks != world) {
-      throw CommandError(ExitCode::Usage,
-                         fmt::format("{} ranks were launched, not {}: mpirun -n {} starts them",
-                                     world, options_.ranks, options_.ranks));
+      throw UsageError("{} ranks were launched, not {}: mpirun -n {} starts them", world,
+                       options_.ranks, options_.ranks);
     }
     check_num_inputs(world);
     const RankTensors gradient = read_ready(transport->rank());
@@ -201,8 +200,7 @@ class SyncCommand {
 
   void check_num_inputs(std::uint32_t world) const {
     if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
+    throw UsageError("{} inputs for {} ranks", options_.inputs.size(), world);
   }
 
   using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;
@@ -346,7 +344,7 @@ class SyncCommand {
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
   if (options.is_at_once && options.profile.empty()) {
-    throw CommandError(ExitCode::Usage, "--at-once needs --profile");
+    throw UsageError("--at-once needs --profile");
   }
   check_plan_name(options);
   require_distinct_files({{"--output", options.output},

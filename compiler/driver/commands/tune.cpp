@@ -23,9 +23,9 @@ std::string find_output(const TuneOptions& options) {
   if (path.empty() && options.execution.device == "emulated") return {};
   if (path.empty()) path = rt::user_tuning_path();
   if (path.empty()) {
-    throw CommandError(ExitCode::Usage,
-                       "there is no place for the table (CINCH_TUNING is off, or HOME is not "
-                       "set): give --output FILE");
+    throw UsageError(
+        "there is no place for the table (CINCH_TUNING is off, or HOME is not "
+        "set): give --output FILE");
   }
   // An unreadable table would be overwritten.
   const auto held = rt::load_tuning_if_there(path);

@@ -38,9 +38,7 @@ void check_counterexample(const std::string& path) {
   const bool is_fine = path.empty() || type == std::filesystem::file_type::regular ||
                        type == std::filesystem::file_type::not_found;
   if (is_fine) return;
-  throw CommandError(
-      ExitCode::Usage,
-      fmt::format("--counterexample {}: not a file that others can be written beside", path));
+  throw UsageError("--counterexample {}: not a file that others can be written beside", path);
 }
 
 // Files that failing laws have written, in the order of the findings.

@@ -26,8 +26,7 @@ using nlohmann::json;
 
 // Throws CommandError(Usage) if `why` is not empty: `what` may not have the name, for this reason.
 void require_name(const std::string& why, const std::string& what, const std::string& name) {
-  if (!why.empty())
-    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
+  if (!why.empty()) throw UsageError("{} '{}': {}", what, name, why);
 }
 
 std::vector<std::string> files_of(const dsl::SourceSet& sources) {
@@ -75,9 +74,7 @@ class LibraryFrontEnds final : public codegen::LibraryPrograms {
     const std::string& text = program.options.program;
     const auto [at, is_new] = taken_.emplace(name, text);
     if (!is_new) {
-      throw CommandError(
-          ExitCode::Usage,
-          fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
+      throw UsageError("two compressors of the name '{}': of {} and of {}", name, at->second, text);
     }
     files_.insert(program.files.begin(), program.files.end());
     return std::move(program.made);
@@ -209,11 +206,10 @@ json library_report(const codegen::LibraryRequest& request, codegen::Library& li
 }
 
 [[noreturn]] void no_target(const std::string& text) {
-  throw CommandError(
-      ExitCode::Usage,
-      fmt::format("no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
-                  "cuda:ptx, and cuda: with {}",
-                  text, fmt::join(codegen::cpu_archs(), ", "), cuda_archs_text()));
+  throw UsageError(
+      "no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
+      "cuda:ptx, and cuda: with {}",
+      text, fmt::join(codegen::cpu_archs(), ", "), cuda_archs_text());
 }
 
 LibraryTarget gpu_target(const std::string& arch, bool is_ptx) {
@@ -355,12 +351,11 @@ void write_library(const codegen::LibraryRequest& request, LibraryFrontEnds& pro
 
 ExitCode build_library(const BuildOptions& options) {
   if (options.output.empty()) {
-    throw CommandError(ExitCode::Usage, "a library needs --output DIR, the folder that it goes to");
+    throw UsageError("a library needs --output DIR, the folder that it goes to");
   }
   if (options.execution.cpu != "native" || options.execution.device != "cpu")
-    throw CommandError(ExitCode::Usage,
-                       "a library is built for what --target says, not --cpu or --device");
-  if (options.no_passes) throw CommandError(ExitCode::Usage, "--no-passes goes with --emit=ir");
+    throw UsageError("a library is built for what --target says, not --cpu or --device");
+  if (options.no_passes) throw UsageError("--no-passes goes with --emit=ir");
   codegen::LibraryRequest request{
       .name = options.name, .made_by = kVersion, .targets = library_targets(options.targets)};
   if (!request.name.empty())
@@ -369,8 +364,7 @@ ExitCode build_library(const BuildOptions& options) {
   request.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
   LibraryFrontEnds programs(options, [&] { progress.clear(); });
   if (request.name.empty()) {
-    if (programs.count() > 1)
-      throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
+    if (programs.count() > 1) throw UsageError("a library of several compressors needs --name LIB");
     request.name = programs.name_of_first();
     require_name(codegen::why_no_library_name(request.name), "a library of the name", request.name);
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/driver/page/pages.h"
 #include "compiler/driver/report/text.h"
+#include "runtime/core/ids.h"
 
 namespace cinch::driver {
 namespace {
@@ -140,15 +141,8 @@ void draw_axes(SvgDrawing& drawing, const RatioAxis& ratio, std::string_view x_t
 }
 
 const char* anchor_name(Anchor anchor) {
-  switch (anchor) {
-    case Anchor::Start:
-      return "start";
-    case Anchor::Middle:
-      return "middle";
-    case Anchor::End:
-      break;
-  }
-  return "end";
+  static constexpr const char* kNames[] = {"start", "middle", "end"};
+  return name_in(kNames, anchor, "end");
 }
 
 // A shape ends with this until something is put into it.

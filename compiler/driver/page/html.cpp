@@ -38,6 +38,10 @@ svg text.strong{font-weight:600}svg text.small{font-size:11px;paint-order:stroke
 details{margin:8px 0}summary{cursor:pointer;color:var(--soft)}
 )";
 
+using Entity = std::pair<char, std::string_view>;
+constexpr std::array kEntities = {Entity{'&', "&amp;"}, Entity{'<', "&lt;"}, Entity{'>', "&gt;"},
+                                  Entity{'"', "&quot;"}, Entity{'\'', "&#39;"}};
+
 // The number of bytes of the character at `at`; 0 if HTML does not allow it.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
@@ -72,24 +76,11 @@ std::string escaped(std::string_view text) {
       continue;
     }
     const char c = text[at++];
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
+    const auto* const entity = std::ranges::find(kEntities, c, &Entity::first);
+    if (entity == kEntities.end()) {
+      out += c;
+    } else {
+      out += entity->second;
     }
   }
   return out;
@@ -193,9 +184,7 @@ class SurveyPage {
   void add_head() {
     body_ += html_heading(1, folder_name());
     body_ += html_paragraph(
-        "What every program makes of these gradients, and what a step would "
-        "take.",
-        "lead");
+        "What every program makes of these gradients, and what a step would take.", "lead");
     const json& plain = report_["uncompressed"];
     std::vector<Figure> shown = {
         {grouped(static_cast<std::int64_t>(report_["tensors"].size())), "tensors"},

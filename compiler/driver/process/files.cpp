@@ -97,8 +97,7 @@ void require_place_for(const std::string& path) {
   const std::filesystem::path folder = place_of(path).parent_path();
   if (!is_folder && access(folder.c_str(), W_OK | X_OK) == 0) return;
   const int problem = is_folder ? EISDIR : errno;
-  throw CommandError(ExitCode::AtFault,
-                     fmt::format("cannot write '{}': {}", path, std::strerror(problem)));
+  throw CommandError(ExitCode::AtFault, "cannot write '{}': {}", path, std::strerror(problem));
 }
 
 void require_distinct_files(const std::vector<OutputOption>& outputs) {
@@ -111,8 +110,7 @@ void require_distinct_files(const std::vector<OutputOption>& outputs) {
     if (output.path.empty() || !is_file) continue;
     const auto [at, is_new] = seen.try_emplace(place_of(output.path), output.name);
     if (is_new) continue;
-    throw CommandError(ExitCode::Usage, fmt::format("{} and {} name one file, {}", at->second,
-                                                    output.name, output.path));
+    throw UsageError("{} and {} name one file, {}", at->second, output.name, output.path);
   }
 }
 
@@ -168,9 +166,12 @@ ExitCode exit_code_of(rt::ErrorKind kind) {
   }
 }
 
+CommandError::CommandError(rt::ErrorKind kind, std::string message)
+    : code_(exit_code_of(kind)), message_(std::move(message)), kind_(kind) {}
+
 void throw_error(const rt::Error& error, const std::string& context) {
   const std::string place = context.empty() ? "" : context + ": ";
-  throw CommandError(exit_code_of(error.kind), place + error.message, error.kind);
+  throw CommandError(error.kind, place + error.message);
 }
 
 bool asks_for_json(const std::vector<std::string>& words) {

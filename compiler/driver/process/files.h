@@ -1,6 +1,8 @@
 // Files of commands. All functions throw CommandError.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -76,8 +78,13 @@ const ExitCodeMeaning& meaning_of(ExitCode code);
 class CommandError : public std::exception {
  public:
   // `message` without "error: "; empty if diagnostics were printed already.
-  CommandError(ExitCode code, std::string message, std::optional<rt::ErrorKind> kind = std::nullopt)
-      : code_(code), message_(std::move(message)), kind_(kind) {}
+  CommandError(ExitCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  template <typename First, typename... Rest>
+  CommandError(ExitCode code, fmt::format_string<First, Rest...> format, First&& first,
+               Rest&&... rest)
+      : CommandError(
+            code, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
+  CommandError(rt::ErrorKind kind, std::string message);
   ExitCode code() const { return code_; }
   // For an error of the runtime.
   std::optional<rt::ErrorKind> kind() const { return kind_; }
@@ -87,6 +94,16 @@ class CommandError : public std::exception {
   ExitCode code_;
   std::string message_;
   std::optional<rt::ErrorKind> kind_;
+};
+
+// An error in the command line.
+class UsageError : public CommandError {
+ public:
+  explicit UsageError(std::string message) : CommandError(ExitCode::Usage, std::move(message)) {}
+  template <typename First, typename... Rest>
+  UsageError(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+      : CommandError(ExitCode::Usage, format, std::forward<First>(first),
+                     std::forward<Rest>(rest)...) {}
 };
 
 // The exit code for an error of the runtime or of the service.

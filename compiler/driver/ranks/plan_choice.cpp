@@ -27,10 +27,8 @@ rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t w
   rt::NetworkModel model =
       value_or_throw(rt::network_from_json(read_text_file(options.probe)), options.probe);
   if (model.transport == options.transport && model.world == world) return model;
-  throw CommandError(
-      ExitCode::AtFault,
-      fmt::format("{}: measured over {} with {} ranks, not over {} with {}", options.probe,
-                  model.transport, model.world, options.transport, world));
+  throw CommandError(ExitCode::AtFault, "{}: measured over {} with {} ranks, not over {} with {}",
+                     options.probe, model.transport, model.world, options.transport, world);
 }
 
 rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
@@ -151,8 +149,7 @@ json choice_json(const rt::PlanChoice& choice) {
 
 void check_plan_name(const SyncCommandOptions& options) {
   if (options.plan == "reduce_scatter" && !options.explain) {
-    throw CommandError(
-        ExitCode::Usage,
+    throw UsageError(
         "--plan reduce_scatter gives each rank its own part of the update, for programs that call "
         "the API; `cinch sync` gives every rank all of it: take --plan two_shot, which exchanges "
         "in the same way and then gathers the parts");
@@ -163,25 +160,21 @@ void check_plan_name(const SyncCommandOptions& options) {
   const bool is_known = std::ranges::find(names, plan) != names.end();
   if (is_known || plan == "reduce_scatter") return;
   const std::string_view near = nearest_name(plan, names);
-  throw CommandError(ExitCode::Usage, fmt::format("--plan: '{}' is not one of {}{}", plan,
-                                                  fmt::join(names, ", "), did_you_mean(near)));
+  throw UsageError("--plan: '{}' is not one of {}{}", plan, fmt::join(names, ", "),
+                   did_you_mean(near));
 }
 
 void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world) {
   if (world % options.ranks_per_machine != 0) {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("--machine-ranks {}: {} ranks cannot be split into machines of "
-                                   "{} each",
-                                   options.ranks_per_machine, world, options.ranks_per_machine));
+    throw UsageError("--machine-ranks {}: {} ranks cannot be split into machines of {} each",
+                     options.ranks_per_machine, world, options.ranks_per_machine);
   }
   if (options.plan != "ps") return;
   const std::set<std::uint32_t> servers(options.servers.begin(), options.servers.end());
   if (!servers.empty() && servers.size() == options.servers.size() && *servers.rbegin() < world)
     return;
-  throw CommandError(ExitCode::Usage,
-                     fmt::format("--plan ps: --servers takes one or more different ranks from 0 to "
-                                 "{}",
-                                 world - 1));
+  throw UsageError("--plan ps: --servers takes one or more different ranks from 0 to {}",
+                   world - 1);
 }
 
 double parse_link(const std::string& text) {
@@ -194,9 +187,7 @@ double parse_link(const std::string& text) {
   const auto known = std::ranges::find(kLinkUnits, unit, &LinkUnit::name);
   if (error != std::errc() || known == kLinkUnits.end() || !(number > 0) ||
       !std::isfinite(number)) {
-    throw CommandError(
-        ExitCode::Usage,
-        fmt::format("--link takes a bandwidth such as 1Gbit/s or 100Mbit/s; found '{}'", text));
+    throw UsageError("--link takes a bandwidth such as 1Gbit/s or 100Mbit/s; found '{}'", text);
   }
   return number * known->bits / 8;
 }

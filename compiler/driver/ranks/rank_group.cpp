@@ -188,8 +188,7 @@ NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
   if (code == rt::kGpuSuccess) code = driver_->device_count(&num_devices_);
   value_or_throw(rt::gpu_status(*driver_, code, "counting devices"), kPlace);
   if (num_devices_ <= 0) {
-    throw CommandError(ExitCode::Unavailable,
-                       fmt::format("{}: the CUDA driver lists no device", kPlace));
+    throw CommandError(ExitCode::Unavailable, "{}: the CUDA driver lists no device", kPlace);
   }
   world_ = ranks > 0 ? ranks : static_cast<std::uint32_t>(num_devices_);
   const char* const setting = std::getenv(kSharedGpus);
@@ -198,9 +197,9 @@ NcclRanks::NcclRanks(const TransportOptions& options, std::uint32_t ranks) {
       (!wants_shared || value_or_throw(rt::nccl_library_version()) < kFirstWithSharedGpus)) {
     throw CommandError(
         ExitCode::Unavailable,
-        fmt::format("{}: {} ranks want a GPU each, and there {} {}; NCCL 2.30 and newer lets them "
-                    "share with {}=1",
-                    kPlace, world_, num_devices_ == 1 ? "is" : "are", num_devices_, kSharedGpus));
+        "{}: {} ranks want a GPU each, and there {} {}; NCCL 2.30 and newer lets them "
+        "share with {}=1",
+        kPlace, world_, num_devices_ == 1 ? "is" : "are", num_devices_, kSharedGpus);
   }
   id_ = value_or_throw(rt::make_nccl_id(), kPlace);
   options_.is_exact = options.is_exact;
@@ -225,8 +224,8 @@ bool can_be_run(const std::filesystem::path& file) {
 std::filesystem::path find_mpirun() {
   if (const auto named = rt::environment_variable("CINCH_MPIRUN"); !named.empty()) {
     if (can_be_run(named)) return named;
-    throw CommandError(ExitCode::Unavailable,
-                       fmt::format("no mpirun: CINCH_MPIRUN is {}, which cannot be run", named));
+    throw CommandError(ExitCode::Unavailable, "no mpirun: CINCH_MPIRUN is {}, which cannot be run",
+                       named);
   }
   std::vector<std::filesystem::path> folders;
   // The library that the transport has opened.
@@ -245,8 +244,8 @@ std::filesystem::path find_mpirun() {
     if (can_be_run(folder / "mpirun")) return folder / "mpirun";
   }
   throw CommandError(ExitCode::Unavailable,
-                     fmt::format("no mpirun beside {} or in PATH; CINCH_MPIRUN may name it",
-                                 library.empty() ? "the MPI library" : library.string()));
+                     "no mpirun beside {} or in PATH; CINCH_MPIRUN may name it",
+                     library.empty() ? "the MPI library" : library.string());
 }
 
 // Keeps what the user has set. There may be more ranks than cores, as with loopback, and each uses
@@ -299,8 +298,7 @@ ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t w
   end_if_interrupted();
   keep_failure_message("a rank failed; its message is on standard error");
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
-  throw CommandError(ExitCode::Unavailable,
-                     fmt::format("mpirun was ended by signal {}", WTERMSIG(status)));
+  throw CommandError(ExitCode::Unavailable, "mpirun was ended by signal {}", WTERMSIG(status));
 }
 
 }  // namespace cinch::driver

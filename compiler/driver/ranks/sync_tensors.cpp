@@ -23,9 +23,8 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   const std::string device = std::exchange(execution.device, "cpu");
   std::optional<rt::ProgramImage> image = find_image(of, execution);
   if (image && device != "cpu") {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("--device {}: takes a program, not {}, which was compiled",
-                                   device, of.program));
+    throw UsageError("--device {}: takes a program, not {}, which was compiled", device,
+                     of.program);
   }
   if (!image) {
     const codegen::Target target = find_target(execution, true);
@@ -35,9 +34,9 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
     if (image->carrier != nullptr)
       return value_or_throw(rt::LoadedProgram::load(rt::ProgramImage(*image->carrier)));
     throw CommandError(ExitCode::AtFault,
-                       fmt::format("{} was compiled without what carries its sums, {}: take "
-                                   "--plan allgather, or compile it again",
-                                   of.program, image->info.carrier.text));
+                       "{} was compiled without what carries its sums, {}: take "
+                       "--plan allgather, or compile it again",
+                       of.program, image->info.carrier.text);
   }
   for (const sema::Binding& binding : service::parse_bindings(of.bindings)) {
     rt::ParameterValues values(image->info);
@@ -72,7 +71,7 @@ rt::NpyArray read_array(const SyncCommandOptions& options, const std::string& pa
 
 RankTensors read_folder(const SyncCommandOptions& options, const std::string& folder) {
   if (options.repeat_to_bytes > 0) {
-    throw CommandError(ExitCode::Usage, "--repeat-to takes a single gradient, not a folder");
+    throw UsageError("--repeat-to takes a single gradient, not a folder");
   }
   std::vector<std::filesystem::path> files;
   std::error_code error;
@@ -134,14 +133,13 @@ std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTens
   for (const ReadyTensor& of : read_profile(options.profile)) {
     const auto found = left.find(of.name);
     if (found == left.end()) {
-      throw CommandError(ExitCode::AtFault,
-                         fmt::format("{}: the input has no tensor {}", options.profile, of.name));
+      throw CommandError(ExitCode::AtFault, "{}: the input has no tensor {}", options.profile,
+                         of.name);
     }
     rt::NpyArray& array = tensors.arrays[found->second];
     if (array.num_elems() != of.num_elems) {
-      throw CommandError(ExitCode::AtFault,
-                         fmt::format("{}: {} has {} elements, the input {}", options.profile,
-                                     of.name, of.num_elems, array.num_elems()));
+      throw CommandError(ExitCode::AtFault, "{}: {} has {} elements, the input {}", options.profile,
+                         of.name, of.num_elems, array.num_elems());
     }
     ordered.names.push_back(of.name);
     ordered.arrays.push_back(std::move(array));
@@ -150,8 +148,8 @@ std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTens
   }
   if (!left.empty()) {
     const std::string_view name = left.begin()->first;
-    throw CommandError(ExitCode::AtFault,
-                       fmt::format("{}: it does not say when {} is ready", options.profile, name));
+    throw CommandError(ExitCode::AtFault, "{}: it does not say when {} is ready", options.profile,
+                       name);
   }
   tensors = std::move(ordered);
   return ready;
@@ -182,7 +180,7 @@ std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
 RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) {
   if (options.inputs.empty()) {
     if (!options.profile.empty()) return make_up_tensors(options.profile, rank);
-    throw CommandError(ExitCode::Usage, "--input is required, or --profile");
+    throw UsageError("--input is required, or --profile");
   }
   const std::string input = input_of(options, rank);
   // A file that cannot be examined cannot be read either, which is reported below
@@ -201,8 +199,8 @@ void check_same_tensors(const RankTensors& first, const RankTensors& other,
   }
   for (std::size_t i = 0; i < first.arrays.size(); ++i) {
     if (first.arrays[i].shape == other.arrays[i].shape) continue;
-    throw CommandError(ExitCode::AtFault, fmt::format("{}: another shape than the first rank's {}",
-                                                      name, first.names[i]));
+    throw CommandError(ExitCode::AtFault, "{}: another shape than the first rank's {}", name,
+                       first.names[i]);
   }
 }
 
@@ -289,10 +287,8 @@ void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,
 
 void check_state_names(const SyncCommandOptions& options, std::uint32_t world) {
   if (world == 1 || options.state_out.empty() || has_rank(options.state_out)) return;
-  throw CommandError(ExitCode::Usage,
-                     fmt::format("--state-out {}: {} ranks have a file each; %r in its name is the "
-                                 "rank",
-                                 options.state_out, world));
+  throw UsageError("--state-out {}: {} ranks have a file each; %r in its name is the rank",
+                   options.state_out, world);
 }
 
 std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors) {

@@ -36,7 +36,7 @@ std::optional<std::uint32_t> number_from_environment(const char* name) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
-  throw CommandError(ExitCode::Usage, fmt::format("{} is '{}', which is not a number", name, text));
+  throw UsageError("{} is '{}', which is not a number", name, text);
 }
 
 // Once, by the process that the user starts. What is no regular file, such as a pipe, has no
@@ -59,7 +59,7 @@ std::string read_secret(const std::string& file) {
   std::string secret{std::istreambuf_iterator<char>(stream), {}};
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (!stream || secret.empty()) {
-    throw CommandError(ExitCode::AtFault, fmt::format("no secret can be read from '{}'", file));
+    throw CommandError(ExitCode::AtFault, "no secret can be read from '{}'", file);
   }
   return secret;
 }
@@ -106,8 +106,7 @@ class LaunchedRanks {
       children_.pop_back();
       signal_all(SIGKILL);
       for (const Child& child : children_) ::waitpid(child.process, nullptr, 0);
-      throw CommandError(ExitCode::Unavailable,
-                         fmt::format("no process for rank {} can be made", rank));
+      throw CommandError(ExitCode::Unavailable, "no process for rank {} can be made", rank);
     }
   }
 
@@ -172,15 +171,13 @@ std::unique_ptr<rt::Transport> open_ucx_rank(const TransportOptions& options) {
   ucx.rank = options.rank ? *options.rank : number_from_environment("RANK").value_or(0);
   ucx.world = options.ranks > 0 ? options.ranks : are_alone ? 1 : launched.value_or(0);
   if (options.ranks > 0 && launched && is_ucx_rank(options) && *launched != options.ranks) {
-    throw CommandError(ExitCode::Usage,
-                       fmt::format("{} ranks were launched, not {}", *launched, options.ranks));
+    throw UsageError("{} ranks were launched, not {}", *launched, options.ranks);
   }
   if (ucx.world == 0) {
-    throw CommandError(ExitCode::Usage, "--ranks is required, or WORLD_SIZE: the number of ranks");
+    throw UsageError("--ranks is required, or WORLD_SIZE: the number of ranks");
   }
   if (ucx.world > 1 && options.rendezvous.empty()) {
-    throw CommandError(ExitCode::Usage,
-                       "where do ranks meet? --rendezvous HOST:PORT, at which rank 0 listens");
+    throw UsageError("where do ranks meet? --rendezvous HOST:PORT, at which rank 0 listens");
   }
   ucx.rendezvous = options.rendezvous.empty() ? "127.0.0.1:1" : options.rendezvous;
   ucx.secret = read_secret(options.secret_file);
@@ -195,8 +192,8 @@ ExitCode launch_ucx_ranks(const TransportOptions& options, std::uint32_t world) 
   end_if_interrupted();
   keep_failure_message("a rank failed; its message is on standard error");
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
-  throw CommandError(ExitCode::Unavailable,
-                     fmt::format("rank {} was ended by signal {}", rank, WTERMSIG(status)));
+  throw CommandError(ExitCode::Unavailable, "rank {} was ended by signal {}", rank,
+                     WTERMSIG(status));
 }
 
 }  // namespace cinch::driver

@@ -12,6 +12,7 @@
 #include "compiler/driver/report/explain.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
+#include "runtime/core/ids.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::driver {
@@ -20,25 +21,9 @@ namespace {
 using nlohmann::json;
 
 const char* role_name(rt::BufferRole role) {
-  switch (role) {
-    case rt::BufferRole::Gradient:
-      return "gradient";
-    case rt::BufferRole::Output:
-      return "output";
-    case rt::BufferRole::Field:
-      return "field";
-    case rt::BufferRole::Count:
-      return "count";
-    case rt::BufferRole::State:
-    case rt::BufferRole::StateNext:
-    case rt::BufferRole::StateInPlace:
-      return "state";
-    case rt::BufferRole::Constant:
-      return "table";
-    case rt::BufferRole::Workspace:
-      break;
-  }
-  return "workspace";
+  static constexpr const char* kNames[] = {"gradient", "output", "field", "count",    "state",
+                                           "state",    "state",  "table", "workspace"};
+  return name_in(kNames, role, "workspace");
 }
 
 // Words for the operations of reductions.
@@ -277,7 +262,7 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   const codegen::Target target = gpu_target(options);
   const auto limits = codegen::gpu_limits(target.arch);
   if (target.kind != codegen::TargetKind::Cuda || !limits) {
-    throw CommandError(ExitCode::Usage, "--device cuda explains a target cuda:sm_NN");
+    throw UsageError("--device cuda explains a target cuda:sm_NN");
   }
   ProgramOptions program = options.program;
   program.is_ahead_of_time = true;  // code that is compiled quickly takes more registers and stack

@@ -17,6 +17,7 @@
 #include "compiler/service/library_list.h"
 #include "runtime/call/joins.h"
 #include "runtime/call/parameters.h"
+#include "runtime/core/ids.h"
 #include "runtime/core/params.h"
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/payload/payload.h"
@@ -27,17 +28,8 @@ namespace {
 using nlohmann::json;
 
 const char* sum_name(rt::FieldSum sum) {
-  switch (sum) {
-    case rt::FieldSum::Sum:
-      return "sum";
-    case rt::FieldSum::Min:
-      return "min";
-    case rt::FieldSum::Max:
-      return "max";
-    case rt::FieldSum::None:
-      break;
-  }
-  return "none";
+  static constexpr const char* kNames[] = {"none", "sum", "min", "max"};
+  return name_in(kNames, sum, "none");
 }
 
 std::string aggregation_text(rt::Aggregation aggregation) {
@@ -71,7 +63,7 @@ class Report {
         parameters_(info_) {
     env_.n = options.elements;
     if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
-      throw CommandError(ExitCode::Usage, "--elements: a tensor has fewer than 2^32 elements");
+      throw UsageError("--elements: a tensor has fewer than 2^32 elements");
     }
     env_.cols = info_.is_matrix ? matrix_columns(env_.n, options.columns) : 1;
     env_.rows = env_.n / env_.cols;

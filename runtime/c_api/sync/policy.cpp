@@ -27,17 +27,16 @@ constexpr std::int32_t kMostDims = 64;
 
 CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, std::size_t index) {
   const auto given = TRY(read_struct(entry(tensors, index), sizeof *tensors, "tensor"));
-  if (given.name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
+  if (given.name == nullptr) return invalid("a tensor has no name");
   const bool has_shape = given.num_dims == 0 || given.shape != nullptr;
   if (given.num_dims < 0 || given.num_dims > kMostDims || !has_shape) {
-    return fail(CINCH_INVALID_ARGUMENT, std::string(given.name) + ": it has no shape");
+    return invalid(std::string(given.name) + ": it has no shape");
   }
   std::int64_t elems = 1;
   for (std::int32_t d = 0; d < given.num_dims; ++d) {
     if (given.shape[d] < 0 || __builtin_mul_overflow(elems, given.shape[d], &elems)) {
-      return fail(CINCH_INVALID_ARGUMENT, std::string(given.name) + ": dimension " +
-                                              std::to_string(d) + " is " +
-                                              std::to_string(given.shape[d]));
+      return invalid(std::string(given.name) + ": dimension " + std::to_string(d) + " is " +
+                     std::to_string(given.shape[d]));
     }
   }
   return rt::PolicyTensor{given.name, {given.shape, given.shape + given.num_dims}};
@@ -66,9 +65,9 @@ std::unique_ptr<cinch_policy> policy_of(const rt::PolicyResult& result, std::siz
 
 CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::size_t num_tensors,
                  cinch_policy** policy) {
-  if (policy == nullptr) return fail(CINCH_INVALID_ARGUMENT, "policy is null");
+  if (policy == nullptr) return invalid("policy is null");
   if (num_tensors > 0 && tensors == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
+    return invalid("tensors is null");
   }
   std::vector<rt::PolicyTensor> named;
   for (std::size_t i = 0; i < num_tensors; ++i) {
@@ -84,10 +83,8 @@ CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::siz
 
 CallStatus check_place(const cinch_policy* policy, std::size_t index, std::size_t count,
                        const char* what) {
-  if (policy == nullptr) return fail(CINCH_INVALID_ARGUMENT, "policy is null");
-  if (index < count) return rt::Ok{};
-  return fail(CINCH_OUT_OF_RANGE,
-              std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
+  if (policy == nullptr) return invalid("policy is null");
+  return check_index(index, count, what);
 }
 
 }  // namespace
@@ -142,7 +139,7 @@ std::mutex& emulated_turns() {
 
 CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
   if (program.loaded == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "a program for a GPU, the rank computes on the CPU");
+    return invalid("a program for a GPU, the rank computes on the CPU");
   }
   to.on_cpu.push_back(program.loaded);
   to.images.emplace_back(program.loaded, &program.loaded->image());
@@ -199,9 +196,9 @@ CallResult<Samples> read_samples(const cinch_tensor* given, const rt::PlanReques
 
 CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
                                        const cinch_sync_options& options) {
-  if (count > 0 && given == nullptr) return fail(CINCH_INVALID_ARGUMENT, "programs is null");
+  if (count > 0 && given == nullptr) return invalid("programs is null");
   for (std::size_t i = 0; i < count; ++i) {
-    if (given[i] == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a program is null");
+    if (given[i] == nullptr) return invalid("a program is null");
   }
   if (options.device == CINCH_CUDA) return programs_on_gpu(given, count, options);
   if (options.device != CINCH_CPU) {

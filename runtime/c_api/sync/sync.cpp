@@ -15,19 +15,18 @@ CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::si
                                        std::size_t num_programs, std::uint32_t world) {
   const auto given =
       TRY(read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor"));
-  if (given.name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
+  if (given.name == nullptr) return invalid("a tensor has no name");
   const std::string name = given.name;
   constexpr std::int64_t kTooMany = std::int64_t{1} << 32;
   const std::int64_t rows = given.rows, columns = given.columns;
   const bool is_small =
       rows >= 0 && columns >= 0 && (columns == 0 || rows <= (kTooMany - 1) / columns);
   if (!is_small) {
-    return fail(CINCH_INVALID_ARGUMENT, name + ": a negative size, or 2^32 elements or more");
+    return invalid(name + ": a negative size, or 2^32 elements or more");
   }
   const bool is_exact = given.program == CINCH_EXACT;
   if (!is_exact && (given.program < 0 || static_cast<std::size_t>(given.program) >= num_programs)) {
-    return fail(CINCH_INVALID_ARGUMENT,
-                name + ": there is no program " + std::to_string(given.program));
+    return invalid(name + ": there is no program " + std::to_string(given.program));
   }
   const std::uint32_t codec = is_exact ? rt::kDense : static_cast<std::uint32_t>(given.program);
   rt::PlanTensor made{name, rows, columns, codec, given.priority};
@@ -43,7 +42,7 @@ CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* te
                                                      std::size_t count, std::size_t num_programs,
                                                      std::uint32_t world,
                                                      std::vector<std::size_t>& given) {
-  if (count > 0 && tensors == nullptr) return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
+  if (count > 0 && tensors == nullptr) return invalid("tensors is null");
   std::vector<rt::PlanTensor> all;
   std::set<std::string> names;
   for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +70,7 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   request.world = world;
   if (options.piece_bytes > 0) request.piece_bytes = options.piece_bytes;
   if (options.lengths < CINCH_LENGTHS_AUTO || options.lengths > CINCH_LENGTHS_EXCHANGED) {
-    return fail(CINCH_INVALID_ARGUMENT, "lengths is not a value of its enum");
+    return invalid("lengths is not a value of its enum");
   }
   request.lengths = static_cast<rt::LengthPolicy>(options.lengths);
   request.ranks_per_machine = std::max(1U, options.ranks_per_machine);
@@ -146,11 +145,11 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
 CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
                         const cinch_tensor* updates, std::size_t count) {
   if (count != sync.given.size()) {
-    return fail(CINCH_INVALID_ARGUMENT, std::to_string(count) + " tensors, opened for " +
-                                            std::to_string(sync.given.size()));
+    return invalid(std::to_string(count) + " tensors, opened for " +
+                   std::to_string(sync.given.size()));
   }
   if (count > 0 && (gradients == nullptr || updates == nullptr)) {
-    return fail(CINCH_INVALID_ARGUMENT, "gradients or updates is null");
+    return invalid("gradients or updates is null");
   }
   sync.gradients.clear();
   sync.updates.clear();
@@ -180,13 +179,13 @@ CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* grad
 CallStatus load_states(cinch_sync& sync, const void* const* data, const std::size_t* sizes,
                        std::size_t num_ranks, cinch_sync_restored* restored) {
   if (num_ranks > 0 && (data == nullptr || sizes == nullptr)) {
-    return fail(CINCH_INVALID_ARGUMENT, "data or sizes is null");
+    return invalid("data or sizes is null");
   }
   CINCH_TRY(check_restored(restored));
   std::vector<std::vector<std::uint8_t>> saved;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     const auto* const bytes = static_cast<const std::uint8_t*>(data[rank]);
-    if (bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a rank's data is null");
+    if (bytes == nullptr) return invalid("a rank's data is null");
     saved.emplace_back(bytes, bytes + sizes[rank]);
   }
   const auto report = TRY(sync.session->restore_states(saved));
@@ -205,7 +204,7 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
                              cinch_sync** sync, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (transport == nullptr || sync == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "transport or sync is null");
+      return invalid("transport or sync is null");
     }
     OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
     if (options != nullptr) {
@@ -213,7 +212,7 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
     }
     return use_alone(transport->parts->in_use, [&]() -> CallStatus {
       if (transport->parts->stepping != nullptr)
-        return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+        return invalid("a step is under way over this transport");
       auto made = open_sync(*transport, with);
       if (!made) {
         const CallError& error_of_open = made.error();
@@ -238,8 +237,8 @@ void cinch_sync_release(cinch_sync* sync) {
 cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter, double value,
                             cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
-    if (parameter == nullptr) return fail(CINCH_INVALID_ARGUMENT, "parameter is null");
-    if (program >= of.num_programs) return fail(CINCH_INVALID_ARGUMENT, "no such program");
+    if (parameter == nullptr) return invalid("parameter is null");
+    if (program >= of.num_programs) return invalid("no such program");
     return done(of.session->set_parameter(static_cast<std::uint32_t>(program), parameter, value));
   });
 }

@@ -63,11 +63,11 @@ CallStatus tell_restored(cinch_sync& sync, const rt::RestoreReport& report,
 template <typename Body>
 cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
   return guarded(error, [&]() -> CallStatus {
-    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
+    if (sync == nullptr) return invalid("sync is null");
     return use_alone(sync->transport->in_use, [&]() -> CallStatus {
       const cinch_sync* const stepping = sync->transport->stepping;
       if (stepping == nullptr || stepping == sync) return body(*sync);
-      return fail(CINCH_INVALID_ARGUMENT, "another step is under way over this transport");
+      return invalid("another step is under way over this transport");
     });
   });
 }

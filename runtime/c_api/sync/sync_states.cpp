@@ -8,7 +8,7 @@ namespace {
 
 CallStatus check_data(const void* data, std::size_t size) {
   if (data != nullptr || size == 0) return rt::Ok{};
-  return fail(CINCH_INVALID_ARGUMENT, "data is null");
+  return invalid("data is null");
 }
 
 std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
@@ -16,7 +16,7 @@ std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
 }
 
 CallStatus count(cinch_sync& sync, std::size_t* to) {
-  if (to == nullptr) return fail(CINCH_INVALID_ARGUMENT, "count is null");
+  if (to == nullptr) return invalid("count is null");
   const auto arrays = TRY(sync.session->state_arrays());
   *to = arrays.size();
   return rt::Ok{};
@@ -25,10 +25,7 @@ CallStatus count(cinch_sync& sync, std::size_t* to) {
 CallStatus get(cinch_sync& sync, std::size_t place, cinch_sync_state* state, void* data,
                std::size_t* size) {
   auto arrays = TRY(sync.session->state_arrays());
-  if (place >= arrays.size()) {
-    return fail(CINCH_OUT_OF_RANGE,
-                "state " + std::to_string(place) + " of " + std::to_string(arrays.size()));
-  }
+  CINCH_TRY(check_index(place, arrays.size(), "state"));
   sync.shown_state = std::move(arrays[place]);
   const rt::StateArray& shown = sync.shown_state;
   const cinch_sync_state told{
@@ -70,7 +67,7 @@ cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data, s
                                            cinch_sync_restored* restored, cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
     CINCH_TRY(check_data(data, size));
-    if (restored != nullptr) CINCH_TRY(read_struct(restored, sizeof(std::size_t), "restored"));
+    CINCH_TRY(check_restored(restored));
     const auto report = TRY(of.session->restore_own_states(bytes_at(data, size)));
     return tell_restored(of, report, restored);
   });
@@ -78,8 +75,7 @@ cinch_status cinch_sync_states_restore_own(cinch_sync* sync, const void* data, s
 
 cinch_status cinch_sync_states_reset(cinch_sync* sync, size_t tensor, cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
-    if (tensor >= of.plan_tensors.size())
-      return tl::unexpected<CallError>(no_tensor(tensor, of.plan_tensors.size()));
+    CINCH_TRY(check_index(tensor, of.plan_tensors.size(), "tensor"));
     return done(of.session->reset_states(of.plan_tensors[tensor]));
   });
 }
@@ -130,7 +126,7 @@ CallStatus make_ready(cinch_sync& sync, std::size_t tensor, const cinch_tensor* 
     const rt::ConstTensorView view(from->data, from->dtype, from->num_elems);
     return done(sync.session->set_ready(sync.plan_tensors[tensor], view, *to, is_used));
   }
-  CallError error = !is_there ? no_tensor(tensor, sync.plan_tensors.size())
+  CallError error = !is_there ? out_of_range("tensor", tensor, sync.plan_tensors.size())
                     : !from   ? from.error()
                               : to.error();
   const rt::Status told = sync.session->fail_step({rt::ErrorKind::InvalidArgument, error.message});
@@ -182,10 +178,8 @@ int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor) {
 
 cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
-    if (tensor >= sync->plan_tensors.size()) {
-      return tl::unexpected<CallError>(no_tensor(tensor, sync->plan_tensors.size()));
-    }
+    if (sync == nullptr) return invalid("sync is null");
+    CINCH_TRY(check_index(tensor, sync->plan_tensors.size(), "tensor"));
     return done(sync->session->wait_for(sync->plan_tensors[tensor]));
   });
 }
@@ -222,15 +216,15 @@ CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_fir
   cinch_session& session = *call.session;
   const auto given = TRY(read_struct(bucket, sizeof *bucket, "bucket"));
   const auto dtype = dtype_of(given.dtype);
-  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given.dtype));
+  if (!dtype) return invalid("type " + std::to_string(given.dtype));
   if (given.data == nullptr && given.num_elements > 0) {
-    return fail(CINCH_INVALID_ARGUMENT, "a bucket's data is null");
+    return invalid("a bucket's data is null");
   }
   std::vector<std::int64_t>& num_elems = session.num_elems;
   num_elems.clear();
   for (std::size_t i = 0; i < call.count; ++i) {
     const std::size_t tensor = call.tensor_at(i), size = session.list->size();
-    if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
+    if (tensor >= size) return fail_at(i, out_of_range("tensor", tensor, size));
     num_elems.push_back(session.list->num_elems(tensor));
   }
   rt::Bucket flat{given.data, *dtype, given.num_elements, {}};
@@ -246,7 +240,7 @@ CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* are
   const auto given = TRY(read_struct(arena, sizeof *arena, "arena"));
   const bool has_arrays = given.offsets != nullptr && given.sizes != nullptr;
   if (call.count > 0 && (given.data == nullptr || !has_arrays)) {
-    return fail(CINCH_INVALID_ARGUMENT, "an arena's data, offsets or sizes are null");
+    return invalid("an arena's data, offsets or sizes are null");
   }
   return rt::PayloadArena{static_cast<std::uint8_t*>(given.data),
                           given.capacity,

@@ -31,7 +31,7 @@ CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transpor
     const auto given =
         TRY(read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options"));
     if (given.cuda_aware < CINCH_CUDA_AWARE_AUTO || given.cuda_aware > CINCH_CUDA_AWARE_NO) {
-      return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is not a value of its enum");
+      return invalid("cuda_aware is not a value of its enum");
     }
     wanted.cuda_aware = static_cast<rt::CudaAware>(given.cuda_aware);
     wanted.is_exact = given.is_exact != 0;
@@ -49,7 +49,7 @@ namespace rt = cinch::rt;
 cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
                                       cinch_transport** transport, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
+    if (transport == nullptr) return invalid("transport is null");
     const auto given = TRY(read_struct(calls, offsetof(cinch_transport_calls, awaited), "calls"));
     cinch_transport_calls known = given;
     known.struct_size = sizeof known;
@@ -60,14 +60,14 @@ cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
 cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options, cinch_transport** transport,
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
+    if (transport == nullptr) return invalid("transport is null");
     return open_mpi(options, transport);
   });
 }
 
 cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (loopback == nullptr) return fail(CINCH_INVALID_ARGUMENT, "loopback is null");
+    if (loopback == nullptr) return invalid("loopback is null");
     CINCH_TRY(rt::check_world(world));
     *loopback = new cinch_loopback{std::make_shared<rt::LoopbackWorld>(world), world};
     return rt::Ok{};
@@ -82,11 +82,11 @@ cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank
                                          cinch_transport** transport, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (loopback == nullptr || transport == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "loopback or transport is null");
+      return invalid("loopback or transport is null");
     }
     if (rank >= loopback->num_ranks) {
-      return fail(CINCH_INVALID_ARGUMENT, "there is no rank " + std::to_string(rank) + " of " +
-                                              std::to_string(loopback->num_ranks));
+      return invalid("there is no rank " + std::to_string(rank) + " of " +
+                     std::to_string(loopback->num_ranks));
     }
     return give_transport(loopback->world->transport(rank), loopback->world, transport);
   });
@@ -147,7 +147,7 @@ namespace rt = cinch::rt;
 
 cinch_status cinch_nccl_make_id(const char* library, void* id, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (id == nullptr) return fail(CINCH_INVALID_ARGUMENT, "id is null");
+    if (id == nullptr) return invalid("id is null");
     const auto made = TRY(rt::make_nccl_id(library_file(library)));
     static_assert(sizeof made.bytes == CINCH_NCCL_ID_BYTES);
     std::memcpy(id, made.bytes.data(), made.bytes.size());
@@ -160,7 +160,7 @@ cinch_status cinch_transport_of_nccl(const void* id, uint32_t rank, uint32_t wor
                                      cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (id == nullptr || transport == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "id or transport is null");
+      return invalid("id or transport is null");
     }
     const auto wanted = TRY(nccl_options(options));
     rt::NcclId shared;
@@ -173,7 +173,7 @@ cinch_status cinch_transport_of_nccl_comm(void* communicator, const cinch_nccl_o
                                           cinch_transport** transport, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (communicator == nullptr || transport == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "communicator or transport is null");
+      return invalid("communicator or transport is null");
     }
     const auto wanted = TRY(nccl_options(options));
     return give_transport(rt::open_nccl_transport(communicator, wanted), nullptr, transport);
@@ -243,7 +243,7 @@ CallResult<std::shared_ptr<rt::KeyValueStore>> lent_store(const cinch_store_call
   if (calls == nullptr) return std::shared_ptr<rt::KeyValueStore>();
   const auto given = TRY(read_struct(calls, sizeof *calls, "store"));
   if (given.put == nullptr || given.get == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "a store without put or get");
+    return invalid("a store without put or get");
   }
   return std::shared_ptr<rt::KeyValueStore>(std::make_shared<LentStore>(given));
 }
@@ -251,11 +251,11 @@ CallResult<std::shared_ptr<rt::KeyValueStore>> lent_store(const cinch_store_call
 CallStatus open_ucx(const cinch_ucx_options* options, cinch_transport** transport) {
   const auto given = TRY(read_struct(options, sizeof *options, "options"));
   if ((given.rendezvous == nullptr) == (given.store == nullptr)) {
-    return fail(CINCH_INVALID_ARGUMENT, "ranks meet at a rendezvous or over a store");
+    return invalid("ranks meet at a rendezvous or over a store");
   }
   auto store = TRY(lent_store(given.store));
   if (given.secret == nullptr && given.secret_bytes > 0) {
-    return fail(CINCH_INVALID_ARGUMENT, "secret is null");
+    return invalid("secret is null");
   }
   rt::UcxOptions wanted{.rank = given.rank,
                         .world = given.world,
@@ -278,7 +278,7 @@ using namespace cinch::c_api;
 cinch_status cinch_transport_of_ucx(const cinch_ucx_options* options, cinch_transport** transport,
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
+    if (transport == nullptr) return invalid("transport is null");
     return open_ucx(options, transport);
   });
 }

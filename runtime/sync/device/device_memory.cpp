@@ -50,14 +50,6 @@ Result<std::uint8_t*> DeviceMemory::copy_of(Copies& copies, std::uint32_t piece)
   return copies.pieces[piece];
 }
 
-Result<std::uint8_t*> DeviceMemory::values(std::uint32_t piece) {
-  return copy_of(values_, piece);
-}
-
-Result<std::uint8_t*> DeviceMemory::halves(std::uint32_t piece) {
-  return copy_of(halves_, piece);
-}
-
 namespace {
 
 bool adds_up(const Task& task) {

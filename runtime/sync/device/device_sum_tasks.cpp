@@ -38,7 +38,7 @@ Status DeviceTasks::open_sums() {
 
 Result<const SummedArrays*> DeviceTasks::summed_of(const Task& task) const {
   if (const auto& summed = summed_[codec_of(plan_, task)]) return &*summed;
-  return fail(ErrorKind::InvalidArgument, "payloads that do not add up");
+  return invalid("payloads that do not add up");
 }
 
 Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
@@ -54,8 +54,7 @@ Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
     if (fits) array_ends_[i] += bytes;
   }
   if (fits) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              describe_piece(plan_, piece) + ": the plan has no arrays for such payloads");
+  return invalid(describe_piece(plan_, piece) + ": the plan has no arrays for such payloads");
 }
 
 Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
@@ -98,7 +97,7 @@ Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const auto summed = TRY(summed_of(task));
   const std::size_t bytes = own_.slots[own].capacity;
   if (bytes != own_.slots[result].capacity) {
-    return fail(ErrorKind::InvalidArgument, "a result of another size than the payloads");
+    return invalid("a result of another size than the payloads");
   }
   CINCH_TRY(find_sums(task, *summed, std::span(task.reads).subspan(1), memory));
   std::uint8_t *const from = slot_at(own, memory), *const to = slot_at(result, memory);

@@ -37,9 +37,9 @@ class DeviceMemory {
   std::uint8_t* apart(std::uint32_t piece) const { return apart_[piece]; }
   /// f32 of the gradient, later of the update: a plan reads no gradient after it wrote the update.
   /// On a GPU the first call makes memory for all pieces. Errors: OutOfMemory, Device.
-  Result<std::uint8_t*> values(std::uint32_t piece);
+  Result<std::uint8_t*> values(std::uint32_t piece) { return copy_of(values_, piece); }
   /// The same as f16 or bf16.
-  Result<std::uint8_t*> halves(std::uint32_t piece);
+  Result<std::uint8_t*> halves(std::uint32_t piece) { return copy_of(halves_, piece); }
 
  private:
   // Memory that the first request makes.

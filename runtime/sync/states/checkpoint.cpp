@@ -263,9 +263,9 @@ Status set_state_array(const Plan& plan, const EverySite& every_site, std::size_
   }
   const std::size_t wanted = found.arrays[place].bytes.size();
   if (bytes.size() != wanted) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} of {}: {} bytes, not {}", found.arrays[place].name,
-                            plan.tensors[found.arrays[place].tensor].name, bytes.size(), wanted));
+    return invalid(fmt::format("{} of {}: {} bytes, not {}", found.arrays[place].name,
+                               plan.tensors[found.arrays[place].tensor].name, bytes.size(),
+                               wanted));
   }
   const Place& at = found.places[place];
   Status status = Ok{};

@@ -19,14 +19,13 @@ Status check_saved(std::span<const RankCheckpoint> saved) {
   for (const RankCheckpoint& one : saved) {
     const RankCheckpoint& first = saved.front();
     if (one.next_step != first.next_step || one.world != first.world || one.plan != first.plan) {
-      return fail(ErrorKind::InvalidArgument,
-                  fmt::format("rank {} saved before step {} of {} on {} ranks, rank {} before step "
-                              "{} of {} on {}",
-                              first.rank, first.next_step, first.plan, first.world, one.rank,
-                              one.next_step, one.plan, one.world));
+      return invalid(fmt::format(
+          "rank {} saved before step {} of {} on {} ranks, rank {} before step {} of {} on {}",
+          first.rank, first.next_step, first.plan, first.world, one.rank, one.next_step, one.plan,
+          one.world));
     }
     if (ranks.insert(one.rank).second) continue;
-    return fail(ErrorKind::InvalidArgument, fmt::format("saved twice by rank {}", one.rank));
+    return invalid(fmt::format("saved twice by rank {}", one.rank));
   }
   return Ok{};
 }

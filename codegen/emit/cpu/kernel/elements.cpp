@@ -30,7 +30,7 @@ std::string CpuElements::is_whole_text(const std::vector<Instr>& instrs) const {
 
 // The heads of the loops over a tile's vectors.
 void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed) {
-  if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kir::kRowElems));
+  if (has_rows) line("for (u32 row = 0; row < end; row += {}u) {{", kir::kRowElems);
   begin_row(instrs);
   if (cx().goes_by_columns) {
     line("for (u32 first = 0; first < (whole.value ? kColumns : u32(W)); first += W) {");
@@ -39,15 +39,15 @@ void CpuElements::open_loops(const std::vector<Instr>& instrs, bool has_rows, bo
   }
   if (is_placed) {
     return line(
-        fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
-                    "i = hits_{0}[slot].next(i + W, end)) {{",
-                    cx().section));
+        "for (u32 i = hits_{0}[slot].next(0, end); i < end; "
+        "i = hits_{0}[slot].next(i + W, end)) {{",
+        cx().section);
   }
   // In longer bodies, the loop's counter and jump are a small part, and the processor looks far
   // enough ahead without unrolling.
   constexpr std::size_t kUnrolledInstrs = 16;
-  line(fmt::format("#pragma clang loop unroll_count(whole.value ? {} : 1)",
-                   instrs.size() <= kUnrolledInstrs ? 2 : 1));
+  line("#pragma clang loop unroll_count(whole.value ? {} : 1)",
+       instrs.size() <= kUnrolledInstrs ? 2 : 1);
   line(has_rows
            ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kir::kRowElems)
        : cx().goes_by_columns
@@ -82,16 +82,16 @@ void CpuElements::emit_vector(const std::vector<Instr>& instrs) {
       for (const ValueId result : instrs[cx().instr].results) {
         const auto hits = cx().compaction.hits().find(result.index());
         if (hits == cx().compaction.hits().end()) continue;
-        line(fmt::format("hits_{}[slot].note(i, {});", hits->second, acting(result)));
+        line("hits_{}[slot].note(i, {});", hits->second, acting(result));
       }
     }
   };
   if (!first.empty()) {
     emit_those(true);
-    line(fmt::format("if (!any_lane({})) continue;", acting(cx().compaction.placed_truth(instrs))));
+    line("if (!any_lane({})) continue;", acting(cx().compaction.placed_truth(instrs)));
   }
   if (!loads_for_placed(instrs, first)) return emit_those(false);
-  line(fmt::format("const Truth kept = {};", acting(cx().compaction.placed_truth(instrs))));
+  line("const Truth kept = {};", acting(cx().compaction.placed_truth(instrs)));
   line("{");
   line("const Truth live = kept;");
   emit_those(false);
@@ -113,7 +113,7 @@ bool CpuElements::loads_for_placed(const std::vector<Instr>& instrs,
 void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
   const bool is_tile = kernel().group_kind == kir::GroupKind::Tile;
   line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
-  line(fmt::format("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len"));
+  line("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len");
   for (cx().instr = 0; cx().instr < instrs.size(); ++cx().instr)
     memory_.fill_stage(instrs[cx().instr]);
   const bool is_again = facts().rounds_again(instrs);
@@ -141,16 +141,16 @@ void CpuElements::emit_vectors(const std::vector<Instr>& instrs) {
   if (is_again) line("return any_lane(rare);");
   line("};");
   if (is_again) {
-    line(fmt::format("if (!({}) || elements(Known<true>{{}})) elements(Known<false>{{}});",
-                     is_whole_text(instrs)));
+    line("if (!({}) || elements(Known<true>{{}})) elements(Known<false>{{}});",
+         is_whole_text(instrs));
     return;
   }
   const Loops loops = loops_of(instrs);
   if (loops == Loops::Both) {
-    line(fmt::format("if ({}) elements(Known<true>{{}});", is_whole_text(instrs)));
+    line("if ({}) elements(Known<true>{{}});", is_whole_text(instrs));
     line("else elements(Known<false>{});");
   } else {
-    line(fmt::format("elements(Known<{}>{{}});", loops == Loops::Whole));
+    line("elements(Known<{}>{{}});", loops == Loops::Whole);
   }
 }
 
@@ -238,7 +238,7 @@ void CpuElements::each_column(const std::vector<Instr>& instrs, std::string_view
   for (const Instr& instr : instrs) {
     if (instr.kind != InstrKind::reduce || facts().is_any_order(instr)) continue;
     for (const ValueId result : instr.results) {
-      line(fmt::format(fmt::runtime(pattern), name(result)));
+      line(fmt::runtime(pattern), name(result));
     }
   }
 }

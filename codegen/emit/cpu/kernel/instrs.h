@@ -63,6 +63,10 @@ class CpuPrinter {
   const kir::Kernel& kernel() const { return cx_.facts.kernel(); }
 
   void line(const std::string& text) { cx_.out.line(text); }
+  template <typename First, typename... Rest>
+  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    cx_.out.line(format, std::forward<First>(first), std::forward<Rest>(rest)...);
+  }
   kir::ComputeType type(ValueId value) const { return cx_.facts.type(value); }
   std::string name(ValueId value) const { return cx_.facts.name(value); }
   /// Are instructions printed for the lanes of a vector?
@@ -78,6 +82,11 @@ class CpuPrinter {
   /// The lanes (or the truth value) for which the instruction acts: live and its predicate.
   std::string acting(ValueId pred) const;
   void define(ValueId value, const std::string& text);
+  template <typename First, typename... Rest>
+  void define(ValueId value, fmt::format_string<First, Rest...> format, First&& first,
+              Rest&&... rest) {
+    define(value, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
   void assign(ValueId value, const std::string& text);
 
   std::string local(std::uint32_t index) const;

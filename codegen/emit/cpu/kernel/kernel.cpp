@@ -34,8 +34,7 @@ class CpuKernelEmitter : public CpuPrinter {
 
  private:
   void emit_head() {
-    line(fmt::format(R"(extern "C" __attribute__((visibility("default"))) void {}()",
-                     kernel().info.symbol));
+    line(R"(extern "C" __attribute__((visibility("default"))) void {}()", kernel().info.symbol);
     line("    const KernelArgs* args, u64 group_begin, u64 group_end) {");
     std::set<rt::BufferIndex> buffers;
     const auto note = [&](const std::vector<Instr>& instrs) {
@@ -44,7 +43,7 @@ class CpuKernelEmitter : public CpuPrinter {
     for (const kir::Section& section : kernel().sections) note(section.instrs);
     for (const kir::Combiner& combiner : kernel().combiners) note(combiner.body);
     for (rt::BufferIndex b : buffers) {
-      line(fmt::format("u8* const b{} = (u8*)args->buffers[{}];", b, b));
+      line("u8* const b{} = (u8*)args->buffers[{}];", b, b);
     }
     if (facts().counts_accesses()) line("u64 bits_read = 0, bits_written = 0;");
   }
@@ -55,13 +54,13 @@ class CpuKernelEmitter : public CpuPrinter {
     const std::string actual = counted ? uniform(kernel().extent_value) : std::string();
     switch (kernel().group_kind) {
       case kir::GroupKind::Tile:
-        line(fmt::format("const i64 bound = {};", size_text(kernel().extent)));
+        line("const i64 bound = {};", size_text(kernel().extent));
         line(counted ? fmt::format("const i64 extent = {0} < 0 ? 0 : least({0}, bound);", actual)
                      : std::string("const i64 extent = bound;"));
         line("const u64 group_stop = least(group_end, u64((extent + 1023) / 1024));");
         break;
       case kir::GroupKind::Row:
-        line(fmt::format("const u32 len = u32({});", size_text(kernel().group_len)));
+        line("const u32 len = u32({});", size_text(kernel().group_len));
         line(counted
                  ? fmt::format("const u64 group_stop = {0} < 0 ? 0 : least(group_end, u64({0}));",
                                actual)
@@ -94,17 +93,15 @@ class CpuKernelEmitter : public CpuPrinter {
       }
     }
     if (uses(kernel(), InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
-    for (std::uint32_t message : failures_)
-      line(fmt::format("Truth failed_{} = Truth(0);", message));
+    for (std::uint32_t message : failures_) line("Truth failed_{} = Truth(0);", message);
     const char* group_elems = kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len";
     for (const auto& [buffer, bins] : histograms_) {
-      line(fmt::format("Histogram<{}u> histogram_{};", bins, buffer));
-      line(fmt::format("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});", buffer,
-                       group_elems));
+      line("Histogram<{}u> histogram_{};", bins, buffer);
+      line("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});", buffer, group_elems);
     }
     for (const rt::BufferIndex buffer : cells_) {
-      line(fmt::format("Cells<u{0}> cells_{1} = {{b{1}}};",
-                       facts().program().buffers[buffer].dtype.bits, buffer));
+      line("Cells<u{0}> cells_{1} = {{b{1}}};", facts().program().buffers[buffer].dtype.bits,
+           buffer);
     }
     for (std::size_t i = 0; i < kernel().locals.size(); ++i) {
       CINCH_CHECK(!facts().has_many_tiles(), "a local array in a kernel of long rows");
@@ -113,26 +110,25 @@ class CpuKernelEmitter : public CpuPrinter {
           facts().is_kept_as_bits(index)
               ? "LocalBits"
               : fmt::format("LocalArray<{}>", c_type(kernel().locals[i].type));
-      line(
-          fmt::format("{} local_{}{};", array, i, cx().phases.is_kept(index) ? "[kMaxChunk]" : ""));
+      line("{} local_{}{};", array, i, cx().phases.is_kept(index) ? "[kMaxChunk]" : "");
     }
   }
 
   void emit_tail() {
     if (uses(kernel(), InstrKind::flag_nonfinite)) {
-      line(fmt::format("if (lang::any(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite));
+      line("if (lang::any(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite);
     }
     for (std::uint32_t message : failures_) {
-      line(fmt::format("if (any_lane(failed_{0})) report_failure(args, {0}u);", message));
+      line("if (any_lane(failed_{0})) report_failure(args, {0}u);", message);
     }
     for (const auto& [buffer, bins] : histograms_) {
-      line(fmt::format("histogram_{}.close();", buffer));
+      line("histogram_{}.close();", buffer);
       // The bins count once, although several tasks add to them.
       if (facts().counts_accesses()) {
-        line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
+        line("if (group_begin == 0) bits_written += u64({}) * 32;", bins);
       }
     }
-    for (const rt::BufferIndex buffer : cells_) line(fmt::format("cells_{}.close();", buffer));
+    for (const rt::BufferIndex buffer : cells_) line("cells_{}.close();", buffer);
     if (facts().counts_accesses()) line("add_counted(args, bits_read, bits_written);");
     line("}");
   }
@@ -157,10 +153,10 @@ class CpuKernelEmitter : public CpuPrinter {
              : fmt::format("const u32 max_chunk = chunk_groups({});", is_row ? "len" : "kTile"));
     for (std::uint32_t v : cx().phases.crossing()) {
       const ValueId value{v};
-      line(fmt::format("{} kept_{}[kMaxChunk];", c_type(type(value)), name(value)));
+      line("{} kept_{}[kMaxChunk];", c_type(type(value)), name(value));
     }
     for (const auto& [truth, section] : cx().compaction.hits()) {
-      line(fmt::format("TileHits hits_{}[kMaxChunk];", section));
+      line("TileHits hits_{}[kMaxChunk];", section);
     }
     line("for (u64 chunk = group_begin; chunk < group_stop; chunk += max_chunk) {");
     line("const u32 chunk_len = u32(least(group_stop - chunk, u64(max_chunk)));");
@@ -187,7 +183,7 @@ class CpuKernelEmitter : public CpuPrinter {
     for (std::uint32_t v : cx().phases.crossing()) {
       const bool is_here = cx().phases.phase_of(ValueId{v}) == p &&
                            facts().definition(ValueId{v})->kind != InstrKind::look_back;
-      if (is_here) line(fmt::format("kept_{0}[slot] = {0};", name(ValueId{v})));
+      if (is_here) line("kept_{0}[slot] = {0};", name(ValueId{v}));
     }
     line("}");
     if (packs_rows) {
@@ -217,12 +213,12 @@ class CpuKernelEmitter : public CpuPrinter {
                                        : uniform(total);
     const std::string each = "for (u32 slot = 0; slot < chunk_len; ++slot) ";
     line("{");
-    line(fmt::format("{} part = 0;", type_name));
+    line("{} part = 0;", type_name);
     line(each + fmt::format("part = part + {};", total_text));
-    line(fmt::format("{} sum = sum_before(b{}, chunk, chunk_len, part);", type_name, state));
+    line("{} sum = sum_before(b{}, chunk, chunk_len, part);", type_name, state);
     line(each + "{");
-    line(fmt::format("kept_{}[slot] = sum;", name(result)));
-    line(fmt::format("sum = sum + {};", total_text));
+    line("kept_{}[slot] = sum;", name(result));
+    line("sum = sum + {};", total_text);
     line("}");
     line("}");
   }
@@ -251,7 +247,7 @@ class CpuKernelEmitter : public CpuPrinter {
     for (std::uint32_t v : cx().phases.crossing()) {
       const ValueId value{v};
       if (p > cx().phases.phase_of(value))
-        define(value, fmt::format("local_lanes(kept_{} + slot)", name(value)));
+        define(value, "local_lanes(kept_{} + slot)", name(value));
     }
     for (const CpuPhases::Piece& piece : cx().phases.all()[p].pieces) {
       for (const Instr& instr : kernel().sections[piece.section].instrs) {
@@ -260,14 +256,14 @@ class CpuKernelEmitter : public CpuPrinter {
           continue;
         }
         const Storage s = facts().storage(instr.buffers[0]);
-        line(fmt::format("store_lanes<{}>(b{}, i64(chunk + slot), active, {});", s.element,
-                         instr.buffers[0], to_storage(s, lanes(instr.operands[1]))));
+        line("store_lanes<{}>(b{}, i64(chunk + slot), active, {});", s.element, instr.buffers[0],
+             to_storage(s, lanes(instr.operands[1])));
       }
     }
     for (std::uint32_t v : cx().phases.crossing()) {
       const ValueId value{v};
       if (p == cx().phases.phase_of(value))
-        line(fmt::format("set_local_lanes(kept_{0} + slot, {0});", name(value)));
+        line("set_local_lanes(kept_{0} + slot, {0});", name(value));
     }
     cx().level = Level::Group;
     line("}");

@@ -40,14 +40,14 @@ void CpuMemory::emit_store_linear(const Instr& instr) {
   const std::string x = lanes(instr.operands[0]);
   if (s.is_bit()) {
     const std::string bits = is_bool(s.dtype) ? x : fmt::format("is_nonzero({} & 1)", x);
-    return line(fmt::format("stage_bits({}, i, {});", stage_name(instr), bits));
+    return line("stage_bits({}, i, {});", stage_name(instr), bits);
   }
   if (s.is_packed) {
-    return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
+    return line("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x));
   }
-  line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(base_of(instr), "j"), active_text(limit_of(instr)),
-                   stored_text(s, instr.operands[0])));
+  line("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
+       base_text(base_of(instr), "j"), active_text(limit_of(instr)),
+       stored_text(s, instr.operands[0]));
 }
 
 // A float that is not NaN is canonical. A narrow float is rounded once: a value that was just
@@ -101,7 +101,7 @@ void CpuMemory::emit_load_at(const Instr& instr) {
   const std::string index = operand(instr.operands[0]);
   std::string text;
   if (is_lanes() && s.is_bit() && is_bool(s.dtype)) {
-    define(instr.results[0], fmt::format("gather_bits(b{}, {}, {})", b, index, acting(pred)));
+    define(instr.results[0], "gather_bits(b{}, {}, {})", b, index, acting(pred));
     return count_lanes(instr, false, pred);
   }
   if (is_lanes()) {
@@ -150,12 +150,12 @@ void CpuMemory::emit_store_at(const Instr& instr) {
                : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
                              acting(pred)));
   } else if (cx().level == Level::Element && facts().find_run(instr.operands[0])) {
-    line(fmt::format("store_run<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
+    line("store_run<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred));
   } else if (cx().level == Level::Element) {
-    line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
+    line("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred));
   } else {
     const std::string guard = pred ? fmt::format("if ({}) ", uniform(pred)) : std::string();
-    line(fmt::format("{}store_one<{}>(b{}, i64({}), {});", guard, s.element, b, index, x));
+    line("{}store_one<{}>(b{}, i64({}), {});", guard, s.element, b, index, x);
   }
   count_lanes(instr, true, pred);
 }
@@ -166,19 +166,17 @@ void CpuMemory::emit_add_at(const Instr& instr) {
   const ValueId pred = predicate_of(instr);
   const rt::BufferIndex b = instr.buffers[0];
   if (kir::adds_in_any_order(facts().program().buffers[b])) {
-    line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
-                     lanes(instr.operands[1]), acting(pred)));
+    line("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]), lanes(instr.operands[1]),
+         acting(pred));
   } else {
     Instr add{.kind = InstrKind::scalar};
     add.dtype = s.dtype;
     const kir::ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
     const std::string sides[] = {from_storage(s, "old"), "x"};
     const std::string sum = element_wise(add, types, sides);
-    line(fmt::format(
-        "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
-        "}});",
-        s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
-        lanes(instr.operands[1]), acting(pred), to_storage(s, sum)));
+    line("add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); }});",
+         s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
+         lanes(instr.operands[1]), acting(pred), to_storage(s, sum));
   }
   count_lanes(instr, false, pred);
   count_lanes(instr, true, pred);
@@ -187,8 +185,8 @@ void CpuMemory::emit_add_at(const Instr& instr) {
 void CpuMemory::emit_max_at(const Instr& instr) {
   const ValueId pred = predicate_of(instr);
   const Storage s = facts().storage(instr.buffers[0]);
-  line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
+  line("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0], lanes(instr.operands[0]),
+       lanes(instr.operands[1]), acting(pred));
   count_lanes(instr, false, pred);
   count_lanes(instr, true, pred);
 }
@@ -202,12 +200,12 @@ void CpuMemory::emit_argsort(const Instr& instr) {
           ? fmt::format("{}(load_packed<{}>(b{}, {}))", s.element, s.bits, instr.buffers[0], place)
           : fmt::format("load_one<{}>(b{}, {})", s.element, instr.buffers[0], place);
   const std::string len = fmt::format("u32({})", uniform(instr.operands[1]));
-  line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
-                   from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
-                   instr.buffers[2], begin));
+  line("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
+       from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
+       instr.buffers[2], begin);
   if (facts().counts_accesses()) {
-    line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
-    line(fmt::format("bits_written += u64({}) * 32;", len));
+    line("bits_read += u64({}) * {};", len, s.bits);
+    line("bits_written += u64({}) * 32;", len);
   }
 }
 
@@ -226,8 +224,8 @@ void CpuMemory::emit(const Instr& instr) {
     case InstrKind::max_at:
       return emit_max_at(instr);
     case InstrKind::hist_add:
-      return line(fmt::format("histogram_{}.take({}, {});", instr.buffers[0],
-                              lanes(instr.operands[0]), acting(predicate_of(instr))));
+      return line("histogram_{}.take({}, {});", instr.buffers[0], lanes(instr.operands[0]),
+                  acting(predicate_of(instr)));
     case InstrKind::argsort_row:
       return emit_argsort(instr);
     default:
@@ -243,14 +241,13 @@ void CpuMemory::open_tile(const Instr& instr) {
   if (!s.is_packed) return;
   const std::string stage = stage_name(instr);
   if (!is_load && cx().phases.takes_rows_together()) {
-    return line(fmt::format("{0}* const {1} = rows_{1} + slot * len;", s.element, stage));
+    return line("{0}* const {1} = rows_{1} + slot * len;", s.element, stage);
   }
   line(s.is_bit() ? fmt::format("BitStage {};", stage)
                   : fmt::format("{} {}[kTile];", s.element, stage));
   if (!is_load || !s.is_bit()) return;
-  line(fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0],
-                   base_text(base_of(instr), "tile"), stage,
-                   count_text(limit_of(instr), "tile", "tile_len")));
+  line("unpack_bits(b{}, {}, {}, {});", instr.buffers[0], base_text(base_of(instr), "tile"), stage,
+       count_text(limit_of(instr), "tile", "tile_len"));
 }
 
 void CpuMemory::fetch_ahead(const Instr& instr) {
@@ -258,8 +255,8 @@ void CpuMemory::fetch_ahead(const Instr& instr) {
   if (!is_store && instr.kind != InstrKind::load_linear) return;
   const Storage s = facts().storage(instr.buffers[0]);
   if (s.is_packed) return;
-  line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
-                   is_store, instr.buffers[0], base_text(base_of(instr), "tile")));
+  line("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element, is_store,
+       instr.buffers[0], base_text(base_of(instr), "tile"));
 }
 
 // Inside the loops over a tile's vectors. Loops over whole tiles read elements from the buffer if
@@ -267,10 +264,10 @@ void CpuMemory::fetch_ahead(const Instr& instr) {
 void CpuMemory::fill_stage(const Instr& instr) {
   if (!facts().is_staged_load(instr)) return;
   const Storage s = facts().storage(instr.buffers[0]);
-  line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
-  line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
-                   instr.buffers[0], base_text(base_of(instr), "tile"), stage_name(instr),
-                   count_text(limit_of(instr), "tile", "tile_len")));
+  line("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits);
+  line("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits, instr.buffers[0],
+       base_text(base_of(instr), "tile"), stage_name(instr),
+       count_text(limit_of(instr), "tile", "tile_len"));
   line("}");
 }
 
@@ -282,12 +279,12 @@ void CpuMemory::close_tile(const Instr& instr) {
   const std::string count = count_text(limit_of(instr), "tile", "tile_len");
   const std::string call =
       s.is_bit() ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
-  line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
+  line("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count);
 }
 
 void CpuMemory::open_rows(const Instr& store) {
   const Storage s = facts().storage(store.buffers[0]);
-  if (s.is_packed) line(fmt::format("{} rows_{}[kTile];", s.element, stage_name(store)));
+  if (s.is_packed) line("{} rows_{}[kTile];", s.element, stage_name(store));
 }
 
 void CpuMemory::close_rows(const Instr& store) {
@@ -296,18 +293,16 @@ void CpuMemory::close_rows(const Instr& store) {
   const std::string first = "i64(chunk * len)", count = "chunk_len * len";
   const ValueId limit = optional_operand(store, 2);
   const std::string end = limit ? uniform(facts().definition(limit)->operands[0]) : std::string();
-  line(fmt::format(
-      "pack_run<{}>(b{}, {}, rows_{}, {});", s.bits, store.buffers[0], first, stage_name(store),
-      limit ? fmt::format("places_below(i64({}) - {}, i64(0), {})", end, first, count) : count));
+  line("pack_run<{}>(b{}, {}, rows_{}, {});", s.bits, store.buffers[0], first, stage_name(store),
+       limit ? fmt::format("places_below(i64({}) - {}, i64(0), {})", end, first, count) : count);
 }
 
 void CpuMemory::count_run(const Instr& instr, bool is_store) {
   if (!facts().counts_accesses()) return;
   if (!is_store && !kir::is_counted_load(facts().program(), kernel(), cx().section, cx().instr))
     return;
-  line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
-                   count_text(limit_of(instr), "tile", "tile_len"),
-                   facts().storage(instr.buffers[0]).bits));
+  line("bits_{} += u64({}) * {};", is_store ? "written" : "read",
+       count_text(limit_of(instr), "tile", "tile_len"), facts().storage(instr.buffers[0]).bits);
 }
 
 void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
@@ -316,9 +311,9 @@ void CpuMemory::count_lanes(const Instr& instr, bool is_store, ValueId pred) {
   const int bits = facts().storage(instr.buffers[0]).bits;
   const char* counter = is_store ? "written" : "read";
   if (cx().level == Level::Element) {
-    line(fmt::format("bits_{} += lane_bits({}, {});", counter, acting(pred), bits));
+    line("bits_{} += lane_bits({}, {});", counter, acting(pred), bits);
   } else {
-    line(fmt::format("bits_{} += {} ? {} : 0;", counter, acting(pred), bits));
+    line("bits_{} += {} ? {} : 0;", counter, acting(pred), bits);
   }
 }
 

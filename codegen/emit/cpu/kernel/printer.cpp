@@ -30,11 +30,11 @@ std::string CpuPrinter::acting(ValueId pred) const {
 void CpuPrinter::define(ValueId value, const std::string& text) {
   const std::string held =
       fmt::format(fmt::runtime(is_lanes() ? "Lanes<{}>" : "{}"), c_type(type(value)));
-  line(fmt::format("const {} {} = {};", held, name(value), text));
+  line("const {} {} = {};", held, name(value), text);
 }
 
 void CpuPrinter::assign(ValueId value, const std::string& text) {
-  line(fmt::format("{} = {};", name(value), text));
+  line("{} = {};", name(value), text);
 }
 
 std::string CpuPrinter::local(std::uint32_t index) const {
@@ -86,25 +86,25 @@ void CpuInstrs::emit_status(const Instr& instr) {
   const ValueId pred = instr.operands[0];
   const bool is_lanes = cx().level == Level::Element;
   if (instr.kind == InstrKind::flag_nonfinite) {
-    line(fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(pred)));
+    line("nonfinite |= live & nonfinite_bits({});", lanes(pred));
   } else if (is_lanes) {
-    line(fmt::format("failed_{} |= {};", instr.index, acting(pred)));
+    line("failed_{} |= {};", instr.index, acting(pred));
   } else {
-    line(fmt::format("if ({}) report_failure(args, {}u);", uniform(pred), instr.index));
+    line("if ({}) report_failure(args, {}u);", uniform(pred), instr.index);
   }
 }
 
 void CpuInstrs::emit_local(const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::local_store:
-      return line(fmt::format("{}.set(j, {});", local(instr.index), lanes(instr.operands[0])));
+      return line("{}.set(j, {});", local(instr.index), lanes(instr.operands[0]));
     case InstrKind::local_load:
-      return define(instr.results[0], fmt::format("{}.lanes(j)", local(instr.index)));
+      return define(instr.results[0], "{}.lanes(j)", local(instr.index));
     case InstrKind::local_last:
-      return define(instr.results[0], fmt::format("{}.last(len)", local(instr.index)));
+      return define(instr.results[0], "{}.last(len)", local(instr.index));
     case InstrKind::local_previous:
-      return define(instr.results[0], fmt::format("{}.previous(j, {})", local(instr.index),
-                                                  lanes(instr.operands[0])));
+      return define(instr.results[0], "{}.previous(j, {})", local(instr.index),
+                    lanes(instr.operands[0]));
     default:
       CINCH_BUG("not a local array's instruction");
   }
@@ -154,13 +154,12 @@ void CpuDraws::need_stream(const Instr& instr) {
     const std::string site = iteration
                                  ? fmt::format("{}u + u32({})", instr.draw.site, uniform(iteration))
                                  : fmt::format("{}u", instr.draw.site);
-    line(fmt::format("const lang::DrawStream {} = lang::draw_stream(args->draw, {}, {});", stream,
-                     site, instr.draw.shared));
+    line("const lang::DrawStream {} = lang::draw_stream(args->draw, {}, {});", stream, site,
+         instr.draw.shared);
   }
   if (instr.kind != InstrKind::random_index) return;
-  line(fmt::format(
-      "const lang::IndexPermutation permutation_{} = lang::index_permutation({}, u64({}));",
-      name(instr.results[0]), stream, uniform(instr.operands[1])));
+  line("const lang::IndexPermutation permutation_{} = lang::index_permutation({}, u64({}));",
+       name(instr.results[0]), stream, uniform(instr.operands[1]));
 }
 
 // The value is first + tile + i + lane with a uniform `first`; returns `first` as text.
@@ -183,9 +182,9 @@ void CpuDraws::open_tile(const Instr& instr) {
                      : instr.kind == InstrKind::normal         ? "normals"
                                                                : "words";
   const std::string stage = stage_name(instr);
-  line(fmt::format("{}Stage {};", kind, stage));
-  line(fmt::format("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
-                   first_of_run(instr.operands[index_operand(instr)])));
+  line("{}Stage {};", kind, stage);
+  line("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
+       first_of_run(instr.operands[index_operand(instr)]));
 }
 
 void CpuDraws::emit_staged_int(const Instr& round) {
@@ -200,12 +199,11 @@ void CpuDraws::emit_staged_int(const Instr& round) {
   const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
   const std::string result_type = c_type(type(result));
   if (!facts().rounds_again(kernel().sections[cx().section].instrs)) {
-    return define(result, fmt::format("lang::convert<{}>({})", result_type, exact));
+    return define(result, "lang::convert<{}>({})", result_type, exact);
   }
-  line(fmt::format("Lanes<{}> {};", result_type, name(result)));
-  line(fmt::format("if constexpr (whole.value) {} = lang::convert<{}>({});", name(result),
-                   result_type, but));
-  line(fmt::format("else {} = lang::convert<{}>({});", name(result), result_type, exact));
+  line("Lanes<{}> {};", result_type, name(result));
+  line("if constexpr (whole.value) {} = lang::convert<{}>({});", name(result), result_type, but);
+  line("else {} = lang::convert<{}>({});", name(result), result_type, exact);
 }
 
 void CpuDraws::emit(const Instr& instr) {
@@ -215,8 +213,7 @@ void CpuDraws::emit(const Instr& instr) {
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);
   if (instr.kind == InstrKind::random_index) {
-    return define(result,
-                  fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
+    return define(result, "lang::random_index(permutation_{}, {})", name(result), index);
   }
   const bool is_staged = cx().level == Level::Element && facts().is_staged_draw(instr);
   switch (instr.kind) {

@@ -26,8 +26,7 @@ void CpuReductions::need_combiner(std::uint32_t index) {
   if (combiner.op || !combiners_done_.insert(index).second) return;
   const std::vector<ComputeType> types = facts().combined_types(combiner);
   const std::string list = element_list(types);
-  line(fmt::format("const auto join_{} = [&](Tuple<{}> a, Tuple<{}> b, Truth live) {{", index, list,
-                   list));
+  line("const auto join_{} = [&](Tuple<{}> a, Tuple<{}> b, Truth live) {{", index, list, list);
   const Level outer = cx().level;
   cx().level = Level::Combiner;
   for (std::size_t i = 0; i < combiner.args.size(); ++i) {
@@ -38,7 +37,7 @@ void CpuReductions::need_combiner(std::uint32_t index) {
   for (const Instr& instr : combiner.body) emit_instr_(instr);
   std::string results;
   for (ValueId result : combiner.results) results += (results.empty() ? "" : ", ") + lanes(result);
-  line(fmt::format("return make_tuple_of<{}>({});", list, results));
+  line("return make_tuple_of<{}>({});", list, results);
   line("};");
   cx().level = outer;
 }
@@ -46,9 +45,7 @@ void CpuReductions::need_combiner(std::uint32_t index) {
 // ---- around the loops of an element section ----
 
 void CpuReductions::declare_results(const Instr& instr) {
-  const auto declare = [&](ValueId value) {
-    line(fmt::format("{} {};", c_type(type(value)), name(value)));
-  };
+  const auto declare = [&](ValueId value) { line("{} {};", c_type(type(value)), name(value)); };
   if (instr.kind == InstrKind::reduce) {
     for (ValueId result : instr.results) declare(result);
   } else if (instr.kind == InstrKind::running_sum) {
@@ -58,9 +55,8 @@ void CpuReductions::declare_results(const Instr& instr) {
 
 void CpuReductions::open_section(const Instr& instr) {
   if (instr.kind == InstrKind::running_sum) {
-    line(fmt::format("Running{}<{}> sum_{} = {{0}};",
-                     facts().counted_truth(instr) ? "Count" : "Sum", c_type(type(instr.results[0])),
-                     name(instr.results[0])));
+    line("Running{}<{}> sum_{} = {{0}};", facts().counted_truth(instr) ? "Count" : "Sum",
+         c_type(type(instr.results[0])), name(instr.results[0]));
   }
   if (instr.kind != InstrKind::reduce || !facts().has_many_tiles()) return;
   declare_folds(instr, "Levels");
@@ -73,7 +69,7 @@ void CpuReductions::open_tile(const Instr& instr) {
 void CpuReductions::declare_folds(const Instr& instr, std::string_view kind) {
   const auto declare = [&](const std::string& type, ValueId of) {
     const std::string variable = (kind == "Levels" ? "levels_" : "columns_") + name(of);
-    line(fmt::format("{} {};", type, variable));
+    line("{} {};", type, variable);
     line(variable + ".clear();");
   };
   const kir::Combiner& combiner = kernel().combiners[instr.combiner];
@@ -106,15 +102,15 @@ std::string CpuReductions::tuple_text(const Instr& instr, unsigned shown) const 
 void CpuReductions::end_row(const Instr& instr) {
   const unsigned same = facts().same_in_rows(instr);
   if (same == 0) return;
-  line(fmt::format("if constexpr (whole.value) columns_{}.end_row(join_{}, row, {});",
-                   name(instr.results[0]), instr.combiner, tuple_text(instr, same)));
+  line("if constexpr (whole.value) columns_{}.end_row(join_{}, row, {});", name(instr.results[0]),
+       instr.combiner, tuple_text(instr, same));
 }
 
 // Assigns lane 0 of each member of a Part to the results, which are declared already, and then
 // `has`. A member is 0 if nothing took part.
 void CpuReductions::emit_parts(const Instr& instr, const std::string& part) {
   line("{");
-  line(fmt::format("const auto part = {};", part));
+  line("const auto part = {};", part);
   std::string member = "part.value";
   for (std::size_t i = 0; i + 1 < instr.results.size(); ++i, member += ".tail") {
     assign(instr.results[i],
@@ -137,7 +133,7 @@ void CpuReductions::close_tile(const Instr& instr) {
           result, same, instr.combiner, part);
     }
     if (facts().has_many_tiles()) {
-      line(fmt::format("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part));
+      line("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part);
     } else {
       emit_parts(instr, part);
     }
@@ -145,7 +141,7 @@ void CpuReductions::close_tile(const Instr& instr) {
   }
   for (ValueId result : instr.results) {
     if (facts().has_many_tiles()) {
-      line(fmt::format("levels_{0}.push(0, columns_{0}.result());", name(result)));
+      line("levels_{0}.push(0, columns_{0}.result());", name(result));
     } else {
       assign(result, fmt::format("columns_{}.result()", name(result)));
     }
@@ -181,8 +177,8 @@ void CpuReductions::emit_reduce(const Instr& instr) {
         line(take);
         continue;
       }
-      line(fmt::format("if constexpr (whole.value) columns_{0}.take_in(column_{0}, {1}, {2});",
-                       result, x, part));
+      line("if constexpr (whole.value) columns_{0}.take_in(column_{0}, {1}, {2});", result, x,
+           part);
       line("else " + take);
     }
     return;
@@ -193,8 +189,8 @@ void CpuReductions::emit_reduce(const Instr& instr) {
       fmt::format("{}.take(join_{}, i, {}, {});", columns, instr.combiner, tuple, part);
   const unsigned same = facts().same_in_rows(instr);
   if (same == 0) return line(take);
-  line(fmt::format("if constexpr (whole.value) {}.template take_of_row<{}u>(join_{}, i, {});",
-                   columns, same, instr.combiner, tuple));
+  line("if constexpr (whole.value) {}.template take_of_row<{}u>(join_{}, i, {});", columns, same,
+       instr.combiner, tuple);
   line("else " + take);
 }
 
@@ -205,12 +201,11 @@ void CpuReductions::emit_running_sum(const Instr& instr) {
   const bool is_small = type(instr.results[0]) == ComputeType::U64 &&
                         facts().range(instr.operands[0]).high < kMostOfSmall;
   if (is_small) {
-    return define(instr.results[0],
-                  fmt::format("sum_{}.take_small(lang::convert<u32>({}), live, {})", result, x,
-                              instr.exclusive));
+    return define(instr.results[0], "sum_{}.take_small(lang::convert<u32>({}), live, {})", result,
+                  x, instr.exclusive);
   }
   const std::string values = truth ? acting(truth) : x + ", live";
-  define(instr.results[0], fmt::format("sum_{}.take({}, {})", result, values, instr.exclusive));
+  define(instr.results[0], "sum_{}.take({}, {})", result, values, instr.exclusive);
 }
 
 void CpuReductions::emit(const Instr& instr) {
@@ -256,7 +251,7 @@ void CpuReductions::emit_finish_reduce(const Instr& instr) {
   const std::string count = fmt::format("i64({})", uniform(instr.operands[0]));
   if (!combiner.op) {
     for (ValueId result : instr.results) {
-      line(fmt::format("{} {};", c_type(type(result)), name(result)));
+      line("{} {};", c_type(type(result)), name(result));
     }
     emit_parts(instr, fmt::format("reduce_stored_parts<{}>(join_{}, {}, [&](i64 first, u32 count) "
                                   "{{ return {}; }})",
@@ -266,7 +261,7 @@ void CpuReductions::emit_finish_reduce(const Instr& instr) {
   for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
     const Storage s = facts().storage(instr.buffers[i]);
     if (facts().counts_accesses()) {
-      line(fmt::format("bits_read += u64({}) * {};", count, s.bits));
+      line("bits_read += u64({}) * {};", count, s.bits);
     }
     if (!combiner.op) continue;
     const std::string op = operation(*combiner.op, type(instr.results[i]));
@@ -293,8 +288,8 @@ void CpuReductions::emit_finish_scan(const Instr& instr) {
     types.push_back(kir::compute_type(facts().program().buffers[b].dtype));
   }
   const std::string list = element_list(types);
-  line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", rows));
-  line(fmt::format("const i64 row_base = row * {};", len));
+  line("for (i64 row = 0; row < {}; ++row) {{", rows);
+  line("const i64 row_base = row * {};", len);
   std::string loads, stores, member = "x";
   for (rt::BufferIndex b : instr.buffers) {
     const Storage s = facts().storage(b);
@@ -305,21 +300,19 @@ void CpuReductions::emit_finish_scan(const Instr& instr) {
                           to_storage(s, member + ".head"));
     member += ".tail";
   }
-  line(fmt::format(
-      "const auto load = [&](i64 first, u32 count) {{ return make_tuple_of<{}>({}); }};", list,
-      loads));
-  line(fmt::format("const auto store = [&](i64 first, u32 count, Tuple<{}> x) {{ {}}};", list,
-                   stores));
+  line("const auto load = [&](i64 first, u32 count) {{ return make_tuple_of<{}>({}); }};", list,
+       loads);
+  line("const auto store = [&](i64 first, u32 count, Tuple<{}> x) {{ {}}};", list, stores);
   line("StoredRow<decltype(load), decltype(store)> stored = {load, store};");
   const std::string join =
       combiner.op ? fmt::format("OperationJoin<{}>{{}}", operation(*combiner.op, types[0]))
                   : fmt::format("join_{}", instr.combiner);
-  line(fmt::format("scan_row<kMaxPartials, {}>({}, stored, u32({}));", list, join, len));
+  line("scan_row<kMaxPartials, {}>({}, stored, u32({}));", list, join, len);
   line("}");
   if (!facts().counts_accesses()) return;
   for (rt::BufferIndex b : instr.buffers) {
-    line(fmt::format("bits_read += u64({0} * {1}) * {2}, bits_written += u64({0} * {1}) * {2};",
-                     rows, len, facts().storage(b).bits));
+    line("bits_read += u64({0} * {1}) * {2}, bits_written += u64({0} * {1}) * {2};", rows, len,
+         facts().storage(b).bits);
   }
 }
 
@@ -337,25 +330,24 @@ void CpuReductions::emit_local_scan(const Instr& instr) {
   const std::string join =
       combiner.op ? fmt::format("OperationJoin<{}>{{}}", operation(*combiner.op, types[0]))
                   : fmt::format("join_{}", instr.combiner);
-  line(fmt::format("scan_local({}, LocalArrays<{}>{{{}}}, len);", join, element_list(types), refs));
+  line("scan_local({}, LocalArrays<{}>{{{}}}, len);", join, element_list(types), refs);
 }
 
 void CpuReductions::emit_local_transform(const Instr& instr) {
   const std::int64_t len = facts().program().info.exprs.const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
-    return line(fmt::format("butterflies_of_row<{}>({});", len, local(instr.index)));
+    return line("butterflies_of_row<{}>({});", len, local(instr.index));
   }
   if (instr.kind == InstrKind::local_largest) {
-    return line(fmt::format("mark_largest({}, {}, {});", local(instr.index), len,
-                            uniform(instr.operands[0])));
+    return line("mark_largest({}, {}, {});", local(instr.index), len, uniform(instr.operands[0]));
   }
   const rt::BufferInfo& matrix = facts().program().buffers.at(instr.buffers[0]);
   const int folds = matrix.role == rt::BufferRole::Constant
                         ? matrix_folds(facts().program().constants.at(matrix.role_index), len)
                         : 0;
-  line(fmt::format("multiply_row<{}{}>({}, b{}, {});", len,
-                   folds > 0 ? fmt::format(", {}", folds) : std::string(), local(instr.index),
-                   instr.buffers[0], local(instr.index + 1)));
+  line("multiply_row<{}{}>({}, b{}, {});", len,
+       folds > 0 ? fmt::format(", {}", folds) : std::string(), local(instr.index), instr.buffers[0],
+       local(instr.index + 1));
 }
 
 }  // namespace cinch::codegen

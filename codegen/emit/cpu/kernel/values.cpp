@@ -40,9 +40,8 @@ void CpuValues::emit_call_extern(const Instr& instr) {
   const std::string call = extern_call(facts().program().info, instr.index, operands);
   if (!is_lanes()) return define(result, call);
   const char* element = c_type(type(result));
-  line(fmt::format("Lanes<{}> {} = wide<{}>({}(0));", element, name(result), element, element));
-  line(fmt::format("for (int l = 0; l < W; ++l) set_lane<{}>({}, l, {});", element, name(result),
-                   call));
+  line("Lanes<{}> {} = wide<{}>({}(0));", element, name(result), element, element);
+  line("for (int l = 0; l < W; ++l) set_lane<{}>({}, l, {});", element, name(result), call);
 }
 
 void CpuValues::emit_leaf(const Instr& instr) {
@@ -68,9 +67,8 @@ void CpuValues::emit_leaf(const Instr& instr) {
     case InstrKind::column:
       return define(result, "lane_numbers() + wide(j)");
     case InstrKind::element:
-      return define(result,
-                    fmt::format("lane_numbers() + wide(u32(group * {}) + j)",
-                                kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len"));
+      return define(result, "lane_numbers() + wide(u32(group * {}) + j)",
+                    kernel().group_kind == kir::GroupKind::Tile ? "kTile" : "len");
     default:
       CINCH_BUG("not a leaf");
   }
@@ -89,7 +87,7 @@ bool CpuValues::emit_known_convert(const Instr& instr) {
   if (!facts().range(x).is_within(low, top)) return false;
   const std::string whole =
       kir::is_float(from) ? fmt::format("lang::convert<i32>({})", operand(x)) : operand(x);
-  define(instr.results[0], fmt::format("lang::convert<{}>({})", c_type(to), whole));
+  define(instr.results[0], "lang::convert<{}>({})", c_type(to), whole);
   return true;
 }
 
@@ -112,8 +110,7 @@ bool CpuValues::emit_narrow_comparison(const Instr& instr) {
   if (facts().is_element(bound) && !facts().is_constant(bound)) return false;
   const ValueId x = narrow_form(instr.operands[0]);
   if (!x) return false;
-  define(instr.results[0],
-         fmt::format("{}is_below({}, {})", is_below ? "" : "~", lanes(x), uniform(bound)));
+  define(instr.results[0], "{}is_below({}, {})", is_below ? "" : "~", lanes(x), uniform(bound));
   return true;
 }
 
@@ -129,7 +126,7 @@ bool CpuValues::emit_high_product(const Instr& instr) {
   for (const std::size_t side : {0u, 1u}) {
     const ValueId x = narrow_form(product->operands[side]), factor = product->operands[1 - side];
     if (!x || (facts().is_element(factor) && !facts().is_constant(factor))) continue;
-    define(instr.results[0], fmt::format("high_product({}, {})", lanes(x), uniform(factor)));
+    define(instr.results[0], "high_product({}, {})", lanes(x), uniform(factor));
     return true;
   }
   return false;

@@ -21,7 +21,7 @@ void CudaElements::open_reductions(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::running_sum) {
       const std::string carry = carry_name(name(instr.results[0]));
-      line(fmt::format("{0} {1} = {0}(0);", c_type(type(instr.results[0])), carry));
+      line("{0} {1} = {0}(0);", c_type(type(instr.results[0])), carry);
     }
     if (instr.kind != InstrKind::reduce) continue;
     const CudaItem& made = items_.item(instr);
@@ -29,7 +29,7 @@ void CudaElements::open_reductions(const kir::Section& section) {
     line(made.is_unordered && shape().result_levels > 0
              ? fmt::format("JoinedResults<{}> {};", made.type, results)
              : fmt::format("TileResults<{}, {}> {};", made.type, shape().result_levels, results));
-    line(fmt::format("{}.clear({});", results, made.empty));
+    line("{}.clear({});", results, made.empty);
     if (shape().team_warps > 1) {
       share(made.type, results, "[kBlockWarps]");
     }
@@ -42,11 +42,11 @@ void CudaElements::open_tile(const kir::Section& section) {
     const CudaItem& made = items_.item(instr);
     const std::string columns = columns_name(name(instr.results[0]));
     if (made.is_unordered) {
-      line(fmt::format("{} {} = {};", made.type, columns, made.empty));
+      line("{} {} = {};", made.type, columns, made.empty);
       continue;
     }
-    line(fmt::format("{} {}[4];", made.type, columns));
-    line(fmt::format("fill_columns({}, {});", columns, made.empty));
+    line("{} {}[4];", made.type, columns);
+    line("fill_columns({}, {});", columns, made.empty);
   }
 }
 
@@ -65,12 +65,12 @@ void CudaElements::close_tile(const kir::Section& section) {
                              cx().is_short ? facts().short_lanes() : 32, columns_name(value),
                              made.join);
     if (shape().team_warps == 1) {
-      line(fmt::format("{}.take({}, {}, {});", result_name(value), joined, made.empty, made.join));
+      line("{}.take({}, {}, {});", result_name(value), joined, made.empty, made.join);
     } else {
       line(
-          fmt::format("take_round(team, {0}, {1}, first_tile, (u64(len) + kTileElems - 1) / "
-                      "kTileElems, shared.{0}, {2}, {3});",
-                      result_name(value), joined, made.empty, made.join));
+          "take_round(team, {0}, {1}, first_tile, (u64(len) + kTileElems - 1) / "
+          "kTileElems, shared.{0}, {2}, {3});",
+          result_name(value), joined, made.empty, made.join);
     }
   }
 }
@@ -78,18 +78,18 @@ void CudaElements::close_tile(const kir::Section& section) {
 void CudaElements::close_reductions(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::running_sum) {
-      line(fmt::format("{} {} = {};", c_type(type(instr.results[1])), name(instr.results[1]),
-                       carry_name(name(instr.results[0]))));
+      line("{} {} = {};", c_type(type(instr.results[1])), name(instr.results[1]),
+           carry_name(name(instr.results[0])));
     }
     if (instr.kind != InstrKind::reduce) continue;
     const CudaItem& made = items_.item(instr);
     const std::string value = name(instr.results[0]);
     const std::string reduced = "reduced_" + value;
-    line(fmt::format("{} {} = {}.finish({}, {});", made.type, reduced, result_name(value),
-                     made.empty, made.join));
+    line("{} {} = {}.finish({}, {});", made.type, reduced, result_name(value), made.empty,
+         made.join);
     for (std::size_t i = 0; i < instr.results.size(); ++i) {
-      line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
-                       made.part(reduced, i)));
+      line("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+           made.part(reduced, i));
     }
   }
 }
@@ -104,8 +104,8 @@ void CudaElements::emit(const kir::Section& section) {
              "first_tile += " +
                  team_type() + "::kWarps) {");
   if (has_one_tile) line("constexpr u64 first_tile = 0;");
-  line(fmt::format("const u64 tile_first = (first_tile{}) * kTileElems;",
-                   shape().team_warps == 1 ? "" : " + warp"));
+  line("const u64 tile_first = (first_tile{}) * kTileElems;",
+       shape().team_warps == 1 ? "" : " + warp");
   line("const u32 tile_begin = u32(tile_first);");
   line(
       "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "
@@ -138,18 +138,17 @@ void CudaElementInstrs::emit_load(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
   if (instr.kind == InstrKind::load_at) {
-    return define(instr,
-                  fmt::format("{} ? load_one<{}>({}, i64({})) : {}(0)", acting(instr, 1), stored,
-                              buffer, operand(instr.operands[0]), c_type(type(instr.results[0]))));
+    return define(instr, "{} ? load_one<{}>({}, i64({})) : {}(0)", acting(instr, 1), stored, buffer,
+                  operand(instr.operands[0]), c_type(type(instr.results[0])));
   }
   const std::string made = name(instr.results[0]);
   if (cx().ahead.contains(instr.results[0].index())) {
-    return line(fmt::format("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
-                            rows_name(instr.results[0])));
+    return line("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
+                rows_name(instr.results[0]));
   }
   define_quad(instr.results[0]);
-  line(fmt::format("load_four<{}, access>({}, {}, {}, {});", stored, buffer,
-                   lane_place(base_of(instr)), limited_live(limit_of(instr)), made));
+  line("load_four<{}, access>({}, {}, {}, {});", stored, buffer, lane_place(base_of(instr)),
+       limited_live(limit_of(instr)), made);
 }
 
 void CudaElementInstrs::emit_store_linear(const Instr& instr) {
@@ -159,31 +158,30 @@ void CudaElementInstrs::emit_store_linear(const Instr& instr) {
   const std::string live = limited_live(limit_of(instr));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program().buffers[instr.buffers[0]])) {
-    return line(fmt::format("store_four<{}, access>({}, {}, {}, {});", stored, buffer,
-                            lane_place(base), live, value));
+    return line("store_four<{}, access>({}, {}, {}, {});", stored, buffer, lane_place(base), live,
+                value);
   }
   if (cx().is_short) {
     const ValueId limit = limit_of(instr);
-    return line(fmt::format(
-        "pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
-        limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value));
+    return line("pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
+                limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value);
   }
   if (cx().packed.contains(instr.buffers[0])) {
-    return line(fmt::format("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value));
+    return line("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value);
   }
   const char* row = cx().is_whole ? "rows_begin, turn" : "i64(tile_begin + row * kRowElems), 0u";
-  line(fmt::format("pack_four<{}, access>({}, {}{}, {}, {}, stage);", stored, buffer,
-                   base_text(base), row, live, value));
+  line("pack_four<{}, access>({}, {}{}, {}, {}, stage);", stored, buffer, base_text(base), row,
+       live, value);
 }
 
 // If little is selected, few whole rows hold a stored element. The others are skipped at once.
 void CudaElementInstrs::emit_store_at(const Instr& instr) {
   const ValueId pred = predicate_of(instr);
   const bool is_asked = cx().is_whole && pred && facts().is_element(pred);
-  if (is_asked) line(fmt::format("if (holds_in_row({})) {{", name(pred)));
-  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
-                   storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
-                   operand(instr.operands[0]), operand(instr.operands[1])));
+  if (is_asked) line("if (holds_in_row({})) {{", name(pred));
+  line("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
+       storage(instr.buffers[0]), buffer_name(instr.buffers[0]), operand(instr.operands[0]),
+       operand(instr.operands[1]));
   if (is_asked) line("}");
 }
 
@@ -194,9 +192,9 @@ void CudaElementInstrs::emit_add_at(const Instr& instr) {
   const std::string index = operand(instr.operands[0]);
   if (kir::adds_in_any_order(program().buffers[instr.buffers[0]])) {
     const bool is_wide = program().buffers[instr.buffers[0]].dtype.bits == 64;
-    return line(fmt::format(
-        "CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",
-        acting(instr, 2), is_wide ? "u64" : "u32", buffer, index, operand(instr.operands[1])));
+    return line("CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",
+                acting(instr, 2), is_wide ? "u64" : "u32", buffer, index,
+                operand(instr.operands[1]));
   }
   Instr add{.kind = InstrKind::scalar};
   add.dtype = program().buffers[instr.buffers[0]].dtype;
@@ -205,8 +203,8 @@ void CudaElementInstrs::emit_add_at(const Instr& instr) {
                                operand(instr.operands[1])};
   line("for (u32 turn = 0; turn < 32u; ++turn) {");
   line("if (turn == lane) {");
-  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2), stored,
-                   buffer, index, element_wise(add, types, sides)));
+  line("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2), stored, buffer,
+       index, element_wise(add, types, sides));
   line("}");
   line("__syncwarp();");
   line("}");
@@ -214,9 +212,9 @@ void CudaElementInstrs::emit_add_at(const Instr& instr) {
 
 void CudaElementInstrs::emit_max_at(const Instr& instr) {
   const bool is_wide = program().buffers[instr.buffers[0]].dtype.bits == 64;
-  line(fmt::format("CINCH_EACH if ({}) atomicMax(reinterpret_cast<{}*>({}) + i64({}), {});",
-                   acting(instr, 2), is_wide ? "u64" : "u32", buffer_name(instr.buffers[0]),
-                   operand(instr.operands[0]), operand(instr.operands[1])));
+  line("CINCH_EACH if ({}) atomicMax(reinterpret_cast<{}*>({}) + i64({}), {});", acting(instr, 2),
+       is_wide ? "u64" : "u32", buffer_name(instr.buffers[0]), operand(instr.operands[0]),
+       operand(instr.operands[1]));
 }
 
 void CudaElementInstrs::emit_hist_add(const Instr& instr) {
@@ -225,8 +223,8 @@ void CudaElementInstrs::emit_hist_add(const Instr& instr) {
       is_shared ? "bins_" + buffer_name(instr.buffers[0])
                 : fmt::format("reinterpret_cast<u32*>({})", buffer_name(instr.buffers[0]));
   const std::string bin = operand(instr.operands[0]);
-  line(fmt::format("CINCH_EACH if ({} && {} < {}ull) atomicAdd({} + {}, 1u);", acting(instr, 1),
-                   bin, instr.bits, bins, bin));
+  line("CINCH_EACH if ({} && {} < {}ull) atomicAdd({} + {}, 1u);", acting(instr, 1), bin,
+       instr.bits, bins, bin);
 }
 
 void CudaElementInstrs::emit_reduce(const Instr& instr) {
@@ -234,7 +232,7 @@ void CudaElementInstrs::emit_reduce(const Instr& instr) {
   const std::string columns = columns_name(name(instr.results[0]));
   std::vector<std::string> parts;
   if (const ValueId counted = facts().counted_truth(instr)) {
-    return line(fmt::format("{} += {}(count_four(live, {}));", columns, made.type, name(counted)));
+    return line("{} += {}(count_four(live, {}));", columns, made.type, name(counted));
   }
   parts.reserve(made.types.size());
   for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
@@ -242,43 +240,41 @@ void CudaElementInstrs::emit_reduce(const Instr& instr) {
                             kernel().combiners[instr.combiner].op == ScalarOp::add;
   const bool is_asked = !cx().is_whole || optional_operand(instr, made.types.size());
   if (is_float_sum && is_asked) {
-    return line(fmt::format("CINCH_EACH add_where({}, {}[c], {});",
-                            acting(instr, made.types.size()), columns, parts[0]));
+    return line("CINCH_EACH add_where({}, {}[c], {});", acting(instr, made.types.size()), columns,
+                parts[0]);
   }
-  line(fmt::format("CINCH_EACH if ({}) {}{} = {}({}{}, {});", acting(instr, made.types.size()),
-                   columns, made.is_unordered ? "" : "[c]", made.join, columns,
-                   made.is_unordered ? "" : "[c]", made.of(parts)));
+  line("CINCH_EACH if ({}) {}{} = {}({}{}, {});", acting(instr, made.types.size()), columns,
+       made.is_unordered ? "" : "[c]", made.join, columns, made.is_unordered ? "" : "[c]",
+       made.of(parts));
 }
 
 void CudaElementInstrs::emit_running_sum(const Instr& instr) {
   const std::string from = quad(instr.operands[0]);
   define_quad(instr.results[0]);
   const std::string made = name(instr.results[0]);
-  line(fmt::format("running_sum({}, live, {}, {}, {});", from, instr.exclusive, carry_name(made),
-                   made));
+  line("running_sum({}, live, {}, {}, {});", from, instr.exclusive, carry_name(made), made);
 }
 
 void CudaElementInstrs::emit_local(const Instr& instr) {
   const std::string local = fmt::format("local{}", instr.index);
   if (instr.kind == InstrKind::local_store) {
-    line(
-        fmt::format("CINCH_EACH if (c < live) {}[j + c] = {};", local, operand(instr.operands[0])));
+    line("CINCH_EACH if (c < live) {}[j + c] = {};", local, operand(instr.operands[0]));
     return line("__syncwarp();");
   }
   const char* made = c_type(type(instr.results[0]));
   if (instr.kind == InstrKind::local_load) {
-    return define(instr, fmt::format("c < live ? {}[j + c] : {}(0)", local, made));
+    return define(instr, "c < live ? {}[j + c] : {}(0)", local, made);
   }
-  define(instr, fmt::format("c >= live ? {2}(0) : j + c == 0u ? {1} : {0}[j + c - 1u]", local,
-                            operand(instr.operands[0]), made));
+  define(instr, "c >= live ? {2}(0) : j + c == 0u ? {1} : {0}[j + c - 1u]", local,
+         operand(instr.operands[0]), made);
 }
 
 void CudaElementInstrs::emit_status(const Instr& instr) {
   const std::string truth = operand(instr.operands[0]);
   if (instr.kind == InstrKind::flag_nonfinite) {
-    return line(fmt::format("CINCH_EACH if (c < live) note_nonfinite(nonfinite, {});", truth));
+    return line("CINCH_EACH if (c < live) note_nonfinite(nonfinite, {});", truth);
   }
-  line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index));
+  line("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index);
 }
 
 void CudaElementInstrs::emit(const Instr& instr) {

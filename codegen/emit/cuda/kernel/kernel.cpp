@@ -47,16 +47,15 @@ class CudaKernelEmitter : public CudaPrinter {
   void emit_signature() {
     line("template <u32 kBlockWarps, bool kIsStep>");
     line(
-        fmt::format("CINCH_FN void {}_body(const GpuLaunch& launch, const GpuStep& step, "
-                    "GpuTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
-                    cx().name, shared_type()));
+        "CINCH_FN void {}_body(const GpuLaunch& launch, const GpuStep& step, "
+        "GpuTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
+        cx().name, shared_type());
   }
 
   void emit_head() {
     if (kir::is_of_scalars(kernel())) line("if (place.block != 0u || threadIdx.x != 0u) return;");
     line("const u32 lane = lane_index(), warp = warp_index();");
-    line(fmt::format("const {} team{{{}}};", team_type(),
-                     shape().team_warps == 1 ? "lane" : "threadIdx.x"));
+    line("const {} team{{{}}};", team_type(), shape().team_warps == 1 ? "lane" : "threadIdx.x");
     if (uses(kernel(), InstrKind::flag_nonfinite)) line("f32 nonfinite = 0.0f;");
     if (uses(kernel(), InstrKind::finish_reduce)) {
       line("const Folding folding = folding_of(step, place);");
@@ -70,21 +69,19 @@ class CudaKernelEmitter : public CudaPrinter {
       const char* element = c_type(kernel().locals[i].type);
       const std::string held =
           share(element, fmt::format("local{}", i), std::string(teams) + "[kTileElems]");
-      line(fmt::format("{}* const local{} = {}[{}];", element, i, held,
-                       shape().team_warps == 1 ? "warp" : "0"));
+      line("{}* const local{} = {}[{}];", element, i, held, shape().team_warps == 1 ? "warp" : "0");
     }
     if (shape().stage_bits) {
       const std::string held =
           share("u32", "stage", fmt::format("[kBlockWarps][stage_words({})]", shape().stage_bits));
-      line(fmt::format("u32* const stage = {}[warp];", held));
+      line("u32* const stage = {}[warp];", held);
     }
     if (shape().has_look_back) {
-      line(fmt::format("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]")));
+      line("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]"));
     }
     if (uses(kernel(), InstrKind::argsort_row)) {
-      line(fmt::format("u32* const digits = {}[{}];",
-                       share("u32", "digits", "[kBlockWarps][kSortWords]"),
-                       shape().team_warps == 1 ? "warp" : "0"));
+      line("u32* const digits = {}[{}];", share("u32", "digits", "[kBlockWarps][kSortWords]"),
+           shape().team_warps == 1 ? "warp" : "0");
     }
     bool has_bins = false;
     for (const kir::Section& section : kernel().sections) {
@@ -93,9 +90,9 @@ class CudaKernelEmitter : public CudaPrinter {
         const std::string bins = "bins_" + buffer_name(instr.buffers[0]);
         const std::string held =
             share("u32", bins, fmt::format("[{}]", std::max<std::uint64_t>(instr.bits, 1)));
-        line(fmt::format("u32* const {} = {};", bins, held));
+        line("u32* const {} = {};", bins, held);
         if (!has_bins) line("const Team<kBlockWarps> block{threadIdx.x};");
-        line(fmt::format("clear_bins(block, {}, {}u);", bins, instr.bits));
+        line("clear_bins(block, {}, {}u);", bins, instr.bits);
         has_bins = true;
       }
     }
@@ -108,19 +105,18 @@ class CudaKernelEmitter : public CudaPrinter {
     const ValueId actual = kernel().extent_value;
     switch (kernel().group_kind) {
       case kir::GroupKind::Tile:
-        line(fmt::format("const u64 extent = at_most(u64({}), {});",
-                         cx().places.size(kernel().extent),
-                         actual ? name(actual) : cx().places.size(kernel().extent)));
+        line("const u64 extent = at_most(u64({}), {});", cx().places.size(kernel().extent),
+             actual ? name(actual) : cx().places.size(kernel().extent));
         line(
             "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
             "kTileElems));");
         break;
       case kir::GroupKind::Row:
       case kir::GroupKind::Single:
-        line(fmt::format("const u64 group_elems = u64({});", cx().places.size(kernel().group_len)));
-        line(fmt::format("const u64 num_groups = {};",
-                         actual ? fmt::format("at_most(launched_groups, {})", name(actual))
-                                : std::string("launched_groups")));
+        line("const u64 group_elems = u64({});", cx().places.size(kernel().group_len));
+        line("const u64 num_groups = {};",
+             actual ? fmt::format("at_most(launched_groups, {})", name(actual))
+                    : std::string("launched_groups"));
         break;
     }
   }
@@ -132,17 +128,16 @@ class CudaKernelEmitter : public CudaPrinter {
     const std::string own =
         shape().team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape().multiple);
     line(
-        fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
-                    "first += u64(place.num_blocks) * {0}) {{",
-                    per_block, own));
+        "for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
+        "first += u64(place.num_blocks) * {0}) {{",
+        per_block, own);
     if (facts().short_lanes() > 0) {
       emit_short_groups();
       return line("}");
     }
     if (shape().multiple > 1) {
-      line(fmt::format(
-          "for (u64 group = first; group < first + {}u && group < num_groups; ++group) {{",
-          shape().multiple));
+      line("for (u64 group = first; group < first + {}u && group < num_groups; ++group) {{",
+           shape().multiple);
     } else {
       line("const u64 group = first;");
     }
@@ -154,10 +149,10 @@ class CudaKernelEmitter : public CudaPrinter {
 
   // The groups of a warp from `first` on, several at a time while there are enough.
   void emit_short_groups() {
-    line(fmt::format("constexpr u32 kRowLanes = {}u;", facts().short_lanes()));
+    line("constexpr u32 kRowLanes = {}u;", facts().short_lanes());
     line("constexpr u64 kRows = 32u / kRowLanes;");
-    line(fmt::format("const u64 end = first + {0}u < num_groups ? first + {0}u : num_groups;",
-                     shape().multiple));
+    line("const u64 end = first + {0}u < num_groups ? first + {0}u : num_groups;",
+         shape().multiple);
     line("for (u64 next = first; next < end;) {");
     short_rows_.emit();
     line("const u64 group = next++;");
@@ -177,13 +172,13 @@ class CudaKernelEmitter : public CudaPrinter {
     }
     line("for (;;) {");
     line(
-        fmt::format("const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
-                    "launched_groups, slots);",
-                    buffer_name(state)));
+        "const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
+        "launched_groups, slots);",
+        buffer_name(state));
     const bool is_own = shape().team_warps == 1;
-    line(fmt::format("const u64 first = ticket * {};", is_own ? "kBlockWarps" : "1u"));
+    line("const u64 first = ticket * {};", is_own ? "kBlockWarps" : "1u");
     line("if (first >= num_groups) break;");
-    line(fmt::format("const u64 group = first{};", is_own ? " + warp" : ""));
+    line("const u64 group = first{};", is_own ? " + warp" : "");
     line("const bool is_active = group < num_groups;");
     emit_group_body();
     line("}");
@@ -225,8 +220,8 @@ class CudaKernelEmitter : public CudaPrinter {
         if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
         if (!is_synced) line("block.sync();");
         is_synced = true;
-        line(fmt::format("add_bins(block, reinterpret_cast<u32*>({0}), bins_{0}, {1}u);",
-                         buffer_name(instr.buffers[0]), instr.bits));
+        line("add_bins(block, reinterpret_cast<u32*>({0}), bins_{0}, {1}u);",
+             buffer_name(instr.buffers[0]), instr.bits);
       }
     }
     line("}");

@@ -15,8 +15,8 @@ std::string CudaPrinter::operand(ValueId value) const {
 std::string CudaPrinter::quad(ValueId value) {
   if (facts().is_element(value)) return name(value);
   const std::string made = fmt::format("same{}", cx().num_quads++);
-  line(fmt::format("{} {}[4];", c_type(type(value)), made));
-  line(fmt::format("CINCH_EACH {}[c] = {};", made, name(value)));
+  line("{} {}[4];", c_type(type(value)), made);
+  line("CINCH_EACH {}[c] = {};", made, name(value));
   return made;
 }
 
@@ -31,7 +31,7 @@ std::string CudaPrinter::acting(const Instr& instr, std::size_t pred_index) cons
 }
 
 void CudaPrinter::define_quad(ValueId value) {
-  line(fmt::format("{} {}[4];", c_type(type(value)), name(value)));
+  line("{} {}[4];", c_type(type(value)), name(value));
 }
 
 void CudaPrinter::define(const Instr& instr, const std::string& text) {
@@ -41,15 +41,15 @@ void CudaPrinter::define(const Instr& instr, const std::string& text) {
     if (cx().is_whole && instr.is_alike) {
       line("{");
       line("constexpr u32 c = 0;");
-      line(fmt::format("fill_columns({}, {}({}));", name(value), c_type(type(value)), text));
+      line("fill_columns({}, {}({}));", name(value), c_type(type(value)), text);
       return line("}");
     }
-    line(fmt::format("CINCH_EACH {}[c] = {};", name(value), text));
+    line("CINCH_EACH {}[c] = {};", name(value), text);
   } else {
     // Only numbers are const. NVRTC tries to evaluate the initializer of a const integer, and all
     // that it depends on, at each use. So a chain of const integers would take exponential time.
     const std::string_view held = instr.kind == InstrKind::constant ? "const " : "";
-    line(fmt::format("{}{} {} = {};", held, c_type(type(value)), name(value), text));
+    line("{}{} {} = {};", held, c_type(type(value)), name(value), text);
   }
 }
 
@@ -109,9 +109,9 @@ void CudaItems::emit_tuple(const CudaItem& item) {
     fields += fmt::format(" {} {};", is_flag ? "bool" : c_type(item.types[i]), field);
     shuffled += fmt::format("{}lane_xor(x.{}, bits)", i ? ", " : "", field);
   }
-  cx().preamble.line(fmt::format("struct {} {{{} }};", item.type, fields));
-  cx().preamble.line(fmt::format(
-      "CINCH_FN {0} lane_xor(const {0}& x, u32 bits) {{ return {{{1}}}; }}", item.type, shuffled));
+  cx().preamble.line("struct {} {{{} }};", item.type, fields);
+  cx().preamble.line("CINCH_FN {0} lane_xor(const {0}& x, u32 bits) {{ return {{{1}}}; }}",
+                     item.type, shuffled);
 }
 
 // A builtin operation has a type of its own, the same for all kernels of the text. So all kernels
@@ -122,12 +122,12 @@ void CudaItems::emit_builtin_join(CudaItem& item, ScalarOp op) {
   const std::string sides[] = {"a", "b"};
   const std::string name = fmt::format("Join_{}_{}", scalar_op_info(op).name, item.type);
   cx().preamble.raw(fmt::format("#ifndef CINCH_{0}\n#define CINCH_{0}\n", name));
-  cx().preamble.line(fmt::format("struct {} {{", name));
-  cx().preamble.line(fmt::format("static constexpr bool kInAnyOrder = {};", item.is_unordered));
+  cx().preamble.line("struct {} {{", name);
+  cx().preamble.line("static constexpr bool kInAnyOrder = {};", item.is_unordered);
   cx().preamble.line(
-      fmt::format("__device__ __forceinline__ {0} operator()(const {0}& a, const {0}& b) "
-                  "const {{ return {1}; }}",
-                  item.type, element_wise(instr, types, sides)));
+      "__device__ __forceinline__ {0} operator()(const {0}& a, const {0}& b) "
+      "const {{ return {1}; }}",
+      item.type, element_wise(instr, types, sides));
   cx().preamble.line("};");
   cx().preamble.raw("#endif\n");
   item.join = name + "{}";
@@ -135,8 +135,7 @@ void CudaItems::emit_builtin_join(CudaItem& item, ScalarOp op) {
 
 void CudaItems::emit_join(CudaItem& item, const kir::Combiner& combiner) {
   if (combiner.op && !item.is_tuple) return emit_builtin_join(item, *combiner.op);
-  line(fmt::format("const auto {0} = [&](const {1}& a, const {1}& b) -> {1} {{", item.join,
-                   item.type));
+  line("const auto {0} = [&](const {1}& a, const {1}& b) -> {1} {{", item.join, item.type);
   const std::size_t n = item.types.size();
   std::vector<std::string> parts;
   if (combiner.op) {
@@ -152,15 +151,15 @@ void CudaItems::emit_join(CudaItem& item, const kir::Combiner& combiner) {
     line("if (!b.has) return a;");
     line("if (!a.has) return b;");
     for (std::size_t i = 0; i < 2 * n; ++i) {
-      line(fmt::format("const {} {} = {};", c_type(item.types[i % n]), name(combiner.args[i]),
-                       item.part(i < n ? "a" : "b", i % n)));
+      line("const {} {} = {};", c_type(item.types[i % n]), name(combiner.args[i]),
+           item.part(i < n ? "a" : "b", i % n));
     }
     const Level saved = std::exchange(cx().level, Level::Combiner);
     for (const Instr& instr : combiner.body) emit_instr_(instr);
     cx().level = saved;
     for (ValueId result : combiner.results) parts.push_back(name(result));
   }
-  line(fmt::format("return {};", item.of(parts)));
+  line("return {};", item.of(parts));
   line("};");
 }
 
@@ -192,7 +191,7 @@ const CudaItem& CudaItems::item(const Instr& instr) {
     std::string list;
     for (const std::string& part : parts) list += (list.empty() ? "" : ", ") + part;
     if (made.has_flag) list += ", false";
-    line(fmt::format("const {} {}{{{}}};", made.type, made.empty, list));
+    line("const {} {}{{{}}};", made.type, made.empty, list);
   }
   emit_join(made, combiner);
   return made;

@@ -39,6 +39,10 @@ class CudaPrinter {
   const CudaShape& shape() const { return cx_.facts.shape(); }
 
   void line(const std::string& text) { cx_.out.line(text); }
+  template <typename First, typename... Rest>
+  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    cx_.out.line(format, std::forward<First>(first), std::forward<Rest>(rest)...);
+  }
   const kir::KernelProgram& program() const { return cx_.facts.program(); }
 
   // ---- values ----
@@ -53,6 +57,11 @@ class CudaPrinter {
   std::string acting(const Instr& instr, std::size_t pred_index) const;
   /// Defines the instruction's only result by an expression for each element (or a uniform one).
   void define(const Instr& instr, const std::string& text);
+  template <typename First, typename... Rest>
+  void define(const Instr& instr, fmt::format_string<First, Rest...> format, First&& first,
+              Rest&&... rest) {
+    define(instr, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
   void define_quad(ValueId value);
   /// The array that holds a value's elements in several rows.
   std::string rows_name(ValueId value) const { return "rows_" + name(value); }

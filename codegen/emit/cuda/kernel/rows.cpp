@@ -35,17 +35,15 @@ void CudaRows::open_loop(int num_rows) {
     line("constexpr u32 first_row = 0;");
   } else {
     line("#pragma unroll 1");
-    line(
-        fmt::format("for (u32 first_row = 0; first_row * kRowElems < tile_len; "
-                    "first_row += {}u) {{",
-                    num_rows));
+    line("for (u32 first_row = 0; first_row * kRowElems < tile_len; first_row += {}u) {{",
+         num_rows);
   }
 }
 
 // Prints the loop over these rows.
 void CudaRows::open_turn(int num_rows) {
   line("#pragma unroll");
-  line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
+  line("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows);
   line("const u32 row = first_row + turn;");
   line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
 }
@@ -63,7 +61,7 @@ std::set<std::size_t> CudaRows::emit_loads_ahead(const kir::Section& section, in
     if (stored.contains(instr.buffers[0])) continue;
     const ValueId value = instr.results[0];
     ahead.insert(value.index());
-    line(fmt::format("{} {}[{}][4];", c_type(type(value)), rows_name(value), num_rows));
+    line("{} {}[{}][4];", c_type(type(value)), rows_name(value), num_rows);
     loads +=
         fmt::format("load_four<{}, access>({}, {}, live, {}[turn]);\n", storage(instr.buffers[0]),
                     buffer_name(instr.buffers[0]), lane_place(base_of(instr)), rows_name(value));
@@ -83,7 +81,7 @@ void CudaRows::emit_alike_ahead(const kir::Section& section, int num_rows) {
   for (const Instr& instr : section.instrs) {
     if (!instr.is_alike) continue;
     const ValueId value = instr.results[0];
-    line(fmt::format("{} {}[{}];", c_type(type(value)), rows_name(value), num_rows));
+    line("{} {}[{}];", c_type(type(value)), rows_name(value), num_rows);
   }
   open_turn(num_rows);
   line("constexpr u32 c = 0;");
@@ -92,7 +90,7 @@ void CudaRows::emit_alike_ahead(const kir::Section& section, int num_rows) {
     if (is_leaf || instr.is_alike) instrs_.emit(instr);
     if (!instr.is_alike) continue;
     const ValueId value = instr.results[0];
-    line(fmt::format("{}[turn] = {}[0];", rows_name(value), name(value)));
+    line("{}[turn] = {}[0];", rows_name(value), name(value));
   }
   line("}");
 }
@@ -107,7 +105,7 @@ bool CudaRows::emit(const kir::Section& section) {
                       });
   line("bool is_done = false;");
   line("if constexpr (!kIsStep) {");
-  line(fmt::format("is_done = {};", fmt::join(conditions(section, num_rows), " && ")));
+  line("is_done = {};", fmt::join(conditions(section, num_rows), " && "));
   line("}");
   line("if (is_done) {");
   line("constexpr Access access = Access::Whole;");
@@ -122,7 +120,7 @@ bool CudaRows::emit(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     if (!facts().is_packed_by_rows(section, instr)) continue;
     cx().packed.insert(instr.buffers[0]);
-    line(fmt::format("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows));
+    line("u32 runs_{}[{}];", buffer_name(instr.buffers[0]), num_rows);
   }
   open_turn(num_rows);
   for (const Instr& instr : section.instrs) {
@@ -131,16 +129,14 @@ bool CudaRows::emit(const kir::Section& section) {
       continue;
     }
     define_quad(instr.results[0]);
-    line(fmt::format("fill_columns({}, {}[turn]);", name(instr.results[0]),
-                     rows_name(instr.results[0])));
+    line("fill_columns({}, {}[turn]);", name(instr.results[0]), rows_name(instr.results[0]));
   }
   cx().ahead.clear();
   line("}");
   for (const Instr& instr : section.instrs) {
     if (!facts().is_packed_by_rows(section, instr)) continue;
-    line(fmt::format("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});",
-                     storage(instr.buffers[0]), num_rows, buffer_name(instr.buffers[0]),
-                     base_text(base_of(instr))));
+    line("pack_rows<{0}, {1}u>({2}, {3}rows_begin, runs_{2});", storage(instr.buffers[0]), num_rows,
+         buffer_name(instr.buffers[0]), base_text(base_of(instr)));
   }
   cx().packed.clear();
   line("}");
@@ -160,15 +156,13 @@ void CudaShortRows::emit_load(const Instr& load) {
   const KeptKey key = {load.buffers[0], number(base_of(load)), number(limit_of(load))};
   const auto [kept, is_new] = kept_.try_emplace(key, name(value));
   if (!is_new) {
-    return line(
-        fmt::format("const {} (&{})[4] = {};", c_type(type(value)), name(value), kept->second));
+    return line("const {} (&{})[4] = {};", c_type(type(value)), name(value), kept->second);
   }
   define_quad(value);
   const ValueId base = base_of(load), limit = limit_of(load);
-  line(fmt::format("load_four<{}, Access::Any>({}, {}i64(4u * lane), 0u, {}, {});",
-                   storage(load.buffers[0]), buffer_name(load.buffers[0]), base_text(base),
-                   limit ? fmt::format("live_elems(4u, 4u * lane, {})", name(limit)) : "4u",
-                   name(value)));
+  line("load_four<{}, Access::Any>({}, {}i64(4u * lane), 0u, {}, {});", storage(load.buffers[0]),
+       buffer_name(load.buffers[0]), base_text(base),
+       limit ? fmt::format("live_elems(4u, 4u * lane, {})", name(limit)) : "4u", name(value));
 }
 
 void CudaShortRows::emit_elements(const kir::Section& section) {

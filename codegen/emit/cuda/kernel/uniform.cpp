@@ -61,10 +61,9 @@ void CudaUniform::emit_memory(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
   if (instr.kind == InstrKind::argsort_row) {
-    return line(
-        fmt::format("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {}, digits);",
-                    stored, buffer, buffer_name(instr.buffers[1]), buffer_name(instr.buffers[2]),
-                    name(instr.operands[0]), name(instr.operands[1]), instr.descending));
+    return line("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {}, digits);",
+                stored, buffer, buffer_name(instr.buffers[1]), buffer_name(instr.buffers[2]),
+                name(instr.operands[0]), name(instr.operands[1]), instr.descending);
   }
   const std::string index = name(instr.operands[0]);
   if (instr.kind == InstrKind::store_at) {
@@ -82,11 +81,11 @@ void CudaUniform::emit_memory(const Instr& instr) {
 }
 
 void CudaUniform::emit_look_back(const Instr& instr) {
-  define(instr, fmt::format(
-                    "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
-                    "u64({}) : 0u, slots))",
-                    c_type(type(instr.results[0])), shape().team_warps == 1,
-                    buffer_name(instr.buffers[0]), name(instr.operands[0])));
+  define(instr,
+         "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
+         "u64({}) : 0u, slots))",
+         c_type(type(instr.results[0])), shape().team_warps == 1, buffer_name(instr.buffers[0]),
+         name(instr.operands[0]));
 }
 
 void CudaUniform::emit_finish_reduce(const Instr& instr) {
@@ -105,19 +104,19 @@ void CudaUniform::emit_finish_reduce(const Instr& instr) {
   }
   const std::string held = share(made.type, result, "[kBlockWarps]");
   if (!made.is_tuple) {
-    return line(fmt::format(
-        "{} {} = reduce_partials<{}>(team, {}, at_most(~0ull >> 1, {}), {}, {}, {}, {});",
-        made.type, name(instr.results[0]), storage(instr.buffers[0]), folding,
-        name(instr.operands[0]), buffer_name(instr.buffers[0]), held, made.empty, made.join));
+    return line("{} {} = reduce_partials<{}>(team, {}, at_most(~0ull >> 1, {}), {}, {}, {}, {});",
+                made.type, name(instr.results[0]), storage(instr.buffers[0]), folding,
+                name(instr.operands[0]), buffer_name(instr.buffers[0]), held, made.empty,
+                made.join);
   }
   line(
-      fmt::format("{} {} = reduce_stored(team, {}, at_most(~0ull >> 1, {}), {}, {}, "
-                  "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
-                  made.type, result, folding, name(instr.operands[0]), held, made.empty,
-                  made.of(parts), made.type, stores, made.join));
+      "{} {} = reduce_stored(team, {}, at_most(~0ull >> 1, {}), {}, {}, "
+      "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
+      made.type, result, folding, name(instr.operands[0]), held, made.empty, made.of(parts),
+      made.type, stores, made.join);
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
-    line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
-                     made.part(result, i)));
+    line("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+         made.part(result, i));
   }
 }
 
@@ -133,29 +132,27 @@ void CudaUniform::emit_finish_scan(const Instr& instr) {
         fmt::format(" store_one<{}>({}, i64(begin + i), {});", stored, buffer, made.part("x", i));
   }
   const std::string len = name(instr.operands[1]);
-  line(fmt::format("{}* const {} = {};", made.type, ends, share(made.type, ends, "[kTileElems]")));
-  line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", name(instr.operands[0])));
-  line(fmt::format("const u64 begin = u64(row) * u64({});", len));
-  line(fmt::format("const auto load = [&](u64 i) -> {} {{ return {}; }};", made.type,
-                   made.of(parts)));
-  line(fmt::format("const auto store = [&](u64 i, const {}& x) {{{} }};", made.type, stores));
-  line(fmt::format("scan_stored_row(team, at_most(~0ull >> 1, {}), {}, {}, load, store, {});", len,
-                   ends, made.empty, made.join));
+  line("{}* const {} = {};", made.type, ends, share(made.type, ends, "[kTileElems]"));
+  line("for (i64 row = 0; row < {}; ++row) {{", name(instr.operands[0]));
+  line("const u64 begin = u64(row) * u64({});", len);
+  line("const auto load = [&](u64 i) -> {} {{ return {}; }};", made.type, made.of(parts));
+  line("const auto store = [&](u64 i, const {}& x) {{{} }};", made.type, stores);
+  line("scan_stored_row(team, at_most(~0ull >> 1, {}), {}, {}, load, store, {});", len, ends,
+       made.empty, made.join);
   line("}");
 }
 
 void CudaUniform::emit_local_transform(const Instr& instr) {
   const std::int64_t len = program().info.exprs.const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
-    return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
+    return line("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index);
   }
   if (instr.kind == InstrKind::local_largest) {
-    return line(fmt::format("if (is_active) mark_largest_of_row<{}>(local{}, {});", len,
-                            instr.index, name(instr.operands[0])));
+    return line("if (is_active) mark_largest_of_row<{}>(local{}, {});", len, instr.index,
+                name(instr.operands[0]));
   }
-  line(fmt::format("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len,
-                   storage(instr.buffers[0]), instr.index, buffer_name(instr.buffers[0]),
-                   instr.index + 1));
+  line("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len, storage(instr.buffers[0]),
+       instr.index, buffer_name(instr.buffers[0]), instr.index + 1);
 }
 
 void CudaUniform::emit_local_scan(const Instr& instr) {
@@ -167,9 +164,9 @@ void CudaUniform::emit_local_scan(const Instr& instr) {
     stores += fmt::format(" local{}[i] = {};", instr.index + i, made.part("x", i));
   }
   line(
-      fmt::format("scan_tile(team, len, {0}, [&](u32 i) -> {1} {{ return {2}; }}, "
-                  "[&](u32 i, const {1}& x) {{{3} }}, {4});",
-                  made.empty, made.type, made.of(parts), stores, made.join));
+      "scan_tile(team, len, {0}, [&](u32 i) -> {1} {{ return {2}; }}, "
+      "[&](u32 i, const {1}& x) {{{3} }}, {4});",
+      made.empty, made.type, made.of(parts), stores, made.join);
 }
 
 void CudaUniform::emit(const Instr& instr) {
@@ -194,8 +191,8 @@ void CudaUniform::emit(const Instr& instr) {
     case InstrKind::local_product:
       return emit_local_transform(instr);
     case InstrKind::local_last:
-      return define(instr, fmt::format("len > 0u ? local{0}[len - 1u] : {1}(0)", instr.index,
-                                       c_type(type(instr.results[0]))));
+      return define(instr, "len > 0u ? local{0}[len - 1u] : {1}(0)", instr.index,
+                    c_type(type(instr.results[0])));
     case InstrKind::finish_reduce:
       return emit_finish_reduce(instr);
     case InstrKind::finish_scan:
@@ -235,15 +232,14 @@ void CudaDraws::prepare(const Instr& instr) {
   const ValueId at = iteration(instr);
   const std::string stream = stream_name(instr);
   if (streams_done_.insert(stream).second) {
-    line(fmt::format("const lang::DrawStream {} = lang::draw_stream(args.draw, {}u{}, {});", stream,
-                     instr.draw.site, at ? fmt::format(" + u32({})", name(at)) : "",
-                     instr.draw.shared));
+    line("const lang::DrawStream {} = lang::draw_stream(args.draw, {}u{}, {});", stream,
+         instr.draw.site, at ? fmt::format(" + u32({})", name(at)) : "", instr.draw.shared);
   }
   if (instr.kind != InstrKind::random_index) return;
   const std::string permutation = permutation_name(instr);
   if (streams_done_.insert(permutation).second) {
-    line(fmt::format("const lang::IndexPermutation {} = lang::index_permutation({}, u64({}));",
-                     permutation, stream, name(instr.operands[1])));
+    line("const lang::IndexPermutation {} = lang::index_permutation({}, u64({}));", permutation,
+         stream, name(instr.operands[1]));
   }
 }
 
@@ -252,14 +248,12 @@ void CudaDraws::emit_uniform(const Instr& instr) {
   const std::string first = name(instr.operands[0]);
   switch (instr.kind) {
     case InstrKind::random_index:
-      return define(instr,
-                    fmt::format("lang::random_index({}, {})", permutation_name(instr), first));
+      return define(instr, "lang::random_index({}, {})", permutation_name(instr), first);
     case InstrKind::stochastic_round:
-      return define(instr, fmt::format("lang::stochastic_round({}, {}, {})", first, stream,
-                                       name(instr.operands[1])));
+      return define(instr, "lang::stochastic_round({}, {}, {})", first, stream,
+                    name(instr.operands[1]));
     default:
-      return define(
-          instr, fmt::format("lang::{}({}, {})", kir::instr_info(instr.kind).name, stream, first));
+      return define(instr, "lang::{}({}, {})", kir::instr_info(instr.kind).name, stream, first);
   }
 }
 
@@ -272,29 +266,27 @@ void CudaDraws::emit_round(const Instr& instr) {
   define_quad(instr.results[0]);
   const std::string made = name(instr.results[0]);
   if (!kir::rounds_to_int(instr)) {
-    return line(
-        fmt::format("stochastic_round_four({}, {}, {}, {}, {});", stream, halves, x, index, made));
+    return line("stochastic_round_four({}, {}, {}, {}, {});", stream, halves, x, index, made);
   }
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(instr.dtype) ? "i32" : "u32",
                   instr.dtype.bits, facts().rounded_range(instr));
   if (cx().rounds_again) {
-    return line(fmt::format("fixed_int_four{}({}, {}, {}, is_rare);", kind, halves, x, made));
+    return line("fixed_int_four{}({}, {}, {}, is_rare);", kind, halves, x, made);
   }
-  line(fmt::format("stochastic_int_four{}({}, {}, {}, {}, {});", kind, stream, halves, x, index,
-                   made));
+  line("stochastic_int_four{}({}, {}, {}, {}, {});", kind, stream, halves, x, index, made);
 }
 
 void CudaDraws::emit(const Instr& instr) {
   if (instr.kind == InstrKind::random_index) {
-    return define(instr, fmt::format("lang::random_index({}, {})", permutation_name(instr),
-                                     operand(instr.operands[0])));
+    return define(instr, "lang::random_index({}, {})", permutation_name(instr),
+                  operand(instr.operands[0]));
   }
   if (instr.kind == InstrKind::stochastic_round) return emit_round(instr);
   const std::string index = quad(instr.operands[0]);
   define_quad(instr.results[0]);
-  line(fmt::format("{}_four<{}>({}, {}, {});", kir::instr_info(instr.kind).name, is_by_rows(instr),
-                   stream_name(instr), index, name(instr.results[0])));
+  line("{}_four<{}>({}, {}, {});", kir::instr_info(instr.kind).name, is_by_rows(instr),
+       stream_name(instr), index, name(instr.results[0]));
 }
 
 // ---- by rows ----
@@ -315,9 +307,9 @@ std::string CudaDraws::first_drawn(const Instr& draw) const {
 void CudaDraws::emit_ahead(const kir::Section& section, int num_rows) {
   for (const Instr& instr : section.instrs) {
     if (instr.kind != InstrKind::stochastic_round || !is_by_rows(instr)) continue;
-    line(fmt::format("u64 {}[{}];", halves_name(instr), num_rows));
-    line(fmt::format("random_half_rows<{}u>({}, {} + tile_begin + first_row * kRowElems, {});",
-                     num_rows, stream_name(instr), first_drawn(instr), halves_name(instr)));
+    line("u64 {}[{}];", halves_name(instr), num_rows);
+    line("random_half_rows<{}u>({}, {} + tile_begin + first_row * kRowElems, {});", num_rows,
+         stream_name(instr), first_drawn(instr), halves_name(instr));
   }
 }
 

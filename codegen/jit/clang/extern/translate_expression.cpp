@@ -2,6 +2,9 @@
 // effects, so that the order of operands does not matter. Every index means an element that exists.
 #include <clang/AST/DeclCXX.h>
 
+#include <algorithm>
+#include <span>
+
 #include "codegen/jit/clang/extern/translator.h"
 
 namespace cinch::clang_backend {
@@ -187,54 +190,20 @@ bool is_float_name(const std::string& type) {
   return type == "f32" || type == "f64";
 }
 
-const char* infix(clang::BinaryOperatorKind kind) {
-  switch (kind) {
-    case clang::BO_LT:
-      return " < ";
-    case clang::BO_GT:
-      return " > ";
-    case clang::BO_LE:
-      return " <= ";
-    case clang::BO_GE:
-      return " >= ";
-    case clang::BO_EQ:
-      return " == ";
-    case clang::BO_NE:
-      return " != ";
-    case clang::BO_And:
-      return " & ";
-    case clang::BO_Or:
-      return " | ";
-    case clang::BO_Xor:
-      return " ^ ";
-    case clang::BO_LAnd:
-      return " && ";
-    case clang::BO_LOr:
-      return " || ";
-    default:
-      return nullptr;
-  }
-}
+using Operator = std::pair<clang::BinaryOperatorKind, const char*>;
+constexpr Operator kInfix[] = {
+    {clang::BO_LT, " < "},    {clang::BO_GT, " > "},  {clang::BO_LE, " <= "},
+    {clang::BO_GE, " >= "},   {clang::BO_EQ, " == "}, {clang::BO_NE, " != "},
+    {clang::BO_And, " & "},   {clang::BO_Or, " | "},  {clang::BO_Xor, " ^ "},
+    {clang::BO_LAnd, " && "}, {clang::BO_LOr, " || "}};
+constexpr Operator kLanguageFunctions[] = {
+    {clang::BO_Add, "add"}, {clang::BO_Sub, "sub"}, {clang::BO_Mul, "mul"}, {clang::BO_Div, "div"},
+    {clang::BO_Rem, "mod"}, {clang::BO_Shl, "shl"}, {clang::BO_Shr, "shr"}};
 
-const char* language_function(clang::BinaryOperatorKind kind) {
-  switch (kind) {
-    case clang::BO_Add:
-      return "add";
-    case clang::BO_Sub:
-      return "sub";
-    case clang::BO_Mul:
-      return "mul";
-    case clang::BO_Div:
-      return "div";
-    case clang::BO_Rem:
-      return "mod";
-    case clang::BO_Shl:
-      return "shl";
-    case clang::BO_Shr:
-      return "shr";
-    default:
-      return nullptr;
-  }
+// Null if the operator is none of these.
+const char* name_of(clang::BinaryOperatorKind kind, std::span<const Operator> operators) {
+  const auto found = std::ranges::find(operators, kind, &Operator::first);
+  return found == operators.end() ? nullptr : found->second;
 }
 
 std::string called(const std::string& function, const std::string& a, const std::string& b) {
@@ -261,8 +230,8 @@ std::string Translator::arithmetic(clang::BinaryOperatorKind kind, const std::st
                                    clang::SourceLocation where) {
   const char* type = scalar_name(context_, left);
   if (!type) throw Refusal{where, "arithmetic on something other than a number"};
-  if (const char* text = infix(kind)) return "(" + a + text + b + ")";
-  const char* function = language_function(kind);
+  if (const char* text = name_of(kind, kInfix)) return "(" + a + text + b + ")";
+  const char* function = name_of(kind, kLanguageFunctions);
   if (!function) throw Refusal{where, "an operator that kernels do not have"};
   const bool is_shift = kind == clang::BO_Shl || kind == clang::BO_Shr;
   return called(function, a, is_shift ? std::string(type) + "(" + b + ")" : b);

@@ -1,11 +1,11 @@
 // Counts the decision tree's options: the numbers in the paper's figure.
-#include "runtime/planner/exchange_options.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <set>
+
+#include "tests/unit/runtime/planner/plan_request.h"
 
 namespace cinch::rt {
 namespace {
