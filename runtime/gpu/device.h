@@ -171,14 +171,13 @@ class PinnedMemory {
  public:
   PinnedMemory() = default;
   PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory);
-  ~PinnedMemory() { release(); }
-  PinnedMemory(PinnedMemory&& other) noexcept;
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept;
 
  private:
-  void release();
-  std::shared_ptr<const GpuDevice> device_;
-  std::uint8_t* memory_ = nullptr;
+  struct Unpin {
+    std::shared_ptr<const GpuDevice> device;
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, Unpin> memory_;
 };
 
 /// Collects requests for memory, then allocates all of it together: in one block, in one block per

@@ -136,12 +136,10 @@ class SocketSpoke : public Rendezvous {
   Result<Frame> receive(std::size_t most_bytes, SocketClock::time_point end) {
     std::array<std::uint8_t, 16384> room;
     for (;;) {
-      auto frame = TRY(reader_.next(most_bytes));
-      std::optional<Frame>& whole = frame;
+      std::optional<Frame> whole = TRY(reader_.next(most_bytes));
       if (whole) return std::move(*whole);
       if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
-      const auto received = TRY(receive_some(file_, room));
-      reader_.add(std::span(room).first(received));
+      reader_.add(std::span(room).first(TRY(receive_some(file_, room))));
     }
   }
 
@@ -162,8 +160,7 @@ Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const s
   if (own.rank != 0) {
     return std::make_unique<SocketSpoke>(own, std::move(parsed), interface);
   }
-  auto listener = TRY(listen_at(parsed, interface));
-  return std::make_unique<SocketHub>(own, std::move(listener));
+  return std::make_unique<SocketHub>(own, TRY(listen_at(parsed, interface)));
 }
 
 // Ranks that meet over a store that the caller provides: rank 0 reads every rank's value, and puts
@@ -203,8 +200,7 @@ class StoreRendezvous : public Rendezvous {
     const SocketClock::time_point end = SocketClock::now() + own_.timeout;
     for (std::uint32_t rank = 1; rank < own_.world; ++rank) {
       const std::chrono::milliseconds left(milliseconds_until(end));
-      const auto value = TRY(store_->get(key_of(rank), left));
-      const std::optional<Part>& found = value;
+      const std::optional<Part> found = TRY(store_->get(key_of(rank), left));
       if (!found) {
         missing.push_back(rank);
         continue;
@@ -225,8 +221,7 @@ class StoreRendezvous : public Rendezvous {
     // Rank 0 must notice a missing rank first, so that it can name it.
     constexpr std::chrono::seconds kGrace{2};
     CINCH_TRY(store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own)));
-    const auto value = TRY(store_->get(key_of_all(), own_.timeout + kGrace));
-    const std::optional<Part>& found = value;
+    const std::optional<Part> found = TRY(store_->get(key_of_all(), own_.timeout + kGrace));
     if (!found) {
       const std::uint32_t hub[] = {0};
       return fail(ErrorKind::TimedOut,
