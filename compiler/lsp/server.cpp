@@ -100,7 +100,7 @@ class Server {
   // Reads messages that have arrived; waits for one if there is nothing else to do. Returns false
   // at the end of the input.
   bool receive() {
-    while (stream_.has_input() || (queue_.empty() && !has_work())) {
+    while (stream_.has_input() || (queue_.empty() && workspace_.next_stale() == nullptr)) {
       const auto text = stream_.read();
       if (!text) {
         is_at_end_ = true;
@@ -201,8 +201,6 @@ class Server {
   }
 
   // ---- checking
-
-  bool has_work() { return workspace_.next_stale() != nullptr; }
 
   void check(Document& document) {
     if (!document.is_stale) return;

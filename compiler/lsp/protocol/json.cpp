@@ -66,12 +66,6 @@ int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool has_scheme(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  // `untitled:Untitled-1`; a path with a colon begins with a slash or a dot.
-  return colon != std::string_view::npos && colon > 1 && text.find('/') > colon;
-}
-
 std::uint32_t count_of(const Json& json) {
   const auto value = json.get<std::int64_t>();
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX));
@@ -101,7 +95,9 @@ std::string path_of_uri(std::string_view uri) {
 }
 
 std::string uri_of_path(const std::string& path) {
-  if (has_scheme(path)) return path;
+  const std::size_t colon = path.find(':');
+  // `untitled:Untitled-1`; a path with a colon begins with a slash or a dot.
+  if (colon != std::string::npos && colon > 1 && path.find('/') > colon) return path;
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   return std::string(kFileScheme) + dsl::to_uri(error ? path : absolute);
