@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "runtime/transports/ucx/ucx_abi.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
