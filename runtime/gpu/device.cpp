@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "runtime/gpu/beside_captures.h"
 #include "runtime/gpu/device.h"
 
 namespace cinch::rt {
