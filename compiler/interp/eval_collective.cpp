@@ -35,7 +35,7 @@ void Exchange::leave() {
   changed_.notify_all();
 }
 
-std::vector<Array> Evaluator::meet(const Op&, const Array& array) {
+std::vector<Array> Evaluator::meet(const Array& array) {
   if (!exchange_) {
     if (call_.inputs.world != 1) {
       stop(rt::ErrorKind::InvalidArgument, "collectives of several ranks need run_ranks");
@@ -62,7 +62,7 @@ Array Evaluator::join_ranks(const Op& op, const std::vector<Array>& ranks) const
 }
 
 void Evaluator::eval_all_reduce(const Op& op) {
-  Array result = join_ranks(op, meet(op, in(op, 0)));
+  Array result = join_ranks(op, meet(in(op, 0)));
   if (op.attrs.mean) {
     const Element world = convert_element(kU32, result.dtype, call_.inputs.world);
     for (Element& x : result.bits) {
@@ -74,7 +74,7 @@ void Evaluator::eval_all_reduce(const Op& op) {
 }
 
 void Evaluator::eval_all_gather(const Op& op) {
-  const std::vector<Array> ranks = meet(op, in(op, 0));
+  const std::vector<Array> ranks = meet(in(op, 0));
   Array result =
       make_matrix(in(op, 0).dtype, static_cast<std::int64_t>(ranks.size()), in(op, 0).size());
   result.bits.clear();
@@ -85,7 +85,7 @@ void Evaluator::eval_all_gather(const Op& op) {
 }
 
 void Evaluator::eval_all_to_all(const Op& op) {
-  const std::vector<Array> ranks = meet(op, in(op, 0));
+  const std::vector<Array> ranks = meet(in(op, 0));
   Array result = in(op, 0);
   result.bits.clear();
   const std::int64_t width = result.dims[1];
@@ -97,7 +97,7 @@ void Evaluator::eval_all_to_all(const Op& op) {
 }
 
 void Evaluator::eval_reduce_scatter(const Op& op) {
-  const Array joined = join_ranks(op, meet(op, in(op, 0)));
+  const Array joined = join_ranks(op, meet(in(op, 0)));
   const std::int64_t width = joined.dims[1];
   Array result = make_vector(joined.dtype, width);
   const auto row = joined.bits.begin() + call_.inputs.worker * width;
@@ -106,18 +106,18 @@ void Evaluator::eval_reduce_scatter(const Op& op) {
 }
 
 void Evaluator::eval_broadcast(const Op& op) {
-  const std::vector<Array> ranks = meet(op, in(op, 0));
+  const std::vector<Array> ranks = meet(in(op, 0));
   if (op.attrs.index >= ranks.size()) stop(rt::ErrorKind::OutOfRange, "there is no such root");
   out(op) = ranks[op.attrs.index];
 }
 
-std::vector<Evaluator::Element> Evaluator::tell_all(const Op& op, Element own) {
-  const std::vector<Array> ranks = meet(op, make_scalar(kU64, own));
-  return mapped<Element>(ranks, [&](const Array& rank) { return rank.bits[0]; });
+std::vector<Evaluator::Element> Evaluator::tell_all(Element own) {
+  return mapped<Element>(meet(make_scalar(kU64, own)),
+                         [&](const Array& rank) { return rank.bits[0]; });
 }
 
 std::size_t Evaluator::find_sender(const Op& op) {
-  const std::vector<Element> to = tell_all(op, in(op, 1).bits[0]);
+  const std::vector<Element> to = tell_all(in(op, 1).bits[0]);
   const std::size_t nobody = to.size();
   std::vector<std::size_t> from(to.size(), nobody);
   for (std::size_t rank = 0; rank < to.size(); ++rank) {
@@ -139,17 +139,17 @@ std::size_t Evaluator::find_sender(const Op& op) {
 
 void Evaluator::eval_send_receive(const Op& op) {
   const std::size_t sender = find_sender(op);
-  out(op) = meet(op, in(op, 0))[sender];
+  out(op) = meet(in(op, 0))[sender];
 }
 
 // Ranks meet with arrays of equal size, so each pads its own to the longest.
 std::vector<Evaluator::Elements> Evaluator::meet_counted(const Op& op, Element own_length) {
-  const std::vector<Element> lengths = tell_all(op, own_length);
+  const std::vector<Element> lengths = tell_all(own_length);
   Array own = in(op, 0);
   own.dims[0] = static_cast<std::int64_t>(*std::ranges::max_element(lengths));
   own.bits.resize(static_cast<std::size_t>(own.dims[0]));
   std::vector<Elements> all;
-  for (Array& rank : meet(op, own)) {
+  for (Array& rank : meet(own)) {
     rank.bits.resize(lengths[all.size()]);
     all.push_back(std::move(rank.bits));
   }

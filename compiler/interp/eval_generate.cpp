@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
-#include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_eval.h"
 #include "runtime/core/params.h"
 
@@ -105,18 +104,16 @@ void Evaluator::eval_fill(const Op& op) {
 
 // Draws.
 
-std::uint32_t Evaluator::draw_site(const Op& op, std::size_t iteration_operand) const {
+lang::DrawStream Evaluator::draws_of(const Op& op, std::size_t iteration_operand) const {
   std::uint32_t site = op.attrs.draw.site;
   if (op.operands.size() > iteration_operand) {
     site += static_cast<std::uint32_t>(in(op, iteration_operand).bits[0]);
   }
-  return site;
+  return lang::draw_stream(call_.draw_words().data(), site, op.attrs.draw.shared);
 }
 
 void Evaluator::draw_each(const Op& op) {
-  const std::vector<std::uint32_t> words = call_.draw_words();
-  const lang::DrawStream stream =
-      lang::draw_stream(words.data(), draw_site(op, 0), op.attrs.draw.shared);
+  const lang::DrawStream stream = draws_of(op, 0);
   Array result = make_out(op);
   for (std::size_t i = 0; i < result.bits.size(); ++i) {
     const auto index = static_cast<lang::u32>(i);
@@ -142,9 +139,7 @@ void Evaluator::eval_normal(const Op& op) {
 }
 
 void Evaluator::eval_random_index(const Op& op) {
-  const std::vector<std::uint32_t> words = call_.draw_words();
-  const lang::DrawStream stream =
-      lang::draw_stream(words.data(), draw_site(op, 0), op.attrs.draw.shared);
+  const lang::DrawStream stream = draws_of(op, 0);
   const auto below = static_cast<lang::u64>(call_.size(op.attrs.size));
   Array result = make_out(op);
   if (result.bits.size() > below) {
@@ -158,9 +153,7 @@ void Evaluator::eval_random_index(const Op& op) {
 }
 
 void Evaluator::eval_stochastic_round(const Op& op) {
-  const std::vector<std::uint32_t> words = call_.draw_words();
-  const lang::DrawStream stream =
-      lang::draw_stream(words.data(), draw_site(op, 1), op.attrs.draw.shared);
+  const lang::DrawStream stream = draws_of(op, 1);
   Array result = in(op, 0);
   for (std::size_t i = 0; i < result.bits.size(); ++i) {
     const auto index = static_cast<lang::u32>(i);

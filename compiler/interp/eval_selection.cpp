@@ -320,30 +320,26 @@ void Evaluator::eval_scatter(const Op& op) {
   out(op) = std::move(result);
 }
 
-void Evaluator::eval_scatter_add(const Op& op) {
-  Array result = make_out(op);
+void Evaluator::scatter_joined(const Op& op, ScalarOp joins, Array result) {
   const Array& index = in(op, 0);
   const Array& values = in(op, 1);
   for (std::size_t i = 0; i < index.bits.size(); ++i) {
     Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
     const Element operands[] = {cell, values.bits[i]};
-    cell = evaluate_scalar(ScalarOp::add, result.dtype, operands);
+    cell = evaluate_scalar(joins, result.dtype, operands);
   }
   out(op) = std::move(result);
+}
+
+void Evaluator::eval_scatter_add(const Op& op) {
+  scatter_joined(op, ScalarOp::add, make_out(op));
 }
 
 void Evaluator::eval_scatter_reduce(const Op& op) {
   Array result = make_out(op);
   const std::uint64_t identity = identity_constant(op.attrs.scalar_op, result.dtype);
   std::ranges::fill(result.bits, element_of_constant(result.dtype, identity));
-  const Array& index = in(op, 0);
-  const Array& values = in(op, 1);
-  for (std::size_t i = 0; i < index.bits.size(); ++i) {
-    Element& cell = result.bits[static_cast<std::size_t>(checked_index(index, i, result.dims[0]))];
-    const Element operands[] = {cell, values.bits[i]};
-    cell = evaluate_scalar(op.attrs.scalar_op, result.dtype, operands);
-  }
-  out(op) = std::move(result);
+  scatter_joined(op, op.attrs.scalar_op, std::move(result));
 }
 
 void Evaluator::eval_histogram(const Op& op) {

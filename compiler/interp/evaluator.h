@@ -5,6 +5,7 @@
 #include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
+#include "runtime/core/lang.h"
 #include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::interp {
@@ -86,7 +87,7 @@ class Evaluator {
 #include "compiler/ir/ops.def"
 
   // eval_generate.cpp
-  std::uint32_t draw_site(const Op& op, std::size_t iteration_operand) const;
+  lang::DrawStream draws_of(const Op& op, std::size_t iteration_operand) const;
   void draw_each(const Op& op);
 
   // eval_matrix.cpp
@@ -108,12 +109,14 @@ class Evaluator {
 
   // eval_selection.cpp
   std::int64_t checked_index(const Array& index, std::size_t i, std::int64_t limit) const;
+  /// Joins values (operand 1) at places (operand 0) of `result`, which the op then gives.
+  void scatter_joined(const Op& op, ScalarOp joins, Array result);
 
   // eval_collective.cpp
-  std::vector<Array> meet(const Op& op, const Array& array);
+  std::vector<Array> meet(const Array& array);
   Array join_ranks(const Op& op, const std::vector<Array>& ranks) const;
   /// Each rank's number, by rank.
-  std::vector<Element> tell_all(const Op& op, Element own);
+  std::vector<Element> tell_all(Element own);
   /// The rank whose operand 1 names this one.
   std::size_t find_sender(const Op& op);
   /// For each rank, the counted elements of its operand 0.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "compiler/interp/evaluator.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/scalar_eval.h"
 
 namespace cinch::interp {
@@ -34,15 +35,16 @@ const ir::Function& find(const ir::Program& program, FunctionKind kind) {
   return *function;
 }
 
+Array run_alone(const ir::Program& program, const ir::Function& function, const Inputs& inputs) {
+  CallContext call(program, inputs);
+  Evaluator evaluator(call, function, nullptr);
+  evaluator.run();
+  return evaluator.value(function.results.output);
+}
+
 std::vector<Array> run_inits(const ir::Program& program, const Inputs& inputs) {
-  std::vector<Array> states;
-  for (const ir::Function& init : program.state_inits) {
-    CallContext call(program, inputs);
-    Evaluator evaluator(call, init, nullptr);
-    evaluator.run();
-    states.push_back(evaluator.value(init.results.output));
-  }
-  return states;
+  return mapped<Array>(program.state_inits,
+                       [&](const ir::Function& init) { return run_alone(program, init, inputs); });
 }
 
 // Inputs with states given and shapes checked.
@@ -161,13 +163,7 @@ rt::Result<std::vector<Array>> initial_states(const ir::Program& program, const 
 }
 
 rt::Result<Array> evaluate_constant(const ir::Program& program, const ir::Function& function) {
-  return guarded([&] {
-    const Inputs inputs;
-    CallContext call(program, inputs);
-    Evaluator evaluator(call, function, nullptr);
-    evaluator.run();
-    return evaluator.value(function.results.output);
-  });
+  return guarded([&] { return run_alone(program, function, {}); });
 }
 
 }  // namespace cinch::interp

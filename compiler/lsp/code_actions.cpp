@@ -8,7 +8,7 @@
 #include "compiler/service/front_end.h"
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::lsp {
 namespace {

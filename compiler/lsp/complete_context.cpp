@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dsl/source/source.h"
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::lsp {
 

@@ -356,19 +356,15 @@ Json related_json(const Analysis& analysis, const dsl::Diagnostic& diag) {
   return list;
 }
 
-std::string text_with_notes(const dsl::Diagnostic& diag) {
+}  // namespace
+
+Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
+                     const dsl::Diagnostic& diag) {
   std::string text = dsl::message(diag);
   for (const dsl::Note& note : diag.notes) {
     if (!note.span) text += "\nnote: " + note.text;
   }
   if (diag.suggestion) text += "\ndid you mean `" + diag.suggestion->replacement + "`?";
-  return text;
-}
-
-}  // namespace
-
-Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
-                     const dsl::Diagnostic& diag) {
   // DiagnosticSeverity of the protocol.
   const int severity = diag.severity() == dsl::Severity::Error     ? 1
                        : diag.severity() == dsl::Severity::Warning ? 2
@@ -376,7 +372,7 @@ Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
   Json json = {{"severity", severity},
                {"code", diag.code()},
                {"source", "cinch"},
-               {"message", rt::visible_text(text_with_notes(diag))}};
+               {"message", rt::visible_text(text)}};
   Json related = related_json(analysis, diag);
   const dsl::SourceBuffer* source = analysis.sources().find(diag.span.file);
   Span span = diag.span;

@@ -3,7 +3,12 @@
 // changes in a row only the last text is checked.
 #include "compiler/lsp/server.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <deque>
 #include <utility>
 
@@ -65,6 +70,124 @@ Json parse_message(const std::string& text) {
   return is_too_deep ? Json(Json::value_t::discarded) : message;
 }
 
+// The longest message that is read; no editor sends longer ones, and they are skipped.
+constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20;
+
+constexpr std::size_t kMaxHeaderLine = 4096;
+
+// The length in a line of the header, if it is that line.
+std::optional<std::size_t> length_in(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  const auto is_same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  };
+  if (colon == std::string_view::npos ||
+      !std::ranges::equal(line.substr(0, colon), std::string_view("content-length"), is_same))
+    return {};
+  std::size_t length = 0;
+  bool has_digit = false;
+  for (const char c : line.substr(colon + 1)) {
+    if (c == ' ' || c == '\t') continue;
+    if (c < '0' || c > '9' || length > kMaxMessageBytes * 10) return {};
+    length = length * 10 + static_cast<std::size_t>(c - '0');
+    has_digit = true;
+  }
+  return has_digit ? std::optional(length) : std::nullopt;
+}
+
+// JSON-RPC over two file descriptors: each message is a header with its length, an empty line and
+// the JSON text.
+class RpcStream {
+ public:
+  RpcStream(int input, int output) : input_(input), output_(output) {}
+
+  /// Waits for the next message and returns its JSON text; nothing at the end of the input. Skips a
+  /// header without a length.
+  std::optional<std::string> read() {
+    while (true) {
+      std::optional<std::size_t> length;
+      std::optional<std::string> line;
+      while ((line = read_line()) && !line->empty()) {
+        if (const auto given = length_in(*line)) length = given;
+      }
+      if (!line) return std::nullopt;
+      if (!length) continue;
+      if (*length <= kMaxMessageBytes) return take(*length);
+      if (!skip(*length)) return std::nullopt;
+    }
+  }
+
+  /// Has a message begun to arrive, so that read() would not wait for long?
+  bool has_input() {
+    if (!buffer_.empty()) return true;
+    pollfd waits{input_, POLLIN, 0};
+    return ::poll(&waits, 1, 0) > 0;
+  }
+
+  /// Sends a message. Sets is_broken() if the other end has gone.
+  void write(const std::string& text) {
+    const std::string message =
+        "Content-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+    std::string_view left = message;
+    while (!left.empty() && !is_broken_) {
+      const ssize_t put = ::write(output_, left.data(), left.size());
+      if (put > 0) left.remove_prefix(static_cast<std::size_t>(put));
+      is_broken_ = put < 0 && errno != EINTR;
+    }
+  }
+
+  bool is_broken() const { return is_broken_; }
+
+ private:
+  bool fill() {
+    constexpr std::size_t kAtOnce = std::size_t{1} << 16;
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + kAtOnce);
+    ssize_t got = 0;
+    do {
+      got = ::read(input_, buffer_.data() + before, kAtOnce);
+    } while (got < 0 && errno == EINTR);
+    buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return got > 0;
+  }
+
+  std::optional<std::string> read_line() {
+    std::size_t end = std::string::npos;
+    while ((end = buffer_.find('\n')) == std::string::npos) {
+      // No header has such a long line: drops what has arrived of it.
+      if (buffer_.size() > kMaxHeaderLine) buffer_.clear();
+      if (!fill()) return std::nullopt;
+    }
+    std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end + 1);
+    if (line.ends_with('\r')) line.pop_back();
+    return line;
+  }
+
+  std::optional<std::string> take(std::size_t num_bytes) {
+    while (buffer_.size() < num_bytes) {
+      if (!fill()) return std::nullopt;
+    }
+    std::string text = buffer_.substr(0, num_bytes);
+    buffer_.erase(0, num_bytes);
+    return text;
+  }
+
+  bool skip(std::size_t num_bytes) {
+    while (num_bytes > 0) {
+      if (buffer_.empty() && !fill()) return false;
+      const std::size_t some = std::min(num_bytes, buffer_.size());
+      buffer_.erase(0, some);
+      num_bytes -= some;
+    }
+    return true;
+  }
+
+  int input_, output_;
+  std::string buffer_;  // read but not yet returned
+  bool is_broken_ = false;
+};
+
 class Server {
  public:
   explicit Server(const ServerOptions& options)
@@ -100,7 +223,7 @@ class Server {
   // Reads messages that have arrived; waits for one if there is nothing else to do. Returns false
   // at the end of the input.
   bool receive() {
-    while (stream_.has_input() || (queue_.empty() && !has_work())) {
+    while (stream_.has_input() || (queue_.empty() && workspace_.next_stale() == nullptr)) {
       const auto text = stream_.read();
       if (!text) {
         is_at_end_ = true;
@@ -201,8 +324,6 @@ class Server {
   }
 
   // ---- checking
-
-  bool has_work() { return workspace_.next_stale() != nullptr; }
 
   void check(Document& document) {
     if (!document.is_stale) return;

@@ -39,26 +39,26 @@ bool is_sum_of_columns(const ir::Function& fn, const ir::Op& op) {
 }  // namespace
 
 void expand_column_sums(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (!is_sum_of_columns(b.function(), op)) return std::nullopt;
-    ValueId x = op.operands[0];
-    const ir::Type type = b.type(x);
-    HostExprPool& exprs = b.exprs();
-    // Kernels have no rows of counted length.
-    if (exprs.has_count(type.dims[1])) return std::nullopt;
-    if (ir::constant_size(exprs, type.dims[1]) || ir::constant_size(exprs, type.dims[0])) {
-      return std::nullopt;
-    }
-    const HostExprId tile = exprs.const_int(kTileElems);
-    const HostExprId num_tiles = exprs.ceil_div(type.dims[0], tile);
-    for (const Step& step : kSteps) {
-      const HostExprId most = exprs.mul(num_tiles, exprs.const_int(step.rows));
-      const HostExprId num = exprs.min(most, b.type(x).dims[0]);
-      x = b.keep(lower::call_prelude(b, step.function, type.dtype, {x, num})[0]);
-    }
-    return ir::ValueIds{b.reduce({x}, {op.operands[1]}, op.attrs.combiner, 0).front()};
-  });
+  rewrite_all(program, context,
+              [](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                if (!is_sum_of_columns(b.function(), op)) return std::nullopt;
+                ValueId x = op.operands[0];
+                const ir::Type type = b.type(x);
+                HostExprPool& exprs = b.exprs();
+                // Kernels have no rows of counted length.
+                if (exprs.has_count(type.dims[1]) || ir::constant_size(exprs, type.dims[1]) ||
+                    ir::constant_size(exprs, type.dims[0])) {
+                  return std::nullopt;
+                }
+                const HostExprId tile = exprs.const_int(kTileElems);
+                const HostExprId num_tiles = exprs.ceil_div(type.dims[0], tile);
+                for (const Step& step : kSteps) {
+                  const HostExprId most = exprs.mul(num_tiles, exprs.const_int(step.rows));
+                  const HostExprId num = exprs.min(most, b.type(x).dims[0]);
+                  x = b.keep(lower::call_prelude(b, step.function, type.dtype, {x, num})[0]);
+                }
+                return ir::ValueIds{b.reduce({x}, {op.operands[1]}, op.attrs.combiner, 0).front()};
+              });
 }
 
 }  // namespace cinch::passes

@@ -12,7 +12,6 @@
 #include "compiler/ir/types.h"
 #include "compiler/passes/passes.h"
 #include "runtime/core/mapped.h"
-#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {
 namespace {
@@ -175,17 +174,6 @@ class Combine {
   ir::Combiner combiner_;
 };
 
-// Joins the elements of one row in the order of a reduction.
-ValueIds joined(std::vector<ValueIds> columns, Combine& combine) {
-  for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
-    for (std::size_t j = 0; j < distance && j + distance < columns.size(); ++j) {
-      columns[j] = combine(columns[j], columns[j + distance]);
-    }
-    if (columns.size() > distance) columns.resize(distance);
-  }
-  return columns[0];
-}
-
 std::optional<ValueIds> expanded(ir::Builder& b, const ir::Op& op) {
   const std::size_t num_values = op.results.size();
   const bool is_masked = op.operands.size() != 2 * num_values;
@@ -208,7 +196,7 @@ std::optional<ValueIds> expanded(ir::Builder& b, const ir::Op& op) {
   }
   const ValueIds inits(op.operands.begin() + static_cast<std::ptrdiff_t>(num_values),
                        op.operands.end());
-  ValueIds results = combine(inits, joined(std::move(made), combine));
+  ValueIds results = combine(inits, joined_in_order(std::move(made), combine));
   for (std::size_t i = 0; i < num_values; ++i) {
     const ir::Type wanted = b.type(op.results[i]);
     const ValueId result = results[i];
@@ -220,9 +208,7 @@ std::optional<ValueIds> expanded(ir::Builder& b, const ir::Op& op) {
 }  // namespace
 
 void expand_lane_reductions(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) {
-    return expanded(b, ir::Op(b.function().ops[id.index()]));
-  });
+  rewrite_all(program, context, expanded);
 }
 
 }  // namespace cinch::passes

@@ -20,7 +20,6 @@
 #include "compiler/ir/ops.h"
 #include "compiler/lower/prelude.h"
 #include "compiler/passes/passes.h"
-#include "runtime/core/numbers/ordered_reduce.h"
 
 namespace cinch::passes {
 namespace {
@@ -75,14 +74,14 @@ ValueId hadamard(ir::Builder& b, ValueId x) {
 }  // namespace
 
 void expand_matrix_ops(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (op.kind == ir::OpKind::orthonormalize) {
-      return ir::ValueIds{orthonormalize(b, op.operands[0])};
-    }
-    if (op.kind != ir::OpKind::hadamard) return std::nullopt;
-    return ir::ValueIds{hadamard(b, op.operands[0])};
-  });
+  rewrite_all(program, context,
+              [](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                if (op.kind == ir::OpKind::orthonormalize) {
+                  return ir::ValueIds{orthonormalize(b, op.operands[0])};
+                }
+                if (op.kind != ir::OpKind::hadamard) return std::nullopt;
+                return ir::ValueIds{hadamard(b, op.operands[0])};
+              });
 }
 
 // expand_thin_products: computes matrix products with a thin factor so that the other factor is
@@ -98,8 +97,6 @@ void expand_matrix_ops(ir::Program& program, PassContext& context) {
 
 namespace {
 
-using ir::ValueId;
-
 // More columns would make kernels with more reductions than caches have room for, and long texts
 // that compile slowly.
 constexpr std::int64_t kMostColumns = 8;
@@ -114,24 +111,16 @@ ValueId column_of(ir::Builder& b, ValueId matrix, std::int64_t column) {
   return b.transpose(row_of(b, b.transpose(matrix), column));
 }
 
-// The terms of one element's sum, in the order of a reduction.
-ValueId ordered_sum(ir::Builder& b, std::vector<ValueId> terms) {
-  for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
-    for (std::size_t j = 0; j < distance && j + distance < terms.size(); ++j) {
-      terms[j] = b.map(ScalarOp::add, terms[j], terms[j + distance]);
-    }
-    if (terms.size() > distance) terms.resize(distance);
-  }
-  return b.map(ScalarOp::add, b.identity(ScalarOp::add, b.dtype(terms[0])), terms[0]);
-}
-
 ValueId sum_of_terms(ir::Builder& b, ValueId left, ValueId right, std::int64_t num_terms) {
   std::vector<ValueId> terms;
   terms.reserve(static_cast<std::size_t>(num_terms));
   for (std::int64_t i = 0; i < num_terms; ++i) {
     terms.push_back(b.map(ScalarOp::mul, column_of(b, left, i), row_of(b, right, i)));
   }
-  return ordered_sum(b, std::move(terms));
+  const ValueId sum = joined_in_order(std::move(terms), [&b](ValueId left_sum, ValueId right_sum) {
+    return b.map(ScalarOp::add, left_sum, right_sum);
+  });
+  return b.map(ScalarOp::add, b.identity(ScalarOp::add, b.dtype(sum)), sum);
 }
 
 // The sums of one result column: [rows, 1].
@@ -170,21 +159,23 @@ ValueId product_by_columns(ir::Builder& b, ValueId left, ValueId right, std::int
 }  // namespace
 
 void expand_thin_products(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (op.kind != ir::OpKind::matmul) return std::nullopt;
-    const ValueId left = op.operands[0], right = op.operands[1];
-    const auto num_terms = ir::constant_size(b.exprs(), b.type(left).dims[1]);
-    const auto num_columns = ir::constant_size(b.exprs(), b.type(right).dims[1]);
-    if (num_terms) {
-      // Square factors are transforms of rows on chip.
-      const bool is_thin = *num_terms >= 1 && *num_terms <= kMostTerms && num_terms != num_columns;
-      if (!is_thin) return std::nullopt;
-      return ir::ValueIds{sum_of_terms(b, left, right, *num_terms)};
-    }
-    if (!num_columns || *num_columns < 1 || *num_columns > kMostColumns) return std::nullopt;
-    return ir::ValueIds{product_by_columns(b, left, right, *num_columns)};
-  });
+  rewrite_all(program, context,
+              [](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                if (op.kind != ir::OpKind::matmul) return std::nullopt;
+                const ValueId left = op.operands[0], right = op.operands[1];
+                const auto num_terms = ir::constant_size(b.exprs(), b.type(left).dims[1]);
+                const auto num_columns = ir::constant_size(b.exprs(), b.type(right).dims[1]);
+                if (num_terms) {
+                  // Square factors are transforms of rows on chip.
+                  const bool is_thin =
+                      *num_terms >= 1 && *num_terms <= kMostTerms && num_terms != num_columns;
+                  if (!is_thin) return std::nullopt;
+                  return ir::ValueIds{sum_of_terms(b, left, right, *num_terms)};
+                }
+                if (!num_columns || *num_columns < 1 || *num_columns > kMostColumns)
+                  return std::nullopt;
+                return ir::ValueIds{product_by_columns(b, left, right, *num_columns)};
+              });
 }
 
 }  // namespace cinch::passes

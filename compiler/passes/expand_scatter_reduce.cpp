@@ -41,14 +41,15 @@ ValueId expand(ir::Builder& b, const ir::Op& op) {
 }  // namespace
 
 void expand_scatter_reduce(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (op.kind != ir::OpKind::scatter_reduce) return std::nullopt;
-    const DType dtype = b.dtype(op.results[0]);
-    const bool is_of_keys = op.attrs.scalar_op == ScalarOp::max && (dtype == kU32 || dtype == kU64);
-    if (is_of_keys) return std::nullopt;
-    return ir::ValueIds{expand(b, op)};
-  });
+  rewrite_all(program, context,
+              [&](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                if (op.kind != ir::OpKind::scatter_reduce) return std::nullopt;
+                const DType dtype = b.dtype(op.results[0]);
+                const bool is_of_keys =
+                    op.attrs.scalar_op == ScalarOp::max && (dtype == kU32 || dtype == kU64);
+                if (is_of_keys) return std::nullopt;
+                return ir::ValueIds{expand(b, op)};
+              });
 }
 
 }  // namespace cinch::passes

@@ -144,23 +144,24 @@ ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const 
 
 void expand_selection(ir::Program& program, PassContext& context) {
   std::unordered_map<const ir::Function*, SeenCounts> all_seen;
-  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    SeenCounts& seen = all_seen[&b.function()];
-    seen.see(b.function(), b.region(), op);
-    if (op.kind == ir::OpKind::argsort && op.attrs.axis == 0) {
-      const ValueId order = b.argsort(b.transpose(op.operands[0]), op.attrs.descending, 1);
-      return ir::ValueIds{b.transpose(order)};
-    }
-    const bool is_top = op.kind == ir::OpKind::top_k;
-    if (!is_top && op.kind != ir::OpKind::kth_largest) return std::nullopt;
-    const ValueId x = op.operands[0];
-    const HostExprId k = op.attrs.size;
-    if (op.attrs.axis == ir::kAll) {
-      return ir::ValueIds{is_top ? top_k(b, x, k, seen) : kth_largest(b, x, k, seen)};
-    }
-    return ir::ValueIds{is_top ? top_k_of_rows(b, x, k, seen) : kth_largest_of_rows(b, x, k, seen)};
-  });
+  rewrite_all(
+      program, context, [&](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+        SeenCounts& seen = all_seen[&b.function()];
+        seen.see(b.function(), b.region(), op);
+        if (op.kind == ir::OpKind::argsort && op.attrs.axis == 0) {
+          const ValueId order = b.argsort(b.transpose(op.operands[0]), op.attrs.descending, 1);
+          return ir::ValueIds{b.transpose(order)};
+        }
+        const bool is_top = op.kind == ir::OpKind::top_k;
+        if (!is_top && op.kind != ir::OpKind::kth_largest) return std::nullopt;
+        const ValueId x = op.operands[0];
+        const HostExprId k = op.attrs.size;
+        if (op.attrs.axis == ir::kAll) {
+          return ir::ValueIds{is_top ? top_k(b, x, k, seen) : kth_largest(b, x, k, seen)};
+        }
+        return ir::ValueIds{is_top ? top_k_of_rows(b, x, k, seen)
+                                   : kth_largest_of_rows(b, x, k, seen)};
+      });
 }
 
 }  // namespace cinch::passes

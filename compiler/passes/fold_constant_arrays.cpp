@@ -24,10 +24,6 @@ using ir::OpKind;
 // Larger tables are better recomputed than read from memory.
 constexpr std::int64_t kMaxElems = 4096;
 
-bool is_leaf(OpKind kind) {
-  return kind == OpKind::const_scalar || kind == OpKind::const_array;
-}
-
 bool is_foldable(const ir::Op& op) {
   const bool is_array_op = op.kind >= OpKind::map && op.kind <= OpKind::hadamard;
   // A C++ function would have to be compiled first.
@@ -139,8 +135,8 @@ class Extraction {
 
 class Fold {
  public:
-  Fold(ir::Builder& builder, ir::Op op, KnownConstants& known)
-      : b_(builder), op_(std::move(op)), known_(known) {}
+  Fold(ir::Builder& builder, const ir::Op& op, KnownConstants& known)
+      : b_(builder), op_(op), known_(known) {}
 
   // Are all operands constants, with a table or a costly op among them, and is the result of
   // constant size?
@@ -155,7 +151,9 @@ class Fold {
       is_worth_it |= ir::defining_op(b_.function(), operand).kind == OpKind::const_array;
       is_worth_it |= *length >= kLongestChain;
     }
-    return is_worth_it && is_combiner_closed(op_);
+    if (!ir::uses_attr(op_.kind, ir::AttrUse::Combiner)) return is_worth_it;
+    // A combiner that reads outside values is not constant.
+    return is_worth_it && b_.function().combiners[op_.attrs.combiner.index()].op.has_value();
   }
 
   // A function of its own that computes the result.
@@ -173,14 +171,14 @@ class Fold {
   std::optional<int> chain_of(ir::ValueId value) {
     const auto at = known_.find(value);
     if (at != known_.end()) return at->second;
-    const std::optional<int> found = find_chain(value);
-    return known_[value] = found;
+    return known_[value] = find_chain(value);
   }
 
   std::optional<int> find_chain(ir::ValueId value) {
     const ir::Op& def = ir::defining_op(b_.function(), value);
     if (!is_small_constant(b_.exprs(), b_.type(value))) return std::nullopt;
-    if (is_leaf(def.kind) || def.kind == OpKind::iota) return 0;
+    const bool is_leaf = def.kind == OpKind::const_scalar || def.kind == OpKind::const_array;
+    if (is_leaf || def.kind == OpKind::iota) return 0;
     if (!is_pulled(def.kind) && def.kind != OpKind::fill) return std::nullopt;
     int longest = 0;
     for (ir::ValueId operand : def.operands) {
@@ -191,14 +189,8 @@ class Fold {
     return longest + 1;
   }
 
-  // A combiner that reads outside values is not constant.
-  bool is_combiner_closed(const ir::Op& op) {
-    if (!ir::uses_attr(op.kind, ir::AttrUse::Combiner)) return true;
-    return b_.function().combiners[op.attrs.combiner.index()].op.has_value();
-  }
-
   ir::Builder& b_;
-  const ir::Op op_;
+  const ir::Op& op_;
   KnownConstants& known_;
 };
 
@@ -206,14 +198,15 @@ class Fold {
 
 void fold_constant_arrays(ir::Program& program, PassContext& context) {
   std::unordered_map<const ir::Function*, KnownConstants> known;
-  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    Fold fold(b, b.function().ops[id.index()], known[&b.function()]);
-    if (!fold.is_possible()) return std::nullopt;
-    const auto elements = context.evaluate(b.program(), fold.function());
-    if (elements) return ir::ValueIds{fold.constant(*elements)};
-    context.remark(b.span(), "constant arrays are not evaluated here");
-    return std::nullopt;
-  });
+  rewrite_all(program, context,
+              [&](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                Fold fold(b, op, known[&b.function()]);
+                if (!fold.is_possible()) return std::nullopt;
+                const auto elements = context.evaluate(b.program(), fold.function());
+                if (elements) return ir::ValueIds{fold.constant(*elements)};
+                context.remark(b.span(), "constant arrays are not evaluated here");
+                return std::nullopt;
+              });
 }
 
 }  // namespace cinch::passes

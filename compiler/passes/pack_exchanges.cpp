@@ -34,12 +34,6 @@ HostExprId round_up(HostExprPool& exprs, HostExprId size, int bits) {
   return exprs.mul(exprs.ceil_div(size, group), group);
 }
 
-// Rows of fewer columns. Only places change, so that no element is moved.
-ValueId first_columns(Builder& b, ValueId x, HostExprId width) {
-  const HostExprId zero = b.exprs().const_int(0);
-  return b.transpose(b.slice(b.transpose(x), zero, width));
-}
-
 // Repeats the last column until a row of elements takes whole bytes.
 ValueId fill_rows(Builder& b, ValueId x, int bits) {
   HostExprPool& exprs = b.exprs();
@@ -76,7 +70,9 @@ ValueId unpack_rows(Builder& b, ValueId rows, DType dtype, HostExprId width) {
   const ValueId bytes = b.reshape(rows, ir::vector_type(kU8, num_bytes), true);
   const HostExprId world = packed.dims[0];
   const ValueId all = unpack_as(b, bytes, dtype, exprs.mul(world, full));
-  return first_columns(b, b.reshape(all, ir::matrix_type(dtype, world, full), true), width);
+  const ValueId by_rank = b.reshape(all, ir::matrix_type(dtype, world, full), true);
+  // The first columns. Only places change, so that no element is moved.
+  return b.transpose(b.slice(b.transpose(by_rank), exprs.const_int(0), width));
 }
 
 ValueId gather_packed(Builder& b, ValueId x) {
@@ -113,11 +109,6 @@ ValueId send_packed(Builder& b, const ir::Op& op) {
   return b.reshape(flat, type, true);
 }
 
-bool is_exchange(OpKind kind) {
-  return kind == OpKind::all_gather || kind == OpKind::all_to_all || kind == OpKind::broadcast ||
-         kind == OpKind::send_receive;
-}
-
 // Elements in one row of bytes, if known: a few elements may take no fewer bytes when packed.
 bool is_smaller(const HostExprPool& exprs, const ir::Op& op, const ir::Type& type) {
   std::int64_t elements = 1;
@@ -142,9 +133,11 @@ bool has_known_size(const HostExprPool& exprs, const ir::Type& type) {
 }  // namespace
 
 void pack_exchanges(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (!is_exchange(op.kind)) return std::nullopt;
+  rewrite_all(program, context, [](Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+    if (op.kind != OpKind::all_gather && op.kind != OpKind::all_to_all &&
+        op.kind != OpKind::broadcast && op.kind != OpKind::send_receive) {
+      return std::nullopt;
+    }
     const ir::Type type = b.type(op.operands[0]);
     const bool is_narrow = !is_float(type.dtype) && type.dtype.bits < kByteBits;
     if (!is_narrow || !has_known_size(b.exprs(), type)) return std::nullopt;

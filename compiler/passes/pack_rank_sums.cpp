@@ -34,10 +34,6 @@ struct Fields {
   HostExprId num_words;     // a field of word i is element i, i + num_words, i + 2 num_words …
 };
 
-ValueId wide_size(Builder& b, HostExprId size) {
-  return b.host_size(size, kU64);
-}
-
 // min(times * num_words, num_elements): its sum with a word's number does not exceed 2^32.
 HostExprId first_element(Builder& b, const Fields& fields, std::int64_t field) {
   HostExprPool& exprs = b.exprs();
@@ -47,7 +43,7 @@ HostExprId first_element(Builder& b, const Fields& fields, std::int64_t field) {
 
 // The bit at which a word's field begins; for an empty field it does not matter.
 ValueId shift_of(Builder& b, const Fields& fields, std::int64_t field) {
-  return wide_size(b, b.exprs().mul(b.exprs().const_int(field), fields.bits));
+  return b.host_size(b.exprs().mul(b.exprs().const_int(field), fields.bits), kU64);
 }
 
 // For each word: its place in its row, and the element of its first field.
@@ -113,7 +109,7 @@ ValueId unpack_fields(Builder& b, const Fields& fields, ValueId words, DType dty
   const HostExprId one = exprs.const_int(1);
   const HostExprId mask = exprs.sub(exprs.make(HostOp::Shl, one, fields.bits), one);
   const ValueId down = b.map(ScalarOp::shr, b.gather(words, at.word), at.shift);
-  const ValueId field = b.map(ScalarOp::bit_and, down, wide_size(b, mask));
+  const ValueId field = b.map(ScalarOp::bit_and, down, b.host_size(mask, kU64));
   const HostExprId least = exprs.mul(exprs.world(), exprs.const_int(fields.sum.range.least));
   const ValueId offset = b.bitcast(b.host_size(least, kI64), kU64);
   const ValueId sum = b.map(ScalarOp::add, field, offset);
@@ -163,8 +159,7 @@ std::optional<ir::ValueIds> narrow_extreme(Builder& b, const ir::Op& op) {
 }  // namespace
 
 void pack_rank_sums(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
+  rewrite_all(program, context, [](Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
     if (op.kind != ir::OpKind::all_reduce && op.kind != ir::OpKind::reduce_scatter) {
       return std::nullopt;
     }

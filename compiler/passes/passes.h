@@ -11,6 +11,7 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/ir.h"
+#include "runtime/core/numbers/ordered_reduce.h"
 #include "runtime/core/step_limit.h"
 
 namespace cinch::passes {
@@ -67,13 +68,25 @@ class PassContext {
 
 /// Builds before the op (the builder's insertion point) and returns a value for each result, or
 /// nothing if the op stays. It must build nothing if it returns nothing. The regions around the op
-/// hold only the ops before it.
-using Rewrite = std::function<std::optional<ir::ValueIds>(ir::Builder& builder, ir::OpId op)>;
+/// hold only the ops before it. `op` is a copy: building moves the vector of ops.
+using Rewrite = std::function<std::optional<ir::ValueIds>(ir::Builder& builder, const ir::Op& op)>;
 
 /// Offers every op of every function, including initial values, inner regions and combiners, while
 /// the context permits it, and counts replacements. A replaced op is removed and its uses changed
 /// before the next op is offered. Returns true if anything changed.
 bool rewrite_all(ir::Program& program, PassContext& context, const Rewrite& rewrite);
+
+/// Joins what a reduction joins, at most one row of a tile, in its order.
+template <typename Value, typename Join>
+Value joined_in_order(std::vector<Value> values, Join&& join) {
+  for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
+    for (std::size_t i = 0; i < distance && i + distance < values.size(); ++i) {
+      values[i] = join(values[i], values[i + distance]);
+    }
+    if (values.size() > distance) values.resize(distance);
+  }
+  return values[0];
+}
 
 /// Local rules (passes/rules): constants folded, operations that change nothing dropped.
 void simplify(ir::Program& program, PassContext& context);

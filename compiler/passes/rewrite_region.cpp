@@ -42,8 +42,9 @@ class RegionRewriter {
 
   bool rewrites(ir::OpId op, ir::RegionId region) {
     builder_.set_insertion(region);
-    builder_.set_span(function_.ops[op.index()].span);
-    const std::optional<ir::ValueIds> values = rewrite_(builder_, op);
+    const ir::Op offered = function_.ops[op.index()];
+    builder_.set_span(offered.span);
+    const std::optional<ir::ValueIds> values = rewrite_(builder_, offered);
     if (!values) return false;
     replace(op, *values);
     is_changed_ = context_.may_rewrite();

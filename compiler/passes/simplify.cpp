@@ -47,7 +47,7 @@ Values drop_empty_loop(const Matcher& matcher) {
 }  // namespace
 
 void simplify(ir::Program& program, PassContext& context) {
-  const Rewrite rewrite = [](ir::Builder& builder, ir::OpId op) -> Values {
+  const Rewrite rewrite = [](ir::Builder& builder, const ir::Op& op) -> Values {
     const Matcher matcher(builder, op);
     if (Values values = apply_rules(matcher)) return values;
     if (Values values = take_known_branch(matcher)) return values;
@@ -109,21 +109,21 @@ const char* obstacle(const ir::Function& function, const ir::Op& op) {
 }  // namespace
 
 void convert_if_to_select(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    const ir::Op op = b.function().ops[id.index()];
-    if (op.kind != ir::OpKind::if_else) return std::nullopt;
-    if (const char* reason = obstacle(b.function(), op)) {
-      context.remark(op.span, reason);
-      return std::nullopt;
-    }
-    const ir::ValueIds then_values = b.inline_here(op.regions[0], {});
-    const ir::ValueIds else_values = b.inline_here(op.regions[1], {});
-    ir::ValueIds values;
-    for (std::size_t i = 0; i < then_values.size(); ++i) {
-      values.push_back(b.select(op.operands[0], then_values[i], else_values[i]));
-    }
-    return values;
-  });
+  rewrite_all(program, context,
+              [&](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                if (op.kind != ir::OpKind::if_else) return std::nullopt;
+                if (const char* reason = obstacle(b.function(), op)) {
+                  context.remark(op.span, reason);
+                  return std::nullopt;
+                }
+                const ir::ValueIds then_values = b.inline_here(op.regions[0], {});
+                const ir::ValueIds else_values = b.inline_here(op.regions[1], {});
+                ir::ValueIds values;
+                for (std::size_t i = 0; i < then_values.size(); ++i) {
+                  values.push_back(b.select(op.operands[0], then_values[i], else_values[i]));
+                }
+                return values;
+              });
 }
 
 }  // namespace cinch::passes

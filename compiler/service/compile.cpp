@@ -114,15 +114,9 @@ bool may_be_quick(const ProgramRequest& request, const codegen::Target& target) 
   return has_quick && request.replaces_code && !request.pass_limit && can_improve();
 }
 
-CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      CodeChoice code) {
-  code.is_carrier = compilation.request.is_carrier;
-  return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
-}
-
 // Code of a program without states is the same in both forms. It is kept as with a second buffer.
 CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      CodeChoice code, bool has_states) {
+                      CodeChoice code, bool has_states = true) {
   code.is_carrier = compilation.request.is_carrier;
   const auto states = has_states ? compilation.request.states : codegen::StateUpdate::SecondBuffer;
   return {compilation.text, compilation.bindings_of_code, states, target, code};
@@ -141,8 +135,7 @@ std::optional<rt::CacheEntry> find_code(const Compilation& compilation,
   if (auto kept = cache_of(compilation, target, code).find()) return kept;
   if (compilation.request.states != codegen::StateUpdate::InPlace) return std::nullopt;
   auto kept = cache_of(compilation, target, code, false).find();
-  if (kept && kept->image.info.states.empty()) return kept;
-  return std::nullopt;
+  return kept && kept->image.info.states.empty() ? std::move(kept) : std::nullopt;
 }
 
 // Calls `find` for the efforts whose code serves the request, best first, until it finds one.

@@ -11,11 +11,7 @@
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::service {
-namespace {
-
-constexpr std::string_view kImageMagic = "CINCHIMG";
-
-}  // namespace
+static constexpr std::string_view kImageMagic = "CINCHIMG";
 
 bool is_image(std::string_view bytes) {
   return bytes.starts_with(kImageMagic);
@@ -56,9 +52,7 @@ sema::ExternReader extern_reader(const rt::HeaderSearch& headers) {
              const rt::ExternRequest& request) { return value_or_throw(reader->read(request)); };
 }
 
-namespace {
-
-bool is_name(const std::string& text) {
+static bool is_name(const std::string& text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
@@ -67,15 +61,13 @@ bool is_name(const std::string& text) {
 }
 
 // Parses a fraction, or a count such as 64k.
-std::optional<double> number_in(const std::string& text) {
+static std::optional<double> number_in(const std::string& text) {
   if (const std::optional<double> number = parse_number(text)) return number;
   const ParsedCount count = parse_count(text);
   if (count.state != ParsedCount::State::Whole) return std::nullopt;
   const auto magnitude = static_cast<double>(count.magnitude);
   return count.is_negative ? -magnitude : magnitude;
 }
-
-}  // namespace
 
 double value_of(const sema::Binding& binding, const rt::ProgramInfo& info) {
   if (binding.word.empty()) return binding.value;

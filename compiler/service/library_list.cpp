@@ -129,8 +129,6 @@ json list_library(FrontEnd& front_end) {
 
 namespace {
 
-using nlohmann::json;
-
 bool is_wrapper(const json& item) {
   return std::ranges::any_of(item["parameters"],
                              [](const json& param) { return param["type"] == "compressor"; });

@@ -50,13 +50,6 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-Fault fault_of(const std::error_code& error) {
-  const bool is_shortage = error == std::errc::too_many_files_open ||
-                           error == std::errc::too_many_files_open_in_system ||
-                           error == std::errc::not_enough_memory;
-  return is_shortage ? Fault::Unavailable : Fault::File;
-}
-
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
   std::sort(paths.begin(), paths.end());
   return mapped<sema::LoadedText>(paths, [&](const fs::path& path) {
@@ -191,8 +184,13 @@ std::vector<StdlibFile> stdlib_files() {
     if (!is_source(path) || !is_file(path)) continue;
     files.push_back({path.parent_path().filename(), path});
   }
-  if (error)
-    throw ServiceError(fault_of(error), "cannot read '" + folder + "': " + error.message());
+  if (error) {
+    const bool is_shortage = error == std::errc::too_many_files_open ||
+                             error == std::errc::too_many_files_open_in_system ||
+                             error == std::errc::not_enough_memory;
+    throw ServiceError(is_shortage ? Fault::Unavailable : Fault::File,
+                       "cannot read '" + folder + "': " + error.message());
+  }
   std::sort(files.begin(), files.end(), [](const StdlibFile& a, const StdlibFile& b) {
     return std::tie(a.family, a.path) < std::tie(b.family, b.path);
   });
@@ -206,8 +204,7 @@ static fs::path path_of(const sema::ImportRequest& request) {
 std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   if (!request.std_path.empty()) return load_from_stdlib(request.std_path);
   const fs::path path = path_of(request);
-  if (!is_file(path)) return {};
-  return load_all({path});
+  return is_file(path) ? load_all({path}) : std::vector<sema::LoadedText>();
 }
 
 rt::Status check_import(const sema::ImportRequest& request, const std::string& confine) {

@@ -143,9 +143,7 @@ Finding hostile_payloads(const Trial& trial) {
   Sweep sweep(trial, kPayloads);
   std::size_t refused = 0;
   const auto note = [&](const Hostile& hostile, const std::string& wrong) {
-    finding.figure += 1;
-    if (!finding.holds) return;
-    finding.holds = false;
+    if (!finding.is_first_failure()) return;
     finding.detail =
         fmt::format("payload {} of {}: {}", sweep.done(), describe(hostile.input), wrong);
     finding.counterexample = shown_by(trial, {hostile.input}, finding.detail);

@@ -155,17 +155,9 @@ Finding linear(const Trial& trial) {
                                  world == 1 ? "" : "s", describe(input));
     if (distance <= bound) continue;
     finding.holds = false;
-    finding.counterexample = Counterexample{
-        {},
-        {},
-        true,
-        trial.seed,
-        0,
-        {""},
-        "the sum over ranks of what is decoded is not what the summed payload decodes to"};
-    for (std::uint32_t rank = 0; rank < world; ++rank) {
-      finding.counterexample->inputs.push_back(variant_of(input, rank));
-    }
+    finding.counterexample = shown_by_ranks(
+        trial, variants_of(input, world),
+        "the sum over ranks of what is decoded is not what the summed payload decodes to");
   }
   if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
   return finding;

@@ -172,9 +172,10 @@ bool is_above(const Measured& measured, double bound) {
              kStandardErrors;
 }
 
-Finding relative_error(std::string law, const Trial& trial, const sema::Claim& claim,
-                       const std::function<double(double)>& bound_of) {
-  Finding& finding = trial.begin(std::move(law));
+}  // namespace
+
+Finding relative_error(const Trial& trial, const sema::Claim& claim) {
+  Finding& finding = trial.begin(std::string(sema::claim_info(claim.kind).name));
   const std::vector<Input> inputs = trial.usual_inputs();
   const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kErrorSamples : 1;
   std::size_t fewest = wanted;
@@ -182,7 +183,7 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     const auto claimed = TRY_ON(trial, input, trial.claimed(claim.numbers[0], input.shape));
-    const double bound = bound_of(claimed);
+    const double bound = claim.kind == sema::ClaimKind::Contraction ? 1 - claimed : claimed;
     const auto measured =
         TRY_ON(trial, input, measure(trial, input, share_of_time(trial, i, inputs.size()), wanted));
     fewest = std::min(fewest, measured.ratios.count());
@@ -208,16 +209,6 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
   }
   if (fewest < wanted) finding.cut = fmt::format("{} of {} seeds", fewest, wanted);
   return finding;
-}
-
-}  // namespace
-
-Finding variance(const Trial& trial, const sema::Claim& claim) {
-  return relative_error("variance", trial, claim, [](double omega) { return omega; });
-}
-
-Finding contraction(const Trial& trial, const sema::Claim& claim) {
-  return relative_error("contraction", trial, claim, [](double delta) { return 1 - delta; });
 }
 
 Finding absolute_error(const Trial& trial, const sema::Claim& claim) {

@@ -40,13 +40,11 @@ Finding round_trip(const Trial& trial) {
       const auto decoded =
           TRY_ON(trial, input, round_trip_of(*tensor, variant_of(input, step).values, step));
       if (std::ranges::none_of(decoded, [](float x) { return std::isnan(x); })) continue;
-      finding.figure += 1;
-      if (finding.holds) {
+      if (finding.is_first_failure()) {
         finding.counterexample =
             shown_by(trial, variants_of(input, step + 1), "the output holds a NaN");
         finding.detail = describe(input) + ": a finite gradient decodes to NaN";
       }
-      finding.holds = false;
       break;
     }
   }
@@ -134,10 +132,7 @@ Finding non_finite(const Trial& trial) {
         poisoned.values[at] = poison.value;
         const auto wrong = TRY_ON(trial, poisoned, wrong_with(*tensor, poisoned.values));
         ++tried;
-        if (wrong.empty()) continue;
-        finding.figure += 1;
-        if (!finding.holds) continue;
-        finding.holds = false;
+        if (wrong.empty() || !finding.is_first_failure()) continue;
         finding.detail = fmt::format("{} at {} of {}: {}", poison.name, at, describe(first), wrong);
         finding.counterexample = shown_by(trial, {first, poisoned}, wrong);
       }
@@ -196,8 +191,13 @@ Counterexample pair_of(const Trial& trial, const Input& input, float factor, std
                               factor, step == 0 ? "" : "s", factor));
 }
 
-Finding equivariant(std::string law, const Trial& trial, std::span<const float> factors) {
-  Finding& finding = trial.begin(std::move(law));
+}  // namespace
+
+Finding equivariant(const Trial& trial, const sema::Claim& claim) {
+  constexpr float kPowers[] = {0x1p-4f, 2, 0x1p7f}, kOpposite[] = {-1};
+  const bool is_of_scale = claim.kind == sema::ClaimKind::ScaleEquivariant;
+  const std::span<const float> factors = is_of_scale ? std::span<const float>(kPowers) : kOpposite;
+  Finding& finding = trial.begin(std::string(sema::claim_info(claim.kind).name));
   const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
@@ -205,10 +205,7 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
     for (float factor : factors) {
       std::uint32_t step = 0;
       const auto different = TRY_ON(trial, input, num_different_at(trial, input, factor, step));
-      if (different == 0) continue;
-      finding.figure += 1;
-      if (!finding.holds) continue;
-      finding.holds = false;
+      if (different == 0 || !finding.is_first_failure()) continue;
       finding.detail = fmt::format("{}, times {}: {} of {} elements of step {} differ",
                                    describe(input), factor, different, input.values.size(), step);
       finding.counterexample = pair_of(trial, input, factor, step);
@@ -219,18 +216,6 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
   }
   finding.cut = sweep.cut();
   return finding;
-}
-
-}  // namespace
-
-Finding scale_equivariant(const Trial& trial, const sema::Claim&) {
-  constexpr float kPowers[] = {0x1p-4f, 2, 0x1p7f};
-  return equivariant("scale_equivariant", trial, kPowers);
-}
-
-Finding sign_equivariant(const Trial& trial, const sema::Claim&) {
-  constexpr float kOpposite[] = {-1};
-  return equivariant("sign_equivariant", trial, kOpposite);
 }
 
 Finding idempotent(const Trial& trial, const sema::Claim&) {
@@ -244,10 +229,7 @@ Finding idempotent(const Trial& trial, const sema::Claim&) {
         TRY_ON(trial, input, round_trip_of(*trial.subject.main, request, input.values));
     const auto twice = TRY_ON(trial, input, round_trip_of(*trial.subject.main, request, once));
     const std::size_t different = num_different(once, twice);
-    if (different == 0) continue;
-    finding.figure += 1;
-    if (!finding.holds) continue;
-    finding.holds = false;
+    if (different == 0 || !finding.is_first_failure()) continue;
     finding.detail = fmt::format("{}: {} of {} elements change when decoded values are compressed",
                                  describe(input), different, once.size());
     Input again = input;

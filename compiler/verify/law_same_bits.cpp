@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/verify/laws.h"
+#include "runtime/core/mapped.h"
 #include "runtime/core/numbers/floats.h"
 
 namespace cinch::verify {
@@ -42,19 +43,12 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
         continue;
       }
       const auto difference = compare(expected, *target, trial, steps);
-      if (!difference) continue;
-      finding.figure += 1;
-      if (!finding.holds) continue;
-      finding.holds = false;
+      if (!difference || !finding.is_first_failure()) continue;
       finding.detail = fmt::format("{}: {} differs on {} and {}", describe(input), *difference,
                                    main.name, target->name);
-      finding.counterexample = Counterexample{steps,
-                                              {},
-                                              false,
-                                              trial.seed,
-                                              0,
-                                              {main.arguments, target->arguments},
-                                              *difference + " differs between the two runs"};
+      finding.counterexample =
+          shown_by(trial, steps, *difference + " differs between the two runs");
+      finding.counterexample->arguments = {main.arguments, target->arguments};
     }
   }
   if (targets.empty()) {
@@ -109,8 +103,7 @@ rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
   }
   std::vector<std::vector<float>> updates;
   for (const auto& rank : ranks) {
-    auto update = TRY(update_of(*rank, payloads, gradients[0].values.size()));
-    updates.push_back(std::move(update));
+    updates.push_back(TRY(update_of(*rank, payloads, gradients[0].values.size())));
   }
   return updates;
 }
@@ -139,13 +132,10 @@ Finding ranks(const Trial& trial) {
     const std::vector<Input> gradients = variants_of(input, kRanks);
     const auto updates = TRY_ON(trial, input, updates_of_ranks(trial, gradients));
     for (std::size_t rank = 1; rank < updates.size(); ++rank) {
-      if (same_bits(updates[0], updates[rank])) continue;
-      finding.figure += 1;
-      if (!finding.holds) continue;
-      finding.holds = false;
+      if (same_bits(updates[0], updates[rank]) || !finding.is_first_failure()) continue;
       finding.detail = fmt::format("{}: ranks 0 and {} end with other bits", describe(input), rank);
-      finding.counterexample = Counterexample{
-          gradients, {}, true, trial.seed, 0, {""}, "what rank 0 gets is not what others get"};
+      finding.counterexample =
+          shown_by_ranks(trial, gradients, "what rank 0 gets is not what others get");
     }
   }
   if (finding.holds) {
@@ -166,10 +156,7 @@ constexpr std::uint64_t kProtocolSteps = 2;
 using Gradients = std::vector<std::vector<float>>;
 
 Gradients values_of(const std::vector<Input>& inputs) {
-  Gradients values;
-  values.reserve(inputs.size());
-  for (const Input& input : inputs) values.push_back(input.values);
-  return values;
+  return mapped<std::vector<float>>(inputs, &Input::values);
 }
 
 rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& shape,
@@ -202,10 +189,6 @@ rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   return std::string();
 }
 
-Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::string shows) {
-  return {std::move(inputs), {}, true, trial.seed, 0, {""}, std::move(shows)};
-}
-
 }  // namespace
 
 Finding protocol_ranks(const Trial& trial) {
@@ -221,17 +204,14 @@ Finding protocol_ranks(const Trial& trial) {
           is_opposed ? opposed_to(input, world) : variants_of(input, world);
       auto ranks = TRY_ON(trial, input, open_ranks(trial, input.shape, world));
       const auto step = TRY_ON(trial, input, differing_step(*ranks, values_of(gradients)));
-      if (!step) continue;
-      finding.figure += 1;
-      if (!finding.holds) continue;
-      finding.holds = false;
+      if (!step || !finding.is_first_failure()) continue;
       finding.detail = fmt::format("{} ranks, step {}, {}", world, *step, describe(input));
       std::string shows = "updates differ from rank to rank";
       // `cinch run` does not keep states of ranks.
       if (*step > 0)
         shows += fmt::format(" in step {}, of the same gradients again; a run of ranks is one step",
                              *step);
-      finding.counterexample = ranks_of(trial, gradients, shows);
+      finding.counterexample = shown_by_ranks(trial, gradients, shows);
     }
   }
   if (finding.holds) {
@@ -251,14 +231,11 @@ Finding protocol_non_finite(const Trial& trial) {
       const std::vector<Input> gradients = variants_of(first, world);
       auto ranks = TRY_ON(trial, first, open_ranks(trial, first.shape, world));
       const auto wrong = TRY_ON(trial, first, wrong_with(*ranks, values_of(gradients)));
-      if (wrong.empty()) continue;
-      finding.figure += 1;
-      if (!finding.holds) continue;
-      finding.holds = false;
+      if (wrong.empty() || !finding.is_first_failure()) continue;
       finding.detail = fmt::format("NaN on one of {} ranks, {}: {}", world, describe(first), wrong);
       std::vector<Input> poisoned = gradients;
       poisoned[world / 2].values.back() = std::numeric_limits<float>::quiet_NaN();
-      finding.counterexample = ranks_of(trial, poisoned, wrong);
+      finding.counterexample = shown_by_ranks(trial, poisoned, wrong);
     }
   }
   if (finding.holds) {

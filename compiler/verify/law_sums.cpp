@@ -70,14 +70,12 @@ class Plan {
     const Subject& subject = trial_.subject;
     for (std::uint32_t rank = 0; rank < kSumsRanks; ++rank) {
       request_.worker = rank;
-      auto tensor = TRY(subject.main->open(request_));
-      ranks_.push_back(std::move(tensor));
+      ranks_.push_back(TRY(subject.main->open(request_)));
     }
     TensorRequest owner = request_;
     owner.worker = 0;
     if (!subject.info().carrier.shares_draws) owner.seed ^= kSeedOfOwner;
-    auto tensor = TRY(subject.target_of_sums().open(owner));
-    owner_ = std::move(tensor);
+    owner_ = TRY(subject.target_of_sums().open(owner));
     return rt::Ok{};
   }
 
@@ -160,7 +158,7 @@ rt::Result<Distance> distance_of(const Trial& trial, const sema::Claim& claim, c
   }
   if (claim.kind == ClaimKind::Idempotent)
     return Distance{losses.mean(), kRounding, "of the means' lengths lost"};
-  const auto claimed = TRY(trial.claimed_of_sums(claim.numbers[0], input.shape));
+  const auto claimed = TRY(trial.claimed(claim.numbers[0], input.shape, true));
   if (claim.kind == ClaimKind::AbsoluteError) {
     const double allowed = claimed * static_cast<double>(kSumsSteps);
     return Distance{largest_loss, allowed * (1 + kRounding), "lost of an element, all steps"};
@@ -200,12 +198,10 @@ Finding sums(const Trial& trial, const sema::Claim& claim) {
     finding.detail = fmt::format("{}, by `{}`, {} steps: {}", distance.unit, claim.text, kSumsSteps,
                                  describe(input));
     if (finding.holds) continue;
-    Counterexample example = shown_by(trial, variants_of(input, kSumsRanks),
-                                      "outputs by this plan and by `--plan allgather` add up to "
-                                      "different sums over the steps");
-    example.are_ranks = true;
-    example.plan = "two_shot";
-    finding.counterexample = std::move(example);
+    finding.counterexample = shown_by_ranks(
+        trial, variants_of(input, kSumsRanks),
+        "outputs by this plan and by `--plan allgather` add up to different sums over the steps",
+        "two_shot");
   }
   if (finding.holds) finding.cut = sweep.cut();
   return finding;

@@ -70,8 +70,7 @@ rt::Result<Sum> sum_of(const Trial& trial, const Input& input, std::uint32_t wor
   std::vector<Fields> ranks;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     const auto payload = TRY(encode_on(trial, input.shape, rank, world, input.values, nullptr));
-    auto fields = TRY(fields_of(info, payload, env));
-    ranks.push_back(std::move(fields));
+    ranks.push_back(TRY(fields_of(info, payload, env)));
   }
   return largest_sum(info, ranks);
 }
@@ -126,11 +125,9 @@ Finding sums_fit(const Trial& trial) {
                     dtype_name(field.type.dtype), describe(input));
     finding.holds = sum->fits;
     if (finding.holds) continue;
-    Counterexample example = shown_by(trial, {input}, "a sum over ranks does not fit its field");
-    example.order.assign(world, 0);
-    example.are_ranks = true;
-    example.plan = "allreduce";
-    finding.counterexample = std::move(example);
+    finding.counterexample =
+        shown_by_ranks(trial, {input}, "a sum over ranks does not fit its field", "allreduce");
+    finding.counterexample->order.assign(world, 0);
   }
   if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
   return finding;

@@ -38,11 +38,9 @@ struct Trial {
   TensorRequest request(const Shape& shape) const;
   /// What a law finds. It is kept if the time is over in the midst of an input.
   Finding& begin(std::string law) const;
-  /// The value of a claim's expression for a tensor. Throws nothing; errors are those of the
-  /// expression.
-  rt::Result<double> claimed(HostExprId number, const Shape& shape) const;
-  /// The same of a claim of what carries sums.
-  rt::Result<double> claimed_of_sums(HostExprId number, const Shape& shape) const;
+  /// The value of the expression of a claim, or of one of what carries sums, for a tensor. Throws
+  /// nothing; errors are those of the expression.
+  rt::Result<double> claimed(HostExprId number, const Shape& shape, bool is_of_sums = false) const;
 };
 
 /// Goes through inputs while there is time, at least through the first, and reports what was left
@@ -64,6 +62,9 @@ class Sweep {
 
 /// The `cinch run` of these steps, with the trial's seed, that shows a finding.
 Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows);
+/// The same of inputs by rank. `plan`: that of `cinch sync`; empty: they only decode.
+Counterexample shown_by_ranks(const Trial& trial, std::vector<Input> inputs, std::string shows,
+                              std::string plan = "");
 
 /// The finding of a law that could not be tried: the call that failed, and its input.
 Finding failed_call(const Trial& trial, const Input& input, const rt::Error& error);
@@ -162,13 +163,12 @@ rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_
 // law_round_trip.cpp
 Finding round_trip(const Trial& trial);
 Finding size_bound(const Trial& trial);
+Finding non_finite(const Trial& trial);
 // law_same_bits.cpp
 Finding threads(const Trial& trial);
 Finding vector_widths(const Trial& trial);
 Finding devices(const Trial& trial);
 Finding ranks(const Trial& trial);
-// law_round_trip.cpp
-Finding non_finite(const Trial& trial);
 // law_same_bits.cpp: for programs with a `sync` body, instead of `ranks` and `non_finite`.
 Finding protocol_ranks(const Trial& trial);
 Finding protocol_non_finite(const Trial& trial);
@@ -176,15 +176,13 @@ Finding protocol_non_finite(const Trial& trial);
 Finding hostile_payloads(const Trial& trial);
 // law_mean.cpp
 Finding unbiased(const Trial& trial, const sema::Claim& claim);
-// law_mean.cpp
-Finding variance(const Trial& trial, const sema::Claim& claim);
-Finding contraction(const Trial& trial, const sema::Claim& claim);
+Finding relative_error(const Trial& trial, const sema::Claim& claim);  // variance, contraction
 Finding absolute_error(const Trial& trial, const sema::Claim& claim);
+Finding density(const Trial& trial, const sema::Claim& claim);
 // law_linear.cpp
 Finding conserves(const Trial& trial, const sema::Claim& claim);
 // law_round_trip.cpp
-Finding scale_equivariant(const Trial& trial, const sema::Claim& claim);
-Finding sign_equivariant(const Trial& trial, const sema::Claim& claim);
+Finding equivariant(const Trial& trial, const sema::Claim& claim);  // in scale or sign
 Finding idempotent(const Trial& trial, const sema::Claim& claim);
 // law_linear.cpp: for programs whose payloads are summed field by field, claimed or not.
 Finding linear(const Trial& trial);
@@ -195,7 +193,5 @@ Finding sums_fit(const Trial& trial);
 Finding sums(const Trial& trial, const sema::Claim& claim);
 /// The strongest such claim; null: none.
 const sema::Claim* claim_about_sums(const Subject& subject);
-// law_mean.cpp
-Finding density(const Trial& trial, const sema::Claim& claim);
 
 }  // namespace cinch::verify

@@ -49,20 +49,12 @@ std::vector<Input> Trial::usual_inputs() const {
   return inputs(shapes);
 }
 
-static rt::Result<double> value_of(const rt::ProgramInfo& info, HostExprId number,
-                                   const Shape& shape) {
+rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape, bool is_of_sums) const {
+  const sema::CheckedProgram* carrier = is_of_sums ? subject.carrier : nullptr;
+  const rt::ProgramInfo& info = carrier != nullptr ? carrier->info : subject.info();
   const rt::ParameterValues parameters(info);
   const auto value = TRY(info.exprs.eval(number, env_of(shape, 1, parameters)));
   return value.to_double();
-}
-
-rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
-  return value_of(subject.info(), number, shape);
-}
-
-rt::Result<double> Trial::claimed_of_sums(HostExprId number, const Shape& shape) const {
-  const sema::CheckedProgram* carrier = subject.carrier;
-  return value_of(carrier != nullptr ? carrier->info : subject.info(), number, shape);
 }
 
 bool Sweep::goes_on() {
@@ -82,6 +74,14 @@ std::string Sweep::inputs() const {
 
 Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows) {
   return {std::move(steps), {}, false, trial.seed, 0, {""}, std::move(shows)};
+}
+
+Counterexample shown_by_ranks(const Trial& trial, std::vector<Input> inputs, std::string shows,
+                              std::string plan) {
+  Counterexample shown = shown_by(trial, std::move(inputs), std::move(shows));
+  shown.are_ranks = true;
+  shown.plan = std::move(plan);
+  return shown;
 }
 
 Finding failed_call(const Trial& trial, const Input& input, const rt::Error& error) {
@@ -179,13 +179,6 @@ rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_
   return payload;
 }
 
-namespace {
-
-// This many samples are always taken, however short the time.
-constexpr std::size_t kLeastSamples = 64;
-
-}  // namespace
-
 double standard_errors(const Moments& samples, double expected, double largest) {
   const double distance = samples.mean() - expected;
   if (distance == 0) return 0;
@@ -205,13 +198,14 @@ bool draws_random_numbers(const ir::Program& program) {
 
 rt::Result<std::size_t> sample_seeds(const Trial& trial, const Input& input, std::size_t wanted,
                                      Clock::time_point until, const Sampled& sampled) {
+  // This many samples are always taken, however short the time.
+  constexpr std::size_t kLeastSamples = 64;
   if (!draws_random_numbers(*trial.subject.ir)) wanted = 1;
   std::size_t taken = 0;
   while (taken < wanted && (taken < kLeastSamples || Clock::now() < until)) {
     TensorRequest request = trial.request(input.shape);
     request.seed = trial.seed + taken;
-    const auto decoded = TRY(round_trip_of(*trial.subject.main, request, input.values));
-    sampled(decoded);
+    sampled(TRY(round_trip_of(*trial.subject.main, request, input.values)));
     ++taken;
   }
   return taken;

@@ -24,12 +24,12 @@ struct ClaimedLaw {
 
 constexpr ClaimedLaw kClaimedLaws[] = {
     {ClaimKind::Unbiased, 6, unbiased},
-    {ClaimKind::Variance, 4, variance},
-    {ClaimKind::Contraction, 4, contraction},
+    {ClaimKind::Variance, 4, relative_error},
+    {ClaimKind::Contraction, 4, relative_error},
     {ClaimKind::AbsoluteError, 2, absolute_error},
     {ClaimKind::Conserves, 2, conserves},
-    {ClaimKind::ScaleEquivariant, 1, scale_equivariant},
-    {ClaimKind::SignEquivariant, 1, sign_equivariant},
+    {ClaimKind::ScaleEquivariant, 1, equivariant},
+    {ClaimKind::SignEquivariant, 1, equivariant},
     {ClaimKind::Idempotent, 1, idempotent},
     {ClaimKind::Linear, 2, [](const Trial& trial, const Claim&) { return linear(trial); }},
     {ClaimKind::Density, 3, density},
@@ -85,10 +85,6 @@ bool Report::all_hold() const {
   return std::ranges::all_of(findings, &Finding::holds);
 }
 
-static Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
 static Finding run(const Law& law, Trial& trial) {
   Finding finding;
   trial.finding = &finding;
@@ -104,6 +100,9 @@ static Finding run(const Law& law, Trial& trial) {
 Report verify(const Subject& subject, const Options& options, const BeforeLaw& before) {
   Report report;
   const std::vector<Law> laws = laws_of(subject, report);
+  const auto duration_of = [](double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
   const Clock::time_point begin = Clock::now(), end = begin + duration_of(options.seconds);
   double weight_left = 0;
   for (const Law& law : laws) weight_left += law.weight;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/verify/subject.h"
@@ -36,6 +37,12 @@ struct Finding {
   std::string detail;  // what the figure measures, and where it is worst
   std::string cut;     // what the budget left out; empty: nothing
   std::optional<Counterexample> counterexample;
+
+  /// Counts a failure in `figure`; true for the first, which the finding then shows.
+  bool is_first_failure() {
+    figure += 1;
+    return std::exchange(holds, false);
+  }
 };
 
 struct Options {

@@ -1,7 +1,7 @@
 // lay_out(): angle brackets, pairs of brackets, intervals and line ends. If brackets do not match,
 // two hints tell where one was meant to end: words that can only begin a statement, item or
 // declaration, and the indents of lines.
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
 

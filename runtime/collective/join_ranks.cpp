@@ -306,8 +306,8 @@ Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_
   }
   if (!is_counted(kind)) return Ok{};
   call.element_bytes = storage_bits / 8;
-  const auto sent = TRY(read(scalars[scalars.size() - 2]));
-  const std::uint64_t bytes = std::uint64_t{sent} * call.element_bytes;
+  const std::uint64_t bytes =
+      std::uint64_t{TRY(read(scalars[scalars.size() - 2]))} * call.element_bytes;
   if (bytes > call.input.size()) {
     return fail(ErrorKind::Internal, "a collective of more elements than its array has");
   }

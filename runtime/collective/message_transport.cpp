@@ -13,6 +13,13 @@ Span part(Span all, const ByteRange& range) {
   return all.subspan(range.offset, range.size);
 }
 
+// A rank's own part may lie in its place already.
+void keep(std::span<std::uint8_t> place, std::span<const std::uint8_t> own) {
+  if (!own.empty() && own.data() != place.data()) {
+    std::memmove(place.data(), own.data(), own.size());
+  }
+}
+
 }  // namespace
 
 void MessageTransport::send(Pending& pending, std::uint32_t to, Bytes bytes) {
@@ -26,10 +33,7 @@ void MessageTransport::receive(Pending& pending, std::uint32_t from, Room room) 
 
 void MessageTransport::begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts) {
   const Room to = pending.exchange.output;
-  const Room place = part(to, parts[rank_]);
-  if (!own.empty() && own.data() != place.data()) {
-    std::memmove(place.data(), own.data(), own.size());
-  }
+  keep(part(to, parts[rank_]), own);
   visit_others(rank_, world(), [&](std::uint32_t other) {
     send(pending, other, own);
     receive(pending, other, part(to, parts[other]));
@@ -58,17 +62,13 @@ void MessageTransport::begin(Pending& pending) {
                           [&](std::uint32_t other) { send(pending, other, exchange.output); });
     case ExchangeKind::AllGather:
       return begin_gather(pending, exchange.input, exchange.received);
-    case ExchangeKind::AllToAll: {
-      const Bytes own = part(exchange.input, exchange.sent[rank_]);
-      const Room place = part(exchange.output, exchange.received[rank_]);
-      if (!own.empty() && own.data() != place.data()) {
-        std::memmove(place.data(), own.data(), own.size());
-      }
+    case ExchangeKind::AllToAll:
+      keep(part(exchange.output, exchange.received[rank_]),
+           part(exchange.input, exchange.sent[rank_]));
       return visit_others(rank_, world(), [&](std::uint32_t other) {
         send(pending, other, part(exchange.input, exchange.sent[other]));
         receive(pending, other, part(exchange.output, exchange.received[other]));
       });
-    }
     case ExchangeKind::ReduceScatter:
       return begin_reduce(pending, exchange.sent);
     case ExchangeKind::AllReduce:
@@ -114,9 +114,7 @@ Status MessageTransport::join(Pending& pending, std::span<const ByteRange> parts
 
 Result<bool> MessageTransport::move_legs(Pending& pending) {
   for (std::size_t i = 0; i < pending.legs.size();) {
-    const Leg& leg = pending.legs[i];
-    const auto has_ended = TRY(is_over(leg));
-    if (has_ended) {
+    if (TRY(is_over(pending.legs[i]))) {
       ++num_moves_;
       pending.legs[i] = pending.legs.back();
       pending.legs.pop_back();

@@ -46,22 +46,19 @@ Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t w
     case ExchangeKind::AllReduce:
       return input.size() == output.size() ? Status(Ok{})
                                            : mismatch(exchange, output.size(), input.size());
-    case ExchangeKind::ReduceScatter: {
-      Status status = check_ranges(exchange, "sent", sent, input.size(), world);
-      if (!status || sent[rank].size == output.size()) return status;
+    case ExchangeKind::ReduceScatter:
+      CINCH_TRY(check_ranges(exchange, "sent", sent, input.size(), world));
+      if (sent[rank].size == output.size()) return Ok{};
       return mismatch(exchange, output.size(), sent[rank].size);
-    }
-    case ExchangeKind::AllGather: {
-      Status status = check_ranges(exchange, "received", received, output.size(), world);
-      if (!status || received[rank].size == input.size()) return status;
+    case ExchangeKind::AllGather:
+      CINCH_TRY(check_ranges(exchange, "received", received, output.size(), world));
+      if (received[rank].size == input.size()) return Ok{};
       return mismatch(exchange, input.size(), received[rank].size);
-    }
-    case ExchangeKind::AllToAll: {
-      Status status = check_ranges(exchange, "sent", sent, input.size(), world);
-      if (status) status = check_ranges(exchange, "received", received, output.size(), world);
-      if (!status || sent[rank].size == received[rank].size) return status;
+    case ExchangeKind::AllToAll:
+      CINCH_TRY(check_ranges(exchange, "sent", sent, input.size(), world));
+      CINCH_TRY(check_ranges(exchange, "received", received, output.size(), world));
+      if (sent[rank].size == received[rank].size) return Ok{};
       return mismatch(exchange, received[rank].size, sent[rank].size);
-    }
   }
   return fail(ErrorKind::InvalidArgument, "an exchange of an unknown kind");
 }
@@ -230,8 +227,7 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
   std::uint64_t num_moves = transport.num_moves();
   WaitLog log(timeout);
   for (;;) {
-    const auto is_over = TRY(transport.test(ticket));
-    if (is_over) return Ok{};
+    if (TRY(transport.test(ticket))) return Ok{};
     const std::uint64_t before = std::exchange(num_moves, transport.num_moves());
     if (num_moves != before) last_move = Clock::now();
     const Clock::duration standstill = Clock::now() - last_move;

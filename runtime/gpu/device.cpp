@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "runtime/gpu/beside_captures.h"
 #include "runtime/gpu/device.h"
 
 namespace cinch::rt {
@@ -304,30 +303,18 @@ void GpuMemory::release() {
   freeing.give_back({held_.source, memory, held_.size_bytes, held_.use}, held_.end);
 }
 
-PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory)
-    : device_(std::move(device)) {
-  const GpuDriver& driver = device_->driver();
+PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device,
+                           std::span<std::uint8_t> memory) {
+  const GpuDriver& driver = device->driver();
   if (memory.empty() || driver.host_register == nullptr) return;
-  const GpuDevice::Scope scope(*device_);
+  const GpuDevice::Scope scope(*device);
   const GpuCode code = driver.host_register(memory.data(), memory.size(), 0);
-  if (code == kGpuSuccess) memory_ = memory.data();
+  if (code == kGpuSuccess) memory_ = {memory.data(), Unpin{std::move(device)}};
 }
 
-PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
-    : device_(std::move(other.device_)), memory_(std::exchange(other.memory_, nullptr)) {}
-
-PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  device_ = std::move(other.device_);
-  memory_ = std::exchange(other.memory_, nullptr);
-  return *this;
-}
-
-void PinnedMemory::release() {
-  if (memory_ == nullptr) return;
-  const GpuDevice::Scope scope(*device_);
-  (void)device_->driver().host_unregister(std::exchange(memory_, nullptr));
+void PinnedMemory::Unpin::operator()(void* memory) const {
+  const GpuDevice::Scope scope(*device);
+  (void)device->driver().host_unregister(memory);
 }
 
 void GpuArena::used_until(GpuEvent end) {

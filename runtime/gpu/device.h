@@ -12,6 +12,26 @@
 #include "runtime/gpu/driver.h"
 
 namespace cinch::rt {
+// Work that has nothing to do with what other threads capture.
+
+/// While this lives, the thread may wait for events, free memory and load modules during other
+/// threads' captures, to which none of this belongs. In a thread's default mode that would spoil
+/// the captures.
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(const GpuDriver& driver) : driver_(driver) { exchange(); }
+  ~BesideCaptures() { exchange(); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  void exchange() {
+    if (driver_.exchange_capture_mode != nullptr) (void)driver_.exchange_capture_mode(&mode_);
+  }
+  const GpuDriver& driver_;
+  int mode_ = kGpuCaptureRelaxed;
+};
+
 // Frees memory and modules, to the driver or to their source, never while running work may use
 // them.
 
@@ -171,14 +191,13 @@ class PinnedMemory {
  public:
   PinnedMemory() = default;
   PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory);
-  ~PinnedMemory() { release(); }
-  PinnedMemory(PinnedMemory&& other) noexcept;
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept;
 
  private:
-  void release();
-  std::shared_ptr<const GpuDevice> device_;
-  std::uint8_t* memory_ = nullptr;
+  struct Unpin {
+    std::shared_ptr<const GpuDevice> device;
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, Unpin> memory_;
 };
 
 /// Collects requests for memory, then allocates all of it together: in one block, in one block per

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "runtime/core/check.h"
-#include "runtime/gpu/beside_captures.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/image/validate.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "runtime/transports/ucx/rendezvous.h"
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "runtime/transports/ucx/ucx_links.h"
 #include "tests/fuzz/target.h"
 

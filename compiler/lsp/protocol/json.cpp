@@ -1,9 +1,4 @@
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <filesystem>
 
@@ -66,12 +61,6 @@ int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool has_scheme(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  // `untitled:Untitled-1`; a path with a colon begins with a slash or a dot.
-  return colon != std::string_view::npos && colon > 1 && text.find('/') > colon;
-}
-
 std::uint32_t count_of(const Json& json) {
   const auto value = json.get<std::int64_t>();
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX));
@@ -101,7 +90,9 @@ std::string path_of_uri(std::string_view uri) {
 }
 
 std::string uri_of_path(const std::string& path) {
-  if (has_scheme(path)) return path;
+  const std::size_t colon = path.find(':');
+  // `untitled:Untitled-1`; a path with a colon begins with a slash or a dot.
+  if (colon != std::string::npos && colon > 1 && path.find('/') > colon) return path;
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   return std::string(kFileScheme) + dsl::to_uri(error ? path : absolute);
@@ -176,106 +167,6 @@ std::string without_lone_surrogates(std::string json) {
     }
   }
   return json;
-}
-
-namespace {
-
-constexpr std::size_t kMaxHeaderLine = 4096;
-
-// The length in a line of the header, if it is that line.
-std::optional<std::size_t> length_in(std::string_view line) {
-  const std::size_t colon = line.find(':');
-  const auto is_same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  };
-  if (colon == std::string_view::npos ||
-      !std::ranges::equal(line.substr(0, colon), std::string_view("content-length"), is_same))
-    return {};
-  std::size_t length = 0;
-  bool has_digit = false;
-  for (const char c : line.substr(colon + 1)) {
-    if (c == ' ' || c == '\t') continue;
-    if (c < '0' || c > '9' || length > kMaxMessageBytes * 10) return {};
-    length = length * 10 + static_cast<std::size_t>(c - '0');
-    has_digit = true;
-  }
-  return has_digit ? std::optional(length) : std::nullopt;
-}
-
-}  // namespace
-
-bool RpcStream::fill() {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 16;
-  const std::size_t before = buffer_.size();
-  buffer_.resize(before + kAtOnce);
-  ssize_t got = 0;
-  do {
-    got = ::read(input_, buffer_.data() + before, kAtOnce);
-  } while (got < 0 && errno == EINTR);
-  buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return got > 0;
-}
-
-std::optional<std::string> RpcStream::read_line() {
-  std::size_t end = std::string::npos;
-  while ((end = buffer_.find('\n')) == std::string::npos) {
-    // No header has such a long line: drops what has arrived of it.
-    if (buffer_.size() > kMaxHeaderLine) buffer_.clear();
-    if (!fill()) return std::nullopt;
-  }
-  std::string line = buffer_.substr(0, end);
-  buffer_.erase(0, end + 1);
-  if (line.ends_with('\r')) line.pop_back();
-  return line;
-}
-
-std::optional<std::string> RpcStream::take(std::size_t num_bytes) {
-  while (buffer_.size() < num_bytes) {
-    if (!fill()) return std::nullopt;
-  }
-  std::string text = buffer_.substr(0, num_bytes);
-  buffer_.erase(0, num_bytes);
-  return text;
-}
-
-bool RpcStream::skip(std::size_t num_bytes) {
-  while (num_bytes > 0) {
-    if (buffer_.empty() && !fill()) return false;
-    const std::size_t some = std::min(num_bytes, buffer_.size());
-    buffer_.erase(0, some);
-    num_bytes -= some;
-  }
-  return true;
-}
-
-std::optional<std::string> RpcStream::read() {
-  while (true) {
-    std::optional<std::size_t> length;
-    std::optional<std::string> line;
-    while ((line = read_line()) && !line->empty()) {
-      if (const auto given = length_in(*line)) length = given;
-    }
-    if (!line) return std::nullopt;
-    if (!length) continue;
-    if (*length <= kMaxMessageBytes) return take(*length);
-    if (!skip(*length)) return std::nullopt;
-  }
-}
-
-bool RpcStream::has_input() {
-  if (!buffer_.empty()) return true;
-  pollfd waits{input_, POLLIN, 0};
-  return ::poll(&waits, 1, 0) > 0;
-}
-
-void RpcStream::write(const std::string& text) {
-  const std::string message = "Content-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
-  std::string_view left = message;
-  while (!left.empty() && !is_broken_) {
-    const ssize_t put = ::write(output_, left.data(), left.size());
-    if (put > 0) left.remove_prefix(static_cast<std::size_t>(put));
-    is_broken_ = put < 0 && errno != EINTR;
-  }
 }
 
 }  // namespace cinch::lsp

@@ -87,8 +87,7 @@ Found drop_inside_abs(const Matcher& m) {
   if (is_float_result(m) && m.defined_by_map(m.operand(0), ScalarOp::abs)) return m.operand(0);
   const ir::Op* negation = m.defined_by_map(m.operand(0), ScalarOp::neg);
   if (!negation || !is_float_result(m)) return std::nullopt;
-  const ir::ValueId inside = negation->operands[0];
-  return m.builder().map(ScalarOp::abs, inside);
+  return m.builder().map(ScalarOp::abs, ir::ValueId(negation->operands[0]));
 }
 
 // select of a constant, or of one value twice.

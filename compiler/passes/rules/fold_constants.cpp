@@ -41,8 +41,8 @@ std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
     return std::nullopt;
   }
   const HostValue value = exprs.const_value(m.op().attrs.size);
-  const DType from = dtype_of(value.type);
-  return m.constant_result(convert_element(from, m.result_type().dtype, value.bits));
+  return m.constant_result(
+      convert_element(dtype_of(value.type), m.result_type().dtype, value.bits));
 }
 
 constexpr Rule kFoldConstants[] = {fold_map, fold_convert, fold_host_size};

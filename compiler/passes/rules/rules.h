@@ -14,8 +14,7 @@ namespace cinch::passes {
 /// What rules ask about the op under examination.
 class Matcher {
  public:
-  Matcher(ir::Builder& builder, ir::OpId op)
-      : b_(builder), op_(builder.function().ops[op.index()]) {}
+  Matcher(ir::Builder& builder, const ir::Op& op) : b_(builder), op_(op) {}
 
   ir::Builder& builder() const { return b_; }
   const ir::Op& op() const { return op_; }
@@ -40,7 +39,7 @@ class Matcher {
 
  private:
   ir::Builder& b_;
-  const ir::Op op_;  // a copy: building moves the vector of ops
+  const ir::Op& op_;
 };
 
 using Rule = std::optional<ir::ValueId> (*)(const Matcher&);

@@ -5,7 +5,7 @@
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
 

@@ -164,8 +164,7 @@ Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t s
   const bool is_empty = core().facts[tensor].num_elems() == 0;
   CINCH_TRY(check_loops(at, tensor));
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
-    const auto value = TRY(pool.eval(image().size_exprs[i], at));
-    entry.set_size(i, value.bits);
+    entry.set_size(i, TRY(pool.eval(image().size_exprs[i], at)).bits);
   }
   for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
     const auto size = TRY(buffer_bytes(image(), b, at));

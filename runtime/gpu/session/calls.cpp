@@ -14,8 +14,7 @@ Status GpuCalls::check_host_conditions(EntryKind kind, std::uint64_t step) const
     if (check.kind != StepKind::CheckHost) continue;
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       if (core().facts[t].num_elems() == 0) continue;
-      const auto value = TRY(info().exprs.eval(check.expr, env(t, step)));
-      if (value.as_bool()) continue;
+      if (TRY(info().exprs.eval(check.expr, env(t, step))).as_bool()) continue;
       return fail(ErrorKind::CheckFailed,
                   fmt::format("tensor {}: this does not hold for {}: {}", t,
                               shape_text(env(t, step)), image().messages[check.index]));
@@ -93,8 +92,7 @@ Status GpuCalls::capture(EntryKind kind, GpuStream stream) {
 Status GpuCalls::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
   const GpuDevice::Scope scope(device());
   CINCH_TRY(check_host_conditions(kind, step));
-  const auto capturing = TRY(is_capturing(stream));
-  if (capturing) return capture(kind, stream);
+  if (TRY(is_capturing(stream))) return capture(kind, stream);
   take_best_kernels(kind);
   CINCH_TRY(write_facts(kind, step));
   return core().order.run(stream, [&]() -> Status {

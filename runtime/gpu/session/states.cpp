@@ -40,8 +40,7 @@ StateFileKey GpuStates::key(std::size_t tensor) const {
 }
 
 Result<std::vector<std::uint8_t>> GpuStates::as_bytes(std::size_t tensor, GpuStream stream) {
-  const auto held = TRY(read(tensor, stream));
-  return write_states(key(tensor), state_views(info(), held));
+  return write_states(key(tensor), state_views(info(), TRY(read(tensor, stream))));
 }
 
 Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream) {

@@ -105,8 +105,7 @@ Result<std::optional<RankPoint>> GpuSync::point_at(const PlannedLaunch& meeting)
   CINCH_TRY(device().read(bytes, memory_.status_words(), syncing_.stream));
   RankPoint point{rank_status(syncing_.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
-  const auto is_due = TRY(hold(meeting.conditions));
-  if (!is_due) return std::nullopt;
+  if (!TRY(hold(meeting.conditions))) return std::nullopt;
   point.call = TRY(call_at(meeting));
   return point;
 }

@@ -14,41 +14,13 @@ namespace {
 
 constexpr std::size_t kTextBytes = 256;
 
-std::int32_t kind_number(ExchangeKind kind) {
-  switch (kind) {
-    case ExchangeKind::Send:
-      return CINCH_EXCHANGE_SEND;
-    case ExchangeKind::Receive:
-      return CINCH_EXCHANGE_RECEIVE;
-    case ExchangeKind::AllReduce:
-      return CINCH_EXCHANGE_ALL_REDUCE;
-    case ExchangeKind::ReduceScatter:
-      return CINCH_EXCHANGE_REDUCE_SCATTER;
-    case ExchangeKind::AllGather:
-      return CINCH_EXCHANGE_ALL_GATHER;
-    case ExchangeKind::AllToAll:
-      return CINCH_EXCHANGE_ALL_TO_ALL;
-    case ExchangeKind::Broadcast:
-      return CINCH_EXCHANGE_BROADCAST;
-  }
-  return -1;
-}
-
-std::int32_t reduction_number(RankReduction reduction) {
-  switch (reduction) {
-    case RankReduction::None:
-      return CINCH_REDUCE_NONE;
-    case RankReduction::Sum:
-      return CINCH_REDUCE_SUM;
-    case RankReduction::Mean:
-      return CINCH_REDUCE_MEAN;
-    case RankReduction::Min:
-      return CINCH_REDUCE_MIN;
-    case RankReduction::Max:
-      return CINCH_REDUCE_MAX;
-  }
-  return -1;
-}
+// By ExchangeKind and by RankReduction.
+constexpr std::int32_t kKindNumbers[] = {CINCH_EXCHANGE_SEND,       CINCH_EXCHANGE_RECEIVE,
+                                         CINCH_EXCHANGE_ALL_REDUCE, CINCH_EXCHANGE_REDUCE_SCATTER,
+                                         CINCH_EXCHANGE_ALL_GATHER, CINCH_EXCHANGE_ALL_TO_ALL,
+                                         CINCH_EXCHANGE_BROADCAST};
+constexpr std::int32_t kReductionNumbers[] = {
+    CINCH_REDUCE_NONE, CINCH_REDUCE_SUM, CINCH_REDUCE_MEAN, CINCH_REDUCE_MIN, CINCH_REDUCE_MAX};
 
 // Arrays that the host reads during one exchange, until it has ended.
 struct Parts {
@@ -145,9 +117,9 @@ class CallbackTransport : public Transport {
     split(comes_in_parts ? exchange.received : none, parts.received_offsets, parts.received_sizes);
     cinch_exchange given = {};
     given.struct_size = sizeof given;
-    given.kind = kind_number(exchange.kind);
+    given.kind = kKindNumbers[static_cast<std::size_t>(exchange.kind)];
     given.peer = exchange.peer;
-    given.reduction = reduction_number(exchange.reduction);
+    given.reduction = kReductionNumbers[static_cast<std::size_t>(exchange.reduction)];
     given.element = exchange.dtype == kBF16         ? CINCH_ELEMENT_BFLOAT
                     : is_float(exchange.dtype)      ? CINCH_ELEMENT_FLOAT
                     : is_signed_int(exchange.dtype) ? CINCH_ELEMENT_INT

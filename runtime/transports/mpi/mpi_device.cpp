@@ -86,9 +86,8 @@ Result<MpiStaging*> MpiDevice::make() {
 
 // MPI writes without the driver's knowledge, so all of it is marked as written.
 Status MpiDevice::grow(MpiStaging& staging, std::uint64_t size_bytes) const {
-  auto memory =
+  staging.memory =
       TRY(GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastStaged))));
-  staging.memory = std::move(memory);
   GpuCode code = driver().fill(staging.memory.address(), 0, staging.memory.size_bytes(), outputs_);
   if (code == kGpuSuccess) code = driver().stream_synchronize(outputs_);
   return device_->status(code, "making room for messages");
@@ -102,11 +101,11 @@ Result<MpiStaging*> MpiDevice::take(std::uint64_t size_bytes) {
   };
   auto found = find(size_bytes);
   if (found == stagings_.end()) found = find(0);
-  auto taken = TRY(found == stagings_.end() ? make() : Result<MpiStaging*>(&*found));
-  if ((taken)->memory.size_bytes() < size_bytes) {
+  MpiStaging* const taken = found != stagings_.end() ? &*found : TRY(make());
+  if (taken->memory.size_bytes() < size_bytes) {
     CINCH_TRY(grow(*taken, size_bytes));
   }
-  (taken)->is_used = true;
+  taken->is_used = true;
   return taken;
 }
 
@@ -123,28 +122,17 @@ Status MpiDevice::begin_output(MpiStaging& staging, GpuStream after) const {
                          "waiting for what comes before a message");
 }
 
-Status MpiDevice::end_input(MpiStaging& staging) const {
-  return device_->status(driver().event_record(staging.is_copied, inputs_), "copying a message");
+Status MpiDevice::end(Way way, MpiStaging& staging) const {
+  return device_->status(driver().event_record(staging.is_copied, stream_of(way)),
+                         "copying a message");
 }
 
-Status MpiDevice::end_output(MpiStaging& staging) const {
-  return device_->status(driver().event_record(staging.is_copied, outputs_), "copying a message");
-}
-
-Status MpiDevice::copy(std::span<std::uint8_t> to, std::span<const std::uint8_t> from,
-                       GpuStream stream) const {
+Status MpiDevice::copy(Way way, std::span<std::uint8_t> to,
+                       std::span<const std::uint8_t> from) const {
   if (from.empty() || from.data() == to.data()) return Ok{};
   return device_->status(
-      driver().copy_on_device(address_of(to), address_of(from), from.size(), stream),
+      driver().copy_on_device(address_of(to), address_of(from), from.size(), stream_of(way)),
       "copying a message");
-}
-
-Status MpiDevice::copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const {
-  return copy(to, from, inputs_);
-}
-
-Status MpiDevice::copy_out(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const {
-  return copy(to, from, outputs_);
 }
 
 Result<bool> MpiDevice::is_copied(const MpiStaging& staging) const {

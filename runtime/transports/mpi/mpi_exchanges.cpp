@@ -19,19 +19,11 @@ std::optional<std::int32_t> mpi_type(DType dtype, RankReduction reduction) {
   if (reduction == RankReduction::Sum && dtype == kF32) return CINCH_MPI_F32;
   if (reduction == RankReduction::Sum && dtype == kF64) return CINCH_MPI_F64;
   if (!is_int(dtype) || reduction == RankReduction::Mean) return std::nullopt;
-  const bool is_signed = is_signed_int(dtype);
-  switch (dtype.bits) {
-    case 8:
-      return is_signed ? CINCH_MPI_I8 : CINCH_MPI_U8;
-    case 16:
-      return is_signed ? CINCH_MPI_I16 : CINCH_MPI_U16;
-    case 32:
-      return is_signed ? CINCH_MPI_I32 : CINCH_MPI_U32;
-    case 64:
-      return is_signed ? CINCH_MPI_I64 : CINCH_MPI_U64;
-    default:
-      return std::nullopt;
+  // The integers are in the order of their bits, each signed one first.
+  for (std::int32_t type = CINCH_MPI_I8, bits = 8; bits <= 64; type += 2, bits *= 2) {
+    if (dtype.bits == bits) return is_signed_int(dtype) ? type : type + 1;
   }
+  return std::nullopt;
 }
 
 template <typename Span>
@@ -41,6 +33,12 @@ Span part_of(Span all, const ByteRange& range) {
 
 void copy_bytes(MpiRoom to, MpiBytes from) {
   if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
+}
+
+Status copy(const MpiPending& pending, MpiDevice::Way way, MpiRoom to, MpiBytes from) {
+  if (pending.device != nullptr) return pending.device->copy(way, to, from);
+  copy_bytes(to, from);
+  return Ok{};
 }
 
 }  // namespace
@@ -113,25 +111,13 @@ Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
                                      static_cast<GpuStream>(pending.exchange.after));
 }
 
-Status MpiTransport::copy_in(const MpiPending& pending, MpiRoom to, MpiBytes from) {
-  if (pending.device != nullptr) return pending.device->copy_in(to, from);
-  copy_bytes(to, from);
-  return Ok{};
-}
-
-Status MpiTransport::copy_out(const MpiPending& pending, MpiRoom to, MpiBytes from) {
-  if (pending.device != nullptr) return pending.device->copy_out(to, from);
-  copy_bytes(to, from);
-  return Ok{};
-}
-
 Status MpiTransport::begin_message(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
   const bool sends = exchange.kind == ExchangeKind::Send;
   CINCH_TRY(make_room(pending, sends ? exchange.input.size() : exchange.output.size()));
   if (!sends) return receive(pending, exchange.peer, pending.room);
   pending.unsent.push_back({exchange.peer, pending.room});
-  return copy_in(pending, pending.room, exchange.input);
+  return copy(pending, MpiDevice::Way::In, pending.room, exchange.input);
 }
 
 Status MpiTransport::begin_broadcast(MpiPending& pending) {
@@ -190,7 +176,7 @@ Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
   const MpiRoom sent = pending.room.first(own.size());
   visit_others(rank_, world_,
                [&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
-  return copy_in(pending, sent, own);
+  return copy(pending, MpiDevice::Way::In, sent, own);
 }
 
 // Sends parts of the input to each rank; they lie before the received ones.
@@ -205,7 +191,7 @@ Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange>
     const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});
     begin += room.size();
     pending.unsent.push_back({other, room});
-    status = copy_in(pending, room, part_of(input, sent[other]));
+    status = copy(pending, MpiDevice::Way::In, room, part_of(input, sent[other]));
   });
   return status;
 }
@@ -234,7 +220,7 @@ std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) 
 
 Status MpiTransport::keep_own(const MpiPending& pending, MpiBytes own) const {
   const Exchange& exchange = pending.exchange;
-  return copy_in(pending, part_of(exchange.output, exchange.received[rank_]), own);
+  return copy(pending, MpiDevice::Way::In, part_of(exchange.output, exchange.received[rank_]), own);
 }
 
 Status MpiTransport::begin(MpiPending& pending) {
@@ -245,14 +231,12 @@ Status MpiTransport::begin(MpiPending& pending) {
       return begin_message(pending);
     case ExchangeKind::Broadcast:
       return begin_broadcast(pending);
-    case ExchangeKind::AllGather: {
-      const Status status = begin_gather(pending, exchange.input, exchange.received);
-      return status ? keep_own(pending, exchange.input) : status;
-    }
-    case ExchangeKind::AllToAll: {
-      const Status status = begin_parts(pending, exchange.sent, exchange.received);
-      return status ? keep_own(pending, part_of(exchange.input, exchange.sent[rank_])) : status;
-    }
+    case ExchangeKind::AllGather:
+      CINCH_TRY(begin_gather(pending, exchange.input, exchange.received));
+      return keep_own(pending, exchange.input);
+    case ExchangeKind::AllToAll:
+      CINCH_TRY(begin_parts(pending, exchange.sent, exchange.received));
+      return keep_own(pending, part_of(exchange.input, exchange.sent[rank_]));
     case ExchangeKind::ReduceScatter:
       return begin_join(pending, exchange.sent);
     case ExchangeKind::AllReduce:
@@ -268,7 +252,7 @@ Status MpiTransport::give_output(const MpiPending& pending) const {
   const Exchange& exchange = pending.exchange;
   const MpiBytes bytes = pending.room;
   const auto give_all = [&] {
-    return copy_out(pending, exchange.output, bytes.first(exchange.output.size()));
+    return copy(pending, MpiDevice::Way::Out, exchange.output, bytes.first(exchange.output.size()));
   };
   switch (exchange.kind) {
     case ExchangeKind::Send:
@@ -291,8 +275,8 @@ Status MpiTransport::give_output(const MpiPending& pending) const {
   Status status = Ok{};
   visit_others(rank_, world_, [&](std::uint32_t other) {
     if (!status) return;
-    status = copy_out(pending, part_of(exchange.output, places[other]),
-                      part_of(bytes, pending.received[other]));
+    status = copy(pending, MpiDevice::Way::Out, part_of(exchange.output, places[other]),
+                  part_of(bytes, pending.received[other]));
   });
   return status;
 }
@@ -308,15 +292,14 @@ Status MpiTransport::begin_output(MpiPending& pending) {
   Status status =
       device.begin_output(*pending.staging, static_cast<GpuStream>(pending.exchange.after));
   if (status) status = give_output(pending);
-  if (status) status = device.end_output(*pending.staging);
+  if (status) status = device.end(MpiDevice::Way::Out, *pending.staging);
   pending.stage = MpiPending::Stage::GivesOutput;
   return status;
 }
 
 Status MpiTransport::advance_copies(MpiPending& pending) {
   const MpiDevice::Turn turn(*pending.device);
-  const auto is_copied = TRY(pending.device->is_copied(*pending.staging));
-  if (!is_copied) return Ok{};
+  if (!TRY(pending.device->is_copied(*pending.staging))) return Ok{};
   ++num_moves_;
   num_idle_ = 0;
   if (pending.stage == MpiPending::Stage::GivesOutput) {

@@ -70,13 +70,13 @@ class MpiDevice {
 
   /// Takes staging of this size. Errors: OutOfMemory, Device.
   Result<MpiStaging*> take(std::uint64_t size_bytes);
+  /// Copies that MPI reads, and copies of what MPI wrote.
+  enum class Way : std::uint8_t { In, Out };
   /// Later copies come after the present work on `after`; null: after nothing.
   Status begin_input(MpiStaging& staging, GpuStream after) const;
-  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
-  Status end_input(MpiStaging& staging) const;
   Status begin_output(MpiStaging& staging, GpuStream after) const;
-  Status copy_out(std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
-  Status end_output(MpiStaging& staging) const;
+  Status copy(Way way, std::span<std::uint8_t> to, std::span<const std::uint8_t> from) const;
+  Status end(Way way, MpiStaging& staging) const;
   /// Are the copies that were begun done?
   Result<bool> is_copied(const MpiStaging& staging) const;
   /// Waits for the work on a stream.
@@ -91,13 +91,11 @@ class MpiDevice {
   Status start();
   Result<MpiStaging*> make();
   Status grow(MpiStaging& staging, std::uint64_t size_bytes) const;
-  Status copy(std::span<std::uint8_t> to, std::span<const std::uint8_t> from,
-              GpuStream stream) const;
+  GpuStream stream_of(Way way) const { return way == Way::In ? inputs_ : outputs_; }
 
   std::shared_ptr<const GpuDevice> device_;
   std::mutex* turns_;
-  // Streams of copies that MPI reads, which may wait for work of the rank, and of copies of what
-  // MPI wrote.
+  // By way. The copies that MPI reads may wait for work of the rank.
   GpuStream inputs_ = nullptr, outputs_ = nullptr;
   std::vector<std::span<std::uint8_t>> lent_;
   std::deque<MpiStaging> stagings_;
@@ -223,10 +221,6 @@ class MpiTransport : public Transport {
                     const Call& call);
   /// Gives the exchange `size` bytes of the transport's memory.
   Status make_room(MpiPending& pending, std::uint64_t size);
-  static Status copy_in(const MpiPending& pending, std::span<std::uint8_t> to,
-                        std::span<const std::uint8_t> from);
-  static Status copy_out(const MpiPending& pending, std::span<std::uint8_t> to,
-                         std::span<const std::uint8_t> from);
   Status send_unsent(MpiPending& pending);
   Status send(MpiPending& pending, std::uint32_t to, std::span<std::uint8_t> bytes);
   Status receive(MpiPending& pending, std::uint32_t from, std::span<std::uint8_t> bytes);

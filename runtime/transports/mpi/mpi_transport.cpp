@@ -84,7 +84,7 @@ Result<Ticket> MpiTransport::start(const Exchange& exchange) {
     status = begin(pending);
     const bool gives = exchange.kind != ExchangeKind::Receive;
     pending.stage = gives ? MpiPending::Stage::TakesInput : MpiPending::Stage::Moves;
-    if (status && gives) status = pending.device->end_input(*pending.staging);
+    if (status && gives) status = pending.device->end(MpiDevice::Way::In, *pending.staging);
   } else {
     if (device != nullptr) {
       const MpiDevice::Turn turn(*device);

@@ -60,6 +60,17 @@ class NcclGroup {
   void add(NcclCode code) {
     if (first_ && code != kNcclSuccess) first_ = lane_.status(code, "exchanging");
   }
+  // Messages of no bytes are left out, on both sides.
+  void send(GpuAddress from, std::uint64_t size, std::uint32_t peer) {
+    if (size == 0) return;
+    add(calls_.send(pointer_to(from), size, NcclType::Uint8, static_cast<int>(peer), lane_.comm(),
+                    lane_.stream()));
+  }
+  void receive(GpuAddress to, std::uint64_t size, std::uint32_t peer) {
+    if (size == 0) return;
+    add(calls_.receive(pointer_to(to), size, NcclType::Uint8, static_cast<int>(peer), lane_.comm(),
+                       lane_.stream()));
+  }
   Status end() {
     add(calls_.group_end());
     return first_;
@@ -89,41 +100,26 @@ std::uint64_t NcclLaunches::scratch_bytes(const NcclPending& pending) const {
 
 Status NcclLaunches::launch_message(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
-  const bool sends = exchange.kind == ExchangeKind::Send;
   NcclGroup group(calls_, *pending.lane);
-  // In a lane between two ranks the sender is rank 0.
-  group.add(sends
-                ? calls_.send(pointer_to(pending.input), exchange.input.size(), NcclType::Uint8, 1,
-                              pending.lane->comm(), pending.lane->stream())
-                : calls_.receive(pointer_to(pending.output), exchange.output.size(),
-                                 NcclType::Uint8, 0, pending.lane->comm(), pending.lane->stream()));
+  // In a lane between two ranks the sender is rank 0. The other memory is empty.
+  group.send(pending.input, exchange.input.size(), 1);
+  group.receive(pending.output, exchange.output.size(), 0);
   return group.end();
 }
 
 // Sends parts to all others and receives theirs; the rank's own part stays on the device.
 Status NcclLaunches::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
                                   GpuAddress to, std::span<const ByteRange> received) {
-  const NcclComm comm = pending.lane->comm();
-  const GpuStream stream = pending.lane->stream();
   NcclGroup group(calls_, *pending.lane);
   visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
-    const auto peer = static_cast<int>(other);
-    if (sent[other].size > 0) {
-      group.add(calls_.send(pointer_to(pending.input + sent[other].offset), sent[other].size,
-                            NcclType::Uint8, peer, comm, stream));
-    }
-    if (received[other].size > 0) {
-      group.add(calls_.receive(pointer_to(to + received[other].offset), received[other].size,
-                               NcclType::Uint8, peer, comm, stream));
-    }
+    group.send(pending.input + sent[other].offset, sent[other].size, other);
+    group.receive(to + received[other].offset, received[other].size, other);
   });
   return group.end();
 }
 
 Status NcclLaunches::launch_all_gather(NcclPending& pending, GpuAddress own,
                                        std::span<const ByteRange> received) {
-  const NcclComm comm = pending.lane->comm();
-  const GpuStream stream = pending.lane->stream();
   const std::uint64_t own_bytes = received[own_.rank].size;
   NcclGroup group(calls_, *pending.lane);
   if (are_even(received)) {
@@ -131,20 +127,14 @@ Status NcclLaunches::launch_all_gather(NcclPending& pending, GpuAddress own,
     pending.places_scattered = !is_direct;
     const GpuAddress to = is_direct ? pending.output + received[0].offset : pending.scratch;
     if (own_bytes > 0) {
-      group.add(calls_.all_gather(pointer_to(own), pointer_to(to), own_bytes, NcclType::Uint8, comm,
-                                  stream));
+      group.add(calls_.all_gather(pointer_to(own), pointer_to(to), own_bytes, NcclType::Uint8,
+                                  pending.lane->comm(), pending.lane->stream()));
     }
     return group.end();
   }
   visit_others(own_.rank, own_.world, [&](std::uint32_t other) {
-    const auto peer = static_cast<int>(other);
-    if (own_bytes > 0) {
-      group.add(calls_.send(pointer_to(own), own_bytes, NcclType::Uint8, peer, comm, stream));
-    }
-    if (received[other].size > 0) {
-      group.add(calls_.receive(pointer_to(pending.output + received[other].offset),
-                               received[other].size, NcclType::Uint8, peer, comm, stream));
-    }
+    group.send(own, own_bytes, other);
+    group.receive(pending.output + received[other].offset, received[other].size, other);
   });
   CINCH_TRY(group.end());
   return copies_.on_device(pending, pending.output + received[own_.rank].offset, own, own_bytes);
@@ -248,15 +238,13 @@ Status NcclLaunches::launch_joined(NcclPending& pending) {
 }
 
 Status NcclLaunches::after_launch(NcclPending& pending) {
-  Status status = Ok{};
   if (std::exchange(pending.places_scattered, false)) {
     const std::span<const ByteRange> places = pending.exchange.received;
-    for (std::uint32_t rank = 0; status && rank < own_.world; ++rank) {
-      status = copies_.on_device(pending, pending.output + places[rank].offset,
-                                 pending.scratch + rank * places[rank].size, places[rank].size);
+    for (std::uint32_t rank = 0; rank < own_.world; ++rank) {
+      CINCH_TRY(copies_.on_device(pending, pending.output + places[rank].offset,
+                                  pending.scratch + rank * places[rank].size, places[rank].size));
     }
   }
-  if (!status) return status;
   return copies_.mark_end(pending);
 }
 

@@ -175,22 +175,21 @@ Status NcclCopies::copy_out(NcclPending& pending) {
   const ByteRange all{0, exchange.output.size()};
   const std::span<const ByteRange> parts =
       has_parts ? exchange.received : std::span<const ByteRange>(&all, 1);
-  Status status = Ok{};
+  const auto give = [&](const ByteRange& range) {
+    return to_host(exchange.output.subspan(range.offset, range.size),
+                   pending.output + range.offset);
+  };
   ByteRange next;
   for (const ByteRange& part : parts) {  // combines neighbouring parts
     if (part.offset == next.offset + next.size) {
       next.size += part.size;
       continue;
     }
-    if (status)
-      status =
-          to_host(exchange.output.subspan(next.offset, next.size), pending.output + next.offset);
+    CINCH_TRY(give(next));
     next = part;
   }
-  if (status)
-    status = to_host(exchange.output.subspan(next.offset, next.size), pending.output + next.offset);
-  if (status) status = wait();
-  return status;
+  CINCH_TRY(give(next));
+  return wait();
 }
 
 Status NcclCopies::join(NcclPending& pending) {
@@ -198,9 +197,8 @@ Status NcclCopies::join(NcclPending& pending) {
   const std::uint64_t own_bytes = pending.joined_parts()[own_.rank].size;
   pending.bytes.resize(own_bytes * own_.world);
   pending.joined.resize(own_bytes);
-  Status status = to_host(pending.bytes, pending.scratch);
-  if (status) status = wait();
-  if (!status) return status;
+  CINCH_TRY(to_host(pending.bytes, pending.scratch));
+  CINCH_TRY(wait());
   pending.inputs.clear();
   for (std::uint64_t rank = 0; rank < own_.world; ++rank) {
     pending.inputs.emplace_back(std::span(pending.bytes).subspan(rank * own_bytes, own_bytes));
@@ -208,11 +206,10 @@ Status NcclCopies::join(NcclPending& pending) {
   const bool is_last = exchange.kind == ExchangeKind::ReduceScatter;
   const std::span<std::uint8_t> to =
       is_last && pending.is_on_host() ? exchange.output : std::span(pending.joined);
-  status = join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to);
-  if (!status || !is_last || pending.is_on_host()) return status;
-  status = to_device(pending.output, pending.joined);
-  if (status) status = wait();
-  return status;
+  CINCH_TRY(join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to));
+  if (!is_last || pending.is_on_host()) return Ok{};
+  CINCH_TRY(to_device(pending.output, pending.joined));
+  return wait();
 }
 
 }  // namespace cinch::rt

@@ -12,8 +12,7 @@ namespace cinch::rt {
 Status NcclTransport::wait_for_lane() {
   const auto end = std::chrono::steady_clock::now() + options_.timeout;
   for (;;) {
-    const auto is_ready = TRY(all_.is_idle());
-    if (is_ready) return Ok{};
+    if (TRY(all_.is_idle())) return Ok{};
     if (options_.neighbours != nullptr) {
       CINCH_TRY(options_.neighbours->heard());
     }
@@ -48,20 +47,11 @@ Status NcclTransport::exchange_ids() {
   return status;
 }
 
-Status NcclTransport::open(const NcclUniqueId& id) {
+Status NcclTransport::open(const NcclUniqueId* id, NcclComm lent) {
   const GpuDevice::Scope scope(*device_);
   Status status = copies_.open();
-  if (status) status = all_.open(id, own_.world, own_.rank, 0);
-  if (status) status = wait_for_lane();
-  if (status) status = exchange_ids();
-  if (!status) failed(status.error());
-  return status;
-}
-
-Status NcclTransport::open(NcclComm lent) {
-  const GpuDevice::Scope scope(*device_);
-  Status status = copies_.open();
-  if (status) status = all_.lend(lent);
+  if (status) status = id == nullptr ? all_.lend(lent) : all_.open(*id, own_.world, own_.rank, 0);
+  if (status && id != nullptr) status = wait_for_lane();
   if (status) status = exchange_ids();
   if (!status) failed(status.error());
   return status;
@@ -74,12 +64,11 @@ Status check_options(const NcclOptions& options) {
   return fail(ErrorKind::InvalidArgument, "NCCL without a device");
 }
 
-template <typename Handle>
 Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t rank,
                                           std::uint32_t world, const NcclOptions& options,
-                                          Handle handle) {
+                                          const NcclUniqueId* id, NcclComm lent) {
   auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
-  CINCH_TRY(transport->open(handle));
+  CINCH_TRY(transport->open(id, lent));
   return transport;
 }
 
@@ -123,8 +112,7 @@ Result<NcclCalls> open_first(const std::string& file) {
 }  // namespace
 
 Result<int> nccl_library_version(const std::string& library) {
-  const auto calls = TRY(open_nccl_library(library));
-  return calls->version;
+  return TRY(open_nccl_library(library))->version;
 }
 
 Result<NcclId> make_nccl_id(const std::string& library) {
@@ -148,7 +136,7 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::ui
   }
   NcclUniqueId given{};
   std::memcpy(given.bytes, id.bytes.data(), id.bytes.size());
-  return opened(*calls, rank, world, options, given);
+  return opened(*calls, rank, world, options, &given, nullptr);
 }
 
 Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
@@ -169,7 +157,7 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
                             options.device->ordinal()));
   }
   return opened(*calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
-                options, comm);
+                options, nullptr, comm);
 }
 
 // Opens NCCL's library at run time.

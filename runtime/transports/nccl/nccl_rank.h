@@ -154,9 +154,9 @@ class NcclTransport : public Transport {
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }
 
-  /// Prepares the first exchange: makes the lane of all ranks, and ids for those of messages.
-  Status open(const NcclUniqueId& id);
-  Status open(NcclComm lent);
+  /// Prepares the first exchange: makes the lane of all ranks (of the communicator that is lent, if
+  /// `id` is null), and ids for those of messages.
+  Status open(const NcclUniqueId* id, NcclComm lent);
 
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;

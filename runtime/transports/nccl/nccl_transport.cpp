@@ -60,7 +60,7 @@ Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
 }
 
 Result<Ticket> NcclTransport::start(const Exchange& exchange) {
-  Status status = check_exchange(exchange, *this);
+  CINCH_TRY(check_exchange(exchange, *this));
   const GpuDevice::Scope scope(*device_);
   // The exchange with only the memory that its kind reads and writes.
   Exchange own = exchange;
@@ -68,8 +68,7 @@ Result<Ticket> NcclTransport::start(const Exchange& exchange) {
   if (exchange.kind == ExchangeKind::Receive || exchange.kind == ExchangeKind::Broadcast) {
     own.input = {};
   }
-  if (status) status = check_memory(own);
-  CINCH_TRY(status);
+  CINCH_TRY(check_memory(own));
   if (fault_) return tl::unexpected<Error>(*fault_);
   const auto taken = take_free();
   if (!taken) return failed(taken.error());
@@ -77,7 +76,7 @@ Result<Ticket> NcclTransport::start(const Exchange& exchange) {
   pending.is_used = true;
   pending.exchange = own;
   num_idle_ = 0;
-  if (status = begin(pending); !status) return failed(status.error());
+  if (Status status = begin(pending); !status) return failed(status.error());
   num_sent_bytes_ += bytes_to_send(exchange, own_.rank, own_.world);
   return Ticket{pending.index};
 }
@@ -103,8 +102,7 @@ Status NcclTransport::begin(NcclPending& pending) {
         driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
     CINCH_TRY(driver_status(code, "marking what comes before"));
   }
-  const auto lane = TRY(lane_of(exchange));
-  pending.lane = lane;
+  pending.lane = TRY(lane_of(exchange));
   pending.lane->queue.push_back(pending.index);
   return advance(pending);
 }
@@ -119,8 +117,7 @@ Result<bool> NcclTransport::has_reached(GpuEvent event) const {
 // Copies of host memory can start when it is complete; for device memory the device's stream waits.
 Status NcclTransport::begin_launch(NcclPending& pending) {
   if (pending.exchange.after != nullptr && pending.is_on_host()) {
-    const auto is_there = TRY(has_reached(pending.comes_after));
-    if (!is_there) return Ok{};
+    if (!TRY(has_reached(pending.comes_after))) return Ok{};
   }
   Status status = make_room(pending);
   if (status && pending.exchange.after != nullptr) {
@@ -136,10 +133,9 @@ Status NcclTransport::begin_launch(NcclPending& pending) {
 
 Status NcclTransport::end_run(NcclPending& pending) {
   if (!pending.gathers_next) {
-    Status status = Ok{};
-    if (pending.is_joined_here && pending.exchange.kind == ExchangeKind::ReduceScatter) {
-      status = copies_.join(pending);
-    }
+    const bool joins =
+        pending.is_joined_here && pending.exchange.kind == ExchangeKind::ReduceScatter;
+    Status status = joins ? copies_.join(pending) : Status(Ok{});
     if (status) status = copies_.copy_out(pending);
     pending.stage = NcclPending::Stage::IsOver;
     return status;
@@ -158,14 +154,12 @@ Status NcclTransport::advance(NcclPending& pending) {
     if (before == Stage::IsOver) return Ok{};
     if (before == Stage::Waits && pending.lane->queue.front() != pending.index) return Ok{};
     if (before == Stage::Runs) {
-      const auto has_run = TRY(has_reached(pending.has_run));
-      if (!has_run) return Ok{};
+      if (!TRY(has_reached(pending.has_run))) return Ok{};
       num_idle_ = 0;
       CINCH_TRY(end_run(pending));
       continue;
     }
-    const auto is_idle = TRY(pending.lane->is_idle());
-    if (!is_idle) return Ok{};
+    if (!TRY(pending.lane->is_idle())) return Ok{};
     if (before == Stage::Waits) {
       CINCH_TRY(begin_launch(pending));
       continue;

@@ -1,4 +1,4 @@
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -20,6 +20,23 @@ std::span<const std::uint8_t> bytes_of_text(std::span<const char> text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+// The index of one of `all` that is free; makes one if none is.
+template <typename Each>
+std::uint32_t take_free(std::vector<std::uint32_t>& free, std::deque<Each>& all) {
+  if (free.empty()) {
+    free.push_back(static_cast<std::uint32_t>(all.size()));
+    all.emplace_back();
+  }
+  const std::uint32_t taken = free.back();
+  free.pop_back();
+  return taken;
+}
+
+Error lost(std::uint32_t peer, std::string_view why, std::int32_t error = 0) {
+  return {ErrorKind::Cancelled, fmt::format("the connection to rank {} was lost: {}", peer, why),
+          error};
+}
+
 }  // namespace
 
 UcxLinks::UcxLinks(const cinch_ucx_calls& calls, const UcxLinkOptions& options)
@@ -125,19 +142,9 @@ MessageHeader UcxLinks::header_to(std::uint32_t to, MessageHeader header,
   return header;
 }
 
-std::uint32_t UcxLinks::take_free_message() {
-  if (free_messages_.empty()) {
-    free_messages_.push_back(static_cast<std::uint32_t>(messages_.size()));
-    messages_.emplace_back();
-  }
-  const std::uint32_t taken = free_messages_.back();
-  free_messages_.pop_back();
-  return taken;
-}
-
 std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
                              std::span<const std::uint8_t> bytes) {
-  const std::uint32_t number = take_free_message();
+  const std::uint32_t number = take_free(free_messages_, messages_);
   Message& message = messages_[number];
   message = {Message::State::UnderWay, true, to, tag, {}, std::nullopt, bytes.size(), 0};
   MessageHeader part{.tag = tag, .all = bytes.size()};
@@ -155,7 +162,7 @@ std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
 
 std::uint64_t UcxLinks::receive(std::uint32_t from, std::uint64_t tag,
                                 std::span<std::uint8_t> room) {
-  const std::uint32_t number = take_free_message();
+  const std::uint32_t number = take_free(free_messages_, messages_);
   Message& message = messages_[number];
   message = {Message::State::UnderWay, false, from, tag, room, std::nullopt, room.size(), 0};
   Peer& peer = peers_[from];
@@ -224,12 +231,7 @@ std::int32_t UcxLinks::arrive_data(const MessageHeader& header, cinch_ucx_arriva
 }
 
 std::uint64_t UcxLinks::land(std::uint32_t message, const MessageHeader& part) {
-  if (free_landings_.empty()) {
-    free_landings_.push_back(static_cast<std::uint32_t>(landings_.size()));
-    landings_.emplace_back();
-  }
-  const std::uint32_t taken = free_landings_.back();
-  free_landings_.pop_back();
+  const std::uint32_t taken = take_free(free_landings_, landings_);
   landings_[taken] = {message, part};
   return kLandingToken | taken;
 }
@@ -302,9 +304,7 @@ void UcxLinks::end_message(Message& message, std::int32_t error) const {
     return;
   }
   message.state = Message::State::Failed;
-  message.error = Error{
-      ErrorKind::Cancelled,
-      fmt::format("the connection to rank {} was lost: {}", message.peer, ucx_text(error)), error};
+  message.error = lost(message.peer, ucx_text(error), error);
 }
 
 void UcxLinks::hear(const Notice& notice) {
@@ -334,10 +334,7 @@ void UcxLinks::hear(const Notice& notice) {
 }
 
 void UcxLinks::lose(std::uint32_t peer, std::int32_t error) {
-  if (peers_[peer].gone) return;
-  peers_[peer].gone =
-      Error{ErrorKind::Cancelled,
-            fmt::format("the connection to rank {} was lost: {}", peer, ucx_text(error)), error};
+  if (!peers_[peer].gone) peers_[peer].gone = lost(peer, ucx_text(error), error);
 }
 
 Result<bool> UcxLinks::is_over(std::uint64_t number) {
@@ -374,9 +371,7 @@ void UcxLinks::look_for_ended() {
       next_look_ = now;
       return;
     }
-    peers_[peer].gone =
-        Error{ErrorKind::Cancelled,
-              fmt::format("the connection to rank {} was lost: its process has ended", peer)};
+    peers_[peer].gone = lost(peer, "its process has ended");
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "runtime/transports/ucx/ucx_abi.h"
 #include "runtime/transports/ucx/ucx_transport.h"
 
@@ -187,7 +187,6 @@ class UcxLinks {
   void hear(const Notice& notice);
   void lose(std::uint32_t peer, std::int32_t error);
 
-  std::uint32_t take_free_message();
   std::uint32_t take_free_notice();
   /// The token of a part that is taken.
   std::uint64_t land(std::uint32_t message, const MessageHeader& part);

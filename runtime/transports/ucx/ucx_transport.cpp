@@ -109,11 +109,6 @@ Status check_options(const UcxOptions& options) {
   return Ok{};
 }
 
-Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
-  CINCH_TRY(status);
-  return std::vector<std::uint8_t>();
-}
-
 // How ranks reach each other.
 struct Paths {
   std::string transports, devices;  // as UCX_TLS and UCX_NET_DEVICES
@@ -178,7 +173,7 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   // Rank 0 waits this long for all ranks.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   if (status) (*links)->watch();
-  CINCH_TRY(share(rendezvous, empty_or(status)));
+  CINCH_TRY(share(rendezvous, status.map([](Ok) { return std::vector<std::uint8_t>(); })));
   (*links)->stop_listening();
   return links;
 }
@@ -208,8 +203,8 @@ Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options)
               : meet_over_socket(own, options.rendezvous, interface ? options.interface : ""));
   Status sound = interface;
   if (sound && !ucx_library()) sound = tl::unexpected<Error>(ucx_library().error());
-  auto links = TRY(connect_all(options, *rendezvous, sound));
-  return std::make_unique<UcxTransport>(options.rank, options.world, std::move(links));
+  return std::make_unique<UcxTransport>(options.rank, options.world,
+                                        TRY(connect_all(options, *rendezvous, sound)));
 }
 
 // Opens the module that calls UCX.

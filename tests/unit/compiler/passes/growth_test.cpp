@@ -27,17 +27,17 @@ TEST(Growth, ARewriteSeesWhatStandsBeforeTheOp) {
   ir::Program program = finish_of("%8: [f32; n] = map.abs %0\n%9: [f32; n] = map.neg %8\n");
   PassContext context;
   std::vector<std::size_t> before;
-  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    before.push_back(b.position());
-    EXPECT_EQ(b.position(), b.function().regions[b.region().index()].ops.size());
-    if (!b.function().ops[id.index()].operands.empty() &&
-        b.function().ops[id.index()].kind == ir::OpKind::map &&
-        b.function().ops[id.index()].attrs.scalar_op == ScalarOp::abs) {
-      const ir::ValueId x = b.function().ops[id.index()].operands[0];
-      return ir::ValueIds{b.map(ScalarOp::max, x, b.map(ScalarOp::neg, x))};
-    }
-    return std::nullopt;
-  });
+  rewrite_all(program, context,
+              [&](ir::Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
+                before.push_back(b.position());
+                EXPECT_EQ(b.position(), b.function().regions[b.region().index()].ops.size());
+                if (!op.operands.empty() && op.kind == ir::OpKind::map &&
+                    op.attrs.scalar_op == ScalarOp::abs) {
+                  const ir::ValueId x = op.operands[0];
+                  return ir::ValueIds{b.map(ScalarOp::max, x, b.map(ScalarOp::neg, x))};
+                }
+                return std::nullopt;
+              });
   // Two ops in the place of one.
   EXPECT_TRUE(std::ranges::is_sorted(before));
   const std::string text = ir::print(program);

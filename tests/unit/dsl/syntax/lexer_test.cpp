@@ -1,5 +1,5 @@
 // Tokens, comments and invalid characters.
-#include "dsl/syntax/token_cursor.h"
+#include "dsl/syntax/token.h"
 #include "parse_fixture.h"
 
 namespace cinch::dsl {

@@ -1,5 +1,5 @@
 // Frames of ranks that meet, and bytes of strangers in their place.
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 
 #include <gtest/gtest.h>
 

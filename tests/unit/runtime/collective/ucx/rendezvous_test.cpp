@@ -12,7 +12,7 @@
 #include <array>
 #include <atomic>
 
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"
 

@@ -14,7 +14,7 @@
 #include <set>
 #include <sstream>
 
-#include "runtime/transports/ucx/socket_hub.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "runtime/transports/ucx/ucx_links.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"

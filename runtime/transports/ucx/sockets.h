@@ -1,17 +1,13 @@
-// Rank 0 of a meeting over sockets. It listens until all ranks have connected. Strangers, who send
-// anything or nothing, are disconnected; ranks do not notice, however many there are: who connects
-// speaks first, and only who has said hello with the secret keeps a place.
+// Frames that ranks send over the sockets on which they meet. Anybody may connect to these, so
+// every length is checked before use. Numbers are little endian.
 #pragma once
 
-#include <list>
 #include <set>
 #include <utility>
 
 #include "runtime/transports/ucx/rendezvous.h"
 
 namespace cinch::rt {
-// Frames that ranks send over the sockets on which they meet. Anybody may connect to these, so
-// every length is checked before use. Numbers are little endian.
 
 enum class FrameKind : std::uint8_t {
   Hello = 1,  // from a rank, as soon as it has connected, with a proof that it knows the secret
@@ -169,59 +165,5 @@ struct Introduction {
 
 inline constexpr const char* kWayToHub = "cinch: to rank 0";
 inline constexpr const char* kWayFromHub = "cinch: from rank 0";
-
-class SocketHub : public Rendezvous {
- public:
-  SocketHub(const JobRank& own, OwnedFile listener)
-      : own_(own), listener_(std::move(listener)), members_(own.world) {}
-
-  Result<std::vector<Part>> gather(std::span<const std::uint8_t> own) override;
-
- private:
-  struct Connection {
-    OwnedFile file;
-    std::string host;
-    SocketClock::time_point end;  // deadline by which a stranger must identify itself
-    FrameReader reader;
-    Introduction introduction;
-    Digest key{};  // only for a member
-    bool has_said_hello = false, is_member = false, is_over = false;
-    std::vector<std::uint8_t> unsent;
-    std::optional<Part> part;  // in this round
-
-    bool is_silent() const { return !has_said_hello && !is_over; }
-  };
-
-  /// Disconnects the connection that has been silent for longest; false: there is none.
-  bool drop_a_silent_one();
-  /// Accepts connections that wait, so many that those that are there are still served.
-  void accept_some();
-  /// Waits for input, until `end` at most, and handles it.
-  void move(SocketClock::time_point end);
-  void send_unsent(Connection& connection);
-  void receive(Connection& connection);
-  void hear(Connection& connection, const Frame& frame);
-  void hear_hello(Connection& connection, const Hello& hello);
-  void hear_answer(Connection& connection, const Answer& answer);
-  void reply(Connection& connection, FrameKind kind, std::span<const std::uint8_t> body);
-  VerdictCode verdict_on(const Connection& connection, const Answer& answer) const;
-  void send_away(Connection& connection, const std::string& why);
-  void close_listener();
-  Result<std::vector<Part>> wait_for_parts(std::span<const std::uint8_t> own,
-                                           SocketClock::time_point end);
-  Error late_error() const;
-  /// Sends the parts of the round before.
-  void tell_all(const Result<std::vector<Part>>& parts, SocketClock::time_point end);
-
-  JobRank own_;
-  OwnedFile listener_;
-  std::list<Connection> connections_;  // connections never move in memory
-  std::vector<Connection*> members_;   // by rank; null: has not connected
-  std::set<Digest> heard_;             // numbers of hellos: nobody says one again
-  std::uint64_t round_ = 0;
-  std::optional<Error> fault_;
-  std::vector<std::string> sent_away_;  // reasons, of the first ones
-  std::uint64_t num_sent_away_ = 0;
-};
 
 }  // namespace cinch::rt

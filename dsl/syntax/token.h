@@ -1,6 +1,5 @@
-// Walks the tokens of a file in step with the tree. Passes each token, with the comments before it,
-// to a LayoutStream. All tokens and comments pass through here in order, so the formatter cannot
-// lose any.
+// Tokens, which the lexer makes of text and the grammar reads. There are two steps: lex() cuts text
+// into raw tokens and comments; lay_out() pairs brackets and decides which line ends count.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +10,8 @@
 #include "dsl/diag/diag.h"
 #include "dsl/source/source.h"
 #include "dsl/syntax/ast.h"
-#include "dsl/syntax/layout_stream.h"
 
 namespace cinch::dsl {
-// Tokens, which the lexer makes of text and the grammar reads. There are two steps: lex() cuts text
-// into raw tokens and comments; lay_out() pairs brackets and decides which line ends count.
 
 enum class TokenKind : std::uint8_t {
 #define CINCH_KEYWORD(kind, text) kind,
@@ -88,52 +84,5 @@ TokenStream lex(const SourceBuffer& source, DiagSink& sink);
 ///     end counts if the innermost bracket is `{` or if there is none, except after `{ = -> : ,`
 ///     and operators, and before `}` and `else`.
 TokenStream lay_out(TokenStream raw, DiagSink& sink);
-
-class TokenCursor {
- public:
-  /// The room between a token and the one before it.
-  enum class Gap : unsigned char {
-    /// Removes blank lines.
-    Tight,
-    /// Keeps one of several blank lines: between statements, items and declarations.
-    Keep,
-    /// At least one blank line.
-    Open,
-  };
-
-  TokenCursor(const SourceBuffer& source, TokenStream stream, LayoutStream& out);
-
-  /// Writes the next token.
-  void take();
-  /// Writes the next token, which must read `text`.
-  void take(std::string_view text);
-  /// The same for a closing bracket. Drops an optional comma before it.
-  void close(std::string_view text);
-  /// Does the next token read `text`?
-  bool is_next(std::string_view text) const { return stream_.tokens[next_].text == text; }
-  /// The gap before the next token.
-  void set_gap(Gap gap) { gap_ = gap; }
-  /// Writes the comments after the last token.
-  void finish();
-
- private:
-  void write(const Token& token);
-  void write_comments(const Token& token);
-  void add_comment(const ast::Comment& comment, const Token& token,
-                   std::vector<LayoutStream::Piece>& pieces);
-  std::size_t line_ends_before(std::uint32_t begin) const;
-  bool ends_its_line(const ast::Comment& comment, const Token& token) const;
-  bool has_blank_line_before(const Token& token) const;
-
-  const SourceBuffer& source_;
-  TokenStream stream_;
-  LayoutStream& out_;
-  std::size_t next_ = 0;
-  std::size_t next_comment_ = 0;
-  // The end of the last token or comment that was written.
-  std::uint32_t written_ = 0;
-  bool is_opened_ = false;  // was that an opening bracket?
-  Gap gap_ = Gap::Tight;
-};
 
 }  // namespace cinch::dsl
