@@ -7,6 +7,7 @@
 #include "codegen/emit/c_family.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {
@@ -202,7 +203,7 @@ std::vector<Level> value_levels(const kir::Kernel& kernel) {
 }
 
 std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::string_view args) {
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   if (pool.is_const(expr)) return fmt::format("i64({}ll)", pool.const_value(expr).as_int());
   const auto index = kir::find_size(program, expr);
   CINCH_CHECK(index, "a kernel's size is not in the size table");

@@ -107,7 +107,7 @@ std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
                                          const CpuOptions& options) {
   kir::KernelProgram kept = program;
   if (!options.count_accesses) {
-    for (kir::Kernel& kernel : kept.kernels) keep_in_tiles(kernel, kept.info.exprs);
+    for (kir::Kernel& kernel : kept.kernels) keep_in_tiles(kernel, *kept.info.exprs);
   }
   std::vector<std::string> texts;
   texts.reserve(kept.kernels.size());

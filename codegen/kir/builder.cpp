@@ -3,12 +3,13 @@
 
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 ValueBuilder::ValueBuilder(KernelProgram& program, std::string symbol, GroupKind group_kind,
                            rt::KernelRole role)
     : program_(program) {
-  HostExprPool& pool = program_.info.exprs;
+  HostExprPool& pool = *program_.info.exprs;
   kernel_.info.symbol = std::move(symbol);
   kernel_.info.role = role;
   kernel_.info.num_groups = pool.const_int(1);
@@ -19,13 +20,13 @@ ValueBuilder::ValueBuilder(KernelProgram& program, std::string symbol, GroupKind
 }
 
 void ValueBuilder::set_extent(HostExprId extent) {
-  HostExprPool& pool = program_.info.exprs;
+  HostExprPool& pool = *program_.info.exprs;
   kernel_.extent = extent;
   kernel_.info.num_groups = pool.ceil_div(extent, pool.const_int(kTileElems));
 }
 
 void ValueBuilder::set_rows(HostExprId rows, HostExprId len) {
-  kernel_.extent = program_.info.exprs.mul(rows, len);
+  kernel_.extent = program_.info.exprs->mul(rows, len);
   kernel_.group_len = len;
   kernel_.info.num_groups = rows;
 }
@@ -134,7 +135,7 @@ void declare(std::vector<Touch>& touches, Touch touch) {
 }  // namespace
 
 ValueId ValueBuilder::host_size(HostExprId expr) {
-  const HostExprPool& pool = program_.info.exprs;
+  const HostExprPool& pool = *program_.info.exprs;
   const ComputeType type = kHostTypes[static_cast<std::size_t>(pool.type(expr))];
   if (pool.is_const(expr)) return constant(type, pool.const_value(expr).bits);
   const std::uint32_t index = intern_size(program_, expr);
@@ -245,7 +246,7 @@ ValueId ValueBuilder::named(ValueId value, std::string name) {
 }
 
 std::uint32_t KernelBuilder::finish() {
-  const HostExprPool& pool = program_.info.exprs;
+  const HostExprPool& pool = *program_.info.exprs;
   for (HostExprId size : {kernel_.extent, kernel_.group_len, kernel_.info.num_groups}) {
     if (!pool.is_const(size)) intern_size(program_, size);
   }

@@ -6,6 +6,7 @@
 
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -112,7 +113,7 @@ std::uint8_t whole_element_bits(DType dtype) {
 
 BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer) {
   if (!buffer.size_bytes) {
-    HostExprPool& pool = program.info.exprs;
+    HostExprPool& pool = *program.info.exprs;
     buffer.size_bytes =
         buffer.storage_bits % 8 == 0
             ? pool.mul(buffer.num_elems, pool.const_int(buffer.storage_bits / 8))
@@ -134,7 +135,7 @@ BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
 }
 
 BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId two = pool.const_int(2);
   return add_workspace(program, std::move(name), kU64, pool.add(pool.mul(num_groups, two), two));
 }

@@ -4,6 +4,7 @@
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 bool is_tile_or_constant_row(const KernelProgram& program, const Kernel& kernel,
                              std::uint8_t bits) {
   if (kernel.group_kind == GroupKind::Tile) return true;
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   if (!kernel.group_len || !pool.is_const(kernel.group_len)) return false;
   return pool.const_value(kernel.group_len).as_int() <= kOnChipBytes * 8 / bits;
 }
@@ -152,7 +153,7 @@ struct Interval {
 };
 
 std::optional<Interval> interval(KernelProgram& program, const Kernel& kernel, ValueId predicate) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const Instr* instr = definition(kernel, predicate);
   if (is_scalar(instr, ScalarOp::bit_and)) {
     const auto a = interval(program, kernel, instr->operands[0]);
@@ -184,7 +185,7 @@ TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Ins
   const ValueId begin = base_of(instr);
   const auto groups = group_base(program, kernel, begin);
   if (!groups) return {kernel.extent, false};
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId all = program.buffers[instr.buffers[0]].num_elems;
   const bool is_cut = ends_at(program, kernel, limit, all, begin);
   if (!groups->row_len) {
@@ -206,7 +207,7 @@ TakingPart predicated_access(KernelProgram& program, const Kernel& kernel, Value
   if (!predicate) return {times, true};
   const auto places = interval(program, kernel, predicate);
   if (!places) return {times, false};
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId end = places->end ? pool.min(kernel.extent, places->end) : kernel.extent;
   const HostExprId zero = pool.const_int(0);
   if (places->begin == zero) return {end, true};  // a length
@@ -216,7 +217,7 @@ TakingPart predicated_access(KernelProgram& program, const Kernel& kernel, Value
 class CostCounter {
  public:
   CostCounter(KernelProgram& program, const Kernel& kernel)
-      : program_(program), pool_(program.info.exprs), kernel_(kernel), all_(pool_) {
+      : program_(program), pool_(*program.info.exprs), kernel_(kernel), all_(pool_) {
     for (std::size_t s = 0; s < kernel_.sections.size(); ++s) {
       const Section& section = kernel_.sections[s];
       for (std::size_t i = 0; i < section.instrs.size(); ++i) instruction(section, s, i);
@@ -335,7 +336,7 @@ class CostCounter {
 // Adds up the bytes of steps.
 class EntryCounter {
  public:
-  explicit EntryCounter(KernelProgram& program) : program_(program), pool_(program.info.exprs) {}
+  explicit EntryCounter(KernelProgram& program) : program_(program), pool_(*program.info.exprs) {}
 
   EntryBytes steps(const std::vector<rt::Step>& list) {
     EntryBytes sum = nothing();
@@ -464,7 +465,7 @@ EntryBytes entry_bytes(KernelProgram& program, rt::EntryKind entry) {
 HostExprId host_value(KernelProgram& program, const Kernel& kernel, ValueId value) {
   const Instr* instr = unconverted(kernel, value);
   if (!instr) return {};
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const ComputeType type = kernel.values[instr->results[0].index()].type;
   if (instr->kind == InstrKind::constant &&
       (type == ComputeType::U32 || type == ComputeType::I64)) {

@@ -6,6 +6,7 @@
 #include "codegen/kir/compute_type.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/value_ranges.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -131,7 +132,7 @@ class TileUse {
   // The elements of a group, if constant and few.
   std::optional<std::uint32_t> group_elems() const {
     if (kernel_.group_kind == GroupKind::Single) return std::nullopt;
-    const HostExprPool& exprs = program_.info.exprs;
+    const HostExprPool& exprs = *program_.info.exprs;
     if (!exprs.is_const(kernel_.group_len)) return std::nullopt;
     const std::int64_t len = exprs.const_value(kernel_.group_len).as_int();
     const bool is_small = len >= 1 && len <= rt::kMostTiledElems / kernel_.info.group_multiple;

@@ -9,6 +9,7 @@
 
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -49,7 +50,7 @@ class KernelVerifier {
 
   bool head() {
     const bool is_tile = kernel_.group_kind == GroupKind::Tile;
-    const HostExprPool& pool = program_.info.exprs;
+    const HostExprPool& pool = *program_.info.exprs;
     const std::string& symbol = kernel_.info.symbol;
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const bool is_identifier =
@@ -187,7 +188,7 @@ class KernelVerifier {
 };
 
 std::string check_buffer(const KernelProgram& program, const rt::BufferInfo& buffer) {
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   if (buffer.storage_bits < 1 || buffer.storage_bits > 64) return "storage_bits out of range";
   if (buffer.storage_bits < buffer.dtype.bits) return "storage_bits less than the type's";
   for (HostExprId id : {buffer.num_elems, buffer.size_bytes}) {
@@ -215,7 +216,7 @@ std::string check_steps(const KernelProgram& program, const std::vector<rt::Step
 }
 
 std::string check_step(const KernelProgram& program, const rt::Step& step) {
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   const auto has_type = [&](HostExprId id, HostType type) {
     return id && id.index() < pool.num_nodes() && pool.type(id) == type;
   };
@@ -267,7 +268,7 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
 }
 
 std::string check_tables(const KernelProgram& program) {
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const std::string complaint = check_buffer(program, program.buffers[i]);
     if (!complaint.empty()) {

@@ -3,6 +3,7 @@
 
 #include "codegen/kir/verifier.h"
 #include "runtime/core/extern_function.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -191,7 +192,7 @@ class InstrVerifier {
         return;
       case InstrKind::host_size: {
         if (!need(instr.index < program_.size_exprs.size(), "no such size")) return;
-        const HostType host = program_.info.exprs.type(program_.size_exprs[instr.index]);
+        const HostType host = program_.info.exprs->type(program_.size_exprs[instr.index]);
         result(instr, 0,
                host == HostType::Int   ? ComputeType::I64
                : host == HostType::F32 ? ComputeType::F32
@@ -382,7 +383,7 @@ class InstrVerifier {
            "another type of elements");
     }
     if (!need(has_constant_rows(), "outside of rows of a constant length")) return;
-    const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
+    const std::int64_t len = program_.info.exprs->const_value(kernel_.group_len).as_int();
     need(is_product || (len > 0 && (len & (len - 1)) == 0), "a length that is not a power of two");
   }
 
@@ -395,7 +396,7 @@ class InstrVerifier {
   }
 
   bool has_constant_rows() const {
-    return kernel_.group_kind == GroupKind::Row && program_.info.exprs.is_const(kernel_.group_len);
+    return kernel_.group_kind == GroupKind::Row && program_.info.exprs->is_const(kernel_.group_len);
   }
 
   void finish(const Instr& instr) {

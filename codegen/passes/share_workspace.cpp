@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "codegen/passes/passes.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {
@@ -109,7 +110,7 @@ class Sharing {
       const bool is_own = num_entries.at(b) == 1 && !live.is_named_by_step(b);
       const rt::BufferInfo& info = program_.buffers[b];
       const bool may_share =
-          info.role == rt::BufferRole::Workspace && !program_.info.exprs.is_const(info.num_elems);
+          info.role == rt::BufferRole::Workspace && !program_.info.exprs->is_const(info.num_elems);
       if (is_own && may_share) arrays.emplace_back(range, b);
     }
     std::ranges::sort(arrays, {}, [](const auto& a) { return std::pair(a.first.begin, a.second); });

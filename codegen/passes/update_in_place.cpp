@@ -6,6 +6,7 @@
 #include "codegen/kir/builder.h"
 #include "codegen/kir/verifier.h"
 #include "codegen/passes/passes.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {
@@ -150,7 +151,7 @@ class InPlace {
 
   std::uint32_t make_check() {
     kir::KernelBuilder b(program_, "encode_check", kir::GroupKind::Tile);
-    b.set_extent(program_.info.exprs.n());
+    b.set_extent(program_.info.exprs->n());
     b.elements();
     b.reads(gradient(), kir::given_version(program_.buffers[gradient()]));
     const kir::ValueId g = b.load_linear(gradient(), b.group_base());

@@ -40,7 +40,7 @@ const char* infix(HostOp op) {
 
 HostExprId HostParser::make(HostOp op, HostExprId a, HostExprId b, HostExprId c) {
   try {
-    return info_.exprs.make(op, a, b, c);
+    return info_.exprs->make(op, a, b, c);
   } catch (const InternalError& error) {
     lexer_.fail(fmt::format("{}: {}", host_op_name(op), error.message()));
   }
@@ -81,7 +81,7 @@ HostExprId HostParser::parse_number() {
   const bool is_negative = lexer_.accept("-");
   if (lexer_.peek().kind != TokenKind::Number) lexer_.fail("expected a number");
   std::string_view text = lexer_.peek().text;
-  HostExprPool& exprs = info_.exprs;
+  HostExprPool& exprs = *info_.exprs;
   HostExprId result;
   const bool is_hex = text.substr(0, 2) == "0x";
   if (!is_hex && text.ends_with('f')) {
@@ -103,7 +103,7 @@ HostExprId HostParser::parse_number() {
 }
 
 HostExprId HostParser::named(std::string_view name) {
-  HostExprPool& exprs = info_.exprs;
+  HostExprPool& exprs = *info_.exprs;
   if (name == "n") return exprs.n();
   if (name == "r") return exprs.rows();
   if (name == "c") return exprs.cols();
@@ -128,9 +128,9 @@ HostExprId HostParser::parse_call(std::string_view callee) {
   if (callee == "bits") {
     const HostType type = expect_host_type();
     lexer_.expect(",");
-    return info_.exprs.constant(HostValue{type, lexer_.expect_number("bits")});
+    return info_.exprs->constant(HostValue{type, lexer_.expect_number("bits")});
   }
-  if (const auto type = find_host_type(callee)) return info_.exprs.cast(parse_expr(), *type);
+  if (const auto type = find_host_type(callee)) return info_.exprs->cast(parse_expr(), *type);
   const std::optional<HostOp> op = find_host_op(callee);
   if (!op || *op == HostOp::Cast || host_op_num_args(*op) == 0)
     lexer_.fail(fmt::format("unknown operation '{}'", callee));
@@ -146,10 +146,10 @@ HostExprId HostParser::parse_indexed(std::string_view callee) {
   const std::uint32_t index = lexer_.expect_index("an index");
   if (callee == "count") {
     if (index >= info_.counts.size()) lexer_.fail("there is no such count");
-    return info_.exprs.count(index, info_.counts[index].bound);
+    return info_.exprs->count(index, info_.counts[index].bound);
   }
   lexer_.expect(",");
-  return info_.exprs.param(index, expect_host_type());
+  return info_.exprs->param(index, expect_host_type());
 }
 
 HostType HostParser::expect_host_type() {
@@ -186,19 +186,19 @@ HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes)
 }
 
 void HostPrinter::name_size(const rt::SizeInfo& size) {
-  const bool is_leaf = host_op_num_args(info_.exprs.node(size.value).op) == 0;
+  const bool is_leaf = host_op_num_args(info_.exprs->node(size.value).op) == 0;
   if (is_leaf || uses_[size.name] != 1 || !is_plain_name(size.name)) return;
   size_name_.try_emplace(size.value, size.name);
 }
 
 std::string HostPrinter::print(HostExprId id, bool is_nested) const {
-  if (!id.is_valid() || id.index() >= info_.exprs.num_nodes()) return "<invalid>";
+  if (!id.is_valid() || id.index() >= info_.exprs->num_nodes()) return "<invalid>";
   if (const auto named = size_name_.find(id); named != size_name_.end()) return named->second;
   return ++num_printed_ > kMostParts ? "…" : print_node(id, is_nested);
 }
 
 std::string HostPrinter::print_node(HostExprId id, bool is_nested) const {
-  const HostExprNode& node = info_.exprs.node(id);
+  const HostExprNode& node = info_.exprs->node(id);
   switch (node.op) {
     case HostOp::Const:
       return print_constant(id);
@@ -225,7 +225,7 @@ std::string HostPrinter::print_node(HostExprId id, bool is_nested) const {
 }
 
 std::string HostPrinter::print_constant(HostExprId id) const {
-  const HostValue value = info_.exprs.const_value(id);
+  const HostValue value = info_.exprs->const_value(id);
   const std::string bits = fmt::format("bits({}, {:#x})", host_type_name(value.type), value.bits);
   switch (value.type) {
     case HostType::Int:

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::text {
 /// Thrown by lexer and parsers, caught by the parse functions of both forms only.

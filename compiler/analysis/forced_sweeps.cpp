@@ -9,6 +9,7 @@
 #include "compiler/analysis/rank_sums.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::analysis {
 namespace {
@@ -42,7 +43,7 @@ constexpr std::size_t kSelectionSweeps = 2;
 // chip.
 bool lies_in_memory(const ir::Program& program, const ir::Type& type) {
   for (int d = 0; d < type.rank; ++d) {
-    if (!program.info.exprs.is_const(type.dims[d])) return true;
+    if (!program.info.exprs->is_const(type.dims[d])) return true;
   }
   return false;
 }
@@ -66,7 +67,7 @@ std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& fun
       return op.attrs.proved || op.attrs.in_rows ? 0 : 1;
     case Forces::Terms:
       // Does an element of the product have few terms, or do rows stay on chip?
-      return program.info.exprs.is_const(ir::type_of(function, op.operands[0]).dims[1]) ? 0 : 1;
+      return program.info.exprs->is_const(ir::type_of(function, op.operands[0]).dims[1]) ? 0 : 1;
   }
   return 0;
 }
@@ -83,7 +84,7 @@ class FloorArrays {
  public:
   /// The program has the function that is asked for. All three outlive this object.
   FloorArrays(const ir::Program& program, const ir::Function& function, const FloorRequest& request)
-      : program_(program), function_(function), request_(request), exprs_(program.info.exprs) {}
+      : program_(program), function_(function), request_(request), exprs_(*program.info.exprs) {}
 
   const ir::Program& program() const { return program_; }
   const ir::Function& function() const { return function_; }

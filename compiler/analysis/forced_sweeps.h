@@ -14,6 +14,7 @@
 
 #include "compiler/ir/ir.h"
 #include "compiler/ir/rewriter.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::analysis {
 /// An array that a sweep passes over once.

@@ -9,6 +9,7 @@
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/mapped.h"
 #include "runtime/core/numbers/number_range.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::analysis {
 namespace {
@@ -111,7 +112,7 @@ class Walk {
     if (!is_generator) return op.kind == OpKind::count_value;
     const ir::Type& type = function_.values[op.results[0].index()].type;
     bool found = false;
-    for (int d = 0; d < type.rank; ++d) found |= program_.info.exprs.has_count(type.dims[d]);
+    for (int d = 0; d < type.rank; ++d) found |= program_.info.exprs->has_count(type.dims[d]);
     return found;
   }
 
@@ -170,7 +171,7 @@ class Walk {
   }
 
   Dependence host_size(const Op& op) const {
-    const HostExprPool& exprs = program_.info.exprs;
+    const HostExprPool& exprs = *program_.info.exprs;
     if (exprs.depends_on(op.attrs.size, HostOp::Worker)) return kOther;
     return exprs.has_count(op.attrs.size) ? kOther : kConstant;
   }

@@ -40,7 +40,7 @@ std::optional<PackedSum> find_packed_sum(const ir::Program& program, const ir::F
   const ir::Type& type = function.values[op.operands[0].index()].type;
   const bool is_whole_word = type.dtype.bits == 32 || type.dtype.bits == 64;
   if (type.rank == 0 || !is_int(type.dtype) || !is_whole_word) return std::nullopt;
-  const HostExprPool& exprs = program.info.exprs;
+  const HostExprPool& exprs = *program.info.exprs;
   for (int d = 0; d < type.rank; ++d) {
     if (exprs.has_count(type.dims[d])) return std::nullopt;
   }
@@ -74,7 +74,7 @@ std::optional<std::int64_t> packed_sum_bytes(const ir::Program& program,
                                              const HostEnv& env) {
   const auto sum = find_packed_sum(program, function, op);
   if (!sum) return std::nullopt;
-  HostExprPool exprs = program.info.exprs;
+  HostExprPool exprs = *program.info.exprs;
   const ir::Type& type = function.values[op.operands[0].index()].type;
   const HostExprId words = num_sum_words(exprs, *sum, num_packed_together(exprs, op, type));
   const auto found = exprs.eval_int(words, env);

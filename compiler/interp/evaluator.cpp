@@ -36,7 +36,7 @@ CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
     stop(rt::ErrorKind::InvalidArgument, "not one value for each parameter");
   }
   for (std::uint32_t i = 0; i < params.size(); ++i) {
-    const HostType type = param_type(program.info.exprs, i, params[i].dtype);
+    const HostType type = param_type(*program.info.exprs, i, params[i].dtype);
     host_params_.push_back(make_param_value(params[i].dtype, type, param_value(*this, i)));
   }
   counts.resize(program.info.counts.size(), 0);
@@ -44,14 +44,14 @@ CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
 
 HostValue CallContext::eval(HostExprId id) const {
   const rt::Result<HostValue> value =
-      program.info.exprs.eval(id, HostEnv{.n = inputs.rows * inputs.cols,
-                                          .rows = inputs.rows,
-                                          .cols = inputs.cols,
-                                          .world = inputs.world,
-                                          .step = static_cast<std::int64_t>(inputs.draw.step),
-                                          .worker = inputs.worker,
-                                          .params = host_params_,
-                                          .counts = counts});
+      program.info.exprs->eval(id, HostEnv{.n = inputs.rows * inputs.cols,
+                                           .rows = inputs.rows,
+                                           .cols = inputs.cols,
+                                           .world = inputs.world,
+                                           .step = static_cast<std::int64_t>(inputs.draw.step),
+                                           .worker = inputs.worker,
+                                           .params = host_params_,
+                                           .counts = counts});
   if (!value) throw RunFailure{value.error()};
   return *value;
 }
@@ -60,7 +60,7 @@ std::int64_t CallContext::size(HostExprId id) const {
   const std::int64_t value = eval(id).as_int();
   if (value < 0) {
     stop(rt::ErrorKind::OutOfRange,
-         fmt::format("the size `{}` is negative: {}", program.info.exprs.print(id), value));
+         fmt::format("the size `{}` is negative: {}", program.info.exprs->print(id), value));
   }
   return value;
 }

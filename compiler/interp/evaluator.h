@@ -6,7 +6,7 @@
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/lang.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::interp {
 

@@ -14,6 +14,7 @@
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/types.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::ir {
 
@@ -30,7 +31,7 @@ class Builder {
 
   Program& program() { return program_; }
   Function& function() { return function_; }
-  HostExprPool& exprs() { return program_.info.exprs; }
+  HostExprPool& exprs() { return *program_.info.exprs; }
   const Type& type(ValueId value) const { return function_.values[value.index()].type; }
   DType dtype(ValueId value) const { return type(value).dtype; }
   std::vector<Type> types_of(std::span<const ValueId> values) const;

@@ -51,7 +51,7 @@ class Polynomials {
 
  private:
   Polynomial make(HostExprId id) const {
-    const HostExprNode& node = info_.exprs.node(id);
+    const HostExprNode& node = info_.exprs->node(id);
     if (node.type != HostType::Int) return operation(id);
     switch (node.op) {
       case HostOp::Const:
@@ -78,7 +78,7 @@ class Polynomials {
   // What is no polynomial. Two operations are one atom if their operands agree: in a program of
   // matrices `n / 2` is `r * c / 2`.
   Polynomial operation(HostExprId id) const {
-    const HostExprNode& node = info_.exprs.node(id);
+    const HostExprNode& node = info_.exprs->node(id);
     Operation made{node.op, node.type, node.payload, {}};
     for (const HostExprId arg : node.args) {
       if (arg) made.operands.push_back(clean(of(arg)));
@@ -164,9 +164,9 @@ std::optional<Type> broadcast_shape(const rt::ProgramInfo& info, const Type& a, 
   Type result = a;
   for (int d = 0; d < a.rank; ++d) {
     if (sizes_agree(info, a.dims[d], b.dims[d])) continue;
-    if (constant_size(info.exprs, a.dims[d]) == 1) {
+    if (constant_size(*info.exprs, a.dims[d]) == 1) {
       result.dims[d] = b.dims[d];
-    } else if (constant_size(info.exprs, b.dims[d]) != 1) {
+    } else if (constant_size(*info.exprs, b.dims[d]) != 1) {
       return std::nullopt;
     }
   }

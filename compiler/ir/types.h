@@ -8,6 +8,7 @@
 #include <string>
 
 #include "compiler/ir/ir.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::ir {
 

@@ -110,12 +110,12 @@ class FunctionVerifier {
   }
 
   void require_expr(HostExprId id, const char* what) const {
-    require(id.is_valid() && id.index() < context_.program.info.exprs.num_nodes(),
+    require(id.is_valid() && id.index() < context_.program.info.exprs->num_nodes(),
             fmt::format("{} that does not exist", what));
   }
   void require_size(HostExprId id, const char* what) const {
     require_expr(id, what);
-    require(context_.info.exprs.type(id) == HostType::Int,
+    require(context_.info.exprs->type(id) == HostType::Int,
             fmt::format("{} is not an integer", what));
   }
 
@@ -155,7 +155,7 @@ class FunctionVerifier {
       verify_payload();
     } else {
       require_result(r.output, "the output");
-      HostExprPool& exprs = context_.info.exprs;
+      HostExprPool& exprs = *context_.info.exprs;
       require_type(r.output,
                    context_.info.is_matrix ? matrix_type(kF32, exprs.rows(), exprs.cols())
                                            : vector_type(kF32, exprs.n()),
@@ -177,7 +177,7 @@ class FunctionVerifier {
       const Type& found = context_.type(r.fields[i]);
       // results.counts tells which count of the body gives a counted size.
       for (int d = 0; d < expected.rank && d < found.rank; ++d) {
-        if (context_.info.exprs.has_count(expected.dims[d])) expected.dims[d] = found.dims[d];
+        if (context_.info.exprs->has_count(expected.dims[d])) expected.dims[d] = found.dims[d];
       }
       require_type(r.fields[i], expected, "field " + field.name);
     }

@@ -54,7 +54,7 @@ class OpCheck {
   const Type& in(std::size_t i) const { return context.type(op.operands[i]); }
   const Type& out(std::size_t i = 0) const { return context.type(op.results[i]); }
   std::size_t num_in() const { return op.operands.size(); }
-  HostExprPool& exprs() const { return context.info.exprs; }
+  HostExprPool& exprs() const { return *context.info.exprs; }
 
   void require_type(const Type& found, const Type& expected, const char* what) const {
     if (types_agree(context.info, found, expected)) return;

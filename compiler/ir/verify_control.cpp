@@ -97,7 +97,7 @@ class RegionRules {
       if (op_.attrs.axis == kAll)
         expected = scalar_type(value.dtype);
       else
-        expected.dims[op_.attrs.axis] = c_.info.exprs.const_int(1);
+        expected.dims[op_.attrs.axis] = c_.info.exprs->const_int(1);
     }
     if (types_agree(c_.info, type(op_.results[i]), expected)) return;
     require(false, fmt::format("the result is {}, not {}", c_.text(op_.results[i]),

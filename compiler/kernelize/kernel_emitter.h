@@ -11,6 +11,7 @@
 
 #include "codegen/kir/builder.h"
 #include "compiler/kernelize/plan_region.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 // The values of a kernel: pulls them at places, from buffers, from what is on chip, or by computing

@@ -242,14 +242,14 @@ bool ProgramContext::is_const(HostExprId id, std::int64_t value) const {
 }
 
 std::optional<std::int64_t> ProgramContext::const_int(HostExprId id) const {
-  const auto& pool = out.info.exprs;
+  const auto& pool = *out.info.exprs;
   if (!pool.is_const(id) || pool.type(id) != HostType::Int) return std::nullopt;
   return pool.const_value(id).as_int();
 }
 
 bool ProgramContext::is_at_most_constant(HostExprId id) const {
   if (const_int(id)) return true;
-  const HostExprNode node = out.info.exprs.node(id);
+  const HostExprNode node = out.info.exprs->node(id);
   return node.op == HostOp::Min && (const_int(node.args[0]) || const_int(node.args[1]));
 }
 

@@ -246,7 +246,7 @@ class Apart {
   SweepDomain as_sizes(const Domain& d) const {
     if (d.kind == kir::GroupKind::Row) return {d.rows, d.cols};
     if (d.kind == kir::GroupKind::Tile) return {d.extent, {}};
-    return {cx_.program.out.info.exprs.const_int(1), {}};
+    return {cx_.program.out.info.exprs->const_int(1), {}};
   }
   std::string domain(const Domain& d) const {
     const ir::HostPrinter text(cx_.program.out.info);

@@ -28,7 +28,7 @@ class ProgramContext {
  public:
   explicit ProgramContext(const ir::Program& program);
 
-  HostExprPool& exprs() { return out.info.exprs; }
+  HostExprPool& exprs() { return *out.info.exprs; }
   // Adds a buffer for one call. Booleans take a byte each; other types whole 8, 16, 32 or 64 bits.
   rt::BufferIndex add_workspace(const std::string& name, DType dtype, HostExprId num_elems);
   rt::BufferIndex field(std::uint32_t index) const { return fields_.at(index); }

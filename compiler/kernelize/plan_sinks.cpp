@@ -3,6 +3,7 @@
 #include "codegen/kir/compute_type.h"
 #include "compiler/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 

@@ -3,6 +3,7 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/kernelize/walk_pulls.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {

@@ -140,7 +140,7 @@ void add_state_inits(const Input& input, ir::Program& out) {
 // Does a value or a length in the function depend on `leaf`?
 bool uses(const ir::Program& program, const ir::Function& function, HostOp leaf) {
   const auto depends = [&](HostExprId id) {
-    return id.is_valid() && program.info.exprs.depends_on(id, leaf);
+    return id.is_valid() && program.info.exprs->depends_on(id, leaf);
   };
   for (const ir::Op& op : function.ops) {
     if (depends(op.attrs.size) || depends(op.attrs.size2)) return true;

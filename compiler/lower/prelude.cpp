@@ -77,7 +77,7 @@ class PreludeLowering : public BodyLowering {
 // If the array's length is a count from number `first` on, the count gets the array's name.
 void name_count(rt::ProgramInfo& info, const sema::Var& array, std::size_t first,
                 const PreludeContext* context) {
-  const HostExprNode& size = info.exprs.node(array.type.dims[0]);
+  const HostExprNode& size = info.exprs->node(array.type.dims[0]);
   if (size.op != HostOp::Count || size.payload < first) return;
   std::string& name = info.counts[size.payload].name;
   if (name.starts_with("count")) name = (context ? context->name + "." : "") + array.name;

@@ -9,6 +9,7 @@
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/module_data.h"
 #include "dsl/syntax/token.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::lsp {
 namespace {

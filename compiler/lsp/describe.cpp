@@ -11,6 +11,7 @@
 #include "runtime/call/parameters.h"
 #include "runtime/core/check.h"
 #include "runtime/core/numbers/scalar_eval.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::lsp {
 namespace {

@@ -16,7 +16,7 @@ namespace {
 class DeadValues {
  public:
   DeadValues(const ir::Program& program, ir::Function& function, PassContext& context)
-      : exprs_(program.info.exprs), function_(function), context_(context) {}
+      : exprs_(*program.info.exprs), function_(function), context_(context) {}
 
   void run() {
     prune_branches();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/service/library_list.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::service {
@@ -88,8 +89,8 @@ HostExprId collected(HostExprPool& pool, HostExprId sum) {
 }
 
 std::string formula_text(rt::ProgramInfo& info, HostExprId id) {
-  return info.exprs.print(
-      collected(info.exprs, id), [&](std::uint32_t i) { return info.params[i].name; },
+  return info.exprs->print(
+      collected(*info.exprs, id), [&](std::uint32_t i) { return info.params[i].name; },
       [&](std::uint32_t i) { return info.counts[i].name; });
 }
 
@@ -125,7 +126,7 @@ std::string formula_with_sizes(rt::ProgramInfo& info, HostExprId id) {
 }
 
 HostExprId payload_bound(rt::ProgramInfo& info) {
-  HostExprPool& pool = info.exprs;
+  HostExprPool& pool = *info.exprs;
   const auto num_counts = static_cast<std::int64_t>(info.wire.counts.size());
   HostExprId end = pool.const_int(rt::kPayloadHeaderBytes + 4 * num_counts);
   for (const rt::FieldInfo& field : info.wire.fields) {

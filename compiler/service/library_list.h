@@ -8,7 +8,7 @@
 
 #include "compiler/service/front_end.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_id.h"
 
 namespace cinch::service {
 /// An object for each compressor: name, family, file; summary, paper, stores and choices, from its

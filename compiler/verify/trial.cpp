@@ -9,6 +9,7 @@
 #include "runtime/call/payload_assembly.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/core/numbers/scalar_eval.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {
@@ -53,7 +54,7 @@ rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape, bool is
   const sema::CheckedProgram* carrier = is_of_sums ? subject.carrier : nullptr;
   const rt::ProgramInfo& info = carrier != nullptr ? carrier->info : subject.info();
   const rt::ParameterValues parameters(info);
-  const auto value = TRY(info.exprs.eval(number, env_of(shape, 1, parameters)));
+  const auto value = TRY(info.exprs->eval(number, env_of(shape, 1, parameters)));
   return value.to_double();
 }
 

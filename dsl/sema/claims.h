@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "dsl/source/source.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_id.h"
 
 namespace cinch::sema {
 

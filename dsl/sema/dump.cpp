@@ -7,6 +7,7 @@
 #include "dsl/sema/sema.h"
 #include "runtime/core/numbers/dtype.h"
 #include "runtime/core/params.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
 namespace {
@@ -33,7 +34,7 @@ class Dumper {
   std::string size(HostExprId id) const {
     const auto param = [&](std::uint32_t i) { return p_.info.params[i].name; };
     const auto count = [&](std::uint32_t i) { return p_.info.counts[i].name; };
-    return p_.info.exprs.print(id, param, count);
+    return p_.info.exprs->print(id, param, count);
   }
 
   std::string type(const Type& t) const {

@@ -17,7 +17,7 @@
 #include "dsl/syntax/ast.h"
 #include "runtime/core/numbers/dtype.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::sema {
 

@@ -1,6 +1,7 @@
 // Follows assignments in order. Repeats loops, and the whole body for its states, until no further
 // value may differ. See methods.h.
 #include "dsl/sema/bodies/methods.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <algorithm>
 #include <utility>
@@ -290,7 +291,7 @@ class Walker {
 
   Made made_of(HostExprId id) const {
     if (!id.is_valid()) return Made::Alike;
-    const HostExprNode& node = program_.info.exprs.node(id);
+    const HostExprNode& node = program_.info.exprs->node(id);
     if (node.op == HostOp::Worker) return Made::OfOwn;
     if (node.op == HostOp::Count) {
       return node.payload < facts_.counts.size() ? facts_.counts[node.payload] : Made::OfOwn;

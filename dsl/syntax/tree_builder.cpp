@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "dsl/syntax/syntax.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::dsl {
 

@@ -6,6 +6,7 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/call/list_session.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 namespace {
@@ -82,7 +83,7 @@ bool has_collective(const Steps& steps) {
 }
 
 bool is_fixed(const ProgramImage& image, HostExprId expr) {
-  const HostExprPool& exprs = image.info.exprs;
+  const HostExprPool& exprs = *image.info.exprs;
   return !exprs.depends_on(expr, HostOp::Param) && !exprs.depends_on(expr, HostOp::Step);
 }
 
@@ -129,7 +130,7 @@ class Rounds {
 
  private:
   Result<std::int64_t> evaluate(HostExprId expr) const {
-    return image_.info.exprs.eval_int(expr, env_);
+    return image_.info.exprs->eval_int(expr, env_);
   }
 
   const ProgramImage& image_;

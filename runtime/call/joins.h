@@ -8,7 +8,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_id.h"
 #include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 

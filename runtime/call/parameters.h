@@ -8,7 +8,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::rt {
 

@@ -9,7 +9,8 @@
 #include "runtime/core/error.h"
 #include "runtime/core/numbers/dtype.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_id.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::rt {
 

@@ -9,6 +9,7 @@
 #include "runtime/call/state_file.h"
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 namespace {
@@ -211,7 +212,7 @@ Status copy_slice(const StateSlice& own, const StateFile& of_own, const StateSli
 
 bool has_elementwise_states(const ProgramInfo& info) {
   return std::ranges::all_of(info.states, [&](const StateInfo& state) {
-    return state.type.rank == 1 && info.exprs.node(state.type.dims[0]).op == HostOp::N;
+    return state.type.rank == 1 && info.exprs->node(state.type.dims[0]).op == HostOp::N;
   });
 }
 

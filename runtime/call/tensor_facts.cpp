@@ -76,11 +76,11 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
                                  const HostEnv& env) {
   std::int64_t elems = 1;
   for (int i = 0; i < state.type.rank; ++i) {
-    auto dim = TRY(info.exprs.eval_int(state.type.dims[i], env));
+    auto dim = TRY(info.exprs->eval_int(state.type.dims[i], env));
     std::int64_t product = 0;
     if (dim < 0 || __builtin_mul_overflow(elems, dim, &product) || product > kMaxBufferBytes) {
       return fail(ErrorKind::Overflow, fmt::format("state {}: the size `{}` is {}", state.name,
-                                                   info.exprs.print(state.type.dims[i]), dim));
+                                                   info.exprs->print(state.type.dims[i]), dim));
     }
     elems = product;
   }
@@ -150,7 +150,7 @@ Status check_parameter(const ParamInfo& param, double value) {
 
 ParameterValues::ParameterValues(const ProgramInfo& info) : params_(info.params) {
   for (std::uint32_t i = 0; i < params_.size(); ++i) {
-    host_types_.push_back(param_type(info.exprs, i, params_[i].dtype));
+    host_types_.push_back(param_type(*info.exprs, i, params_[i].dtype));
   }
   values_.resize(params_.size());
   words_.resize(params_.size());

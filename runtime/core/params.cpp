@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/core/lang.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/core/program_info.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch {
 

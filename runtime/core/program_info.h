@@ -4,7 +4,7 @@
 #include <array>
 
 #include "runtime/core/numbers/dtype.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_expr_id.h"
 
 namespace cinch::rt {
 
@@ -106,7 +106,7 @@ struct ProgramInfo {
   std::string name;    // compressor's name
   std::string source;  // file name, for people
   std::string doc;     // `///` text
-  HostExprPool exprs;  // all HostExprIds of the program refer to this pool
+  HostExprs exprs;     // all HostExprIds of the program refer to this pool
   std::vector<ConstantInfo> constants;
   std::vector<ParamInfo> params;
   std::vector<SizeInfo> sizes;

@@ -45,7 +45,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     rounds_.clear();
     sizes_.clear();
     for (HostExprId id : image_.size_exprs) {
-      const auto value = TRY(image_.info.exprs.eval(id, inputs_.env));
+      const auto value = TRY(image_.info.exprs->eval(id, inputs_.env));
       sizes_.push_back(value.bits);
     }
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
@@ -139,7 +139,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       case StepKind::Copy:
         return copy(step.index, step.index2);
       case StepKind::CheckHost:
-        if (TRY(image_.info.exprs.eval(step.expr, inputs_.env)).as_bool()) return Next::Go;
+        if (TRY(image_.info.exprs->eval(step.expr, inputs_.env)).as_bool()) return Next::Go;
         return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) +
                                                 ": " + image_.messages[step.index]);
       case StepKind::If:
@@ -156,7 +156,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<std::int64_t> evaluate(HostExprId id) const {
-    return image_.info.exprs.eval_int(id, inputs_.env);
+    return image_.info.exprs->eval_int(id, inputs_.env);
   }
 
   void run_groups(std::uint32_t index, std::uint64_t begin, std::uint64_t end) CINCH_CALLS_KERNELS {
@@ -170,7 +170,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     if (groups == 0) return Next::Go;
     const auto num_groups = static_cast<std::uint64_t>(groups);
     const std::uint64_t per_task = groups_per_task(
-        {image_.kernels[index], num_groups, runner_.threads(), image_.info.exprs, inputs_.env},
+        {image_.kernels[index], num_groups, runner_.threads(), *image_.info.exprs, inputs_.env},
         options_);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/core/sizes/host_value.h"
 #include "runtime/exec/narrow_tensor.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/tuning/tuning.h"

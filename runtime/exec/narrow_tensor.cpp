@@ -6,6 +6,7 @@
 
 #include "runtime/core/lang.h"
 #include "runtime/core/sanitizer.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::rt {
 namespace {

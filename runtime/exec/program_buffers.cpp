@@ -23,7 +23,7 @@ const Entry& entry_of(const ProgramImage& image, EntryKind kind) {
 Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv& env) {
   for (const Step& step : entry.steps) {
     if (step.kind != StepKind::CheckHost) continue;
-    const auto holds = image.info.exprs.eval(step.expr, env);
+    const auto holds = image.info.exprs->eval(step.expr, env);
     if (!holds || holds->as_bool()) continue;
     return fail(ErrorKind::CheckFailed,
                 "this does not hold for " + shape_text(env) + ": " + image.messages[step.index]);
@@ -56,7 +56,7 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
                                    bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
   const auto size_bytes = TRY(buffer_bytes(image_, index, env));
-  if (size_bytes == 0 && image_.info.exprs.eval_int(buffer.size_bytes, env).value_or(0) < 0)
+  if (size_bytes == 0 && image_.info.exprs->eval_int(buffer.size_bytes, env).value_or(0) < 0)
     CINCH_TRY(check_sizes(image_, entry, env));
   bytes_[index] = size_bytes;
   if (buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output ||

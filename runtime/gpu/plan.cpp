@@ -138,7 +138,7 @@ class Planner {
           ErrorKind::Unavailable,
           fmt::format("{}: a loop up to `{}` may have {} rounds at some step; on a GPU at "
                       "most {} are possible",
-                      image_.info.name, image_.info.exprs.print(end, name), rounds, kMaxLaunches));
+                      image_.info.name, image_.info.exprs->print(end, name), rounds, kMaxLaunches));
     }
     bounds_.push_back({begin, end, rounds});
     return rounds;
@@ -165,7 +165,7 @@ class Planner {
       Status done = service(GpuService::SetRound, step.index, first, i);
       return done ? add(step.body) : done;
     };
-    const HostExprPool& pool = image_.info.exprs;
+    const HostExprPool& pool = *image_.info.exprs;
     const bool are_fixed = pool.is_const(step.expr) && pool.is_const(step.expr2);
     for (std::int64_t i = 0; i < rounds; ++i) {
       const Status status =

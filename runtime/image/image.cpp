@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/better_code.h"
 #include "runtime/image/image_file.h"
 
@@ -45,7 +46,7 @@ class Fingerprinter {
   }
 
   std::string formula(HostExprId id) const {
-    return info_.exprs.print(
+    return info_.exprs->print(
         id, [this](std::uint32_t i) { return info_.params[i].name; },
         [this](std::uint32_t i) { return info_.counts[i].name; });
   }
@@ -63,7 +64,7 @@ std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info) {
 Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index,
                                   const HostEnv& env) {
   const BufferInfo& buffer = image.buffers[index];
-  auto bytes = image.info.exprs.eval_int(buffer.size_bytes, env);
+  auto bytes = image.info.exprs->eval_int(buffer.size_bytes, env);
   if (!bytes) return bytes;
   const bool is_tensor = buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output;
   const auto f32_bytes = static_cast<std::int64_t>(sizeof(float)) * env.n;
@@ -76,7 +77,7 @@ Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index,
 
 Result<std::int64_t> kernel_groups(const ProgramImage& image, std::size_t kernel,
                                    const HostEnv& env) {
-  auto groups = image.info.exprs.eval_int(image.kernels[kernel].num_groups, env);
+  auto groups = image.info.exprs->eval_int(image.kernels[kernel].num_groups, env);
   if (!groups) return groups;
   if (*groups <= kMaxGroups) return std::max<std::int64_t>(*groups, 0);
   return fail(ErrorKind::Overflow, fmt::format("kernel {}: {} groups, at most {} are possible",

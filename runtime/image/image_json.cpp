@@ -182,7 +182,7 @@ json image_to_json(const ProgramImage& image) {
   json out;
   JsonWriter writer(out);
   describe(writer, const_cast<ProgramImage&>(image));
-  out["exprs"] = image.info.exprs.to_json();
+  out["exprs"] = image.info.exprs->to_json();
   return out;
 }
 

@@ -65,7 +65,7 @@ class TableChecks {
           info_.states.size(), info_.counts.size(), info_.wire.fields.size()}) {
       require(length <= kMaxImageParts, "tables", "too many parts");
     }
-    require(info_.exprs.num_nodes() <= kMaxImageFormulas, "tables", "too many formulas");
+    require(info_.exprs->num_nodes() <= kMaxImageFormulas, "tables", "too many formulas");
   }
 
   void check_type(const ArrayType& type, const std::string& place, Counts counts) {
@@ -277,7 +277,7 @@ class TableChecks {
 ImageChecks::ImageChecks(const ProgramImage& image) : info_(image.info) {
   // Unused formulas may refer to missing parameters or counts: the compiler's pool goes into the
   // image unchanged. Arguments come before their users.
-  const HostExprPool& pool = info_.exprs;
+  const HostExprPool& pool = *info_.exprs;
   leaves_.reserve(pool.num_nodes());
   for (std::size_t i = 0; i < pool.num_nodes(); ++i) {
     const HostExprNode& node = pool.node(HostExprId(i));
@@ -311,7 +311,7 @@ void ImageChecks::require(bool condition, const std::string& place, const char* 
 }
 
 bool ImageChecks::check_formula(HostExprId id, const std::string& place, Counts counts) {
-  const HostExprPool& pool = info_.exprs;
+  const HostExprPool& pool = *info_.exprs;
   if (!id.is_valid() || id.index() >= pool.num_nodes()) {
     fault(place + ": no such formula");
     return false;
@@ -325,11 +325,11 @@ bool ImageChecks::check_formula(HostExprId id, const std::string& place, Counts 
 
 void ImageChecks::check_int(HostExprId id, const std::string& place, Counts counts) {
   if (!check_formula(id, place, counts)) return;
-  require(info_.exprs.type(id) == HostType::Int, place, "not an integer formula");
+  require(info_.exprs->type(id) == HostType::Int, place, "not an integer formula");
 }
 
 bool ImageChecks::is_number(HostExprId id, std::int64_t value) const {
-  const HostExprPool& pool = info_.exprs;
+  const HostExprPool& pool = *info_.exprs;
   return id.is_valid() && id.index() < pool.num_nodes() && pool.is_const(id) &&
          pool.const_value(id) == HostValue::from_int(value);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {

@@ -189,7 +189,7 @@ class EntryChecks {
 
   void check_host(const Step& step, Place place, int depth) {
     if (checks_.check_formula(step.expr, place)) {
-      require(image_.info.exprs.type(step.expr) == HostType::Bool, place, "no condition");
+      require(image_.info.exprs->type(step.expr) == HostType::Bool, place, "no condition");
       if (depth > 0) check_slot(step.expr, place);
     }
     require(step.index < image_.messages.size(), place, "no such message");

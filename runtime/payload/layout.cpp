@@ -20,8 +20,8 @@ enum class Over : std::uint8_t { OneStep, LaterSteps };
 
 Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const HostEnv& env,
                              Over over) {
-  if (over == Over::OneStep) return info.exprs.eval_int(expr, env);
-  const auto bounds = TRY(bounds_over_steps(info.exprs, expr, env, env.step));
+  if (over == Over::OneStep) return info.exprs->eval_int(expr, env);
+  const auto bounds = TRY(bounds_over_steps(*info.exprs, expr, env, env.step));
   return bounds.most;
 }
 
@@ -34,7 +34,7 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
     const bool fits = dim >= 0 && (place.num_elems == 0 || dim <= kMaxFieldElems / place.num_elems);
     if (!fits) {
       return fail(ErrorKind::Overflow, fmt::format("field {}: the size `{}` is {}", field.name,
-                                                   info.exprs.print(field.type.dims[i]), dim));
+                                                   info.exprs->print(field.type.dims[i]), dim));
     }
     place.num_elems *= dim;
     place.row_elems = dim;
@@ -65,7 +65,7 @@ Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layou
 }
 
 bool wire_depends_on(const ProgramInfo& info, HostOp leaf) {
-  const auto depends = [&](HostExprId id) { return info.exprs.depends_on(id, leaf); };
+  const auto depends = [&](HostExprId id) { return info.exprs->depends_on(id, leaf); };
   for (const SizeInfo& size : info.sizes) {
     if (depends(size.value)) return true;
   }
@@ -96,7 +96,7 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
         if (has_fixed_size(info, i)) CINCH_TRY(measure_field(info, info.wire.fields[i], env));
       }
       return fail(ErrorKind::Overflow, fmt::format("count {}: the bound `{}` is {}", count.name,
-                                                   info.exprs.print(count.bound), bound));
+                                                   info.exprs->print(count.bound), bound));
     }
     bounds.push_back(bound);
   }
@@ -108,7 +108,7 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
 bool has_fixed_size(const ProgramInfo& info, std::size_t index) {
   const ArrayType& type = info.wire.fields[index].type;
   for (int i = 0; i < type.rank; ++i) {
-    if (info.exprs.has_count(type.dims[i])) return false;
+    if (info.exprs->has_count(type.dims[i])) return false;
   }
   return true;
 }

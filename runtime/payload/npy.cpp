@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "runtime/core/files/file_bytes.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::rt {
 

@@ -17,7 +17,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
-#include "runtime/core/sizes/host_expr.h"
+#include "runtime/core/sizes/host_value.h"
 #include "runtime/payload/frame.h"
 
 namespace cinch::rt {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/core/files/file_bytes.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::rt {
@@ -142,7 +143,7 @@ Status check_field(const FieldInfo& field, const FieldPlace& place,
     return corrupt(fmt::format("field {}: bits behind its last element are not zero", field.name));
   IndexRule rule{field.ascending};
   if (field.index_limit) {
-    const auto limit = TRY(expected.info->exprs.eval_int(*field.index_limit, expected.env));
+    const auto limit = TRY(expected.info->exprs->eval_int(*field.index_limit, expected.env));
     rule.limit = static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0));
   }
   if (!rule.ascending && !field.index_limit) return Ok{};

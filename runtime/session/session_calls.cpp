@@ -27,7 +27,7 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
 
 HostEnv Session::Impl::env(std::uint64_t step) const {
   HostEnv env = host_env(options.facts(), parameters, step);
-  memo.bind(info().exprs, env);
+  memo.bind(*info().exprs, env);
   env.memo = &memo;
   return env;
 }

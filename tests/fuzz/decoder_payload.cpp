@@ -7,6 +7,7 @@
 
 #include "runtime/call/payload_assembly.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::testing {
 namespace {
@@ -51,7 +52,7 @@ std::uint64_t index_limit(const rt::PayloadExpectation& expected, const rt::Fiel
   const std::uint64_t of_type = bits >= 64 ? UINT64_MAX : std::uint64_t{1} << bits;
   if (!field.index_limit) return of_type;
   const std::int64_t limit =
-      expected.info->exprs.eval_int(*field.index_limit, expected.env).value();
+      expected.info->exprs->eval_int(*field.index_limit, expected.env).value();
   return std::min(of_type, static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
 }
 

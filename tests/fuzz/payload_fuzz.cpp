@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/payload/payload.h"
 #include "tests/fuzz/target.h"
 
@@ -14,7 +15,7 @@ using namespace cinch;
 
 rt::ProgramInfo make_info() {
   rt::ProgramInfo info;
-  HostExprPool& pool = info.exprs;
+  HostExprPool& pool = *info.exprs;
   const HostExprId n = pool.n(), m = pool.count(0, n);
   info.counts = info.wire.counts = {{"m", n}};
   info.wire.fields = {{"index", {kU32, 1, {m}}, rt::FieldSum::None, true, n},

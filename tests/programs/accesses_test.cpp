@@ -13,6 +13,7 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/kir.h"
 #include "runtime/call/parameters.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
@@ -76,7 +77,7 @@ class Comparison {
     env.worker = options_.worker;
     env.step = static_cast<std::int64_t>(step_);
     env.params = parameters_.host_values();
-    const auto result = kernels_.info.exprs.eval_int(id, env);
+    const auto result = kernels_.info.exprs->eval_int(id, env);
     EXPECT_TRUE(result) << (result ? "" : result.error().message);
     return result ? static_cast<std::uint64_t>(*result) : 0;
   }
@@ -160,8 +161,8 @@ std::vector<std::string> decided_by_data(kir::KernelProgram& kernels) {
   const rt::ParameterValues parameters(kernels.info);
   env.params = parameters.host_values();
   const auto differ = [&](HostExprId a, HostExprId b) {
-    return kernels.info.exprs.eval_int(a, env).value() !=
-           kernels.info.exprs.eval_int(b, env).value();
+    return kernels.info.exprs->eval_int(a, env).value() !=
+           kernels.info.exprs->eval_int(b, env).value();
   };
   std::vector<std::string> found;
   for (std::size_t i = 0; i < rt::kNumEntries; ++i) {

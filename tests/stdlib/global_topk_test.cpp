@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/stdlib/rank_steps.h"
 
 namespace cinch::testing {

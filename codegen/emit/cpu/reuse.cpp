@@ -4,6 +4,7 @@
 
 #include "codegen/emit/cpu/reuse.h"
 #include "codegen/emit/value_facts.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {

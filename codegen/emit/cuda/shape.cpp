@@ -5,6 +5,7 @@
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emit/value_facts.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 namespace {
@@ -152,7 +153,7 @@ std::size_t place_in(std::vector<T>& list, const T& item) {
 std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
   if (kernel.group_kind == kir::GroupKind::Tile) return kir::kTileElems;
   if (kernel.group_kind == kir::GroupKind::Single) return 1;
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
 }
 
@@ -289,7 +290,7 @@ std::string CudaPlaces::size_entry(std::size_t index) {
 }
 
 std::string CudaPlaces::size(HostExprId expr) {
-  const HostExprPool& pool = program_.info.exprs;
+  const HostExprPool& pool = *program_.info.exprs;
   if (pool.is_const(expr)) return fmt::format("i64({}ll)", pool.const_value(expr).as_int());
   const auto index = kir::find_size(program_, expr);
   CINCH_CHECK(index, "a kernel's size is not in the size table");

@@ -6,6 +6,7 @@
 #include "codegen/emit/c_family.h"
 #include "codegen/kir/compute_type.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/payload/payload.h"
 
@@ -28,7 +29,7 @@ void each_plain_part(const HostExprPool& pool, HostExprId expr,
 class FormulaText {
  public:
   explicit FormulaText(const kir::KernelProgram& program)
-      : program_(program), pool_(program.info.exprs) {}
+      : program_(program), pool_(*program.info.exprs) {}
 
   std::string of(HostExprId expr) const {
     if (!pool_.has_count(expr)) return size_text(program_, expr, "args.");
@@ -316,7 +317,7 @@ class ServiceEmitter : private SourceWriter {
 
 kir::KernelProgram with_call_sizes(const kir::KernelProgram& program) {
   kir::KernelProgram out = program;
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   const auto add = [&](HostExprId expr) {
     if (!kir::find_size(out, expr)) out.size_exprs.push_back(expr);
   };

@@ -12,6 +12,7 @@
 #include "runtime/call/payload_assembly.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
@@ -185,7 +186,7 @@ class InterpreterCodec : public Codec {
     env.counts = counts;
     interp::Array array{type.dtype, type.rank, {1, 1}, {}};
     for (int d = 0; d < type.rank; ++d) {
-      array.dims[d] = value_or_throw(program_->info.exprs.eval_int(type.dims[d], env));
+      array.dims[d] = value_or_throw(program_->info.exprs->eval_int(type.dims[d], env));
     }
     array.bits = rt::unpack_elements(type.dtype, bytes, array.size());
     // The interpreter keeps signed integers extended to 64 bits.

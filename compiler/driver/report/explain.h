@@ -12,6 +12,7 @@
 #include "compiler/kernelize/kernelize.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::driver {
 struct ExplainInputs {

@@ -13,6 +13,7 @@
 #include "compiler/driver/report/text.h"
 #include "compiler/service/library_list.h"
 #include "runtime/core/ids.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::driver {
@@ -63,7 +64,7 @@ void place_steps(const std::vector<rt::Step>& steps, StepPlace at,
 }
 
 std::int64_t value_of(kir::KernelProgram& program, HostExprId id, const HostEnv& env) {
-  return value_or_throw(program.info.exprs.eval_int(program.info.exprs.upper_bound(id), env));
+  return value_or_throw(program.info.exprs->eval_int(program.info.exprs->upper_bound(id), env));
 }
 
 // Null if the text has no such place.

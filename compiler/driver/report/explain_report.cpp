@@ -113,7 +113,7 @@ class Report {
  private:
   std::string text(HostExprId id) { return service::formula_text(info_, id); }
   std::int64_t value(HostExprId id) {
-    return value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(id), env_));
+    return value_or_throw(info_.exprs->eval_int(info_.exprs->upper_bound(id), env_));
   }
 
   json parameters() {
@@ -244,7 +244,7 @@ class Report {
   }
 
   HostExprId workspace_bytes() {
-    HostExprPool& pool = info_.exprs;
+    HostExprPool& pool = *info_.exprs;
     HostExprId total = pool.const_int(0);
     for (const rt::BufferInfo& buffer : kernels_.buffers) {
       if (buffer.role != rt::BufferRole::Workspace) continue;
@@ -286,7 +286,7 @@ class Report {
                       {"type", ir::print_type(info_, type)},
                       {"bytes", sent_bytes(sent, 1)}});
       const bool has_counts = std::any_of(sent.dims, sent.dims + sent.rank, [&](HostExprId dim) {
-        return info_.exprs.has_count(dim);
+        return info_.exprs->has_count(dim);
       });
       if (has_counts) list.back()["is_most"] = true;
       // For 64-bit integers the words have the same type, so the sizes are compared, too.
@@ -327,7 +327,8 @@ class Report {
     env.world = world;
     std::int64_t elements = 1;
     for (int d = 0; d < type.rank; ++d) {
-      elements *= value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(type.dims[d]), env));
+      elements *=
+          value_or_throw(info_.exprs->eval_int(info_.exprs->upper_bound(type.dims[d]), env));
     }
     return elements * (kir::whole_element_bits(type.dtype) / 8);
   }

@@ -25,7 +25,7 @@ std::string BodyLowering::describe(ExprId array) const {
 std::string BodyLowering::index_text(const Expr& e) const {
   const std::string array = describe(e.args[0]);
   if (!e.size) return "an index of " + array + " is out of range";
-  const std::string columns = out_.info.exprs.print(e.size);
+  const std::string columns = out_.info.exprs->print(e.size);
   constexpr std::size_t kLong = 20;
   const std::string figure = columns.size() < kLong ? " (of " + columns + ")" : "";
   return "a column number of " + array + " is out of range" + figure;

@@ -34,7 +34,7 @@ struct Elaboration {
 
   // Sizes and types of values.
   SizeScope sizes{out.info};
-  TypeRules types{out.info.exprs, sizes.prover(), mode};
+  TypeRules types{*out.info.exprs, sizes.prover(), mode};
 
   // The tree, and what is known of its values.
   TreeBuilder build{*this};

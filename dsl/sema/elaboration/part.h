@@ -110,7 +110,7 @@ class Part {
  protected:
   ~Part() = default;
 
-  HostExprPool& pool() const { return out_.info.exprs; }
+  HostExprPool& pool() const { return *out_.info.exprs; }
   /// The tree of the file whose names are visible.
   const ast::Module& tree() const { return env_->unit->tree; }
   /// Is this in a compressor that works on every row of a matrix?

@@ -130,10 +130,10 @@ class SizeScope {
  private:
   std::string size_text_within(HostExprId id, int depth, int& left);
 
-  HostExprPool& pool() const { return info_.exprs; }
+  HostExprPool& pool() const { return *info_.exprs; }
 
   rt::ProgramInfo& info_;
-  SizeProver prover_{info_.exprs};
+  SizeProver prover_{*info_.exprs};
   std::map<HostExprId, std::pair<std::string, Span>> names_;
   std::map<HostExprId, HostExprId> forms_;  // by normal form: the first size
   std::uint32_t next_generic_ = 0;

@@ -8,6 +8,17 @@
 
 namespace cinch {
 
+HostExprs::HostExprs() : pool_(std::make_unique<HostExprPool>()) {}
+HostExprs::HostExprs(HostExprPool pool) : pool_(std::make_unique<HostExprPool>(std::move(pool))) {}
+HostExprs::HostExprs(const HostExprs& other) : HostExprs(*other) {}
+HostExprs& HostExprs::operator=(const HostExprs& other) {
+  return *this = HostExprs(other);
+}
+// What is moved from can be destroyed and assigned to.
+HostExprs::HostExprs(HostExprs&& other) noexcept = default;
+HostExprs& HostExprs::operator=(HostExprs&& other) noexcept = default;
+HostExprs::~HostExprs() = default;
+
 namespace {
 
 struct OpRow {

@@ -266,7 +266,7 @@ class GpuPlanning : public GpuSessionPart {
     });
     const auto most_rounds = [this](HostExprId begin, HostExprId end) -> Result<std::int64_t> {
       // As one expression: both are of the same parameters and the same step.
-      HostExprPool pool = info().exprs;
+      HostExprPool pool = *info().exprs;
       const HostExprId rounds = begin ? pool.sub(end, begin) : end;
       std::int64_t most = 0;
       for (const TensorFacts& tensor : core().facts) {

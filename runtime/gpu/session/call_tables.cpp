@@ -119,7 +119,7 @@ Status GpuCalls::bind_payloads(EntryKind kind, std::span<const GpuPayload> paylo
 
 void GpuCalls::note_what_follows_step() {
   const auto follows = [this](HostExprId expr) {
-    return info().exprs.depends_on(expr, HostOp::Step);
+    return info().exprs->depends_on(expr, HostOp::Step);
   };
   sizes_follow_step_ = std::ranges::any_of(image().size_exprs, follows);
   for (const BufferInfo& buffer : image().buffers) {
@@ -136,9 +136,9 @@ void GpuCalls::note_what_follows_step() {
 }
 
 Result<std::int64_t> GpuCalls::rounds_at(const PlannedBound& bound, const HostEnv& at) const {
-  auto end = info().exprs.eval_int(bound.end, at);
+  auto end = info().exprs->eval_int(bound.end, at);
   if (!end || !bound.begin) return end;
-  return info().exprs.eval_int(bound.begin, at).map([&](std::int64_t begin) {
+  return info().exprs->eval_int(bound.begin, at).map([&](std::int64_t begin) {
     std::int64_t rounds = 0;
     return __builtin_sub_overflow(*end, begin, &rounds) ? INT64_MAX : rounds;
   });
@@ -160,7 +160,7 @@ Status GpuCalls::check_loops(const HostEnv& at, std::size_t tensor) const {
 Status GpuCalls::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step) {
   GpuTensorEntry entry = core().call_of(kind).table.entry(tensor);
   const HostEnv at = env(tensor, step);
-  const HostExprPool& pool = info().exprs;
+  const HostExprPool& pool = *info().exprs;
   const bool is_empty = core().facts[tensor].num_elems() == 0;
   CINCH_TRY(check_loops(at, tensor));
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {

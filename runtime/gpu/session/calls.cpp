@@ -14,7 +14,7 @@ Status GpuCalls::check_host_conditions(EntryKind kind, std::uint64_t step) const
     if (check.kind != StepKind::CheckHost) continue;
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       if (core().facts[t].num_elems() == 0) continue;
-      if (TRY(info().exprs.eval(check.expr, env(t, step))).as_bool()) continue;
+      if (TRY(info().exprs->eval(check.expr, env(t, step))).as_bool()) continue;
       return fail(ErrorKind::CheckFailed,
                   fmt::format("tensor {}: this does not hold for {}: {}", t,
                               shape_text(env(t, step)), image().messages[check.index]));

@@ -60,7 +60,7 @@ struct GpuSessionCore {
   HostEnv env(std::size_t tensor, std::uint64_t step) const;
   /// How small and how large it gets, of a tensor, with the first and the largest parameters.
   Result<StepBounds> over_steps(HostExprId expr, const TensorFacts& tensor) const {
-    return over_steps(info().exprs, expr, tensor);
+    return over_steps(*info().exprs, expr, tensor);
   }
   Result<StepBounds> over_steps(const HostExprPool& pool, HostExprId expr,
                                 const TensorFacts& tensor) const;

@@ -53,7 +53,7 @@ Status GpuSessionMemory::measure_buffer(std::size_t tensor, BufferIndex b) {
   const auto name = [this](std::uint32_t i) { return info().params[i].name; };
   return fail(ErrorKind::OutOfMemory,
               fmt::format("tensor {}: {} may take {} bytes at some step: `{}`", tensor, buffer.name,
-                          size.most, info().exprs.print(buffer.size_bytes, name)));
+                          size.most, info().exprs->print(buffer.size_bytes, name)));
 }
 
 Status GpuSessionMemory::measure_tensor(std::size_t tensor) {
@@ -109,7 +109,7 @@ std::string GpuSessionMemory::largest_that_follows_step() const {
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
       const BufferInfo& buffer = image().buffers[b];
-      const bool follows = info().exprs.depends_on(buffer.size_bytes, HostOp::Step);
+      const bool follows = info().exprs->depends_on(buffer.size_bytes, HostOp::Step);
       if (!follows || is_callers(buffer.role) || capacities_[t][b] <= most) continue;
       most = capacities_[t][b];
       text = fmt::format("; for the largest of all steps {} of tensor {} takes {} bytes",
@@ -229,7 +229,7 @@ BufferIndex GpuSessionCore::buffer_of(BufferRole role, std::uint32_t role_index)
 
 HostEnv GpuSessionCore::env(std::size_t tensor, std::uint64_t step) const {
   HostEnv env = host_env(facts[tensor], parameters, step);
-  memos[tensor].bind(info().exprs, env);
+  memos[tensor].bind(*info().exprs, env);
   env.memo = &memos[tensor];
   return env;
 }

@@ -19,7 +19,7 @@ Result<bool> GpuSync::hold(const std::vector<GpuCondition>& conditions) const {
   const HostEnv at = env(0, syncing_.step);
   const auto size = [&](std::uint32_t slot) -> Result<std::int64_t> {
     if (slot == kNoIndex) return 0;
-    return info().exprs.eval_int(image().size_exprs[slot], at);
+    return info().exprs->eval_int(image().size_exprs[slot], at);
   };
   for (const GpuCondition& condition : conditions) {
     if (condition.buffer == kRoundCondition) {

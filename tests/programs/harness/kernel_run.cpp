@@ -12,6 +12,7 @@
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_eval.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::testing {
 
@@ -55,7 +56,7 @@ std::vector<std::uint64_t> KernelRun::order_of(std::uint64_t begin, std::uint64_
 }
 
 std::int64_t KernelRun::size(HostExprId expr) const {
-  const HostExprPool& pool = program_.info.exprs;
+  const HostExprPool& pool = *program_.info.exprs;
   if (pool.is_const(expr)) return pool.const_value(expr).as_int();
   const auto index = kir::find_size(program_, expr);
   CINCH_CHECK(index, "a size that no kernel is given");

@@ -9,6 +9,7 @@
 
 #include "codegen/jit/library.h"
 #include "runtime/call/payload_assembly.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::testing {
 
@@ -42,7 +43,7 @@ rt::Result<interp::Array> array_of(const rt::PayloadExpectation& expected,
   const rt::ArrayType& type = field.type;
   interp::Array array{type.dtype, type.rank, {1, 1}, {}};
   for (int i = 0; i < type.rank; ++i) {
-    const auto dim = expected.info->exprs.eval_int(type.dims[i], env);
+    const auto dim = expected.info->exprs->eval_int(type.dims[i], env);
     if (!dim) return tl::unexpected<rt::Error>(dim.error());
     array.dims[i] = *dim;
   }

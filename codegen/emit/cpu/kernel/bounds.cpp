@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "codegen/emit/cpu/kernel/instrs.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 // The smaller (`is_least`) or larger one of text x and the bound.
@@ -71,7 +72,7 @@ class Rows {
 
   bool go_together() {
     if (facts_.kernel().group_kind != kir::GroupKind::Row || facts_.counts_accesses()) return false;
-    const HostExprPool& pool = facts_.program().info.exprs;
+    const HostExprPool& pool = *facts_.program().info.exprs;
     const HostExprId length = facts_.kernel().group_len;
     if (!pool.is_const(length)) return false;
     length_ = pool.const_value(length).as_int();

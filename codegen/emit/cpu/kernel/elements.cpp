@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/elements.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 // True if every lane of every vector of a tile takes part, no bound of its elements is NaN, and
@@ -192,7 +193,7 @@ CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const
         return limit_of(instr).is_valid() || has_base;
       });
   // Does a size that is known now make all tiles whole?
-  const auto& pool = facts().program().info.exprs;
+  const auto& pool = *facts().program().info.exprs;
   const bool has_whole_tiles_only =
       kernel().group_kind == kir::GroupKind::Tile && !kernel().extent_value.is_valid() &&
       pool.is_const(kernel().extent) &&
@@ -206,7 +207,7 @@ CpuElements::Loops CpuElements::loops_of(const std::vector<Instr>& instrs) const
 // elements.
 bool CpuElements::can_go_by_columns(const std::vector<Instr>& instrs) const {
   // Do tiles without masks consist of whole rows of columns? Ordered reductions join columns.
-  const auto& pool = facts().program().info.exprs;
+  const auto& pool = *facts().program().info.exprs;
   const auto length = kernel().group_len;
   const bool has_whole_columns =
       kernel().group_kind == kir::GroupKind::Tile ||

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu/kernel/facts.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 using kir::Instr;
@@ -9,7 +10,7 @@ using kir::ValueId;
 
 bool CpuKernelFacts::has_many_tiles() const {
   if (kernel().group_kind != kir::GroupKind::Row) return false;
-  const HostExprPool& pool = program().info.exprs;
+  const HostExprPool& pool = *program().info.exprs;
   return !pool.is_const(kernel().group_len) ||
          pool.const_value(kernel().group_len).as_int() > kir::kTileElems;
 }

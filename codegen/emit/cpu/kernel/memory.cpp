@@ -5,6 +5,7 @@
 #include "codegen/emit/cpu/kernel/instrs.h"
 #include "codegen/kir/cost.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;
@@ -68,7 +69,7 @@ std::string CpuMemory::stored_text(const Storage& s, ValueId value) {
 std::int64_t CpuMemory::elems_of_small_table(rt::BufferIndex buffer) const {
   constexpr std::int64_t kMostPicked = 32;
   const rt::BufferInfo& info = facts().program().buffers[buffer];
-  const HostExprPool& pool = facts().program().info.exprs;
+  const HostExprPool& pool = *facts().program().info.exprs;
   if (info.role != rt::BufferRole::Constant || !pool.is_const(info.num_elems)) return 0;
   const std::int64_t num = pool.const_value(info.num_elems).as_int();
   return num <= kMostPicked ? num : 0;

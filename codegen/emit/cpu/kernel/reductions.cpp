@@ -5,6 +5,7 @@
 #include "codegen/emit/cpu/prelude.h"
 #include "codegen/emit/cpu/reuse.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 using kir::ComputeType;
@@ -334,7 +335,7 @@ void CpuReductions::emit_local_scan(const Instr& instr) {
 }
 
 void CpuReductions::emit_local_transform(const Instr& instr) {
-  const std::int64_t len = facts().program().info.exprs.const_value(kernel().group_len).as_int();
+  const std::int64_t len = facts().program().info.exprs->const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
     return line("butterflies_of_row<{}>({});", len, local(instr.index));
   }

@@ -2,6 +2,7 @@
 
 #include "codegen/emit/cuda/kernel/uniform.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::codegen {
 using kir::InstrKind;
@@ -143,7 +144,7 @@ void CudaUniform::emit_finish_scan(const Instr& instr) {
 }
 
 void CudaUniform::emit_local_transform(const Instr& instr) {
-  const std::int64_t len = program().info.exprs.const_value(kernel().group_len).as_int();
+  const std::int64_t len = program().info.exprs->const_value(kernel().group_len).as_int();
   if (instr.kind == InstrKind::local_butterflies) {
     return line("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index);
   }

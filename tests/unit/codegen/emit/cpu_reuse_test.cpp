@@ -45,7 +45,7 @@ std::string kept(const std::string& text) {
   auto program = kir::parse(text);
   EXPECT_TRUE(program) << program.error().message;
   if (!program) return {};
-  keep_in_tiles(program->kernels[0], program->info.exprs);
+  keep_in_tiles(program->kernels[0], *program->info.exprs);
   return kir::print(*program);
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/kir/cost.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
@@ -27,7 +28,7 @@ struct Draws {
 // Rows draw by element plus an offset (staged) or by a shuffled index (lane by lane).
 Draws draws(bool runs) {
   Draws d;
-  HostExprPool& pool = d.program.info.exprs;
+  HostExprPool& pool = *d.program.info.exprs;
   const HostExprId elems = pool.mul(pool.rows(), pool.cols());
   d.in = add_test_buffer(d.program, "in", kF32, elems);
   d.words = add_test_buffer(d.program, "words", kU32, elems);
@@ -162,7 +163,7 @@ std::vector<float> values_to_round(std::size_t count, const lang::DrawStream& st
 
 TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   std::vector<IntRounding> kinds;
   for (const DTypeKind kind : {DTypeKind::UInt, DTypeKind::Int}) {
@@ -213,7 +214,7 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
 // that tie or lie beyond fixed point.
 TEST_P(DrawsOnArch, ChecksOfRoundedIntegersSeeTheRightOnes) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   const BufferIndex out = add_test_buffer(program, "out", kI32, pool.n());
   KernelBuilder b(program, "round", GroupKind::Tile);
@@ -241,7 +242,7 @@ TEST_P(DrawsOnArch, ChecksOfRoundedIntegersSeeTheRightOnes) {
 
 TEST_P(DrawsOnArch, ReportsFlagsAndTheLowestFailure) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   program.info.params.push_back({.name = "bound", .dtype = kF32});
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   KernelBuilder b(program, "check", GroupKind::Tile);
@@ -279,7 +280,7 @@ TEST_P(DrawsOnArch, ReportsFlagsAndTheLowestFailure) {
 TEST_P(DrawsOnArch, LeavesGroupsBeyondTheActualExtentAlone) {
   for (bool rows : {false, true}) {
     KernelProgram program;
-    HostExprPool& pool = program.info.exprs;
+    HostExprPool& pool = *program.info.exprs;
     const BufferIndex count = add_test_buffer(program, "count", kU32, pool.const_int(1));
     const BufferIndex out = add_test_buffer(program, "out", kU8, pool.n());
     KernelBuilder b(program, "fill", rows ? GroupKind::Row : GroupKind::Tile);
@@ -314,7 +315,7 @@ TEST_P(DrawsOnArch, LeavesGroupsBeyondTheActualExtentAlone) {
 
 TEST_P(DrawsOnArch, CountsTheBytesThatTheFormulasPromise) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   const BufferIndex signs = add_test_buffer(program, "signs", kBool, pool.n(), 1);
   const BufferIndex codes = add_test_buffer(program, "codes", *make_uint(3), pool.n(), 3);
@@ -341,7 +342,7 @@ TEST_P(DrawsOnArch, CountsTheBytesThatTheFormulasPromise) {
     run.run(0, {2, 2});
     const rt::KernelInfo& info = program.kernels[0].info;
     const auto bytes = [&](HostExprId formula) {
-      return static_cast<std::uint64_t>(program.info.exprs.eval_int(formula, {.n = n}).value());
+      return static_cast<std::uint64_t>(program.info.exprs->eval_int(formula, {.n = n}).value());
     };
     EXPECT_EQ((run.counters[0] + 7) / 8, bytes(info.bytes_read)) << n;
     EXPECT_EQ((run.counters[1] + 7) / 8, bytes(info.bytes_written)) << n;

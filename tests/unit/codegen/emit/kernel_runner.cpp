@@ -10,6 +10,7 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/kir/verifier.h"
 #include "runtime/core/sanitizer.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/environment.h"
 
 namespace cinch::codegen {
@@ -37,7 +38,7 @@ std::vector<Split> splits() {
 KernelRun::KernelRun(const kir::KernelProgram& program, const rt::CpuModule& module,
                      const HostEnv& env)
     : program_(program), module_(module), env_(env), params_(program.info.params.size()) {
-  const HostExprPool& pool = program.info.exprs;
+  const HostExprPool& pool = *program.info.exprs;
   for (HostExprId size : program.size_exprs) sizes_.push_back(pool.eval(size, env).value().bits);
   for (const rt::BufferInfo& buffer : program.buffers) {
     const auto size = static_cast<std::size_t>(pool.eval_int(buffer.size_bytes, env).value());
@@ -75,7 +76,7 @@ bool KernelRun::guards_are_whole() const {
 void KernelRun::run(std::size_t index, Split split) {
   const rt::KernelInfo& info = program_.kernels.at(index).info;
   const auto groups =
-      static_cast<std::uint64_t>(program_.info.exprs.eval_int(info.num_groups, env_).value());
+      static_cast<std::uint64_t>(program_.info.exprs->eval_int(info.num_groups, env_).value());
   std::vector<void*> pointers;
   for (auto& bytes : memory_) pointers.push_back(bytes.data() + kGuard);
   const rt::KernelArgs args{pointers.data(), sizes_.data(), params_.data(), draw, status, counters};
@@ -149,7 +150,7 @@ std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& value
 }
 
 HostExprId num_tiles(kir::KernelProgram& program) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   return pool.ceil_div(pool.n(), pool.const_int(1024));
 }
 

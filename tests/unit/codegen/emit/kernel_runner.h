@@ -11,6 +11,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/kir.h"
+#include "runtime/core/sizes/host_value.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::codegen {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/core/lang.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
@@ -40,7 +41,7 @@ struct Packing {
 
 Packing packing(const std::vector<DType>& dtypes, bool rows) {
   Packing p;
-  HostExprPool& pool = p.program.info.exprs;
+  HostExprPool& pool = *p.program.info.exprs;
   const HostExprId elems = rows ? pool.mul(pool.rows(), pool.cols()) : pool.n();
   for (DType dtype : dtypes) {
     const DType wide = is_bool(dtype) ? kU8 : is_signed_int(dtype) ? kI64 : kU64;
@@ -176,7 +177,7 @@ Narrowed narrowed(DType dtype, float x) {
 TEST_P(MemoryOnArch, ConvertsNarrowFloatsAtLoadAndStore) {
   const std::vector<DType> dtypes = {kF16, kBF16, kF8E4M3, kF8E5M2, kF64};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   std::vector<std::pair<BufferIndex, BufferIndex>> buffers;
   for (DType dtype : dtypes) {
@@ -231,7 +232,7 @@ struct RowBuffers {
 // A kernel over a vector of n elements cut into rows of c.
 RowBuffers add_rows_kernel(KernelProgram& program) {
   RowBuffers at;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   at.in = add_test_buffer(program, "in", kF32, pool.n());
   at.codes = add_test_buffer(program, "codes", *make_uint(3), pool.n(), 3);
   at.signs = add_test_buffer(program, "signs", kBool, pool.n(), 1);
@@ -315,7 +316,7 @@ std::vector<std::uint32_t> places_and_strays(std::size_t count,
 TEST_P(MemoryOnArch, PicksFromConstantTables) {
   constexpr std::uint32_t kSizes[] = {1, 7, 16, 17, 31, 32, 33};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
   KernelBuilder b(program, "pick", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -360,7 +361,7 @@ TEST_P(MemoryOnArch, PicksFromConstantTables) {
 TEST_P(MemoryOnArch, StoresRunsOfPlaces) {
   constexpr std::uint32_t kStarts[] = {0, 1, 5, 1000, 0u - 1, 0u - 5, 0u - 40, 0u - 1030};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kU8, pool.n());
   KernelBuilder b(program, "runs", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -398,7 +399,7 @@ TEST_P(MemoryOnArch, StoresRunsOfPlaces) {
 
 TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex index = add_test_buffer(program, "index", kU32, pool.n());
   const BufferIndex table = add_test_buffer(program, "table", kF16, pool.n());
   const BufferIndex codes = add_test_buffer(program, "codes", *make_int(5), pool.n(), 5);
@@ -458,7 +459,7 @@ TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
 // A bit for each element: neighbours ask for the same word, which may lie behind the last one.
 TEST_P(MemoryOnArch, LoadsWhatNeighboursShare) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId num_words = pool.ceil_div(pool.n(), pool.const_int(64));
   const BufferIndex words = add_test_buffer(program, "words", kU32, num_words);
   const BufferIndex out = add_test_buffer(program, "out", kU32, pool.n());
@@ -493,7 +494,7 @@ TEST_P(MemoryOnArch, LoadsWhatNeighboursShare) {
 
 TEST_P(MemoryOnArch, AddsInOrderCountsInBinsAndFindsTheGreatest) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   constexpr std::uint32_t kCells = 37, kBins = 300;
   const BufferIndex index = add_test_buffer(program, "index", kU32, pool.n());
   const BufferIndex value = add_test_buffer(program, "value", kF32, pool.n());
@@ -550,7 +551,7 @@ TEST_P(MemoryOnArch, AddsInOrderCountsInBinsAndFindsTheGreatest) {
 TEST_P(MemoryOnArch, SortsRowsStably) {
   for (bool descending : {false, true}) {
     KernelProgram program;
-    HostExprPool& pool = program.info.exprs;
+    HostExprPool& pool = *program.info.exprs;
     const HostExprId elems = pool.mul(pool.rows(), pool.cols());
     const BufferIndex keys = add_test_buffer(program, "keys", kF32, elems);
     const BufferIndex order = add_test_buffer(program, "order", kU32, elems);

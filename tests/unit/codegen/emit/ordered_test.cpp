@@ -5,6 +5,7 @@
 
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
@@ -30,7 +31,7 @@ struct Compaction {
 // before each tile, through a second look-back.
 Compaction compaction() {
   Compaction c;
-  HostExprPool& pool = c.program.info.exprs;
+  HostExprPool& pool = *c.program.info.exprs;
   c.in = add_test_buffer(c.program, "in", kF32, pool.n());
   c.index = add_test_buffer(c.program, "index", kU32, pool.n());
   c.value = add_test_buffer(c.program, "value", kF16, pool.n());
@@ -118,7 +119,7 @@ TEST_P(OrderedOnArch, CompactsInOneSweepWhateverTheTasks) {
 
 TEST_P(OrderedOnArch, RunningSumsOfRowsWrap) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId elems = pool.mul(pool.rows(), pool.cols());
   const BufferIndex in = add_test_buffer(program, "in", kI64, elems);
   const BufferIndex inclusive = add_test_buffer(program, "inclusive", kI64, elems);
@@ -176,7 +177,7 @@ struct TiledScan {
 // Scans each tile in place, stores its end among the partials, and scans those.
 TiledScan add_tiled_scan(KernelProgram& program) {
   TiledScan at;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   at.scale = add_test_buffer(program, "scale", kF32, pool.n());
   at.shift = add_test_buffer(program, "shift", kF32, pool.n());
   at.end_scale = add_test_buffer(program, "end_scale", kF32, num_tiles(program));
@@ -249,7 +250,7 @@ TEST_P(OrderedOnArch, ScansFloatsByTiles) {
 
 TEST_P(OrderedOnArch, ScansStoredRowsByAnOperation) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex x = add_test_buffer(program, "x", kF32, pool.mul(pool.rows(), pool.cols()));
   KernelBuilder b(program, "scan", GroupKind::Single, rt::KernelRole::Finish);
   b.finish_scan(b.host_size(pool.rows()), b.host_size(pool.cols()), {x}, b.combiner(ScalarOp::add));

@@ -10,6 +10,7 @@
 #include "codegen/emit/cuda/shape.h"
 #include "codegen/emulator/gpu.h"
 #include "codegen/jit/clang_jit.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/module/cpu_module.h"
 
@@ -33,11 +34,11 @@ HostEnv env_of(const BitsCase& at, std::int64_t step) {
 std::vector<std::uint8_t> contents(const kir::KernelProgram& program, const rt::BufferInfo& info,
                                    const BitsCase& at) {
   const HostEnv env = env_of(at, at.step);
-  const HostExprId formula = program.info.exprs.has_count(info.size_bytes)
-                                 ? HostExprPool(program.info.exprs).upper_bound(info.size_bytes)
+  const HostExprId formula = program.info.exprs->has_count(info.size_bytes)
+                                 ? HostExprPool(*program.info.exprs).upper_bound(info.size_bytes)
                                  : info.size_bytes;
   std::vector<std::uint8_t> bytes(
-      static_cast<std::size_t>(program.info.exprs.eval_int(formula, env).value()));
+      static_cast<std::size_t>(program.info.exprs->eval_int(formula, env).value()));
   if (info.role == rt::BufferRole::Constant) {
     std::memcpy(bytes.data(), program.constants[info.role_index].data(), bytes.size());
     return bytes;
@@ -205,7 +206,7 @@ class BitsRun::Comparison {
     env_ = env_of(at_, step);
     sizes_.clear();
     for (HostExprId id : program_.size_exprs) {
-      sizes_.push_back(program_.info.exprs.eval(id, env_).value().bits);
+      sizes_.push_back(program_.info.exprs->eval(id, env_).value().bits);
     }
     std::copy(std::begin(kBitsDraw), std::end(kBitsDraw), draw_);
     draw_[2] = static_cast<std::uint32_t>(step);
@@ -269,7 +270,9 @@ class BitsRun::Comparison {
 
   // Both memories are equal wherever a program looks.
   bool is_true(std::uint32_t buffer) const { return by_cpu_.bytes(buffer)[0] != 0; }
-  std::int64_t value(HostExprId id) const { return program_.info.exprs.eval_int(id, env_).value(); }
+  std::int64_t value(HostExprId id) const {
+    return program_.info.exprs->eval_int(id, env_).value();
+  }
 
   std::string run_while(const rt::Step& step) {
     const std::int64_t at_most = value(step.expr);

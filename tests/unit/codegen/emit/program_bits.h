@@ -10,6 +10,7 @@
 
 #include "codegen/kir/kir.h"
 #include "runtime/core/error.h"
+#include "runtime/core/sizes/host_value.h"
 
 namespace cinch::codegen {
 

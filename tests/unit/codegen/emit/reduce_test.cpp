@@ -5,6 +5,7 @@
 
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/ordered_reduce.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
@@ -27,7 +28,7 @@ struct VectorReduce {
 
 VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked, bool of_magnitudes) {
   VectorReduce r;
-  HostExprPool& pool = r.program.info.exprs;
+  HostExprPool& pool = *r.program.info.exprs;
   r.in = add_test_buffer(r.program, "in", dtype, pool.n());
   r.mask = add_test_buffer(r.program, "mask", kBool, pool.n(), 1);
   r.partials = add_test_buffer(r.program, "partials", dtype, num_tiles(r.program));
@@ -164,7 +165,7 @@ struct RowReduce {
 // Rows of `r` x `c`: matrix shapes stand in for row lengths, so that one binary serves them all.
 RowReduce row_reduce() {
   RowReduce r;
-  HostExprPool& pool = r.program.info.exprs;
+  HostExprPool& pool = *r.program.info.exprs;
   const HostExprId elems = pool.mul(pool.rows(), pool.cols());
   r.in = add_test_buffer(r.program, "in", kF32, elems);
   r.mask = add_test_buffer(r.program, "mask", kU8, elems);
@@ -245,7 +246,7 @@ Counted join_counted(Counted a, Counted b) {
 
 TEST_P(ReduceOnArch, JoinsTuplesWithAMemberThatIsTheSameInARow) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId tiles = num_tiles(program);
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   const BufferIndex value = add_test_buffer(program, "value", kF32, tiles);
@@ -300,7 +301,7 @@ TEST_P(ReduceOnArch, JoinsTuplesWithAMemberThatIsTheSameInARow) {
 
 TEST_P(ReduceOnArch, SumsRowsAndUsesTheSumInALaterSection) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId elems = pool.mul(pool.rows(), pool.cols());
   const BufferIndex in = add_test_buffer(program, "in", kF32, elems);
   const BufferIndex out = add_test_buffer(program, "out", kF32, elems);
@@ -340,7 +341,7 @@ TEST_P(ReduceOnArch, SumsRowsAndUsesTheSumInALaterSection) {
 // Partials of a combiner: parts without elements are left out of the final reduction.
 TEST_P(ReduceOnArch, FinishesPartialTuplesThatMayBeEmpty) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex value = add_test_buffer(program, "value", kF32, pool.n());
   const BufferIndex place = add_test_buffer(program, "place", kU32, pool.n());
   const BufferIndex has = add_test_buffer(program, "has", kBool, pool.n());

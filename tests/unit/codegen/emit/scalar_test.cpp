@@ -8,6 +8,7 @@
 #include "codegen/kir/verifier.h"
 #include "runtime/core/lang.h"
 #include "runtime/core/numbers/scalar_eval.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/emit/kernel_runner.h"
 
 namespace cinch::codegen {
@@ -240,7 +241,7 @@ bool is_valid(KernelProgram program, ScalarOp op, const std::vector<BufferIndex>
 // Adds a kernel out[i] = op(in0[i], in1[i], …).
 void add_kernel(KernelProgram& program, ScalarOp op, const std::vector<BufferIndex>& in,
                 BufferIndex out, bool as_scalars) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   KernelBuilder b(program, "k" + std::to_string(program.kernels.size()),
                   as_scalars ? GroupKind::Row : GroupKind::Tile);
   if (as_scalars) {
@@ -286,7 +287,7 @@ TEST_P(ScalarOnArch, ComputesEveryOperationOfEveryType) {
     const auto type = static_cast<ComputeType>(t);
     const DType dtype = kir::dtype_of(type);
     KernelProgram program;
-    HostExprPool& pool = program.info.exprs;
+    HostExprPool& pool = *program.info.exprs;
     std::vector<BufferIndex> in;
     for (const char* name : {"a", "b", "c"}) {
       in.push_back(add_test_buffer(program, name, dtype, pool.n()));
@@ -342,7 +343,7 @@ TEST_P(ScalarOnArch, ComputesEveryOperationOfEveryType) {
 TEST_P(ScalarOnArch, ChoosesAmongSteps) {
   constexpr float kEnds[] = {-7.5f, -1.25f, -0.0f, 0x1p-140f, 2.0f, 3.5f, 0x1p90f, INFINITY};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   KernelBuilder b(program, "steps", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -388,7 +389,7 @@ TEST_P(ScalarOnArch, ChoosesAmongSteps) {
 TEST_P(ScalarOnArch, AddsUpSteps) {
   constexpr float kEnds[] = {0.25f, 0.5f, 0.75f, 1.0f, 1.5f, 2.5f, 4.5f};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
   const BufferIndex sums = add_test_buffer(program, "sums", kF32, pool.n());
   const BufferIndex places = add_test_buffer(program, "places", kI32, pool.n());
@@ -432,7 +433,7 @@ TEST_P(ScalarOnArch, AddsUpSteps) {
 // What only depends on a field of few bits, as a float and as an integer.
 TEST_P(ScalarOnArch, LooksUpShortCodes) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   for (const int bits : {3, 4, 5}) {
     const BufferIndex in = add_test_buffer(program, "in", *make_uint(bits), pool.n(), bits);
     const BufferIndex floats = add_test_buffer(program, "floats", kF32, pool.n());
@@ -485,7 +486,7 @@ TEST_P(ScalarOnArch, ComparesNarrowWithWideBounds) {
   constexpr std::int64_t kBounds[] = {INT64_MIN,    -1,           0,         1,        77,
                                       0x80000000ll, 0xffffffffll, 1ll << 32, INT64_MAX};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
   KernelBuilder b(program, "bounds", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -526,7 +527,7 @@ TEST_P(ScalarOnArch, TakesTheHighHalfOfAProduct) {
   constexpr std::uint64_t kFactors[] = {
       0, 1, 3, 1000003, 0xffffffff, 1ull << 32, 0x123456789abcdefull};
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_test_buffer(program, "in", kU32, pool.n());
   KernelBuilder b(program, "high", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -560,7 +561,7 @@ TEST_P(ScalarOnArch, TakesTheHighHalfOfAProduct) {
 // Widths that are not their container's: the result comes back to its width.
 TEST_P(ScalarOnArch, WrapsOddWidths) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const DType u40 = *make_uint(40), i33 = *make_int(33), u5 = *make_uint(5);
   const BufferIndex a = add_test_buffer(program, "a", u40, pool.n());
   const BufferIndex s = add_test_buffer(program, "s", i33, pool.n());
@@ -609,7 +610,7 @@ TEST_P(ScalarOnArch, WrapsOddWidths) {
 
 TEST_P(ScalarOnArch, ConvertsAndCastsBits) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex x = add_test_buffer(program, "x", kF32, pool.n());
   const BufferIndex d = add_test_buffer(program, "d", kF64, pool.n());
   const BufferIndex u4 = add_test_buffer(program, "u4", kI32, pool.n());

@@ -7,6 +7,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/kir.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
 namespace cinch::kir {
@@ -14,7 +15,7 @@ namespace {
 
 std::int64_t at(const KernelProgram& program, HostExprId id, std::int64_t n) {
   const HostEnv env{.n = n, .rows = n, .cols = 1};
-  return program.info.exprs.eval_int(id, env).value();
+  return program.info.exprs->eval_int(id, env).value();
 }
 
 TEST(Cost, one_sweep_with_bits_and_partials) {
@@ -97,7 +98,7 @@ TEST(Cost, what_data_decides_has_a_least) {
 // One load of a gradient of n elements by `predicate`, in a kernel of n + 24 elements.
 KernelProgram predicated_load(const std::function<ValueId(KernelBuilder&)>& predicate) {
   KernelProgram program;
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex in = add_workspace(program, "in", kF32, pool.n());
   KernelBuilder b(program, "sweep", GroupKind::Tile);
   b.set_extent(pool.add(pool.n(), pool.const_int(24)));
@@ -109,7 +110,7 @@ KernelProgram predicated_load(const std::function<ValueId(KernelBuilder&)>& pred
 
 TEST(Cost, a_predicate_on_the_place_is_exact) {
   KernelProgram below = predicated_load([](KernelBuilder& b) {
-    const ValueId n = b.convert(b.host_size(b.program().info.exprs.n()), ComputeType::U32);
+    const ValueId n = b.convert(b.host_size(b.program().info.exprs->n()), ComputeType::U32);
     return b.lt(b.element(), n);
   });
   const KernelBytes padded = kernel_bytes(below, below.kernels[0]);
@@ -144,7 +145,7 @@ TEST(Cost, a_predicate_on_data_is_not) {
 TEST(Cost, branches_and_loops_have_a_most_and_a_least) {
   KernelProgram program = sample_reduce();
   annotate_costs(program);
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const rt::Step sweep{.kind = rt::StepKind::Launch, .index = 0};
   const rt::Step finish{.kind = rt::StepKind::Launch, .index = 1};
   rt::Step branch{.kind = rt::StepKind::If, .index = 0};
@@ -171,7 +172,7 @@ TEST(Cost, branches_and_loops_have_a_most_and_a_least) {
 TEST(Cost, loops_count_their_bound) {
   KernelProgram program = sample_compact();
   annotate_costs(program);
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   auto& steps = program.entries[1].steps;
   rt::Step loop{.kind = rt::StepKind::For, .index = 0};
   loop.expr = pool.const_int(2);
@@ -202,9 +203,9 @@ namespace {
 bool is_sequential_adding_to(DType dtype) {
   KernelProgram program;
   const auto sums = add_buffer(
-      program, {"sums", dtype, whole_element_bits(dtype), program.info.exprs.const_int(8)});
+      program, {"sums", dtype, whole_element_bits(dtype), program.info.exprs->const_int(8)});
   KernelBuilder b(program, "adds", GroupKind::Tile);
-  b.set_extent(program.info.exprs.n());
+  b.set_extent(program.info.exprs->n());
   b.elements();
   const ValueId place = b.const_u32(0);
   b.add_at(sums, place, b.convert(place, compute_type(dtype)));

@@ -1,4 +1,5 @@
 #include "tests/unit/codegen/kir/sample_programs.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -11,10 +12,10 @@ KernelProgram start(const char* name) {
 }
 
 HostExprId n(KernelProgram& program) {
-  return program.info.exprs.n();
+  return program.info.exprs->n();
 }
 HostExprId tiles(KernelProgram& program) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   return pool.ceil_div(pool.n(), pool.const_int(kTileElems));
 }
 
@@ -76,7 +77,7 @@ KernelProgram sample_reduce() {
   const BufferIndex best_index = add_workspace(program, "best_index", kU32, tiles(program));
   const BufferIndex has = add_workspace(program, "has", kBool, tiles(program));
   const BufferIndex result =
-      add_workspace(program, "result", kF32, program.info.exprs.const_int(2));
+      add_workspace(program, "result", kF32, program.info.exprs->const_int(2));
   KernelBuilder b(program, "sweep_sums", GroupKind::Tile);
   b.set_extent(n(program));
   const ValueId base = b.group_base();
@@ -105,7 +106,7 @@ KernelProgram sample_compact() {
   const BufferIndex index = buffer(program, "index", kU32, n(program), rt::BufferRole::Field);
   const BufferIndex value = buffer(program, "value", kF32, n(program), rt::BufferRole::Field);
   const BufferIndex count =
-      buffer(program, "m", kU32, program.info.exprs.const_int(1), rt::BufferRole::Count);
+      buffer(program, "m", kU32, program.info.exprs->const_int(1), rt::BufferRole::Count);
   const BufferIndex state = add_look_back_state(program, "state", tiles(program));
   KernelBuilder b(program, "compact", GroupKind::Tile);
   b.set_extent(n(program));
@@ -134,7 +135,7 @@ KernelProgram sample_compact() {
 
 KernelProgram sample_rows(std::int64_t bucket, int bits) {
   KernelProgram program = start("sample_rows");
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId len = pool.const_int(bucket);
   const HostExprId rows = pool.ceil_div(pool.n(), len);
   const DType code_type = *make_int(bits);
@@ -201,7 +202,7 @@ void join_tiles(KernelProgram& program, BufferIndex ends, BufferIndex out) {
 KernelProgram sample_row_transforms() {
   constexpr std::int64_t kLength = 8;
   KernelProgram program = start("sample_row_transforms");
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const HostExprId len = pool.const_int(kLength);
   const HostExprId rows = pool.ceil_div(pool.n(), len);
   const BufferIndex g = gradient(program);
@@ -286,7 +287,7 @@ void counts_kernels(KernelProgram& program, BufferIndex g, BufferIndex bins, Buf
 }
 
 void sort_kernel(KernelProgram& program, BufferIndex g, BufferIndex order, BufferIndex scratch) {
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   KernelBuilder b(program, "sort_rows", GroupKind::Row);
   b.set_rows(pool.rows(), pool.cols());
   b.group();
@@ -300,7 +301,7 @@ KernelProgram sample_odds() {
   KernelProgram program = start("sample_odds");
   program.info.externs.push_back(
       {"scaled", {kF32, kI8}, kF32, 3, "CINCH_LANG_FN f32 call(f32 x, i8 y) { return x * y; }\n"});
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   const BufferIndex g = gradient(program);
   add_workspace(program, "round", kI64, pool.const_int(1));
   const BufferIndex out = add_workspace(program, "out", kF32, n(program));
@@ -344,7 +345,7 @@ KernelProgram sample_twins() {
     b.store_linear(to, b.load_linear(from, base), base);
     b.finish();
   };
-  HostExprPool& pool = program.info.exprs;
+  HostExprPool& pool = *program.info.exprs;
   copy("copy_all", given, first, n(program));
   copy("copy_half", first, second, pool.ceil_div(n(program), pool.const_int(2)));
   launch_in_order(program);
@@ -357,8 +358,8 @@ KernelProgram sample_partials() {
   const BufferIndex places = add_workspace(program, "places", kU32, n(program));
   const BufferIndex has = add_workspace(program, "has", kBool, n(program));
   const BufferIndex result =
-      add_workspace(program, "result", kF32, program.info.exprs.const_int(2));
-  const BufferIndex place = add_workspace(program, "place", kU32, program.info.exprs.const_int(1));
+      add_workspace(program, "result", kF32, program.info.exprs->const_int(2));
+  const BufferIndex place = add_workspace(program, "place", kU32, program.info.exprs->const_int(1));
   {
     KernelBuilder b(program, "reduce_values", GroupKind::Single, rt::KernelRole::Finish);
     const ValueId count = b.host_size(n(program));
@@ -386,7 +387,7 @@ KernelProgram sample_folds() {
   const BufferIndex places = add_workspace(program, "places", kU32, n(program));
   const BufferIndex has = add_workspace(program, "has", kBool, n(program));
   const BufferIndex result =
-      add_workspace(program, "result", kF32, program.info.exprs.const_int(2));
+      add_workspace(program, "result", kF32, program.info.exprs->const_int(2));
   KernelBuilder b(program, "put_partials", GroupKind::Tile);
   b.set_extent(n(program));
   const ValueId base = b.group_base();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/kir/builder.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::kir {
 namespace {
@@ -16,7 +17,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 class Ranges : public ::testing::Test {
  protected:
   Ranges() : b(program, "sweep", GroupKind::Tile) {
-    HostExprPool& pool = program.info.exprs;
+    HostExprPool& pool = *program.info.exprs;
     const auto add = [&](const char* name, DType dtype) {
       return add_workspace(program, name, dtype, pool.n());
     };

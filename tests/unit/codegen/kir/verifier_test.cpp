@@ -6,6 +6,7 @@
 
 #include "codegen/kir/text/text.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
 namespace cinch::kir {
@@ -187,13 +188,13 @@ TEST(Verifier, attributes) {
   EXPECT_THAT(complaint(sample_scan(), 0,
                         [](KernelProgram& p, Kernel& k) {
                           k.group_kind = GroupKind::Row;
-                          k.group_len = p.info.exprs.const_int(2048);
+                          k.group_len = p.info.exprs->const_int(2048);
                         }),
               HasSubstr("local arrays need tiles"));
   const auto scan_becomes = [](InstrKind kind) {
     return complaint(sample_scan(), 0, [&](KernelProgram& p, Kernel& k) {
       k.group_kind = GroupKind::Row;
-      k.group_len = p.info.exprs.const_int(24);
+      k.group_len = p.info.exprs->const_int(24);
       Instr& scan = find(k, InstrKind::local_scan);
       scan.kind = kind;
       scan.buffers.assign(kind == InstrKind::local_product ? 1 : 0, 0);

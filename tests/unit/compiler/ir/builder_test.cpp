@@ -17,7 +17,7 @@ struct Draft {
   Program program;
   Function function = make_function(FunctionKind::Decode);
   Builder b{program, function};
-  HostExprPool& x = program.info.exprs;
+  HostExprPool& x = *program.info.exprs;
 
   std::string type_text(ValueId value) const { return print_type(program.info, b.type(value)); }
   ValueId vector() { return b.fill(b.constant(kF32, 1.5), vector_type(kF32, x.n())); }

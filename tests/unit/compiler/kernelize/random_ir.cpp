@@ -24,7 +24,7 @@ class RandomProgram {
   }
 
  private:
-  HostExprPool& pool() { return program_.info.exprs; }
+  HostExprPool& pool() { return *program_.info.exprs; }
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
   void add_params() {

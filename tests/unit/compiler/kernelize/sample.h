@@ -22,7 +22,7 @@ struct Sample {
     program.info.name = "sample";
     g = b.gradient();
   }
-  HostExprPool& pool() { return program.info.exprs; }
+  HostExprPool& pool() { return *program.info.exprs; }
   void add_field(const std::string& name, ValueId v) {
     program.info.wire.fields.push_back({name, b.type(v)});
     encode.results.fields.push_back(v);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsl/sema/checked.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
 
@@ -22,7 +23,7 @@ class TreeBuilder {
     return program;
   }
 
-  HostExprPool& sizes() { return program.info.exprs; }
+  HostExprPool& sizes() { return *program.info.exprs; }
   HostExprId n() { return sizes().n(); }
   Type scalar(DType dtype) { return {dtype, 0, {}}; }
   Type vec(DType dtype, HostExprId size) { return {dtype, 1, {size, {}}}; }

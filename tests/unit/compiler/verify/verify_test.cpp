@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {
@@ -30,7 +31,7 @@ sema::CheckedProgram plain_program() {
   sema::CheckedProgram program;
   rt::ProgramInfo& info = program.info;
   info.name = "plain";
-  const HostExprId n = info.exprs.n();
+  const HostExprId n = info.exprs->n();
   info.wire.fields = {{"value", {kF32, 1, {n}}, rt::FieldSum::None, false, std::nullopt}};
   info.states = {{"calls", {kF32, 0, {}}}};
   return program;
@@ -190,7 +191,7 @@ TEST_F(VerifyTest, EachLawSeesItsOwnDefect) {
 
 TEST_F(VerifyTest, NaNIsCountedByInputsAndIsFarFromAnything) {
   sema::Claim claim{sema::ClaimKind::AbsoluteError, "absolute_error(1)", {}, {}, 0};
-  claim.numbers[0] = program.info.exprs.const_int(1);
+  claim.numbers[0] = program.info.exprs->const_int(1);
   program.claims = {claim};
   const Report report = report_of(Defect::DecodesToNan);
   ASSERT_EQ(report.findings.size(), 10u);

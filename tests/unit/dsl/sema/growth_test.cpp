@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "check_fixture.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
 namespace {
@@ -81,7 +82,7 @@ TEST(Growth, AConstantInAClaimDividesExactly) {
       check(half + in_encode("let x = fill(1.0, whole)", "claims density(whole / 10, 7 / 10)\n"))
           .program("t");
   ASSERT_EQ(both.claims.size(), 1u);
-  const auto least = both.info.exprs.const_value(both.claims[0].numbers[0]);
+  const auto least = both.info.exprs->const_value(both.claims[0].numbers[0]);
   EXPECT_DOUBLE_EQ(least.to_double(), 0.35);
 }
 

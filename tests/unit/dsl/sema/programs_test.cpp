@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "runtime/core/params.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "tests/unit/dsl/sema/check_fixture.h"
 
 namespace cinch::sema {
@@ -117,7 +118,7 @@ TEST(SemaPrograms, ParametersThatWrappersSet) {
     const CheckedProgram program = checked.program(name);
     const HostValue params[] = {HostValue::from_f64(0.25), HostValue::from_f64(0.25)};
     HostEnv env{.n = 1000, .rows = 1000, .step = step, .params = params};
-    return program.info.exprs.eval_int(program.info.sizes.at(0).value, env).value();
+    return program.info.exprs->eval_int(program.info.sizes.at(0).value, env).value();
   };
   for (const char* name : {"open", "fixed"}) {
     EXPECT_EQ(sizes_at(name, 0), 758) << name;  // 0.25 to the power of a fifth
@@ -150,7 +151,7 @@ TEST(SemaPrograms, SizesSeeParametersAsGiven) {
     }
     for (std::int64_t m = 1; m < 200; ++m) {
       const HostEnv env{.n = 1000 * m, .rows = 1000 * m, .params = params};
-      const auto k = program.info.exprs.eval_int(program.info.sizes.at(0).value, env);
+      const auto k = program.info.exprs->eval_int(program.info.sizes.at(0).value, env);
       EXPECT_EQ(k.value(), m) << name;
     }
   }
@@ -171,7 +172,7 @@ TEST(SemaPrograms, FieldsThatAscendAreFoundInEncode) {
       "compressor b = threshold\n");
   const CheckedProgram top = checked.program("a");
   EXPECT_TRUE(top.info.wire.fields[0].ascending);
-  EXPECT_EQ(top.info.wire.fields[0].index_limit, CheckedProgram(top).info.exprs.n());
+  EXPECT_EQ(top.info.wire.fields[0].index_limit, CheckedProgram(top).info.exprs->n());
   EXPECT_FALSE(top.info.wire.fields[1].ascending);
   const CheckedProgram threshold = checked.program("b");
   EXPECT_TRUE(threshold.info.wire.fields[0].ascending);

@@ -1,5 +1,6 @@
 // Spans of nodes, and what the tree promises to the checker.
 #include "parse_fixture.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::dsl {
 namespace {

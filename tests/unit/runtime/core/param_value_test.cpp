@@ -1,5 +1,6 @@
 // Parameters' values in host expressions.
 #include "runtime/core/params.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ struct HandProgram {
   ProgramImage image;
   std::vector<KernelFunction> functions;
 
-  HostExprPool& pool() { return image.info.exprs; }
+  HostExprPool& pool() { return *image.info.exprs; }
   HostExprId number(std::int64_t value) { return pool().const_int(value); }
 
   BufferIndex buffer(DType dtype, std::int64_t elems) {

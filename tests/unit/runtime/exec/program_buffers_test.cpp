@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/exec/program_buffers.h"
 
 namespace cinch::rt {
@@ -11,7 +12,7 @@ namespace {
 
 ProgramImage state_image() {
   ProgramImage image;
-  HostExprPool& pool = image.info.exprs;
+  HostExprPool& pool = *image.info.exprs;
   const HostExprId n = pool.n(), bytes = pool.mul(n, pool.const_int(4));
   image.info.states = {{"s", {kF32, 1, {n}}}};
   image.info.counts = {{"m", n}};
@@ -99,7 +100,7 @@ TEST(ProgramBuffers, RefusesSizesThatDoNotFit) {
 
 TEST(ProgramBuffers, RefusesWhatFormulasOfAFileMayGive) {
   ProgramImage image = state_image();
-  HostExprPool& pool = image.info.exprs;
+  HostExprPool& pool = *image.info.exprs;
   const auto fault_with = [&](BufferIndex index, HostExprId size) {
     ProgramImage changed = image;
     changed.buffers[index].size_bytes = size;

@@ -1,5 +1,6 @@
 // Launches of loops: bounds guarantee neither an end nor a limited nesting.
 #include "runtime/gpu/plan.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ struct LoopProgram {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedBound> bounds;
 
-  LoopProgram() { image.size_exprs = {image.info.exprs.const_int(0), image.info.exprs.n()}; }
+  LoopProgram() { image.size_exprs = {image.info.exprs->const_int(0), image.info.exprs->n()}; }
 
   Step loop(StepKind kind, std::vector<Step> body) {
     Step made{kind, 0, kNoIndex, image.size_exprs[kind == StepKind::For ? 0 : 1]};

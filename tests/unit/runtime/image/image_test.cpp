@@ -26,7 +26,7 @@ using testing::HasSubstr;
 ProgramImage full_image() {
   ProgramImage image;
   ProgramInfo& info = image.info;
-  HostExprPool& pool = info.exprs;
+  HostExprPool& pool = *info.exprs;
   const HostExprId n = pool.n();
   const HostExprId k = pool.clamp(
       pool.cast(pool.make(HostOp::Ceil,
@@ -271,15 +271,15 @@ const Fault kFaults[] = {
     {"ScalarsOfACopy", [](ProgramImage& i) { encode_steps(i)[2].scalars = {1}; },
      "without the scalars of its kind"},
     {"FlagOfARole", [](ProgramImage& i) { encode_steps(i)[3].index = 3; }, "scalar buffer"},
-    {"LongFlag", [](ProgramImage& i) { i.buffers[1].size_bytes = i.info.exprs.const_int(0); },
+    {"LongFlag", [](ProgramImage& i) { i.buffers[1].size_bytes = i.info.exprs->const_int(0); },
      "another size"},
     {"RoundOfFourBytes",
-     [](ProgramImage& i) { i.buffers[2].size_bytes = i.info.exprs.const_int(4); }, "another size"},
+     [](ProgramImage& i) { i.buffers[2].size_bytes = i.info.exprs->const_int(4); }, "another size"},
     {"WideFlag", [](ProgramImage& i) { i.buffers[1].storage_bits = 32; }, "another width"},
     {"FormulaIndex", [](ProgramImage& i) { i.size_exprs[0] = HostExprId(9999); },
      "no such formula"},
     {"FormulaType",
-     [](ProgramImage& i) { i.kernels[0].num_groups = i.info.exprs.const_bool(true); },
+     [](ProgramImage& i) { i.kernels[0].num_groups = i.info.exprs->const_bool(true); },
      "not an integer formula"},
     {"CountInSize",
      [](ProgramImage& i) { i.buffers[0].size_bytes = i.info.wire.fields[0].type.dims[0]; },
@@ -298,7 +298,7 @@ const Fault kFaults[] = {
     {"ConstantOfAnotherSize", [](ProgramImage& i) { i.constants[0].push_back(4); },
      "other than its constant"},
     {"CountOfAnotherSize",
-     [](ProgramImage& i) { i.buffers[6].size_bytes = i.info.exprs.const_int(1); },
+     [](ProgramImage& i) { i.buffers[6].size_bytes = i.info.exprs->const_int(1); },
      "count of another size"},
     {"Rank", [](ProgramImage& i) { i.info.states[0].type.rank = 3; }, "dimensions"},
     {"Symbol", [](ProgramImage& i) { i.kernels.push_back(i.kernels[0]); }, "symbol twice"},
@@ -317,17 +317,17 @@ const Fault kFaults[] = {
     {"GroupMultiple", [](ProgramImage& i) { i.kernels[0].group_multiple = 0; }, "group multiple"},
     {"StepKind", [](ProgramImage& i) { encode_steps(i)[0].kind = static_cast<StepKind>(77); },
      "kind of step"},
-    {"ConditionType", [](ProgramImage& i) { encode_steps(i)[0].expr = i.info.exprs.n(); },
+    {"ConditionType", [](ProgramImage& i) { encode_steps(i)[0].expr = i.info.exprs->n(); },
      "no condition"},
     {"NestedLaunch", [](ProgramImage& i) { encode_steps(i)[1].body.resize(1); }, "plain step"},
     {"DefaultOfAnotherType", [](ProgramImage& i) { i.info.params[1].default_value = 1e300; },
      "not a value of its type"},
     {"FloatAsInteger",
-     [](ProgramImage& i) { i.size_exprs[0] = i.info.exprs.param(0, HostType::Int); },
+     [](ProgramImage& i) { i.size_exprs[0] = i.info.exprs->param(0, HostType::Int); },
      "no such parameter or count"},
     {"CountOfNoWire",
      [](ProgramImage& i) {
-       HostExprPool& pool = i.info.exprs;
+       HostExprPool& pool = *i.info.exprs;
        i.info.wire.fields[1].type.dims[0] = pool.count(1, pool.n());
      },
      "not of the wire"},
@@ -372,7 +372,7 @@ TEST(ImageFile, AListOfNothingIsRefusedAtItsFirst) {
 // An image whose launches need no host in between: the same, and the tables for a GPU.
 ProgramImage gpu_image() {
   ProgramImage image = full_image();
-  HostExprPool& pool = image.info.exprs;
+  HostExprPool& pool = *image.info.exprs;
   image.target = "cuda:sm_90";
   image.gpu_steps_threads = 32;
   image.kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1, .resident_blocks = 1};

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::rt {
 namespace {
@@ -19,7 +20,7 @@ using Bytes = std::vector<std::uint8_t>;
 class PayloadTest : public testing::Test {
  protected:
   PayloadTest() {
-    HostExprPool& e = info.exprs;
+    HostExprPool& e = *info.exprs;
     const HostExprId m = e.count(0, e.n());
     info.name = "sample";
     info.wire.counts = {{"m", e.n()}};
@@ -187,7 +188,7 @@ TEST_F(PayloadTest, MarkedPayloadsKeepFixedFields) {
 }
 
 TEST_F(PayloadTest, RowsOfAMatrixAscendEachForItself) {
-  HostExprPool& e = info.exprs;
+  HostExprPool& e = *info.exprs;
   info.wire.counts.clear();
   info.wire.fields = {{"index",
                        {*make_uint(12), 2, {e.const_int(2), e.const_int(3)}},

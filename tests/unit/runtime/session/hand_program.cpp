@@ -2,6 +2,7 @@
 #include "hand_program.h"
 
 #include "runtime/core/files/file_bytes.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
@@ -24,7 +25,7 @@ Entry entry(std::vector<Step> steps, std::vector<BufferIndex> buffers) {
 ProgramImage hand_image(HandOptions options) {
   ProgramImage image;
   ProgramInfo& info = image.info;
-  HostExprPool& pool = info.exprs;
+  HostExprPool& pool = *info.exprs;
   const HostExprId n = pool.n(), m = pool.count(0, n), bytes = pool.mul(n, pool.const_int(4));
   const HostExprId tiles = pool.ceil_div(n, pool.const_int(1024)), one = pool.const_int(1);
   info.name = "hand";

@@ -1,5 +1,6 @@
 // Parameters of every type: rejected values, and the three forms.
 #include "runtime/call/parameters.h"
+#include "runtime/core/sizes/host_expr.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ TEST(ParameterValues, GivesEachFormItsBits) {
   info.params = {{"f", kF32, 0.5, {}}, {"d", kF64, 0.1, {}}, {"i", kI32, -2, {}},
                  {"b", kBool, 1, {}},  {"h", kF16, 0.1, {}}, {"bf", kBF16, 0.1, {}}};
   // A size uses the integer as f32.
-  info.exprs.param(2, HostType::F32);
+  info.exprs->param(2, HostType::F32);
   const ParameterValues values(info);
   EXPECT_EQ(values.kernel_words()[0], 0x3f000000u);
   EXPECT_EQ(values.kernel_words()[1], 0x3fb999999999999aull);
