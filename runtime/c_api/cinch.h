@@ -438,7 +438,6 @@ CINCH_API cinch_status cinch_finish_bucket(cinch_session* session, uint64_t step
  * Payloads are in device memory, at multiples of 16. For cinch_encode `capacity` is at least the
  * bound of cinch_payload_bounds, and cinch_collect returns the real sizes; for the other calls
  * `size` is at least the payload's size. Sums and updates of cinch_finish use different memory.
- * state stays as it was; the others go on. Errors of the calls themselves: INVALID_ARGUMENT,
  * A failure on the device (a failed check, a corrupt payload) concerns one tensor, whose state
  * stays as it was; the other tensors go on. Errors of the calls themselves: INVALID_ARGUMENT,
  * OUT_OF_RANGE (parameters beyond `largest_values`), CHECK_FAILED, DEVICE. */

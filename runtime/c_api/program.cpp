@@ -103,6 +103,11 @@ CallStatus check_compile_options(const cinch_compile_options& options) {
   if (options.program == nullptr && options.text == nullptr) {
     return invalid("neither program nor text is given");
   }
+  // What is shorter and still too long the compiler rejects with a diagnostic.
+  constexpr std::size_t kMostTextBytes = std::size_t{1} << 30;
+  if (options.text != nullptr && options.text_size > kMostTextBytes) {
+    return invalid("text_size is " + std::to_string(options.text_size) + ": no text is so long");
+  }
   CINCH_TRY(check_texts(options.bindings, options.num_bindings, "bindings"));
   CINCH_TRY(check_texts(options.include_folders, options.num_include_folders, "include_folders"));
   if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {

@@ -382,3 +382,62 @@ def left_alone(rank, world, method, ending, settings):
 def test_a_rank_that_is_lost_is_an_error_on_the_others(ranks, method, ending, settings):
     for answer in ranks.fail(3, left_alone, method, ending, settings, lost=(1,)):
         assert answer.kind == "SyncError" and ("rank 1" in answer.text or "pulled" in answer.text), answer.text
+
+
+def closed_at_once(rank, world):
+    for _ in range(8):
+        model = small_model()
+        with cinch.torch.Delayed(model, optimizer_of("sgd", model), "ssd_sgd", pull_every=2) as trainer:
+            for step in range(3):
+                loss_of(model, rank, step).backward()
+                trainer.step()
+        with pytest.raises(cinch.Error, match="closed"):
+            trainer.step()
+
+
+def test_closing_waits_for_a_push(ranks):
+    ranks.run(2, closed_at_once)
+
+
+def shown(rank, world):
+    model = small_model()
+    trainer = cinch.torch.Delayed(model, optimizer_of("sgd", model), "od_sgd")
+    with trainer.global_weights(), pytest.raises(cinch.Error, match="behind it"):
+        trainer.step()
+
+
+def test_no_step_is_taken_while_global_weights_are_shown(ranks):
+    ranks.run(2, shown)
+
+
+def of_types(rank, world):
+    model = small_model().to(torch.bfloat16 if rank == 1 else torch.float32)
+    with pytest.raises(cinch.Error, match="types"):
+        cinch.torch.Delayed(model, optimizer_of("sgd", model), "od_sgd", timeout=5)
+
+
+def test_ranks_of_other_types_are_told(ranks):
+    ranks.run(2, of_types)
+
+
+def other_method(rank, world):
+    model = small_model()
+    saved = cinch.torch.Delayed(model, optimizer_of("sgd", model), "od_sgd").state_dict()
+    with pytest.raises(cinch.Error, match="method is 'od_sgd' in the saved states"):
+        cinch.torch.Delayed(model, optimizer_of("sgd", model), "stale").load_state_dict(saved)
+
+
+def test_states_of_another_method_are_refused(ranks):
+    ranks.run(2, other_method)
+
+
+def frozen(rank, world):
+    torch.manual_seed(rank)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 72), torch.nn.Linear(72, 3))
+    model[0].requires_grad_(False)
+    cinch.torch.Delayed(model, torch.optim.SGD(model[1].parameters(), lr=0.1), "stale")
+    return flat(model)
+
+
+def test_frozen_parameters_begin_alike(ranks):
+    assert_all_same(ranks.run(2, frozen))

@@ -355,3 +355,76 @@ def test_a_rank_that_ends_costs_one_exchange_at_most(ranks):
     first, second = dict(told[0]), dict(told[1])
     assert len(first) == len(second) == 10
     assert first[10].equal(second[10])
+
+
+def loaded_alone(rank, world, kind):
+    """Rank 1 loads what does not fit."""
+    model = small_model()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    if kind == "diloco":
+        trainer = cinch.torch.DiLoCo(model, inner, every=4, fragments=2, delay=1)
+    else:
+        trainer = cinch.torch.Delayed(model, inner, kind)
+    for step in range(3):
+        inner.zero_grad()
+        loss_of(model, rank, step).backward()
+        trainer.step()
+    saved, before = trainer.state_dict(), flat(model)
+    trainer.report()
+    with pytest.raises(cinch.Error) as caught:
+        trainer.load_state_dict(saved if rank == 0 else {key: value for key, value in saved.items() if "2.bias" not in key})
+    assert flat(model).equal(before)
+    assert trainer.load_state_dict(saved) == ""
+    trainer.step()
+    return f"{caught.typename}: {caught.value}"
+
+
+@pytest.mark.parametrize("kind", ["diloco", "od_sgd"])
+def test_states_that_do_not_fit_on_one_rank_are_an_error_on_all(ranks, kind):
+    first, second = ranks.run(2, loaded_alone, kind)
+    assert first.startswith("CancelledError: rank 1") and "2.bias" in second
+
+
+def flushed(rank, world, settings, steps):
+    model = small_model()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    trainer = cinch.torch.DiLoCo(model, inner, outer_lr=1, outer_momentum=0, **settings)
+    for step in range(steps):
+        inner.zero_grad()
+        loss_of(model, rank, step).backward()
+        trainer.step()
+    own = flat(model)
+    trainer.flush()
+    first = flat(model)
+    trainer.flush()
+    return own, first, flat(model)
+
+
+@pytest.mark.parametrize("steps", [5, 8])
+def test_flushing_keeps_the_steps_since_an_exchange_began(ranks, steps):
+    """Behind step 5 one is under way, begun behind step 2."""
+    told = ranks.run(2, flushed, {"every": 8, "delay": 6}, steps)
+    mean = torch.stack([own for own, _, _ in told]).mean(0)
+    for _, first, second in told:
+        assert second.equal(first)
+        if steps == 5:
+            torch.testing.assert_close(first, mean, rtol=0, atol=1e-6)
+
+
+def evaluated(rank, world, evaluates):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("sites", "ranks"))
+    model = fully_shard(small_model(), mesh=mesh["ranks"])
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    trainer = cinch.torch.DiLoCo(model, inner, every=3, group=mesh["sites"].get_group())
+    for step in range(7):
+        if step == 5 and evaluates:
+            with trainer.global_weights(), torch.no_grad():
+                loss_of(model, rank, step)
+        inner.zero_grad()
+        loss_of(model, rank, step).backward()
+        trainer.step()
+    return torch.cat([p.full_tensor().detach().flatten() for p in model.parameters()])
+
+
+def test_evaluating_shards_changes_nothing(ranks):
+    assert_all_same(ranks.run(4, evaluated, True) + ranks.run(4, evaluated, False))

@@ -12,11 +12,14 @@ HostExprs::HostExprs() : pool_(std::make_unique<HostExprPool>()) {}
 HostExprs::HostExprs(HostExprPool pool) : pool_(std::make_unique<HostExprPool>(std::move(pool))) {}
 HostExprs::HostExprs(const HostExprs& other) : HostExprs(*other) {}
 HostExprs& HostExprs::operator=(const HostExprs& other) {
-  return *this = HostExprs(other);
+  *pool_ = *other;
+  return *this;
 }
-// What is moved from can be destroyed and assigned to.
-HostExprs::HostExprs(HostExprs&& other) noexcept = default;
-HostExprs& HostExprs::operator=(HostExprs&& other) noexcept = default;
+HostExprs::HostExprs(HostExprs&& other) noexcept : HostExprs(std::move(*other)) {}
+HostExprs& HostExprs::operator=(HostExprs&& other) noexcept {
+  *pool_ = std::move(*other);
+  return *this;
+}
 HostExprs::~HostExprs() = default;
 
 namespace {

@@ -12,8 +12,9 @@ class HostExprPool;
 struct HostEnv;
 struct HostValue;
 
-/// A pool as a member: it is copied and moved with what holds it. Only sources that look into
-/// formulas include host_expr.h.
+/// A pool as a member: it is copied and moved with what holds it, and stays where it is when it is
+/// assigned to, so that references to it hold. Only sources that look into formulas include
+/// host_expr.h.
 class HostExprs {
  public:
   HostExprs();

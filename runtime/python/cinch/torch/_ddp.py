@@ -7,6 +7,8 @@ from torch.nn.parallel import DistributedDataParallel
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
+from ._exchange import check_tensors
+from ._group import Meeting
 from ._hook import Hook, LeftOver, run_hook
 from ._names import plain_names, without_compile
 from ._phases import agree_on_pause
@@ -56,9 +58,12 @@ class Compression:
         later = self.hook.later
         if later is None:
             return self.engine.load_state_dict(saved)
-        later.collect()
+        prefix = f"rank{self.engine.transport.rank}.late."
+        expected = later.state_dict(prefix)
+        # What is missing on one rank is an error on all.
+        Meeting(self.engine.group, self.engine.settings.most_seconds(self.engine.group)).agree(lambda: check_tensors(saved, expected), lambda _: {})
         notes = self.engine.load_state_dict(saved)
-        later.load_state_dict(saved, f"rank{self.engine.transport.rank}.late.")
+        later.load_state_dict(saved, prefix)
         return notes
 
     def pause(self) -> None:

@@ -11,8 +11,9 @@ import torch
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ._engine import Engine
+from ._exchange import check_saved, padded
 from ._global_weights import GlobalWeights, Owned, Replicated, check_element_wise, even_ends
-from ._group import group_of
+from ._group import Meeting, group_of
 from ._momentum import taken_in
 from ._optimizer_steps import trial_step
 from ._settings import settings_of
@@ -106,7 +107,8 @@ class Delayed:
                 _check_one_type(trained.named)
 
         of = settings_of(program, settings)
-        alike = {"method": method, "own_share": own_share, "pull_every": pull_every, "global_share": global_share}
+        self._about = {"method": method, "own_share": own_share, "pull_every": pull_every, "global_share": global_share, "ranks": torch.distributed.get_world_size(self._group)}
+        alike = {"the parameters' types": trained.types(), "the optimizer": _described(optimizer), "method": method, "own_share": own_share, "pull_every": pull_every, "global_share": global_share}
         ends = None
         if self._method.pulls:
             of.plan = "reduce_scatter" if of.plan is None else of.plan
@@ -125,6 +127,7 @@ class Delayed:
             self._global = Replicated(trained.named, optimizer, self.engine, has_copy=self.own_share > 0)
         self._names = [name for name, _ in trained.named]
         self._drift, self._begun = Drift(), 0.0
+        self._is_closed, self._is_shown = False, False
         self._steps = 0
 
     def _check(self, method: Any, own_share: Any, pull_every: Any, global_share: Any, settings: Mapping[str, Any]) -> None:
@@ -148,8 +151,9 @@ class Delayed:
         return self._steps
 
     def step(self) -> None:
-        """Behind `backward`, in the place of the optimizer's step. A parameter without a gradient counts as one of zeros, unless no rank has one.
-        Errors: SyncError."""
+        """Behind `backward`, in the place of the optimizer's step. A parameter without a gradient counts as one of zeros: weight decay and momentum
+        move it. Errors: SyncError, InvalidArgumentError (closed, or within `global_weights`)."""
+        self._check_open()
         own = [parameter.grad for parameter in self._parameters]
         if self._method.delay == 0:
             self._global.begin(own)
@@ -187,7 +191,14 @@ class Delayed:
 
     def flush(self) -> None:
         """Ends what is under way. The model then has the global weights, the same on all ranks; training may go on. All ranks call it."""
+        self._check_open()
         self._global.flush()
+
+    def _check_open(self) -> None:
+        if self.engine.failure is not None:
+            raise self.engine.failure
+        if self._is_closed or self._is_shown:
+            raise InvalidArgumentError("the trainer is closed" if self._is_closed else "the model has the global weights for the time of a `with`: steps are taken behind it")
 
     @contextlib.contextmanager
     def global_weights(self) -> Iterator[None]:
@@ -195,9 +206,11 @@ class Delayed:
         with torch.no_grad():
             kept = [parameter.detach().clone() for parameter in self._parameters]
             self._global.show(self._parameters)
+        self._is_shown = True
         try:
             yield
         finally:
+            self._is_shown = False
             with torch.no_grad():
                 for parameter, own in zip(self._parameters, kept):
                     parameter.copy_(own)
@@ -212,33 +225,38 @@ class Delayed:
     def state_dict(self) -> Dict[str, Any]:
         """This rank's states: what `Compression.state_dict` has, the weights of this rank, the global ones, and what was under way, which is waited for but not
         used before its time. All ranks call it between the same steps, and save the optimizer's state beside it. Errors: SyncError."""
+        if self.engine.failure is not None:
+            raise self.engine.failure
         prefix = self._prefix
         kept = self._global.state_dict(prefix)  # first: nothing is under way behind it
         own = {f"{prefix}own.{name}": parameter.detach().clone() for name, parameter in zip(self._names, self._parameters)}
-        return {**self.engine.state_dict(), **kept, **own, f"{prefix}steps": torch.tensor(self._steps)}
+        return {**self.engine.state_dict(), **kept, **own, f"{prefix}steps": torch.tensor(self._steps), f"{prefix}about": padded(self._about)}
 
     def load_state_dict(self, saved: Any) -> str:
         """All ranks call it between the same steps, with what they saved themselves in a run of as many ranks, and load the optimizer's state.
         Training then gives the bits of a run that was not interrupted. Returns what could not be taken over. Errors: InvalidArgumentError, and those of
         `Compression.load_state_dict`."""
         prefix = self._prefix
-        if not isinstance(saved, Mapping) or f"{prefix}steps" not in saved:
-            raise InvalidArgumentError(f"there are no states of Delayed for rank {self.engine.transport.rank} in it: each rank loads what it has saved")
-        self._global.collect()
+        expected = self.state_dict()
+        # What is wrong on one rank is an error on all, before anything has changed.
+        meeting = Meeting(self._group, self.engine.settings.most_seconds(self._group))
+        told = meeting.agree(lambda: check_saved(saved, expected, f"{prefix}about", "method"), lambda _: {"the step": int(saved[f"{prefix}steps"])})
         notes = self.engine.load_state_dict({name: saved[name] for name in (f"{prefix}states", f"{prefix}step", f"{prefix}world")})
         self._global.load_state_dict(saved, prefix)
         with torch.no_grad():
             for name, parameter in zip(self._names, self._parameters):
                 parameter.copy_(saved[f"{prefix}own.{name}"])
         self._steps = int(saved[f"{prefix}steps"])
-        return notes
+        return "\n".join([*filter(None, [notes]), *told])
 
     @property
     def _prefix(self) -> str:
         return f"rank{self.engine.transport.rank}."
 
     def close(self) -> None:
-        """No more steps are taken. Other ranks that wait for this one get an error."""
+        """No more steps are taken. What is under way under "ssd_sgd" is waited for; otherwise other ranks that wait for this one get an error."""
+        self._is_closed = True
+        self._global.close()
         self.engine.close()
 
     def __enter__(self) -> "Delayed":
@@ -246,6 +264,11 @@ class Delayed:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _described(optimizer: Any) -> str:
+    """Its kind and rates, which are the same on all ranks."""
+    return f"{type(optimizer).__name__} of rates {[float(group['lr']) for group in getattr(optimizer, 'param_groups', []) if 'lr' in group]}"
 
 
 def _check_one_type(named: Sequence[Tuple[str, "torch.Tensor"]]) -> None:

@@ -14,7 +14,7 @@ from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program
 from ..synchronizer import Synchronizer, SyncTensor
 from ._engine import Engine
-from ._exchange import Exchange, copy_saved, found
+from ._exchange import Exchange, check_saved, copy_saved, found, padded
 from ._group import Meeting, group_of
 from ._presence import Presence, Round, check_presence
 from ._settings import Settings, settings_of
@@ -34,7 +34,8 @@ class _Fragment:
 
     Attributes:
         named, weights, momentum: the model's parameters, the global weights, and the outer momentum (empty without one).
-        begun: when the exchange under way did, of `time.perf_counter`.
+        begun, at: when the last exchange did, of `time.perf_counter`, and behind which step.
+        told: what its engine reports of the last exchange.
     """
 
     exchange: Exchange
@@ -42,6 +43,8 @@ class _Fragment:
     weights: List["torch.Tensor"]
     momentum: List["torch.Tensor"]
     begun: float = 0.0
+    at: int = 0
+    told: Dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -82,7 +85,7 @@ class DiLoCo:
         group: of the ranks that exchange: within a site, where ranks train alike or have other shards, none. None: all ranks.
         fragments: tensors are exchanged in so many turns, or in those of a function of the parameter's name, numbered from 0 on. Turns are spread
             evenly over `every` steps.
-        delay: steps between the one that begins an exchange and the one that uses it. Below every / fragments: one exchange is under way at a time.
+        delay: steps between the one that begins an exchange and the one that uses it. Below every // fragments: one exchange is under way at a time.
         mix: with a delay, the part of its own weights that a rank keeps, from 0 to 1. None: 0.5, and 0 without a delay.
         backup: "cpu" keeps the global weights and the outer momentum in the host's memory.
         min_ranks: exchanges go on without ranks that are late or have ended, as long as so many come. None: all of them are waited for.
@@ -133,10 +136,12 @@ class DiLoCo:
 
         def alike(made: Sequence[Sequence[Named]]) -> Dict[str, Any]:
             numbers = {"every": every, "outer_lr": outer_lr, "outer_momentum": outer_momentum, "delay": delay, "mix": self._mix, "weighted": weighted, "min_ranks": min_ranks}
-            return {**numbers, "the fragments' tensors": [[name for name, _ in turn] for turn in made]}
+            self._about = {"every": every, "fragments": len(made), "delay": delay, "outer_lr": outer_lr, "outer_momentum": outer_momentum, "program": str(program)}
+            return {**numbers, "the parameters' types": trained.types(), "the fragments' tensors": [[name for name, _ in turn] for turn in made]}
 
         found = Meeting(self._group, chosen.most_seconds(self._group)).agree(turns, alike)
         trained.begin_alike(self._group)
+        self._trained = trained
         chosen.timeout = chosen.most_seconds(self._group)
         self._settings = chosen
         self._presence = None if min_ranks is None else Presence(self._group, min_ranks, grace, chosen.timeout)
@@ -152,6 +157,8 @@ class DiLoCo:
         self._room = _Room()
         self._members: Optional[Tuple[int, ...]] = tuple(range(dist.get_world_size(self._group)))  # None: their connection has ended
         self._round: Optional[Round] = None
+        self._wrong = ""  # which weights of this rank are not finite in the exchange under way
+        self._is_closed, self._is_shown = False, False
 
     def _exchanges(self, turns: Sequence[Sequence[Named]], settings: Settings, group: Any) -> List[Exchange]:
         """Of all fragments, over one connection."""
@@ -171,7 +178,9 @@ class DiLoCo:
     # ---- steps ----
 
     def step(self) -> None:
-        """Behind `backward`: the inner optimizer's step, and what is due of exchanges. Errors: SyncError."""
+        """Behind `backward`: the inner optimizer's step, and what is due of exchanges. Errors: SyncError, InvalidArgumentError (closed, or within
+        `global_weights`)."""
+        self._check_open()
         self._inner.step()
         self._steps += 1
         fragment = self._due(self._steps)
@@ -182,6 +191,10 @@ class DiLoCo:
             self._begin(begins)
             if self._delay == 0:
                 self._apply()
+
+    def _check_open(self) -> None:
+        if self._is_closed or self._is_shown:
+            raise InvalidArgumentError("the trainer is closed" if self._is_closed else "the model has the global weights for the time of a `with`: steps are taken behind it")
 
     def count(self, tokens: float) -> None:
         """So many tokens, or samples, have gone into this rank's gradient of the step that is next. Errors: InvalidArgumentError."""
@@ -205,15 +218,15 @@ class DiLoCo:
             fragment, is_new = met
         moved = [weight.to(tensor.device) - tensor.float() for weight, (_, tensor) in zip(fragment.weights, fragment.named)]
         wrong = next((name for (name, _), by in zip(fragment.named, moved) if not bool(torch.isfinite(by).all())), None)
-        if wrong is not None:
-            if self._presence is None:
-                self._fail(f"step {self._steps}: the weights of {wrong} are not finite on this rank")
+        self._wrong = "" if wrong is None else f"the weights of {wrong} are not finite on this rank"
+        if wrong is not None and self._presence is not None:
             log.warning("step %d: the weights of %s are not finite on this rank, which takes no part in the mean", self._steps, wrong)
         if self._is_divided:
             tokens, self._tokens = self._tokens if self._weighted else 1.0, 0.0
-            tokens = 0.0 if wrong is not None or is_new else tokens
-            moved = [by.mul_(tokens) if tokens > 0 else by.zero_() for by in moved] + [torch.tensor([tokens], device=moved[0].device)]
-        fragment.begun = time.perf_counter()
+            is_left_out = is_new or (wrong is not None and self._presence is not None)
+            tokens = 0.0 if is_left_out else tokens
+            moved = [by.zero_() if is_left_out else by.mul_(tokens) for by in moved] + [torch.tensor([tokens], device=moved[0].device)]
+        fragment.begun, fragment.at = time.perf_counter(), self._steps
         self._under_way = fragment
         try:
             fragment.exchange.begin(moved)
@@ -243,7 +256,7 @@ class DiLoCo:
         """Opens exchanges among these ranks. States of programs begin anew."""
         if self._members is not None:
             log.warning("step %d: ranks %s exchange from now on", self._steps, ", ".join(map(str, of.party.ranks)))
-        self.close()
+        self._disconnect()
         settings = replace(self._settings, first_step=of.number)
         for fragment, exchange in zip(self._fragments, self._exchanges([each.named for each in self._fragments], settings, of.party)):
             fragment.exchange = exchange
@@ -286,7 +299,8 @@ class DiLoCo:
             self._members = None
             return None
         if means is None:
-            raise SyncError(f"step {self._steps}: the weights of some rank are not finite; no rank has taken them")
+            raise SyncError(f"step {self._steps}: {self._wrong or 'the weights of some rank are not finite'}; no rank has taken them")
+        fragment.told = fragment.exchange.engine.report()
         return means
 
     @torch.no_grad()
@@ -314,19 +328,26 @@ class DiLoCo:
             mixes = self._mix > 0 and bool(torch.isfinite(tensor).all())
             own = tensor.float().mul_(self._mix) if mixes else None
             tensor.copy_(weight.to(tensor.device) if own is None else own.add_(weight.to(tensor.device), alpha=1 - self._mix))
+        self._trained.reshard()
 
     def _fail(self, text: str) -> None:
         for fragment in self._fragments:
             fragment.exchange.engine.refuse(InvalidArgumentError(text))
 
     def flush(self) -> None:
-        """Ends what is under way, exchanges what is left of all fragments, and gives the model the global weights. All ranks call it. Errors: SyncError."""
-        mix, self._mix = self._mix, 0.0
+        """Ends what is under way, exchanges what fragments have moved by since their last exchange, and gives the model the global weights. All ranks call
+        it. Errors: those of `step`."""
+        self._check_open()
+        mix = self._mix
         try:
+            # Steps since the exchange under way began are part of the next one.
+            self._mix = 1.0 if self._under_way is not None and self._under_way.at < self._steps else 0.0
             self._apply()
+            self._mix = 0.0
             for fragment in self._fragments:
-                self._begin(fragment)
-                self._apply()
+                if fragment.at < self._steps:
+                    self._begin(fragment)
+                    self._apply()
         finally:
             self._mix = mix
 
@@ -338,23 +359,27 @@ class DiLoCo:
             kept = [tensor.detach().clone() for tensor, _ in tensors]
             for tensor, weight in tensors:
                 tensor.copy_(weight)
+        self._trained.reshard()
+        self._is_shown = True
         try:
             yield
         finally:
+            self._is_shown = False
             with torch.no_grad():
                 for (tensor, _), own in zip(tensors, kept):
                     tensor.copy_(own)
+            self._trained.reshard()
 
     # ---- told ----
 
     def report(self) -> Dict[str, Any]:
         """Of the last exchanges on this rank.
 
-        Keys: `steps`; `fragments`, for each as `Compression.report` (none where the last exchange failed); `sent_bytes` of their last exchanges; `copies_bytes`: of the global weights, the outer
+        Keys: `steps`; `fragments`, for each that has been exchanged as `Compression.report`; `sent_bytes` of their last exchanges; `copies_bytes`: of the global weights, the outer
         momentum and what is under way; `exchange_ms` and `waits_ms`: medians, of an exchange and of what a rank waits for it; `has_room`: do
         exchanges end before they are used? If not, `every_with_room` is the least `every` under which they would, with a `delay` of `delay_with_room`.
         """
-        fragments = [] if self._members is None else [fragment.exchange.engine.report() for fragment in self._fragments]
+        fragments = [fragment.told for fragment in self._fragments if fragment.told]
         whole, waits = (median(times) if times else 0.0 for times in (self._room.whole, self._room.waits))
         told = {
             "steps": self._steps,
@@ -378,6 +403,8 @@ class DiLoCo:
         used before its time. Keys carry the number of the rank among all. All ranks of the group call it between the same steps, and each saves its own
         inner optimizer's state. Errors: SyncError."""
         saved: Dict[str, Any] = {}
+        if self._under_way is not None:
+            self._under_way.exchange.collect()  # first: fragments share a connection
         for turn, fragment in enumerate(self._fragments):
             prefix = f"{self._prefix}{turn}/"
             saved.update(fragment.exchange.state_dict(f"{prefix}moved."))
@@ -385,19 +412,20 @@ class DiLoCo:
             for kind, name, tensor in _states(fragment):
                 saved[f"{prefix}{kind}.{name}"] = tensor.detach().clone()
         under_way = -1 if self._under_way is None else self._fragments.index(self._under_way)
-        saved[f"{self._prefix}place"] = torch.tensor([self._steps, under_way, self._tokens], dtype=torch.float64)
+        saved[f"{self._prefix}place"] = torch.tensor([self._steps, under_way, self._tokens, *(fragment.at for fragment in self._fragments)], dtype=torch.float64)
+        saved[f"{self._prefix}about"] = padded(self._about)
         return saved
 
     def load_state_dict(self, saved: Any) -> str:
         """All ranks of the group call it between the same steps, with what they saved themselves in a run of as many ranks, and load their inner optimizer's
         state. Training then gives the bits of a run that was not interrupted. Returns what could not be taken over. Errors: InvalidArgumentError, and
         those of `Compression.load_state_dict`."""
-        if not isinstance(saved, Mapping) or f"{self._prefix}place" not in saved:
-            raise InvalidArgumentError(f"there are no states of DiLoCo for rank {dist.get_rank()} in it: each rank loads what it has saved")
-        notes = []
+        expected = self.state_dict()
+        # What is wrong on one rank is an error on all, before anything has changed.
+        meeting = Meeting(self._group, self._settings.most_seconds(self._group))
+        notes = meeting.agree(lambda: check_saved(saved, expected, f"{self._prefix}about", "fragments"), lambda _: {"the step": float(saved[f"{self._prefix}place"][0])})
         for turn, fragment in enumerate(self._fragments):
             prefix = f"{self._prefix}{turn}/"
-            fragment.exchange.collect()
             rank = fragment.exchange.engine.transport.rank
             keys = (f"rank{rank}.states", f"rank{rank}.step", f"rank{rank}.world")
             notes.append(fragment.exchange.engine.load_state_dict({key: found(saved, f"{prefix}{key}") for key in keys}))
@@ -405,7 +433,9 @@ class DiLoCo:
             with torch.no_grad():
                 for kind, name, tensor in _states(fragment):
                     copy_saved(tensor, saved, f"{prefix}{kind}.{name}")
-        steps, under_way, self._tokens = saved[f"{self._prefix}place"].tolist()
+        steps, under_way, self._tokens, *ats = saved[f"{self._prefix}place"].tolist()
+        for fragment, at in zip(self._fragments, ats):
+            fragment.at = int(at)
         self._steps, self._under_way = int(steps), None if under_way < 0 else self._fragments[int(under_way)]
         return "\n".join(note for note in notes if note)
 
@@ -415,6 +445,10 @@ class DiLoCo:
 
     def close(self) -> None:
         """No more exchanges are made. Other ranks that wait for this one get an error."""
+        self._is_closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         for fragment in self._fragments:
             fragment.exchange.engine.close()
 

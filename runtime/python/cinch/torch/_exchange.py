@@ -1,11 +1,13 @@
 """An exchange that goes on while its caller computes."""
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+import json
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
 from ..errors import InvalidArgumentError
 from ._engine import Engine
 
+_ABOUT_BYTES = 512
 _NOTHING, _MEANS, _SKIPPED = 0, 1, 2  # what has been collected and not taken
 
 
@@ -80,6 +82,34 @@ class Exchange:
         for name, mean in zip(self._names, self._means):
             copy_saved(mean, saved, f"{prefix}{name}")
         self._collected = int(found(saved, f"{prefix}collected"))
+
+
+def padded(about: Mapping[str, Any]) -> "torch.Tensor":
+    """What is said of a schedule, as a tensor whose size is always the same."""
+    text = json.dumps(dict(about)).encode()
+    return torch.frombuffer(bytearray(text.ljust(_ABOUT_BYTES)), dtype=torch.uint8)
+
+
+def check_saved(saved: Any, expected: Mapping[str, Any], about: str, kind: str) -> List[str]:
+    """What cannot be taken over without harm. `expected`: what `state_dict` gives now; `about`: the key of what is said of the schedule, of
+    which another `kind` is an error. Errors: InvalidArgumentError (a key is missing, another shape, another kind), before anything has changed."""
+    if not isinstance(saved, Mapping) or about not in saved:
+        raise InvalidArgumentError("there are no states of this rank in it: each rank loads what it has saved, by the same class")
+    told, own = (json.loads(bytes(each[about].tolist()).decode()) for each in (saved, expected))
+    if told.get(kind) != own.get(kind):
+        raise InvalidArgumentError(f"{kind} is {told.get(kind)!r} in the saved states, and {own.get(kind)!r} here")
+    check_tensors(saved, expected)
+    return [f"{name} was {told.get(name)!r}, and is {value!r}" for name, value in own.items() if told.get(name) != value]
+
+
+def check_tensors(saved: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Errors: InvalidArgumentError (a key is missing, another shape)."""
+    for key, tensor in expected.items():
+        if isinstance(tensor, torch.Tensor) and not key.endswith(".states"):
+            if not isinstance(found(saved, key), torch.Tensor) or tuple(saved[key].shape) != tuple(tensor.shape):
+                raise InvalidArgumentError(f"{key} has another shape in the saved states than {tuple(tensor.shape)}")
+        else:
+            found(saved, key)
 
 
 def found(saved: Mapping[str, Any], key: str) -> Any:

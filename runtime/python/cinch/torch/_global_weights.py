@@ -1,8 +1,9 @@
 """Weights that gradients of all ranks move: as a copy on every rank, or in parts that ranks own."""
+import contextlib
 import inspect
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -50,6 +51,9 @@ class GlobalWeights(Protocol):
     def distance(self) -> float:
         """Of the parameters from the newest global weights that this rank has: the Euclidean norm."""
 
+    def close(self) -> None:
+        """Nothing of it runs then."""
+
     def state_dict(self, prefix: str) -> Dict[str, Any]: ...
     def load_state_dict(self, saved: Mapping[str, Any], prefix: str) -> None: ...
 
@@ -84,6 +88,9 @@ class Replicated:
 
     def flush(self) -> None:
         self.take()
+
+    def close(self) -> None:
+        """Its exchange has no thread."""
 
     def movement(self) -> Optional[Sequence["torch.Tensor"]]:
         return None
@@ -156,28 +163,38 @@ class Owned:
         means = self._exchange.take()
         if means is not None:
             step_with(self._owners, self._parts, means, self._rates)
-        if pulls:
-            self._pull()
-        return pulls
+        return self._pull() if pulls else False
 
     @torch.no_grad()
-    def _pull(self) -> None:
+    def _pull(self) -> bool:
         own = self._gathered[self._rank * self._room : (self._rank + 1) * self._room]
         parts = torch.cat([part.detach() for part in self._parts])
         own[: len(parts)] = parts
         if self._group is not None:
             dist.all_gather_into_tensor(self._gathered, own.clone(), group=self._group)
             self.pulled_bytes += own.nbytes * (self._world - 1)
+        return True
 
     def collect(self) -> None:
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
-            try:
-                self._has_pulled = under_way.result() or self._has_pulled
-            except RuntimeError as failure:  # of the pull, which goes over PyTorch's connection
-                if isinstance(failure, Error):
-                    raise
+            self._has_pulled = self._told(under_way.result) or self._has_pulled
+
+    def _told(self, act: Callable[[], bool]) -> bool:
+        """The value of `act`; a pull that fails, which goes over PyTorch's connection, is a SyncError."""
+        try:
+            return act()
+        except RuntimeError as failure:
+            if not isinstance(failure, Error):
                 self._engine.refuse(InvalidArgumentError(f"the weights of all ranks could not be pulled: {failure}"))
+            raise
+
+    def close(self) -> None:
+        if self._under_way is not None:
+            with contextlib.suppress(Exception):
+                self._under_way.result()
+            self._under_way = None
+        self._thread.shutdown()
 
     def take(self) -> bool:
         self.collect()
@@ -208,7 +225,7 @@ class Owned:
         self.collect()
         steps = self._steps % self._pulls_every
         if not self._has_pulled:
-            self._pull()
+            self._told(self._pull)
         self._has_pulled = False
         self._get(steps or self._pulls_every)
         self._steps = 0
@@ -282,7 +299,7 @@ def check_element_wise(optimizer: Any) -> None:
     """Errors: InvalidArgumentError (its step may need more than the element, or it has a state already)."""
     if type(optimizer).__module__.partition(".")[0] != "torch" or type(optimizer).__name__ not in _ELEMENT_WISE:
         raise InvalidArgumentError(f"ranks own parts of tensors, and {type(optimizer).__name__} may need whole ones: one of {', '.join(_ELEMENT_WISE)} is taken")
-    if optimizer.state:
+    if any(float(state.get("step", 1)) > 0 for state in optimizer.state.values()):  # some make states before the first step
         raise InvalidArgumentError("the optimizer has taken steps, and owners of parts begin anew: give one that has not")
 
 

@@ -71,6 +71,8 @@ class Settings:
         plans = ("reduce_scatter",) if is_reduced else PLANS
         if self.plan not in plans and (is_reduced or self.plan is not None):
             raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
+        if not isinstance(self.schedule, Mapping):
+            raise InvalidArgumentError(f"schedule is of type {type(self.schedule).__name__}: functions of the step by name are taken")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
             if act is not None and not callable(act):
                 raise InvalidArgumentError(f"{name} is {act!r}, which is not a function")

@@ -20,6 +20,7 @@ class Trained:
     """
 
     named: List[Tuple[str, "torch.Tensor"]]
+    model: Any = None
     problem: str = ""
 
     @property
@@ -31,36 +32,55 @@ class Trained:
         if self.problem:
             raise InvalidArgumentError(self.problem)
 
+    def types(self) -> List[str]:
+        """For ranks to compare."""
+        return sorted({str(tensor.dtype) for tensor in self.tensors})
+
     def begin_alike(self, group: Any) -> None:
-        """Every rank of the group gets the weights of its first rank. Errors: those of torch.distributed."""
+        """Every rank of the group gets the parameters, also those that are not trained, and the buffers of its first rank. Errors: those of
+        torch.distributed."""
         first = dist.get_global_rank(group, 0)
         with torch.no_grad():
-            for tensor in self.tensors:
+            for tensor in [local(parameter) for parameter in self.model.parameters()] + list(self.model.buffers()):
                 same = tensor.detach().contiguous()
                 dist.broadcast(same, first, group=group)
                 tensor.copy_(same)
+
+    def reshard(self) -> None:
+        """FSDP2 keeps whole parameters behind a forward pass: they are gathered anew when the shards have changed."""
+        for module in self.model.modules():
+            if hasattr(module, "reshard") and hasattr(module, "unshard"):
+                module.reshard()
 
 
 def trained_by(optimizer: Any, model: Any, *, may_be_wrapped: bool) -> Trained:
     """`may_be_wrapped`: averaging within a site (DistributedDataParallel, FSDP2) is taken."""
     model = without_compile(model)
     if not isinstance(model, torch.nn.Module):
-        return Trained([], f"model is of type {type(model).__name__}: a torch.nn.Module is taken")
+        return _wrong(f"model is of type {type(model).__name__}: a torch.nn.Module is taken")
     if not may_be_wrapped and isinstance(model, DistributedDataParallel):
-        return Trained([], "the model is in DistributedDataParallel, which averages gradients by itself: give the model that it wraps")
+        return _wrong("the model is in DistributedDataParallel, which averages gradients by itself: give the model that it wraps")
     if not isinstance(getattr(optimizer, "param_groups", None), list):
-        return Trained([], f"the optimizer is of type {type(optimizer).__name__}: a torch.optim.Optimizer is taken")
+        return _wrong(f"the optimizer is of type {type(optimizer).__name__}: a torch.optim.Optimizer is taken")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        return _wrong("LBFGS takes several gradients for a step, and ranks exchange one")
     plain = plain_names(model)
     parameters = [(plain(name), parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    if not may_be_wrapped and any(hasattr(parameter, "to_local") for _, parameter in parameters):
+        return _wrong("the model is sharded (FSDP2), which reduces gradients by itself: DiLoCo takes it within a site")
     of_model = {id(parameter) for _, parameter in parameters}
     moved = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
     if any(id(parameter) not in of_model for parameter in moved):
-        return Trained([], "the optimizer has a parameter that the model has not")
+        return _wrong("the optimizer has a parameter that the model has not")
     left = of_model - {id(parameter) for parameter in moved}
     missing = next((name for name, parameter in parameters if id(parameter) in left), None)
     if missing is not None:
-        return Trained([], f"the optimizer has not {missing}: give it all parameters that are trained, and freeze the others (requires_grad=False)")
-    return Trained([(name, local(parameter)) for name, parameter in parameters])
+        return _wrong(f"the optimizer has not {missing}: give it all parameters that are trained, and freeze the others (requires_grad=False)")
+    return Trained([(name, local(parameter)) for name, parameter in parameters], model)
+
+
+def _wrong(problem: str) -> Trained:
+    return Trained([], torch.nn.Module(), problem)
 
 
 def local(parameter: "torch.Tensor") -> "torch.Tensor":
