@@ -75,7 +75,7 @@ class Operators : Part {
   Value filter_call(const CallArgs& args);
   /// `sort`, `argsort` and `sort_by_key`.
   Value sort_call(const CallArgs& args);
-  /// `top_k` and `kth_largest`.
+  /// `top_k`, `kth_largest` and `median`.
   Value top_k_call(const CallArgs& args);
 
   // Operators that move elements.
@@ -115,7 +115,7 @@ class Operators : Part {
   bool joins_scalars(std::size_t first_expr, std::size_t first_stmt);
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
                                                      Value& init);
-  Value top_k_of(const CallArgs& args, const Value& x, HostExprId k);
+  Value top_k_of(const CallArgs& args, const Value& x, std::optional<HostExprId> given_k);
   std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
   static Value transposed_table(const Value& table);
   // `in_rows`: values, indices and result consist of rows, and each index stays in its row.

@@ -76,13 +76,15 @@ Value Operators::sort_call(const CallArgs& args) {
 
 Value Operators::top_k_call(const CallArgs& args) {
   const Value given = all_.calls.array_operand(args.positional[0], args.name);
-  const auto k = all_.calls.size_arg(args.positional[1], args.name);
-  if (given.is_error() || !k) return error_value(args.span);
+  std::optional<HostExprId> k;
+  if (args.id != BuiltinId::median) k = FOUND(all_.calls.size_arg(args.positional[1], args.name));
+  if (given.is_error()) return error_value(args.span);
   return build_.behind_filter(given, args.span,
-                              [&](const Value& x) { return top_k_of(args, x, *k); });
+                              [&](const Value& x) { return top_k_of(args, x, k); });
 }
 
-Value Operators::top_k_of(const CallArgs& args, const Value& x, HostExprId k) {
+// Without `k` the median: of so many elements the lower middle one.
+Value Operators::top_k_of(const CallArgs& args, const Value& x, std::optional<HostExprId> given_k) {
   const auto along = FOUND(all_.calls.axis(args, x));
   if (along == 0)
     return error_value(
@@ -95,20 +97,26 @@ Value Operators::top_k_of(const CallArgs& args, const Value& x, HostExprId k) {
     return error_value(reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
                            .note("of a matrix: per row, with `axis: 1`"));
   const HostExprId len = x.type.dims[x.type.rank - 1];
-  const bool is_possible = build_.require_at_most(
-      k, len, "`" + args.name + "` takes at most " + sizes_.size_text(len) + " of them",
-      tree()[args.positional[1]].span);
+  const bool is_possible =
+      !given_k ||
+      build_.require_at_most(
+          *given_k, len, "`" + args.name + "` takes at most " + sizes_.size_text(len) + " of them",
+          tree()[args.positional[1]].span);
   if (!is_possible) return error_value(args.span);
+  const HostExprId lower_half =
+      pool().div(pool().sub(len, pool().const_int(1)), pool().const_int(2));
+  const HostExprId k = given_k.value_or(pool().sub(len, lower_half));
+  const BuiltinId id = given_k ? args.id : BuiltinId::kth_largest;
   Type type = vector_type(kU32, k);
   if (x.type.rank == 2) type = matrix_type(kU32, x.type.dims[0], k);
-  if (args.id == BuiltinId::kth_largest) {
+  if (id == BuiltinId::kth_largest) {
     type = x.type.rank == 2 ? reduced_type(x.type, 1, x.type.dtype) : scalar_type(x.type.dtype);
   }
-  Value result = build_.builtin(args.id, type, {x.expr}, args.span, [&](Expr& e) {
+  Value result = build_.builtin(id, type, {x.expr}, args.span, [&](Expr& e) {
     e.size = k;
     e.axis = static_cast<std::int8_t>(along);
   });
-  if (args.id == BuiltinId::top_k) {
+  if (id == BuiltinId::top_k) {
     result.facts.limit = len;
     result.facts.unique = result.facts.ascending = x.type.rank == 1;
     result.facts.unique_in_rows = x.type.rank == 2;
