@@ -15,7 +15,8 @@ HostExprs& HostExprs::operator=(const HostExprs& other) {
   *pool_ = *other;
   return *this;
 }
-HostExprs::HostExprs(HostExprs&& other) noexcept : HostExprs(std::move(*other)) {}
+// It allocates, since what is moved from stays a pool, too.
+HostExprs::HostExprs(HostExprs&& other) : HostExprs(std::move(*other)) {}
 HostExprs& HostExprs::operator=(HostExprs&& other) noexcept {
   *pool_ = std::move(*other);
   return *this;

@@ -20,7 +20,7 @@ class HostExprs {
   HostExprs();
   HostExprs(HostExprPool pool);
   HostExprs(const HostExprs& other);
-  HostExprs(HostExprs&& other) noexcept;
+  HostExprs(HostExprs&& other);  // NOLINT(*-noexcept-move*): allocates
   HostExprs& operator=(const HostExprs& other);
   HostExprs& operator=(HostExprs&& other) noexcept;
   ~HostExprs();
