@@ -69,8 +69,8 @@ class SourceWriter {
  public:
   void line(const std::string& text);
   template <typename First, typename... Rest>
-  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
-    line(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  void line(fmt::format_string<First, Rest...> format, First&& argument, Rest&&... others) {
+    line(fmt::format(format, std::forward<First>(argument), std::forward<Rest>(others)...));
   }
   void blank() { text_ += '\n'; }
   /// Appends text with its own line ends, such as a prelude file.

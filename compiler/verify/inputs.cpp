@@ -134,6 +134,7 @@ Input variant_of(const Input& input, std::uint32_t variant) {
 
 std::vector<Input> variants_of(const Input& input, std::uint32_t count) {
   std::vector<Input> variants;
+  variants.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) variants.push_back(variant_of(input, i));
   return variants;
 }

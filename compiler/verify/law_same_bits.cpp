@@ -102,6 +102,7 @@ rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
     ranks.push_back(std::move(tensor));
   }
   std::vector<std::vector<float>> updates;
+  updates.reserve(ranks.size());
   for (const auto& rank : ranks) {
     updates.push_back(TRY(update_of(*rank, payloads, gradients[0].values.size())));
   }

@@ -170,12 +170,11 @@ Value Calls::call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& 
   if (is_by_rows() && !mode_.in_host && !all_.items.has_row_form(id)) {
     return all_.items.not_by_rows("`" + name.text + "`", span);
   }
-  switch (id) {
-#define BUILTIN(name, group, call, signature, meaning) \
-  case BuiltinId::name:                                \
-    return all_.operators.call(args);
+  static constexpr Value (Operators::* kCalls[])(const CallArgs&) = {
+#define BUILTIN(name, group, call, signature, meaning) &Operators::call,
 #include "dsl/sema/builtins.def"
-  }
+  };
+  return (all_.operators.*kCalls[static_cast<std::size_t>(id)])(args);
 }
 
 }  // namespace cinch::sema

@@ -16,6 +16,7 @@ HostExprs& HostExprs::operator=(const HostExprs& other) {
   return *this;
 }
 // It allocates, since what is moved from stays a pool, too.
+// NOLINTNEXTLINE(performance-noexcept-move-constructor)
 HostExprs::HostExprs(HostExprs&& other) : HostExprs(std::move(*other)) {}
 HostExprs& HostExprs::operator=(HostExprs&& other) noexcept {
   *pool_ = std::move(*other);

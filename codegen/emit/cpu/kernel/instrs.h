@@ -64,8 +64,8 @@ class CpuPrinter {
 
   void line(const std::string& text) { cx_.out.line(text); }
   template <typename First, typename... Rest>
-  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
-    cx_.out.line(format, std::forward<First>(first), std::forward<Rest>(rest)...);
+  void line(fmt::format_string<First, Rest...> format, First&& argument, Rest&&... others) {
+    cx_.out.line(format, std::forward<First>(argument), std::forward<Rest>(others)...);
   }
   kir::ComputeType type(ValueId value) const { return cx_.facts.type(value); }
   std::string name(ValueId value) const { return cx_.facts.name(value); }
@@ -83,9 +83,10 @@ class CpuPrinter {
   std::string acting(ValueId pred) const;
   void define(ValueId value, const std::string& text);
   template <typename First, typename... Rest>
-  void define(ValueId value, fmt::format_string<First, Rest...> format, First&& first,
-              Rest&&... rest) {
-    define(value, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  void define(ValueId value, fmt::format_string<First, Rest...> format, First&& argument,
+              Rest&&... others) {
+    define(value,
+           fmt::format(format, std::forward<First>(argument), std::forward<Rest>(others)...));
   }
   void assign(ValueId value, const std::string& text);
 

@@ -40,8 +40,8 @@ class CudaPrinter {
 
   void line(const std::string& text) { cx_.out.line(text); }
   template <typename First, typename... Rest>
-  void line(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
-    cx_.out.line(format, std::forward<First>(first), std::forward<Rest>(rest)...);
+  void line(fmt::format_string<First, Rest...> format, First&& argument, Rest&&... others) {
+    cx_.out.line(format, std::forward<First>(argument), std::forward<Rest>(others)...);
   }
   const kir::KernelProgram& program() const { return cx_.facts.program(); }
 
@@ -58,9 +58,10 @@ class CudaPrinter {
   /// Defines the instruction's only result by an expression for each element (or a uniform one).
   void define(const Instr& instr, const std::string& text);
   template <typename First, typename... Rest>
-  void define(const Instr& instr, fmt::format_string<First, Rest...> format, First&& first,
-              Rest&&... rest) {
-    define(instr, fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  void define(const Instr& instr, fmt::format_string<First, Rest...> format, First&& argument,
+              Rest&&... others) {
+    define(instr,
+           fmt::format(format, std::forward<First>(argument), std::forward<Rest>(others)...));
   }
   void define_quad(ValueId value);
   /// The array that holds a value's elements in several rows.
