@@ -260,13 +260,15 @@ void top_k_rows(B& b, const std::string&) {
   const std::string x = b.pick(b.any_number(), Shape::Matrix);
   b.let(fmt::format("max(top_k({}, 3, axis: 1), axis: 1)", x), Elem::U32, Shape::Rows);
 }
-void kth_largest(B& b, const std::string&) {
+void kth_largest(B& b, const std::string& name) {
   const Elem elem = b.any_number();
+  const bool is_median = name == "median";
   if (b.chance(60)) {
-    b.let("kth_largest(" + b.pick(elem, Shape::Vector) + ", clamp(n / 4, 1, n))", elem,
-          Shape::Scalar);
+    b.let(name + "(" + b.pick(elem, Shape::Vector) + (is_median ? ")" : ", clamp(n / 4, 1, n))"),
+          elem, Shape::Scalar);
   } else {
-    b.let("kth_largest(" + b.pick(elem, Shape::Matrix) + ", 3, axis: 1)", elem, Shape::Rows);
+    b.let(name + "(" + b.pick(elem, Shape::Matrix) + (is_median ? "" : ", 3") + ", axis: 1)", elem,
+          Shape::Rows);
   }
 }
 void pack(B& b, const std::string&) {
@@ -508,7 +510,7 @@ std::vector<Production> make_table() {
   add({"sort", "argsort", "sort_by_key"}, sort);
   add({"top_k"}, top_k);
   add({"top_k of rows"}, top_k_rows);
-  add({"kth_largest"}, kth_largest);
+  add({"kth_largest", "median"}, kth_largest);
   add({"pack"}, pack);
   add({"concat"}, concat);
   add({"slice"}, slice);

@@ -63,6 +63,7 @@ FORMS = {
     "sort": DESCENDING, "argsort": DESCENDING,
     "sort_by_key": [(1, "{f}({a}, {b})", "n"), (2, "{f}({a}, {b}, axis: 0)", "r, c"), (2, "{f}({a}, {i}, axis: 1, descending: true)", "r, c")],
     "top_k": [(1, "{f}({a}, 3)", "3"), (1, "{f}({a}, ceil_div(n, 2))", "ceil_div(n, 2)"), (2, "{f}({a}, 2, axis: 1)", "r, 2")],
+    "median": [(1, "{f}({a})", "1"), (2, "{f}({a}, axis: 1)", "r, 1")],
     "kth_largest": [(1, "{f}({a}, 3)", "1"), (1, "{f}({a}, 0)", "1"), (2, "{f}({a}, 2, axis: 1)", "r, 1")],
     "pack": [(1, "pack({a}, bits: 5)", "ceil_div(5 * n, 8)"), (1, "pack({a}, bits: 33)", "ceil_div(33 * n, 8)")],
     "unpack": [(1, "unpack({a}, bits: 3, size: n)", "n"), (1, "unpack(pack({a}, bits: 12), bits: 12, size: n)", "n"),
