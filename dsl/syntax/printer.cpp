@@ -1,4 +1,5 @@
-// The canonical layout: prints a file's tree anew, with the file's own tokens and comments.
+// The canonical layout: prints a file's tree anew, with the file's own tokens and comments. One
+// class prints expressions, types and items, which call each other; nobody else reads the cursor.
 #include <algorithm>
 #include <cstddef>
 #include <string>
