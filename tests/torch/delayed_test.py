@@ -31,6 +31,7 @@ def train(rank, world, method, kind="sgd", alike=False, steps=STEPS, **settings)
         optimizer.zero_grad()
         loss_of(model, 0 if alike else rank, step).backward()
         trainer.step()
+        assert trainer.report()["method"] == method  # while an exchange is under way
         weights.append(flat(model))
     trainer.flush()
     return [*weights, flat(model)]
@@ -142,6 +143,7 @@ def under_ddp(rank, world, delay, resume=None):
         model.zero_grad()
         (loss_of(ddp, rank, step) * (step + 1)).backward()
         updates.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+        assert compression.report()["sent_bytes"] > 0 and compression.trace()
     return updates
 
 

@@ -35,11 +35,18 @@ class Compression:
     def report(self) -> Any:
         """Of the last step on this rank: bytes by tensor before and after, times by phase, exposed time in milliseconds,
         memory, and errors where they are measured (docs/pytorch.md)."""
+        self._collect()
         return self.engine.report()
 
     def trace(self) -> str:
         """The last step as a timeline that opens in Perfetto."""
+        self._collect()
         return self.engine.sync.trace()
+
+    def _collect(self) -> None:
+        """What is under way where updates come a step late is waited for, and used in its time."""
+        if self.hook.later is not None:
+            self.hook.later.collect()
 
     @property
     def choice(self) -> str:
@@ -69,14 +76,12 @@ class Compression:
     def pause(self) -> None:
         """Steps are exact from now on, and programs keep their states. All ranks call it between the same steps. Errors, on all ranks: see
         docs/pytorch.md, Exact steps."""
-        if self.hook.later is not None:
-            self.hook.later.collect()
+        self._collect()
         agree_on_pause([self.engine], True)
 
     def resume(self) -> None:
         """Steps are compressed again, unless dense_steps or dense_after say otherwise. All ranks call it as `pause`."""
-        if self.hook.later is not None:
-            self.hook.later.collect()
+        self._collect()
         agree_on_pause([self.engine], False)
 
     def close(self) -> None:

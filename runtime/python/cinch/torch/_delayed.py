@@ -1,10 +1,9 @@
 """Methods that use what ranks exchange a step late, without DistributedDataParallel."""
-import contextlib
 import math
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -127,7 +126,7 @@ class Delayed:
             self._global = Replicated(trained.named, optimizer, self.engine, has_copy=self.own_share > 0)
         self._names = [name for name, _ in trained.named]
         self._drift, self._begun = Drift(), 0.0
-        self._is_closed, self._is_shown = False, False
+        self._trained = trained
         self._steps = 0
 
     def _check(self, method: Any, own_share: Any, pull_every: Any, global_share: Any, settings: Mapping[str, Any]) -> None:
@@ -197,27 +196,17 @@ class Delayed:
     def _check_open(self) -> None:
         if self.engine.failure is not None:
             raise self.engine.failure
-        if self._is_closed or self._is_shown:
-            raise InvalidArgumentError("the trainer is closed" if self._is_closed else "the model has the global weights for the time of a `with`: steps are taken behind it")
+        self._trained.check_open()
 
-    @contextlib.contextmanager
-    def global_weights(self) -> Iterator[None]:
+    def global_weights(self) -> ContextManager[None]:
         """Within it the model has the newest global weights that this rank has, without what is under way: to evaluate between steps."""
-        with torch.no_grad():
-            kept = [parameter.detach().clone() for parameter in self._parameters]
-            self._global.show(self._parameters)
-        self._is_shown = True
-        try:
-            yield
-        finally:
-            self._is_shown = False
-            with torch.no_grad():
-                for parameter, own in zip(self._parameters, kept):
-                    parameter.copy_(own)
+        return self._trained.shown(lambda: self._global.show(self._parameters))
 
     def report(self) -> Dict[str, Any]:
         """Of the last exchange that ended on this rank: as `Compression.report`, with the method, its shares, the bytes of weights that were pulled so
-        far, and those of copies: of weights beside the model's, and of gradients under way. `exposed_ms` is how long the rank waited."""
+        far, and those of copies: of weights beside the model's, and of gradients under way. `exposed_ms` is how long the rank waited. What is under way is
+        waited for, but not used before its time."""
+        self._global.collect()
         told = self.engine.report()
         pulled = getattr(self._global, "pulled_bytes", 0)
         return {**told, "method": self._name, "own_share": self.own_share, "weight_copies": self._global.copies, "copies_bytes": self._global.bytes, "pulled_bytes": pulled}
@@ -255,7 +244,7 @@ class Delayed:
 
     def close(self) -> None:
         """No more steps are taken. What is under way under "ssd_sgd" is waited for; otherwise other ranks that wait for this one get an error."""
-        self._is_closed = True
+        self._trained.is_closed = True
         self._global.close()
         self.engine.close()
 

@@ -1,11 +1,10 @@
 """Training by itself for many steps, and an outer optimizer on what ranks have moved since they met: DiLoCo, local SGD, SparseLoCo."""
-import contextlib
 import logging
 import math
 import time
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -158,7 +157,6 @@ class DiLoCo:
         self._members: Optional[Tuple[int, ...]] = tuple(range(dist.get_world_size(self._group)))  # None: their connection has ended
         self._round: Optional[Round] = None
         self._wrong = ""  # which weights of this rank are not finite in the exchange under way
-        self._is_closed, self._is_shown = False, False
 
     def _exchanges(self, turns: Sequence[Sequence[Named]], settings: Settings, group: Any) -> List[Exchange]:
         """Of all fragments, over one connection."""
@@ -180,7 +178,7 @@ class DiLoCo:
     def step(self) -> None:
         """Behind `backward`: the inner optimizer's step, and what is due of exchanges. Errors: SyncError, InvalidArgumentError (closed, or within
         `global_weights`)."""
-        self._check_open()
+        self._trained.check_open()
         self._inner.step()
         self._steps += 1
         fragment = self._due(self._steps)
@@ -191,10 +189,6 @@ class DiLoCo:
             self._begin(begins)
             if self._delay == 0:
                 self._apply()
-
-    def _check_open(self) -> None:
-        if self._is_closed or self._is_shown:
-            raise InvalidArgumentError("the trainer is closed" if self._is_closed else "the model has the global weights for the time of a `with`: steps are taken behind it")
 
     def count(self, tokens: float) -> None:
         """So many tokens, or samples, have gone into this rank's gradient of the step that is next. Errors: InvalidArgumentError."""
@@ -337,7 +331,7 @@ class DiLoCo:
     def flush(self) -> None:
         """Ends what is under way, exchanges what fragments have moved by since their last exchange, and gives the model the global weights. All ranks call
         it. Errors: those of `step`."""
-        self._check_open()
+        self._trained.check_open()
         mix = self._mix
         try:
             # Steps since the exchange under way began are part of the next one.
@@ -351,24 +345,15 @@ class DiLoCo:
         finally:
             self._mix = mix
 
-    @contextlib.contextmanager
-    def global_weights(self) -> Iterator[None]:
+    def global_weights(self) -> ContextManager[None]:
         """Within it the model has the global weights, as of the last exchange of each fragment: to evaluate between steps."""
-        tensors = [(tensor, weight) for fragment in self._fragments for (_, tensor), weight in zip(fragment.named, fragment.weights)]
-        with torch.no_grad():
-            kept = [tensor.detach().clone() for tensor, _ in tensors]
-            for tensor, weight in tensors:
-                tensor.copy_(weight)
-        self._trained.reshard()
-        self._is_shown = True
-        try:
-            yield
-        finally:
-            self._is_shown = False
-            with torch.no_grad():
-                for (tensor, _), own in zip(tensors, kept):
-                    tensor.copy_(own)
-            self._trained.reshard()
+
+        def show() -> None:
+            for fragment in self._fragments:
+                for (_, tensor), weight in zip(fragment.named, fragment.weights):
+                    tensor.copy_(weight)
+
+        return self._trained.shown(show)
 
     # ---- told ----
 
@@ -445,7 +430,7 @@ class DiLoCo:
 
     def close(self) -> None:
         """No more exchanges are made. Other ranks that wait for this one get an error."""
-        self._is_closed = True
+        self._trained.is_closed = True
         self._disconnect()
 
     def _disconnect(self) -> None:

@@ -1,6 +1,7 @@
 """A model whose weights may differ between ranks while it trains."""
+import contextlib
 from dataclasses import dataclass
-from typing import Any, List, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 import torch
 import torch.distributed as dist
@@ -16,12 +17,15 @@ class Trained:
 
     Attributes:
         named: names without wrappers. Of a parameter that is sharded (FSDP2) this rank's shard: what is written into it the model has.
+        is_closed, is_shown: no step is taken, for good or within `shown`.
         problem: why there is none, for all ranks to hear; empty: nothing.
     """
 
     named: List[Tuple[str, "torch.Tensor"]]
     model: Any = None
     problem: str = ""
+    is_closed: bool = False
+    is_shown: bool = False
 
     @property
     def tensors(self) -> List["torch.Tensor"]:
@@ -45,6 +49,28 @@ class Trained:
                 same = tensor.detach().contiguous()
                 dist.broadcast(same, first, group=group)
                 tensor.copy_(same)
+
+    def check_open(self) -> None:
+        """Errors: InvalidArgumentError (closed, or within `shown`)."""
+        if self.is_closed or self.is_shown:
+            raise InvalidArgumentError("the trainer is closed" if self.is_closed else "the model has the global weights for the time of a `with`: steps are taken behind it")
+
+    @contextlib.contextmanager
+    def shown(self, show: Callable[[], None]) -> Iterator[None]:
+        """Within it the model has what `show` writes; no step is taken then."""
+        with torch.no_grad():
+            kept = [tensor.detach().clone() for tensor in self.tensors]
+            show()
+        self.reshard()
+        self.is_shown = True
+        try:
+            yield
+        finally:
+            self.is_shown = False
+            with torch.no_grad():
+                for tensor, own in zip(self.tensors, kept):
+                    tensor.copy_(own)
+            self.reshard()
 
     def reshard(self) -> None:
         """FSDP2 keeps whole parameters behind a forward pass: they are gathered anew when the shards have changed."""
