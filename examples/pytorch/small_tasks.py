@@ -16,7 +16,6 @@ class SmallText(Text):
     """The next byte by 135,000 parameters. Told: nats per byte on held-out files."""
 
     rates = {"sgd": 0.2, "adamw": 6e-3}
-    num_held_out = 512
 
     @staticmethod
     def model():

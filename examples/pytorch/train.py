@@ -57,6 +57,8 @@ def run(place, options, compressor, seed, port):
     given = {**os.environ, **place.environment(), "MASTER_PORT": str(port), "WORLD_SIZE": str(place.ranks)}
     command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(steps), str(seed), str(options.every), "--sites", str(options.sites)]
     command += [] if options.rate is None else ["--rate", str(options.rate)]
+    command += [] if options.optimizer is None else ["--optimizer", options.optimizer]
+    command += ["--own-data"] if options.own_data else []
     ranks = [subprocess.Popen([*place.prefix(rank), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**given, "RANK": str(rank)})
              for rank in range(place.ranks)]
     outputs = [rank.communicate() for rank in ranks]
@@ -137,6 +139,8 @@ def main():
     parser.add_argument("--sites", type=int, choices=(1, 2), default=1, help="2: a fast network within sites, and one link between them")
     parser.add_argument("--latency", type=float, default=50, help="of the link between sites, in milliseconds each way")
     parser.add_argument("--rate", type=float, help="the learning rate; by default the task's")
+    parser.add_argument("--optimizer", choices=("adamw", "momentum", "sgd"), help="by default the task's")
+    parser.add_argument("--own-data", action="store_true", help="each rank draws from its own part of the data: text alone")
     parser.add_argument("--bandwidth", type=int, default=100)
     parser.add_argument("--congestion", default="cubic", help="TCP's congestion control, whatever this machine's own is")
     parser.add_argument("--ranks", type=int, default=4)
@@ -148,6 +152,8 @@ def main():
     options = parser.parse_args()
     if options.method:
         options.compressor = options.method
+    if options.own_data and not options.task.endswith("text"):
+        parser.error(f"--own-data is for text: {options.task} has no parts that differ")
     if options.ranks % options.sites:
         parser.error(f"{options.ranks} ranks in {options.sites} sites: as many in each are taken")
     if options.bandwidth == 0:

@@ -45,6 +45,7 @@ METHODS = {
     "od_sgd": ("Delayed", {"method": "od_sgd"}),
     "od_sgd_full": ("Delayed", {"method": "od_sgd", "own_share": 1}),
     "cd_sgd": ("Delayed", {"method": "cd_sgd", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "two_shot", "dense_steps": 0}),
+    "cd_sgd_up": ("Delayed", {"method": "cd_sgd", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "allgather", "dense_steps": 0}),
     "two_bit": ("Delayed", {"method": "sync", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "two_shot", "dense_steps": 0}),
     "ssd_sgd": ("Delayed", {"method": "ssd_sgd"}),
     "local_sgd": ("DiLoCo", {"every": 20, "outer_lr": 1, "outer_momentum": 0}),
@@ -55,6 +56,12 @@ METHODS = {
     "local_sgd_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0}),
     "diloco_100": ("DiLoCo", {"every": 100}),
     "sparse_loco_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
+}
+
+OPTIMIZERS = {
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1.0),
 }
 
 
@@ -142,6 +149,8 @@ def main():
     parser.add_argument("seed", type=int)
     parser.add_argument("every", type=int, help="steps between two scores")
     parser.add_argument("--rate", type=float, help="the learning rate; by default the task's")
+    parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS))
+    parser.add_argument("--own-data", action="store_true", help="each rank draws from its own part of the data")
     parser.add_argument("--sites", type=int, default=1)
     given = parser.parse_args()
     steps, seed, every = given.steps, given.seed, given.every
@@ -151,10 +160,12 @@ def main():
     task = {**TASKS, "small_text": SmallText}[given.task](seed=1000 * seed + rank)
     torch.manual_seed(seed)
     net = task.model()
-    optimizer = task.optimizer(net)
+    optimizer = OPTIMIZERS[given.optimizer](net.parameters()) if given.optimizer else task.optimizer(net)
     if given.rate is not None:
         for group in optimizer.param_groups:
             group["lr"] = given.rate
+    if given.own_data:
+        task.keep_part(rank, world)
     if given.name in METHODS:
         model, trainer = trainer_of(given.name, net, optimizer, seed, given.sites)
     else:

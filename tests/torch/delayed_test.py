@@ -11,6 +11,7 @@ from support import TIMEOUT, assert_all_same, assert_same, flat, loss_of, small_
 
 import cinch
 import cinch.torch
+from cinch.torch import _states, _told
 
 STEPS = 7
 
@@ -126,8 +127,8 @@ def test_with_equal_data_own_gradients_are_sync(ranks, world):
         assert_same(torch.cat(late), torch.cat(sync))
 
 
-def under_ddp(rank, world, delay, resume=None):
-    """Updates of each step, under plain SGD with a rate of 1."""
+def under_ddp(rank, world, delay, resume=None, paused=()):
+    """Updates of each step, under plain SGD with a rate of 1. Steps `paused` are exact."""
     model = small_model()
     ddp = wrapped(model)
     settings = {"delay": 1} if delay else {}
@@ -140,6 +141,8 @@ def under_ddp(rank, world, delay, resume=None):
             ddp = wrapped(model)
             compression = cinch.torch.compress(ddp, "error_feedback(onebit)", **settings)
             assert compression.load_state_dict(saved) == ""
+        if paused and step in (paused[0], paused[-1] + 1):
+            (compression.pause if step in paused else compression.resume)()
         model.zero_grad()
         (loss_of(ddp, rank, step) * (step + 1)).backward()
         updates.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
@@ -147,9 +150,9 @@ def under_ddp(rank, world, delay, resume=None):
     return updates
 
 
-@pytest.mark.parametrize("resume", [None, 2])
-def test_under_ddp_updates_come_a_step_late(ranks, resume):
-    for late, now in zip(ranks.run(2, under_ddp, True, resume), ranks.run(2, under_ddp, False)):
+@pytest.mark.parametrize("resume, paused", [(None, ()), (2, ()), (None, (1, 2))])
+def test_under_ddp_updates_come_a_step_late(ranks, resume, paused):
+    for late, now in zip(ranks.run(2, under_ddp, True, resume, paused), ranks.run(2, under_ddp, False, None, paused)):
         assert_same(late[0], torch.zeros_like(late[0]))
         for a, b in zip(late[1:], now):
             assert_same(a, b)
@@ -325,6 +328,28 @@ def test_bytes_of_pushes_and_pulls(ranks):
         assert abs(part / 0.6 - 1) < 0.02
 
 
+def corrected(rank, world, every):
+    """Bytes of cd_sgd over a period, of f32 at every step."""
+    weight = torch.nn.Parameter(torch.randn(512, 512))
+    model = torch.nn.Module()
+    model.weight = weight
+    program = f"correct_every(two_bit(tau: 0.5), every: {every})"
+    trainer = cinch.torch.Delayed(model, torch.optim.SGD([weight], lr=0.1), "cd_sgd", program=program, plan="two_shot", dense_steps=0)
+    sent = 0
+    for _ in range(2 * every):
+        weight.grad = torch.randn(512, 512)
+        trainer.step()
+        sent += trainer.report()["sent_bytes"]
+    return sent / (2 * every * 2 * (world - 1) / world * weight.nbytes)
+
+
+@pytest.mark.parametrize("every, part", [(5, 0.25), (10, 0.15625)])
+def test_bytes_of_corrections(ranks, every, part):
+    """Of two bits both ways, and f32 at every k-th step."""
+    for found in ranks.run(4, corrected, every):
+        assert abs(found / part - 1) < 0.02
+
+
 def moved(rank, world):
     """Under gradients that are all 1, and a share of the global movement alone: weights fall between pulls, too."""
     weight = torch.nn.Parameter(torch.zeros(8, 8))
@@ -361,6 +386,86 @@ def diverging(rank, world):
 def test_own_steps_that_lead_away_are_warned_of(ranks):
     told = ranks.run(2, diverging)
     assert len(told[0]) == 1 and "own_share" in told[0][0] and not told[1]
+
+
+THRICE = """compressor thrice() {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: 3 * g } }
+  decode(w) { w.value }
+}
+"""
+
+
+def with_feedback(rank, world, folder, program, steps):
+    """Warnings of residuals, and the norm of this rank's by its states and by the recurrence of what it was given."""
+    weight = torch.nn.Parameter(torch.zeros(64, 64))
+    model = torch.nn.Module()
+    model.weight = weight
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        trainer = cinch.torch.Delayed(model, torch.optim.SGD([weight], lr=0.1), "sync", program=program if folder is None else _written(folder), plan="allgather", dense_steps=0)
+        residual = torch.zeros(64, 64)
+        for step in range(steps):
+            weight.grad = torch.randn(64, 64, generator=torch.Generator().manual_seed(100 * step + rank))
+            residual = -2 * (residual + weight.grad)
+            trainer.step()
+    norm = _states.norm_of_residuals(trainer.engine.compressed.states_save())
+    return [str(each.message) for each in told if "has not sent" in str(each.message)], norm, float(residual.norm())
+
+
+def _written(folder):
+    path = os.path.join(folder, "thrice.cinch")
+    if not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("import std.wrap.error_feedback\n\n" + THRICE + "\ncompressor fed() = error_feedback(thrice)\n")
+    return f"{path}:fed"
+
+
+def test_residuals_that_grow_are_warned_of(ranks, tmp_path):
+    """What is sent is three times what there is, so each residual is twice the last one."""
+    _written(str(tmp_path))
+    (first, norm, wanted), (second, *_) = ranks.run(2, with_feedback, str(tmp_path), "", 20)
+    assert len(first) == 1 and "behind 16 exchanges" in first[0] and not second
+    assert abs(norm / wanted - 1) < 1e-5
+
+
+def test_residuals_at_rest_are_not_warned_of(ranks):
+    (first, norm, _), _ = ranks.run(2, with_feedback, None, "error_feedback(topk(ratio: 0.05))", 300)
+    assert not first and norm > 0
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_residuals_that_double_without_end_are_warned_of(grows):
+    residuals = _told.Residuals()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for count in range(1, 2000):
+            residuals.note(lambda count=count: float(count if grows else min(count, 300)))
+    assert [str(each.message).split(" behind ")[1] for each in told] == (["512 exchanges, and of 256"] if grows else [])
+
+
+def with_rates(rank, world, method, rates):
+    """Warnings of a run in which ranks' rates may change, each by itself."""
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        trainer = cinch.torch.Delayed(model, optimizer, method)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rates[rank] ** step)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss_of(model, rank, step).backward()
+            trainer.step()
+            schedule.step()
+        trainer.flush()
+    return [str(each.message) for each in told]
+
+
+@pytest.mark.parametrize("method", ["stale", "od_sgd", "sync"])
+def test_rates_that_drift_apart_are_warned_of(ranks, method):
+    assert ranks.run(2, with_rates, method, (0.9, 0.9)) == [[], []]
+    first, second = ranks.run(2, with_rates, method, (0.9, 0.8))
+    assert len(first) == 1 and "ranks 1 are not those of rank 0" in first[0] and not second
 
 
 def left_alone(rank, world, method, ending, settings):

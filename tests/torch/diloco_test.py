@@ -2,6 +2,7 @@
 import copy
 import os
 import time
+import warnings
 
 import pytest
 import torch
@@ -170,6 +171,78 @@ def test_means_are_weighted_by_tokens(ranks):
         assert_same(weight, torch.full((72, 64), (1 * 100 + 2 * 300) / 400))
 
 
+def counted(rank, world):
+    model = small_model()
+    trainer = cinch.torch.DiLoCo(model, torch.optim.SGD(model.parameters(), lr=0.05), every=4)
+    with pytest.raises(cinch.InvalidArgumentError, match="weighted=True does"):
+        trainer.count(5)
+
+
+def test_tokens_that_nobody_weights_by_are_refused(ranks):
+    ranks.run(1, counted)
+
+
+def needless(rank, world):
+    """Exchanges of next to nothing, with steps that take a while."""
+    model = small_model()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        trainer = cinch.torch.DiLoCo(model, inner, every=4, delay=2)
+        for _ in range(28):
+            inner.zero_grad()
+            loss_of(model, rank, 0).backward()
+            time.sleep(0.05)
+            trainer.step()
+    return [str(each.message) for each in told]
+
+
+def test_a_delay_that_no_exchange_needs_is_warned_of(ranks):
+    first, second = ranks.run(2, needless)
+    assert len(first) == 1 and "needs no delay, and delay=0" in first[0] and not second
+
+
+METHODS = {
+    "sync": ("Delayed", {"method": "sync"}),
+    "stale": ("Delayed", {"method": "stale"}),
+    "od_sgd": ("Delayed", {"method": "od_sgd"}),
+    "cd_sgd": ("Delayed", {"method": "cd_sgd", "program": "correct_every(two_bit(tau: 0.01), every: 5)", "dense_steps": 0}),
+    "ssd_sgd": ("Delayed", {"method": "ssd_sgd"}),
+    "local_sgd": ("DiLoCo", {"every": 5, "outer_lr": 1, "outer_momentum": 0}),
+    "diloco": ("DiLoCo", {"every": 5}),
+    "streaming": ("DiLoCo", {"every": 6, "fragments": 2, "delay": 2}),
+    "sparse_loco": ("DiLoCo", {"every": 5, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
+}
+
+
+def losses(rank, world, method):
+    """Of the global weights on the batches of all ranks, before and behind 150 steps."""
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.5)
+    kind, settings = METHODS[method]
+    trainer = getattr(cinch.torch, kind)(model, optimizer, **settings)
+
+    def loss():
+        with torch.no_grad():
+            return sum(float(loss_of(model, each, 0)) for each in range(world)) / world
+
+    begun = loss()
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss_of(model, rank, 0).backward()
+        trainer.step()
+    trainer.flush()
+    return begun, loss()
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "sync"])
+def test_losses_come_near_those_of_sync(ranks, method):
+    """Each rank has a batch of its own, so that methods differ."""
+    (begun, wanted), _ = ranks.run(2, losses, "sync")
+    (_, found), (_, other) = ranks.run(2, losses, method)
+    assert found == other and found - wanted < 0.05 * (begun - wanted)
+
+
 def diverged(rank, world):
     model = small_model()
     inner = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -320,11 +393,11 @@ def test_a_report_says_how_much_room_an_exchange_wants(ranks):
         assert told["has_room"] or told["every_with_room"] > 2
 
 
-def elastic(rank, world, what, at):
+def elastic(rank, world, what, at, settings={}):
     """Rank 2 is late, or ends, at a step; the others go on. Weights behind each step."""
     model = small_model()
     inner = torch.optim.SGD(model.parameters(), lr=0.05)
-    trainer = cinch.torch.DiLoCo(model, inner, every=2, outer_lr=1, outer_momentum=0, min_ranks=2, grace=1, timeout=20)
+    trainer = cinch.torch.DiLoCo(model, inner, **{"every": 2, **settings}, outer_lr=1, outer_momentum=0, min_ranks=2, grace=1, timeout=20)
     told, step, is_paced = [], 0, what == "late"
     while step < 10:
         inner.zero_grad()
@@ -355,6 +428,37 @@ def test_a_rank_that_ends_costs_one_exchange_at_most(ranks):
     first, second = dict(told[0]), dict(told[1])
     assert len(first) == len(second) == 10
     assert first[10].equal(second[10])
+
+
+def test_a_rank_that_ends_while_an_exchange_is_under_way_costs_that_one(ranks):
+    """It begins behind step 3, and would be used behind step 4."""
+    told = ranks.answers(3, elastic, "ends", 3, {"every": 4, "delay": 1, "mix": 0}, lost=(2,))
+    first, second = dict(told[0]), dict(told[1])
+    assert len(first) == len(second) == 10
+    assert first[8].equal(second[8]) and not first[7].equal(second[7])
+
+
+def elastic_sites(rank, world, kind):
+    """Three sites of two ranks that share a model (FSDP2). Both of the last site end."""
+    mesh = init_device_mesh("cpu", (3, 2), mesh_dim_names=("sites", "ranks"))
+    model = small_model()
+    trained = fully_shard(model, mesh=mesh["ranks"])
+    inner = torch.optim.SGD(trained.parameters(), lr=0.05)
+    trainer = cinch.torch.DiLoCo(trained, inner, every=2, group=mesh["sites"].get_group(), min_ranks=2, grace=1, timeout=20)
+    for step in range(8):
+        if step == 3 and rank >= 4:
+            os._exit(1)
+        inner.zero_grad()
+        loss_of(trained, rank, step).backward()
+        trainer.step()
+    return torch.cat([p.to_local().detach().flatten() for p in model.parameters()])
+
+
+@pytest.mark.skipif("CINCH_LONG" not in os.environ, reason="six processes: with ./dev test --long")
+def test_a_site_of_shards_that_ends_is_left_out(ranks):
+    told = ranks.answers(6, elastic_sites, "fsdp", lost=(4, 5))
+    for shard in range(2):
+        assert_same(told[shard], told[2 + shard])
 
 
 def loaded_alone(rank, world, kind):

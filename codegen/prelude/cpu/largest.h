@@ -18,8 +18,9 @@ CINCH_CALL u32 count_keys(const u32* keys, u32 len, const Holds& holds) {
   return num;
 }
 
-// The greatest number that at least k of the keys reach, by bisection between the least and the
-// largest key. Returns a lower number if `halves` steps are not enough. Reads whole vectors.
+// A number that exactly k of the keys reach or, if equal keys leave none, the greatest that more
+// reach, by bisection between the least and the largest key. Returns a lower number if `halves` steps
+// are not enough. Reads whole vectors.
 CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
   Lanes<u32> least_keys = local_lanes(keys), largest_keys = least_keys;
   for (u32 i = W; i < len; i += W) {
@@ -37,7 +38,9 @@ CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
     const u32 tried = high - (high - low) / 2;
     const auto reaches = [&](Lanes<u32> some)
                              __attribute__((always_inline)) { return Truth(some >= wide(tried)); };
-    const bool is_reached = count_keys(keys, len, reaches) >= k;
+    const u32 count = count_keys(keys, len, reaches);
+    if (count == k) return tried;
+    const bool is_reached = count > k;
     low = is_reached ? tried : low;
     high = is_reached ? high : tried - 1;
   }
@@ -45,10 +48,10 @@ CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
 }
 
 // A number that at least k keys reach, but few others: nearly the k-th of the largest keys of the
-// row's parts. 0 if the row has fewer parts. Reads whole vectors.
+// row's parts, where k is less than their number. 0 if the row has fewer parts. Reads whole vectors.
 CINCH_CALL u32 bound_of_largest(const LocalArray<u32>& x, u32 len, u32 k) {
   constexpr u32 kHalves = 7;
-  if (k > kRowParts || len < kRowParts) return 0;
+  if (len < kRowParts) return 0;
   u32 most[kRowParts];
 #pragma unroll
   for (u32 i = 0; i < kRowParts; i += W) {
@@ -120,10 +123,30 @@ CINCH_CALL void mark_some(LocalArray<u32>& x, const u32* keys, const u32* places
   }
 }
 
+// Marks the k largest of a whole row. Reads and writes whole vectors.
+CINCH_CALL void mark_many(LocalArray<u32>& x, u32 end, u32 k) {
+  const u32 least = reached_by(x.at, end, k, 32);
+  u32 equals = k - count_keys(x.at, end, [&](Lanes<u32> some) __attribute__((always_inline)) {
+                 return Truth(some > wide(least));
+               });
+#pragma clang loop unroll(disable)
+  for (u32 i = 0; i < end; i += W) {
+    const Lanes<u32> some = x.lanes(i);
+    LaneWord first = LaneWord(bits_of_truth(Truth(some == wide(least))));
+    u32 count = u32(__builtin_popcount(first));
+    for (; count > equals; --count) first ^= LaneWord(1u << (31 - __builtin_clz(u32(first))));
+    equals -= count;
+    const Truth taken = Truth(some > wide(least)) | truth_of_bits(first);
+    x.set(i, op_select(taken, wide(1u), wide(0u)));
+  }
+}
+
 // In place: 1 for the k largest of `len` keys, 0 for the others. The first of equal keys wins.
 CINCH_HELPER void mark_largest(LocalArray<u32>& x, u32 len, u32 k) {
+  constexpr u32 kFew = 16;  // for more, a bound leaves too many keys to list
   const u32 end = (len + W - 1) / W * W;
   x.set(end - W, op_select(first_lanes(len - (end - W)), x.lanes(end - W), wide(0u)));
+  if (k > kFew) return mark_many(x, end, k);
   u32 keys[kTile + W], places[kTile + W];
   const u32 count = k == 0 ? 0 : list_reaching(x, len, bound_of_largest(x, end, k), places);
 #pragma clang loop unroll_count(2)

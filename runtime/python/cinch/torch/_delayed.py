@@ -1,7 +1,6 @@
 """Methods that use what ranks exchange a step late, without DistributedDataParallel."""
 import math
 import time
-import warnings
 from dataclasses import dataclass
 from typing import Any, ContextManager, Dict, Mapping, Optional, Sequence, Tuple, Union
 
@@ -16,12 +15,11 @@ from ._group import Meeting, group_of
 from ._momentum import taken_in
 from ._optimizer_steps import trial_step
 from ._settings import settings_of
-from ._told import Drift, warn_of_start
+from ._told import Drift, warn_of_needless_delay, warn_of_start
 from ._trained import trained_by
 
 
 _STEPS_TO_JUDGE = 20  # then is known how long an exchange takes
-_LITTLE = 0.02  # of a step
 
 
 @dataclass(frozen=True)
@@ -153,6 +151,7 @@ class Delayed:
         """Behind `backward`, in the place of the optimizer's step. A parameter without a gradient counts as one of zeros: weight decay and momentum
         move it. Errors: SyncError, InvalidArgumentError (closed, or within `global_weights`)."""
         self._check_open()
+        setattr(self._optimizer, "_opt_called", True)  # schedulers of rates warn where the first step has not called it
         own = [parameter.grad for parameter in self._parameters]
         if self._method.delay == 0:
             self._global.begin(own)
@@ -169,9 +168,7 @@ class Delayed:
         begun, self._begun = self._begun, now
         if self._steps != _STEPS_TO_JUDGE or self.engine.transport.rank != 0:
             return
-        step, exchange = (now - begun) * 1e3, sum(phase["ms"] for phase in self.engine.report()["phases"])
-        if exchange < _LITTLE * step:
-            warnings.warn(f"an exchange takes {exchange:.2f} ms of a step of {step:.1f} ms: it needs no delay, and method sync has newer gradients", stacklevel=3)
+        warn_of_needless_delay(self.engine.report()["phases"], (now - begun) * 1e3, "a step", "method sync has newer gradients")
 
     @torch.no_grad()
     def _move(self) -> None:

@@ -17,12 +17,13 @@ from ._exchange import Exchange, check_saved, copy_saved, found, padded
 from ._group import Meeting, group_of
 from ._presence import Presence, Round, check_presence
 from ._settings import Settings, settings_of
-from ._told import warn_of_start
+from ._told import warn_of_needless_delay, warn_of_start
 from ._trained import trained_by
 
 log = logging.getLogger("cinch")
 _TOKENS = "cinch.tokens"  # the name of the tensor by which weighted means are divided
 _LITTLE = 0.1  # of an exchange: a rank that waits for more has no room for it
+_EXCHANGES_TO_JUDGE = 6  # then is known how long one takes
 Named = Tuple[str, "torch.Tensor"]
 Fragments = Union[int, Callable[[str], int]]
 
@@ -153,7 +154,7 @@ class DiLoCo:
         warn_of_start([fragment.exchange.engine for fragment in self._fragments])
         self._under_way: Optional[_Fragment] = None
         self._tokens, self._steps = 0.0, 0
-        self._room = _Room()
+        self._room, self._applied = _Room(), 0.0
         self._members: Optional[Tuple[int, ...]] = tuple(range(dist.get_world_size(self._group)))  # None: their connection has ended
         self._round: Optional[Round] = None
         self._wrong = ""  # which weights of this rank are not finite in the exchange under way
@@ -194,6 +195,8 @@ class DiLoCo:
         """So many tokens, or samples, have gone into this rank's gradient of the step that is next. Errors: InvalidArgumentError."""
         if not (isinstance(tokens, (int, float)) and math.isfinite(tokens) and tokens >= 0):
             raise InvalidArgumentError(f"tokens are {tokens!r}: a number from 0 on is taken")
+        if not self._weighted:
+            raise InvalidArgumentError("tokens are counted, and means are not weighted by them: weighted=True does")
         self._tokens += tokens
 
     def _due(self, step: int) -> Optional[_Fragment]:
@@ -309,6 +312,7 @@ class DiLoCo:
         self._room.note((ended - fragment.begun) * 1e3, (ended - asked) * 1e3)
         if means is None:
             return
+        self._warn_of_room(fragment, ended)
         if self._is_divided:
             *means, tokens = means
             if float(tokens) <= 0:
@@ -323,6 +327,12 @@ class DiLoCo:
             own = tensor.float().mul_(self._mix) if mixes else None
             tensor.copy_(weight.to(tensor.device) if own is None else own.add_(weight.to(tensor.device), alpha=1 - self._mix))
         self._trained.reshard()
+
+    def _warn_of_room(self, fragment: _Fragment, now: float) -> None:
+        """Once, on rank 0, where a delay hides next to nothing."""
+        before, self._applied = self._applied, now
+        if self._delay > 0 and len(self._room.whole) == _EXCHANGES_TO_JUDGE and dist.get_rank(self._group) == 0:
+            warn_of_needless_delay(fragment.told["phases"], (now - before) * 1e3, "the steps between two exchanges", "delay=0 has newer weights")
 
     def _fail(self, text: str) -> None:
         for fragment in self._fragments:

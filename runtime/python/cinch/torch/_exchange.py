@@ -6,6 +6,8 @@ import torch
 
 from ..errors import InvalidArgumentError
 from ._engine import Engine
+from ._states import norm_of_residuals
+from ._told import Residuals
 
 _ABOUT_BYTES = 512
 _NOTHING, _MEANS, _SKIPPED = 0, 1, 2  # what has been collected and not taken
@@ -29,6 +31,7 @@ class Exchange:
         self._updates = updates
         self.bytes = sum(held.nbytes for held in [*self._held, *(updates or [])])
         self._collected = _NOTHING
+        self._residuals = Residuals()
 
     @property
     def _means(self) -> Sequence["torch.Tensor"]:
@@ -60,6 +63,8 @@ class Exchange:
         if self.is_under_way:
             self.is_under_way = False
             self._collected = _SKIPPED if self.engine.finish() else _MEANS
+            if self._collected == _MEANS and self.engine.transport.rank == 0 and not self.engine.was_dense:
+                self._residuals.note(lambda: norm_of_residuals(self.engine.compressed.states_save()))
 
     def take(self) -> Optional[Sequence["torch.Tensor"]]:
         """Collects, and gives the means, which last until the next `begin`; None: nothing had begun, or the step was skipped. Errors:

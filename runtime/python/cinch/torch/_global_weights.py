@@ -1,6 +1,7 @@
 """Weights that gradients of all ranks move: as a copy on every rank, or in parts that ranks own."""
 import contextlib
 import inspect
+import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
@@ -88,6 +89,7 @@ class Replicated:
 
     def flush(self) -> None:
         self.take()
+        warn_if_apart(self._parameters, self._exchange.engine.group)
 
     def close(self) -> None:
         """Its exchange has no thread."""
@@ -274,6 +276,17 @@ def _copy(of: Sequence["torch.Tensor"], into: Sequence["torch.Tensor"]) -> None:
 def _distance(parameters: Sequence["torch.Tensor"], weights: Sequence["torch.Tensor"]) -> float:
     apart = [torch.linalg.vector_norm(parameter - weight, dtype=torch.float32) for parameter, weight in zip(parameters, weights)]
     return float(torch.linalg.vector_norm(torch.stack(apart))) if apart else 0.0
+
+
+@torch.no_grad()
+def warn_if_apart(parameters: Sequence["torch.Tensor"], group: Any) -> None:
+    """On rank 0, where these are not the same on all ranks: what moved them was not alike. All ranks call it."""
+    sums = torch.stack([torch.stack([parameter.sum(dtype=torch.float64), torch.linalg.vector_norm(parameter, dtype=torch.float64)]) for parameter in parameters]).flatten()
+    told = [torch.empty_like(sums) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(told, sums, group=group)
+    apart = [rank for rank, each in enumerate(told) if not each.equal(told[0]) and bool(torch.isfinite(each).all())]
+    if apart and dist.get_rank(group) == 0:
+        warnings.warn(f"the global weights of ranks {', '.join(map(str, apart))} are not those of rank 0: optimizers or their rates have differed between ranks", stacklevel=4)
 
 
 def even_ends(count: int, world: int) -> Tuple[int, ...]:

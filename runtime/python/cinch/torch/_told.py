@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("cinch.torch")
 _STEPS_TO_COMPARE = 5
 _STEPS_OF_DRIFT, _FIRST_DISTANCES, _FAR = 16, 4, 16.0
+_LITTLE = 0.02
+_FIRST_RESIDUALS, _NEARLY_DOUBLE, _SETTLING, _IN_A_ROW = 8, 1.7, 3, 3
 
 
 @dataclass
@@ -62,6 +64,39 @@ class Drift:
             remedy = "a smaller own_share or learning rate, or method stale" if own_share > 0 else "a smaller learning rate"
             warnings.warn(f"step {step}: this rank's weights lead away from the global ones, by {last[-1]:.3g} in the norm and {first:.3g} at first: {remedy} may help", stacklevel=4)
         del kept[_FIRST_DISTANCES:-_FIRST_DISTANCES]
+
+
+def warn_of_needless_delay(phases: Sequence[Mapping[str, Any]], milliseconds: float, period: str, remedy: str) -> None:
+    """Where an exchange takes next to nothing of the time between two. `phases`: of a report; `period`: what that time is."""
+    exchange = sum(phase["ms"] for phase in phases)
+    if exchange < _LITTLE * milliseconds:
+        warnings.warn(f"an exchange takes {exchange:.2f} ms of {period} of {milliseconds:.1f} ms: it needs no delay, and {remedy}", stacklevel=4)
+
+
+@dataclass
+class Residuals:
+    """How large a rank's residuals were behind its 8th exchange, and behind twice as many again and again: reading them takes a copy of all states."""
+
+    count: int = 0
+    norms: List[float] = field(default_factory=list)
+    has_warned: bool = False
+
+    def note(self, norm: Callable[[], float]) -> None:
+        """Warns once, where they have become 16 times as large, or have nearly doubled three times behind the 64th exchange: feedback that is stable
+        comes to rest."""
+        self.count += 1
+        if self.has_warned or self.count < _FIRST_RESIDUALS or self.count & (self.count - 1):
+            return
+        self.norms.append(norm())
+        grows = [after > _NEARLY_DOUBLE * before > 0 for before, after in zip(self.norms, self.norms[1:])][_SETTLING:]
+        last, before = self.norms[-1], self.norms[-2] if len(self.norms) > 1 else 0.0
+        if not math.isfinite(last) or last > _FAR * before > 0 or (len(grows) >= _IN_A_ROW and all(grows[-_IN_A_ROW:])):
+            self.has_warned = True
+            warnings.warn(
+                f"what this rank has not sent yet grows: a norm of {last:.3g} behind {self.count} exchanges, and of {before:.3g} behind half as many. "
+                "Larger payloads, or a feedback that fades (decay), may help",
+                stacklevel=4,
+            )
 
 
 def tell_start(compressed: Synchronizer, dense_steps: int) -> None:
