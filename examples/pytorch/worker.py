@@ -7,6 +7,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from peers import TorchftDiLoCo
 from small_tasks import SmallText
 from tasks import TASKS
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
@@ -41,7 +42,9 @@ CINCH = {
 # By name: a class of cinch.torch and its arguments. README.md says what they do.
 METHODS = {
     "sync": ("Delayed", {"method": "sync"}),
+    "sync_qsgd": ("Delayed", {"method": "sync", "program": "qsgd(bits: 4)"}),
     "stale": ("Delayed", {"method": "stale"}),
+    "stale_qsgd": ("Delayed", {"method": "stale", "program": "qsgd(bits: 4)"}),
     "od_sgd": ("Delayed", {"method": "od_sgd"}),
     "od_sgd_full": ("Delayed", {"method": "od_sgd", "own_share": 1}),
     "cd_sgd": ("Delayed", {"method": "cd_sgd", "program": "correct_every(two_bit(tau: 0.001), every: 5)", "plan": "two_shot", "dense_steps": 0}),
@@ -53,6 +56,7 @@ METHODS = {
     "diloco_published": ("DiLoCo", {"every": 20, "outer_momentum": 0.9}),
     "diloco_streaming": ("DiLoCo", {"every": 20, "fragments": 4, "delay": 3, "mix": 0.5}),
     "sparse_loco": ("DiLoCo", {"every": 20, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
+    "torchft_diloco": ("torchft", {"every": 20}),
     "local_sgd_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0}),
     "diloco_100": ("DiLoCo", {"every": 100}),
     "sparse_loco_100": ("DiLoCo", {"every": 100, "outer_lr": 1, "outer_momentum": 0, "program": "sparse_loco"}),
@@ -112,12 +116,14 @@ def trainer_of(name, model, optimizer, seed, sites):
     """What takes the optimizer's steps by the method. Over sites, those that exchange now and then average every step within a site."""
     kind, arguments = METHODS[name]
     group = None
-    if sites > 1 and kind == "DiLoCo":
+    if sites > 1 and kind != "Delayed":
         per_site = dist.get_world_size() // sites
         rank = dist.get_rank()
         within = [dist.new_group(range(site * per_site, (site + 1) * per_site)) for site in range(sites)]
         between = [dist.new_group(range(place, per_site * sites, per_site)) for place in range(per_site)]
         model, group = DistributedDataParallel(model, process_group=within[rank // per_site]), between[rank % per_site]
+    if kind == "torchft":
+        return model, TorchftDiLoCo(model, optimizer, sites, **arguments)
     made = getattr(cinch.torch, kind)
     trainer = made(model, optimizer, group=group, seed=seed, interface=os.environ.get("CINCH_EXAMPLE_INTERFACE"), timeout=120, **arguments)
     return model, trainer
@@ -194,6 +200,9 @@ def main():
         warm = times[min(5, len(times) - 1):]
         print(json.dumps({"compressor": given.name, "step_ms": 1e3 * median(warm), "mean_ms": 1e3 * sum(warm) / len(warm), "curve": curve, "mb_step": sent / steps / 1e6,
                           "world": world, "parameters": sum(p.numel() for p in net.parameters()), "report": trainer.report(), "choice": getattr(trainer, "choice", "")}))
+    if hasattr(trainer, "close"):
+        dist.barrier()
+        trainer.close()
     dist.barrier()
     dist.destroy_process_group()
 
